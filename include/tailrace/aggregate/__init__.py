@@ -1,0 +1,1 @@
+"""Kind `aggregate`: sliding-window aggregates by key (paper 002)."""

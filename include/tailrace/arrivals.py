@@ -1,0 +1,103 @@
+"""What has arrived at a task: segments of the log put in order, and cut where ticks are complete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.columns import unify
+from tailrace.disorder import ticks as ticking
+from tailrace.disorder.clock import NEVER
+from tailrace.disorder.ticks import Ticks
+from tailrace.kinds import Kind
+from tailrace.wire import Batches
+
+_COUNTS = pa.schema([(name, pa.int64()) for name in ("tick", "pane", "count")])
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """A task's partials, and the query's statistics: ticks, and how many tuples each tick brought to each pane."""
+
+    partials: pa.Table
+    ticks: Ticks
+    counts: pa.Table
+
+    @staticmethod
+    def none(kind: Kind) -> Arrivals:
+        columns = {"event_time": pa.int64(), "tick": pa.int64(), "key": kind.key_type}
+        columns |= {name: pa.float64() for name in kind.columns}
+        nothing = pa.RecordBatch.from_pylist([], pa.schema(columns.items()))
+        no_ticks = Ticks.from_arrow(pa.RecordBatch.from_pylist([], ticking.SCHEMA))
+        return Arrivals(pa.Table.from_batches([kind.combine(nothing)]), no_ticks, _COUNTS.empty_table())
+
+    @property
+    def newest(self) -> tuple[int, int]:
+        """The newest tick and its end."""
+        return (int(self.ticks.tick[-1]), int(self.ticks.end[-1])) if len(self.ticks) else (NEVER, NEVER)
+
+    def follow(self, segments: list[tuple[Batches, dict[str, Any]]]) -> tuple[Arrivals, list[dict[str, Any]]]:
+        """These and the segments after them, given in the order of the log.
+
+        A segment knows its ticks only by itself: where its arrival times lie before what came earlier in the log,
+        its tuples belong to the largest tick so far.
+
+        Returns
+        -------
+        arrivals : Arrivals
+        places : list of dict
+            What is known of each segment, with the tick and the end of it that the segment found.
+        """
+        partials, ticks, counts, places = [self.partials], [self.ticks], [self.counts], []
+        newest = self.newest
+        for batches, about in segments:
+            places.append(about | {"before_tick": newest[0], "before_end": newest[1]})
+            partials.append(_at_least(batches["partials"], newest[0]))
+            counts.append(_at_least(batches["counts"], newest[0]))
+            ticks.append(ticking.follow(Ticks.from_arrow(batches["ticks"]), *newest))
+            if len(ticks[-1]):
+                newest = (int(ticks[-1].tick[-1]), int(ticks[-1].end[-1]))
+        return Arrivals(pa.concat_tables(partials), ticking.merge(ticks), pa.concat_tables(counts)), places
+
+    def split(self, bound: int) -> tuple[Arrivals, Arrivals]:
+        """What came in the ticks before `bound`, and the rest."""
+        before, rest = self.ticks[self.ticks.tick < bound], self.ticks[self.ticks.tick >= bound]
+        due, left = _split(self.partials, bound)
+        counted, uncounted = _split(self.counts, bound)
+        return Arrivals(due, before, counted), Arrivals(left, rest, uncounted)
+
+    def to_arrow(self) -> Batches:
+        """One batch each; the keys are those still in use."""
+        names = [chunk.dictionary_decode() for chunk in self.partials.column("key").chunks]
+        keys, codes = unify(names or [pa.array([], self.partials.schema.field("key").type.value_type)])
+        key = pa.DictionaryArray.from_arrays(pa.array(np.concatenate(codes), pa.int32()), keys)
+        return {
+            "partials": _one(self.partials.set_column(0, "key", key)),
+            "ticks": self.ticks.to_arrow(),
+            "counts": _one(self.counts),
+        }
+
+    @staticmethod
+    def from_arrow(kept: Batches) -> Arrivals:
+        partials, counts = (pa.Table.from_batches([kept[name]]) for name in ("partials", "counts"))
+        return Arrivals(partials, Ticks.from_arrow(kept["ticks"]), counts)
+
+
+def _at_least(batch: pa.RecordBatch, tick: int) -> pa.Table:
+    """The rows with no tick below the given one."""
+    place = batch.schema.get_field_index("tick")
+    moved = pa.array(np.maximum(np.asarray(batch.column(place)), tick))
+    return pa.Table.from_batches([batch.set_column(place, "tick", moved)])
+
+
+def _split(rows: pa.Table, bound: int) -> tuple[pa.Table, pa.Table]:
+    before = rows.column("tick").to_numpy() < bound
+    return rows.filter(pa.array(before)), rows.filter(pa.array(~before))
+
+
+def _one(rows: pa.Table) -> pa.RecordBatch:
+    batches = rows.combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], rows.schema)

@@ -1,0 +1,118 @@
+"""The query's clock: t_max, K and the frontier F, from the statistics of ticks and the facts in force alone.
+
+Every task runs the same clock over the same ticks and so comes to the same F; nothing that a task holds can move it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailrace.disorder.policies import policy_from_json
+from tailrace.disorder.ticks import Ticks
+
+NEVER = -(1 << 62)
+"""Before every time: t_max and F of a query that has seen nothing."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Settings in force from a tick on."""
+
+    version: int
+    from_tick: int
+    settings: str
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """The clock at each of n complete ticks, in order; `start` is F before the first of them.
+
+    Attributes
+    ----------
+    tick, end, t_max, k_ms, after, version : ndarray, shape (n,)
+        The number of the tick, its end in arrival time, t_max, K and F at its end, and the facts in force.
+    """
+
+    start: int
+    tick: NDArray[np.int64]
+    end: NDArray[np.int64]
+    t_max: NDArray[np.int64]
+    k_ms: NDArray[np.int64]
+    after: NDArray[np.int64]
+    version: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.tick)
+
+    @property
+    def last(self) -> int:
+        """F as it stands after the last tick."""
+        return int(self.after[-1]) if len(self) else self.start
+
+    def index(self, tick: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The place of each of the given ticks, all of which must be here."""
+        return np.searchsorted(self.tick, tick)
+
+    def before(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        """F as each tick found it: a window that ends at or before it had closed."""
+        return np.concatenate([[self.start], self.after])[index]
+
+    def closing(self, window_end: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The place of the tick at which each window closed; the last one where F did not reach it (a flush)."""
+        return np.minimum(np.searchsorted(self.after, window_end), len(self) - 1)
+
+
+@dataclass
+class Clock:
+    """What the query's clock keeps between ticks: as of the last complete one, which ended at `end`."""
+
+    t_max: int = NEVER
+    frontier: int = NEVER
+    k_ms: int = 0
+    end: int = NEVER
+    largest: int = 0
+    facts: list[Fact] = field(default_factory=list)
+
+    def stamp(self, settings: str, newest_tick: int) -> Fact:
+        """Take up new settings from the first tick after `newest_tick`: nothing that was seen can be touched by them."""
+        version = self.facts[-1].version + 1 if self.facts else 1
+        fact = Fact(version, max(newest_tick + 1, 0), settings)
+        self.facts.append(fact)
+        return fact
+
+    def advance(self, ticks: Ticks) -> Frontier:
+        """Complete these ticks, each later than those before: t_max first, then K, then F."""
+        start = self.frontier
+        t_max = np.maximum.accumulate(np.maximum(ticks.max_event, self.t_max))
+        # The delay of a tuple is t_max − event_time, t_max as its own tick leaves it: the largest is the earliest's.
+        largest = np.maximum.accumulate(np.maximum(t_max - ticks.min_event, self.largest))
+        k_ms, version = self._slack(ticks, t_max, largest)
+        after = np.maximum.accumulate(np.maximum(t_max - k_ms, start))
+        if len(ticks):
+            self.t_max, self.largest, self.k_ms, self.frontier, self.end = (
+                int(column[-1]) for column in (t_max, largest, k_ms, after, ticks.end)
+            )
+        return Frontier(start, ticks.tick, ticks.end, t_max, k_ms, after, version)
+
+    def _slack(
+        self, ticks: Ticks, t_max: NDArray[np.int64], largest: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """K, and the version of the facts, at each tick."""
+        k_ms, version = np.empty(len(ticks), np.int64), np.empty(len(ticks), np.int64)
+        place = np.searchsorted([fact.from_tick for fact in self.facts], ticks.tick, side="right") - 1
+        for i in np.unique(place):
+            fact, mine = self.facts[i], place == i
+            k_ms[mine] = policy_from_json(fact.settings).slack(ticks[mine], t_max[mine], largest[mine])
+            version[mine] = fact.version
+        return k_ms, version
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(kept: dict[str, Any]) -> Clock:
+        return Clock(**{**kept, "facts": [Fact(**fact) for fact in kept["facts"]]})

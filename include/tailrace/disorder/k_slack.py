@@ -1,0 +1,30 @@
+"""K-slack: wait a fixed time for late tuples."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from tailrace.disorder.policy import SlackPolicy
+from tailrace.disorder.ticks import Ticks
+from tailrace.duration import Duration, ms
+
+
+class KSlack(SlackPolicy):
+    """K is a constant.
+
+    References
+    ----------
+    .. [1] Babu, Srivastava, Widom. Exploiting k-constraints to reduce memory overhead in continuous queries over
+       data streams. TODS 29(3), 2004 (paper 002, reference 8).
+    """
+
+    policy: Literal["k_slack"]
+    k: Duration = Field(ge=timedelta(0), description="how long a window waits, in event time: 2 s")
+
+    def slack(self, ticks: Ticks, t_max: NDArray[np.int64], largest: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.full(len(ticks), ms(self.k), np.int64)

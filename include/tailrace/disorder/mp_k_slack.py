@@ -1,0 +1,26 @@
+"""MP-K-slack: wait as long as the most delayed tuple so far would have needed."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailrace.disorder.policy import SlackPolicy
+from tailrace.disorder.ticks import Ticks
+
+
+class MPKSlack(SlackPolicy):
+    """K is the largest delay that the query has seen, so it only grows.
+
+    References
+    ----------
+    .. [1] Mutschler, Philippsen. Distributed low-latency out-of-order event processing for high data rate sensor
+       streams. IPDPS 2013 (paper 002, reference 9).
+    """
+
+    policy: Literal["mp_k_slack"]
+
+    def slack(self, ticks: Ticks, t_max: NDArray[np.int64], largest: NDArray[np.int64]) -> NDArray[np.int64]:
+        return largest

@@ -1,0 +1,22 @@
+"""The registry of policies: a new one is a file beside these and a name here."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter
+
+from tailrace.disorder.k_slack import KSlack
+from tailrace.disorder.mp_k_slack import MPKSlack
+from tailrace.disorder.none import NoSlack
+from tailrace.disorder.policy import SlackPolicy
+
+POLICIES: tuple[type[SlackPolicy], ...] = (NoSlack, KSlack, MPKSlack)
+
+AnyPolicy = Annotated[NoSlack | KSlack | MPKSlack, Field(discriminator="policy")]
+_adapter: TypeAdapter[SlackPolicy] = TypeAdapter(AnyPolicy)
+
+
+def policy_from_json(settings: str) -> SlackPolicy:
+    """The policy that `model_dump_json` of one gave."""
+    return _adapter.validate_json(settings)

@@ -1,0 +1,81 @@
+"""Durations and points in time: text outside, integer milliseconds inside."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer
+
+_UNITS_MS = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_NAMES = {
+    "ms": ("ms", "milli", "millis", "millisecond", "milliseconds"),
+    "s": ("s", "sec", "secs", "second", "seconds"),
+    "min": ("min", "mins", "minute", "minutes"),
+    "h": ("h", "hour", "hours"),
+    "d": ("d", "day", "days"),
+}
+_UNIT_OF = {name: unit for unit, names in _NAMES.items() for name in names}
+_PATTERN = re.compile(r"(-?\d+(?:\.\d+)?)\s*([a-z]+)")
+
+
+def parse_duration(text: Any) -> timedelta:
+    """A duration from `500 ms`, `5 s`, `2 min`, `1 h`, `1 d` or Spark's `5 seconds`.
+
+    Raises
+    ------
+    ValueError
+        When there is no number, no known unit, or a fraction of a millisecond.
+    """
+    if isinstance(text, timedelta):
+        return text
+    match = _PATTERN.fullmatch(text.strip().lower()) if isinstance(text, str) else None
+    if match is None or match[2] not in _UNIT_OF:
+        raise ValueError(f"{text!r} is no duration; write a number and a unit: 500 ms, 5 s, 2 min, 1 h, 1 d")
+    value_ms = float(match[1]) * _UNITS_MS[_UNIT_OF[match[2]]]
+    if value_ms != int(value_ms):
+        raise ValueError(f"{text!r} is not a whole number of milliseconds, the finest step of time here")
+    if abs(value_ms) > 36_525 * 86_400_000:
+        raise ValueError(f"{text!r} is longer than a hundred years")
+    return timedelta(milliseconds=int(value_ms))
+
+
+def ms(duration: timedelta) -> int:
+    """The duration in integer milliseconds."""
+    return duration // timedelta(milliseconds=1)
+
+
+def format_duration(value_ms: int) -> str:
+    """The shortest text that `parse_duration` reads back, in the largest unit that divides it."""
+    for unit, size in sorted(_UNITS_MS.items(), key=lambda item: -item[1]):
+        if value_ms and value_ms % size == 0:
+            return f"{value_ms // size} {unit}"
+    return "0 ms"
+
+
+def parse_time_ms(text: str) -> int:
+    """Epoch milliseconds from an ISO 8601 time; without an offset it is UTC.
+
+    Raises
+    ------
+    ValueError
+        When the text is no ISO 8601 date or time.
+    """
+    moment = datetime.fromisoformat(text.strip())
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+def format_time(time_ms: int) -> str:
+    """ISO 8601 in UTC with milliseconds, as `parse_time_ms` reads it."""
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+
+
+def _describe(duration: timedelta) -> str:
+    return format_duration(ms(duration))
+
+
+Duration = Annotated[timedelta, BeforeValidator(parse_duration), PlainSerializer(_describe, return_type=str)]
+"""A pydantic field for a duration: `timedelta` outside, written back as text."""

@@ -1,0 +1,37 @@
+"""Refusals: bad input, told so that a newcomer can mend it. Every command turns one into exit code 2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong: where, what, and what would be right."""
+
+    where: str
+    wrong: str
+    right: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.wrong}\n    right would be: {self.right}"
+
+
+class Refused(Exception):
+    """Input that was refused before anything was written.
+
+    Attributes
+    ----------
+    problems : tuple of Problem
+        All that was found, in the order of the input.
+    """
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+def refuse(where: str, wrong: str, right: str) -> Refused:
+    """The refusal of a single problem, to be raised."""
+    return Refused([Problem(where, wrong, right)])

@@ -1,0 +1,1 @@
+"""Which task a tuple goes to."""

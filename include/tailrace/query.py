@@ -1,0 +1,197 @@
+"""What a user declares: one continuous query, as frozen models. declare.py loads it from a file.
+
+Each field's description ends in an example after its colon: refusals are made from them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from tailrace.disorder.none import NoSlack
+from tailrace.disorder.policies import AnyPolicy
+from tailrace.disorder.policy import SlackPolicy
+from tailrace.duration import Duration, ms, parse_time_ms
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def teach(wrong: str, right: str, field: str | None = None) -> PydanticCustomError:
+    """A refusal in our own words; `field` names the field of a section that it is about."""
+    context = {"wrong": wrong, "right": right, "field": field}
+    return PydanticCustomError("taught", "{wrong}; right would be: {right}", context)
+
+
+def _parse_time(text: Any) -> datetime:
+    try:
+        return EPOCH + timedelta(milliseconds=parse_time_ms(str(text)))
+    except (ValueError, OverflowError):
+        right = "an ISO 8601 date or time, in UTC unless it says otherwise: 2000-01-01 or 2000-01-01T06:30:00Z"
+        raise teach(f"{str(text)!r} is no time", right) from None
+
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
+Column = Annotated[str, Field(min_length=1)]
+Time = Annotated[datetime, BeforeValidator(_parse_time)]
+Wait = Annotated[Duration, Field(ge=timedelta(0))]
+Length = Annotated[Duration, Field(gt=timedelta(0))]
+Tasks = Annotated[int, Field(ge=1, le=64)]
+
+
+class Section(BaseModel):
+    """A section of a query file: frozen, and without fields that nobody knows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Source(Section):
+    """Where a stream's tuples come from."""
+
+    format: Literal["parquet", "json"] = Field(description="how the tuples are stored: parquet")
+    path: Path = Field(description="a file or a directory, relative to the query file: data/readings")
+
+    @field_validator("path", mode="before")
+    @classmethod
+    def _resolve(cls, path: Any, info: ValidationInfo) -> Any:
+        """Take a relative path from the directory that the loader gives, the query file's."""
+        if isinstance(path, str):
+            path = os.path.abspath(Path((info.context or {}).get("directory", ""), path)) if path else None
+        return path
+
+
+class Bounds(Section):
+    """Which event times are accepted: from `earliest` to `ahead` after the tuple's arrival, both included."""
+
+    earliest: Time = Field(default=datetime(2000, 1, 1, tzinfo=UTC), description="the first time accepted: 2000-01-01")
+    ahead: Wait = Field(default=timedelta(days=1), description="how far event time may be ahead of arrival: 1 d")
+
+    @property
+    def earliest_ms(self) -> int:
+        return ms(self.earliest - EPOCH)
+
+    @property
+    def ahead_ms(self) -> int:
+        return ms(self.ahead)
+
+
+class Stream(Section):
+    """A stream: its source, and which columns hold what."""
+
+    source: Source = Field(description="where the tuples come from: {format: parquet, path: data/readings}")
+    event_time: Column = Field(description="column of the time when it happened: event_time")
+    arrival_time: Column | None = Field(default=None, description="column of the time of arrival: arrival_time")
+    id: Column = Field(description="column that names the tuple: id")
+    key: Column | None = Field(default=None, description="column to group by: sensor")
+    bounds: Bounds = Field(default=Bounds(), description="event times accepted: {earliest: 2000-01-01, ahead: 1 d}")
+
+
+class Window(Section):
+    """Sliding windows over event time, half-open and aligned to the epoch."""
+
+    size: Length = Field(description="the span of a window, more than 0 ms and not less than slide: 500 ms")
+    slide: Length = Field(description="from one window's start to the next's, more than 0 ms, at most size: 100 ms")
+
+    @model_validator(mode="after")
+    def _leave_no_gap(self) -> Self:
+        if self.slide > self.size:
+            right = "a slide no longer than size (equal: windows side by side), or a larger size"
+            raise teach("slide is longer than size, so tuples between windows would be in none", right, "slide")
+        return self
+
+    @property
+    def size_ms(self) -> int:
+        return ms(self.size)
+
+    @property
+    def slide_ms(self) -> int:
+        return ms(self.slide)
+
+
+class Disorder(Section):
+    """How long windows wait for late tuples. In a file the policy's settings stand beside `tick`."""
+
+    policy: AnyPolicy = Field(default=NoSlack(), description="how the waiting time is found: k_slack")
+    tick: Wait | None = Field(default=None, description="step of arrival time for deciding what closes: 100 ms")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather(cls, section: Any) -> Any:
+        if not isinstance(section, dict) or isinstance(section.get("policy"), SlackPolicy):
+            return section
+        settings = {name: value for name, value in section.items() if name != "tick"}
+        return {"tick": section.get("tick"), "policy": settings or NoSlack()}
+
+
+class Aggregate(Section):
+    """What an aggregate query computes of each key and window."""
+
+    function: Literal["sum", "count", "avg"] = Field(description="what is computed of each window: sum")
+    column: Column | None = Field(default=None, description="column of the numbers: speed")
+
+    @model_validator(mode="after")
+    def _know_the_column(self) -> Self:
+        if self.column is None and self.function != "count":
+            right = f"column: speed (the numbers' column), or function: count in place of {self.function}"
+            raise teach(f"function {self.function} needs a column", right, "column")
+        return self
+
+
+class Query(Section):
+    """One continuous query."""
+
+    name: Name = Field(description="its name, of a-z, 0-9 and _, a letter first, at most 63 characters: ball_load")
+    kind: Literal["aggregate"] = Field(description="the kind of query: aggregate")
+    streams: dict[str, Stream] = Field(description="the stream, by a name of yours: {readings: {source: ..., id: ...}}")
+    window: Window = Field(description="span and step of the windows: {size: 500 ms, slide: 100 ms}")
+    disorder: Disorder = Field(default=Disorder(), description="how long windows wait: {policy: k_slack, k: 2 s}")
+    aggregate: Aggregate = Field(description="what is computed: {function: sum, column: speed}")
+    parallelism: Tasks = Field(default=2, description="tasks that the query is spread over, from 1 to 64: 2")
+
+    @field_validator("streams")
+    @classmethod
+    def _take_one_stream(cls, streams: dict[str, Stream]) -> dict[str, Stream]:
+        if len(streams) != 1:
+            found = "no stream" if not streams else f"{len(streams)} streams: {', '.join(streams)}"
+            raise teach(f"kind aggregate takes one stream, here is {found}", "exactly one stream under streams")
+        return streams
+
+    @property
+    def stream(self) -> tuple[str, Stream]:
+        """Name and declaration of the only stream."""
+        return next(iter(self.streams.items()))
+
+    @property
+    def policy(self) -> SlackPolicy:
+        return self.disorder.policy
+
+    @property
+    def tick(self) -> timedelta:
+        """The step of arrival time: as declared, else the smaller of slide and 100 ms."""
+        return min(self.window.slide, timedelta(milliseconds=100)) if self.disorder.tick is None else self.disorder.tick
+
+    @property
+    def tick_ms(self) -> int:
+        return ms(self.tick)
+
+    def structure(self) -> dict[str, Any]:
+        """Everything that a checkpoint is bound to, by the field's path: all but paths and the policy.
+
+        Two declarations may share a checkpoint if these are equal; keys with unequal values name what changed.
+        """
+        hidden: Any = {"disorder": True, "streams": {"__all__": {"source": {"path"}}}}
+        declared = self.model_dump(mode="json", exclude=hidden) | {"disorder": {"tick": self.tick_ms}}
+        return dict(_flatten(declared))
+
+
+def _flatten(section: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in section.items():
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{path}{name}.")
+        else:
+            yield path + name, value

@@ -1,0 +1,119 @@
+"""Where a query keeps what: everything under WAREHOUSE/QUERY/."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from tailrace.errors import Problem, Refused, refuse
+from tailrace.streams.segments import Types
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a stream's checkpoint was made for; fixed for its life.
+
+    Attributes
+    ----------
+    id : str
+        Names the checkpoint in the tables' app transactions.
+    structure : dict
+        `Query.structure()`: what may not change while the checkpoint lives.
+    types : dict
+        The types of the source's columns, as they were first found.
+    """
+
+    id: str
+    structure: dict[str, Any]
+    types: Types
+    format: int = _FORMAT
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The directories and files of one query in a warehouse."""
+
+    home: Path
+
+    @staticmethod
+    def of(warehouse: Path, query: str) -> Layout:
+        return Layout(Path(os.path.abspath(warehouse)) / query)
+
+    def table(self, name: str) -> Path:
+        return self.home / name
+
+    @property
+    def stream(self) -> Path:
+        return self.home / "_stream"
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.stream / "checkpoint"
+
+    @property
+    def journal(self) -> Path:
+        return self.stream / "journal"
+
+    def origin(self) -> Origin | None:
+        """What the checkpoint was made for; None where there is none yet."""
+        file = self.stream / "origin.json"
+        return Origin(**json.loads(file.read_text())) if file.exists() else None
+
+    def found(self, structure: dict[str, Any], types: Types) -> Origin:
+        """Begin a checkpoint."""
+        origin = Origin(uuid.uuid4().hex, structure, types)
+        self.journal.mkdir(parents=True, exist_ok=True)
+        write_whole(self.stream / "origin.json", json.dumps(asdict(origin), indent=1))
+        return origin
+
+    def agree(self, origin: Origin, structure: dict[str, Any]) -> None:
+        """Refuse a query that the checkpoint does not fit any more."""
+        old = json.loads(json.dumps(structure))
+        changed = [name for name in sorted(old.keys() | origin.structure.keys()) if old.get(name) != origin.structure.get(name)]
+        if changed or origin.format != _FORMAT:
+            raise Refused(
+                [
+                    Problem(
+                        name,
+                        f"it is {old.get(name)!r}, but the stream in {self.home} was begun with {origin.structure.get(name)!r}",
+                        "the old value; or another name for the query, or another warehouse, to begin anew",
+                    )
+                    for name in changed or ["format"]
+                ]
+            )
+
+    @contextmanager
+    def lock(self, writer: str) -> Iterator[None]:
+        """Be the only writer of its kind; a process that dies gives the lock back."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.home / f".{writer}.lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise refuse(
+                str(self.home), f"another process is the {writer} of this query", "to wait for it, or to stop it"
+            ) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all, also after a crash."""
+    new = file.with_name(f".{file.name}.new")
+    with new.open("w") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    new.rename(file)

@@ -1,0 +1,46 @@
+"""The only stateful operator: a task of the query for each group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.state import GroupState
+
+from tailrace.kinds import Kind
+from tailrace.spark.source import ROWS
+from tailrace.task import Task
+
+_VERSION = 1  # of the state's bytes: a later tailrace that reads others must say so here
+
+
+def labels(spark: SparkSession, tasks: int) -> list[int]:
+    """A group key for each task, such that no two land on the same partition.
+
+    Spark places a group by the hash of its key; the hashes of 0 and 1 may be the same modulo `tasks`.
+    """
+    hashes = spark.sql(f"select transform(sequence(0, {64 * tasks}), x -> pmod(hash(x), {tasks})) as place").head()
+    assert hashes is not None
+    return [hashes["place"].index(task) for task in range(tasks)]
+
+
+def run_tasks(rows: DataFrame, kind: Kind, stream: str, labels: list[int]) -> DataFrame:
+    """What the tasks make of the messages to them: rows for the tables, opaque too."""
+
+    def advance(group: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+        messages = [pair for frame in frames for pair in zip(frame["what"], frame["bytes"], strict=True)]
+        kept = None
+        if state.exists:
+            version, kept = state.get
+            if version != _VERSION:
+                raise RuntimeError(f"the checkpoint's state is of version {version}, this tailrace reads {_VERSION}")
+        kept, output = Task(kind, stream, labels.index(group[0])).advance(kept, messages)
+        state.update((_VERSION, kept))
+        what, data = zip(*output, strict=True)
+        yield pd.DataFrame({"task": group[0], "what": what, "bytes": data})
+
+    return rows.groupBy("task").applyInPandasWithState(
+        advance, ROWS, "version int, kept binary", "append", "NoTimeout"
+    )

@@ -1,0 +1,71 @@
+"""Spark sessions: local by default, loud about nothing but errors, and gone when they are closed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+_STATE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+@contextmanager
+def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None = None) -> Iterator[SparkSession]:
+    """A Spark session for one job, closed at the end with its JVM, whatever happens.
+
+    Parameters
+    ----------
+    shuffle_partitions : int
+        For a stream this is its parallelism, fixed by its checkpoint.
+    """
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # workers would take the `python3` on PATH
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    conf = {
+        "spark.app.name": name,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.master.rest.enabled": "false",
+        "spark.driver.memory": "2g",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.streaming.stateStore.providerClass": _STATE,
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        "spark.log.level": "ERROR",
+    }
+    builder = SparkSession.builder.master(os.environ.get("TAILRACE_MASTER", "local[*]"))
+    for key, value in {**conf, **(settings or {})}.items():
+        builder = builder.config(key, value)
+    spark = None
+    try:
+        spark = builder.getOrCreate()
+        spark.sparkContext.setLogLevel("ERROR")
+        yield spark
+    finally:
+        _close(spark)
+
+
+def _close(spark: SparkSession | None) -> None:
+    """Stop Spark, and see to it that its JVM is gone."""
+    gateway = SparkContext._gateway
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    try:
+        if spark is not None:
+            spark.stop()
+    finally:
+        if gateway is not None:
+            gateway.shutdown()
+            SparkContext._gateway = SparkContext._jvm = None
+        if process is not None:
+            if process.stdin is not None:
+                process.stdin.close()  # the JVM ends when its driver does
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

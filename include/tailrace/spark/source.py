@@ -1,0 +1,75 @@
+"""The journal as a streaming source: one entry a batch, its segments shared out among the readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from tailrace.spark.journal import Entry, Journal
+from tailrace.stage import Message, Stage
+from tailrace.streams.segments import Segment
+
+ROWS = "task int, what string, bytes binary"
+"""Rows through Spark are opaque: it needs no kind's schema."""
+
+
+def read_journal(spark: SparkSession, journal: Journal, stage: Stage, labels: list[int]) -> DataFrame:
+    """The stream of what the stage makes of the journal's segments, for each task under its label."""
+    readers = spark.sparkContext.defaultParallelism
+
+    class Reader(DataSourceStreamReader):
+        """Offsets are {"entry": how many entries}: Spark's own log of them is what a replay goes by."""
+
+        def initialOffset(self) -> dict[str, int]:
+            return {"entry": 0}
+
+        def latestOffset(self, *_: Any) -> dict[str, int]:  # type: ignore[override]
+            return {"entry": len(journal)}
+
+        def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+            entries = [journal[batch] for batch in range(start["entry"], end["entry"])]
+            return [InputPartition(part) for entry in entries for part in share(entry, readers)]
+
+        def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+            head, segments = partition.value
+            messages: Iterator[Message] = (message for segment in segments for message in stage.messages(segment))
+            for message in messages:
+                yield _rows([message], labels)
+            if head is not None:
+                yield _rows([(task, "entry", head) for task in range(stage.tasks)], labels)
+
+    class Source(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "tailrace_journal"
+
+        def schema(self) -> str:
+            return ROWS
+
+        def streamReader(self, schema: Any) -> DataSourceStreamReader:
+            return Reader()
+
+    spark.dataSource.register(Source)
+    return spark.readStream.format("tailrace_journal").load()
+
+
+def share(entry: Entry, readers: int) -> list[tuple[bytes | None, list[Segment]]]:
+    """An entry for its readers: neighbouring segments together, rows evenly; the first tells every task what batch it is."""
+    total = max(sum(segment.rows for segment in entry.segments), 1)
+    parts: list[list[Segment]] = [[] for _ in range(readers)]
+    before = 0
+    for segment in entry.segments:
+        parts[min((before + segment.rows // 2) * readers // total, readers - 1)].append(segment)
+        before += segment.rows
+    filled = [part for part in parts if part] or [[]]
+    return [(entry.head() if place == 0 else None, part) for place, part in enumerate(filled)]
+
+
+def _rows(messages: list[Message], labels: list[int]) -> pa.RecordBatch:
+    task, what, data = zip(*messages, strict=True)
+    columns = [pa.array([labels[t] for t in task], pa.int32()), pa.array(what, pa.string()), pa.array(data, pa.binary())]
+    return pa.RecordBatch.from_arrays(columns, names=["task", "what", "bytes"])

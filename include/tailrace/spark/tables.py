@@ -1,0 +1,120 @@
+"""The query's Delta tables: their schemas, one writer each, every batch written once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+
+from tailrace.spark.layout import Layout
+
+TIME = pa.timestamp("us", "UTC")
+INT, TEXT, REAL = pa.int64(), pa.string(), pa.float64()
+
+STAMPS = {"tuples": INT, "k_ms": INT, "as_of": TIME, "emitted_at": TIME, "facts_version": INT}
+"""What every answer carries beside the kind's own columns."""
+
+
+def schemas(answer: pa.Schema, key_type: pa.DataType) -> dict[str, pa.Schema]:
+    """The schema of each table; `answer` is the kind's own part of an answer, key and window included."""
+    fields = {name: TIME if name.startswith("window_") else answer.field(name).type for name in answer.names}
+    return {
+        name: pa.schema(list(columns.items()))
+        for name, columns in {
+            "results": fields | STAMPS,
+            "late": {"stream": TEXT, "key": key_type, "pane_start": TIME, "tick": INT, "tuples": INT, "arrived": TIME, "frontier": TIME},
+            "quarantine": {"stream": TEXT, "position": TEXT, "arrival_time": TIME, "reason": TEXT, "record": TEXT},
+            "facts": {"version": INT, "from_tick": INT, "settings": TEXT, "evidence": TEXT},
+            "segments": dict.fromkeys(("batch", "ordinal", "position"), INT)
+            | {"path": TEXT, "ingested_ms": INT}
+            | dict.fromkeys(("first_row", "rows", "accepted", "quarantined", "before_tick", "before_end"), INT),
+            "metrics": dict.fromkeys(("batch", "task", "rows", "late", "answers", "ticks", "k_ms"), INT)
+            | dict.fromkeys(("t_max", "frontier", "committed"), TIME)
+            | {"coverage": REAL, "latency_ms": REAL, "load": REAL, "flushed": pa.bool_()},
+            "corrections": fields | STAMPS | {"interval": TEXT, "retracted": pa.bool_()},
+            "correction_runs": {"interval": TEXT, "as_of": TIME, "started_at": TIME, "late": INT, "answers": INT, "retracted": INT},
+        }.items()
+    }
+
+
+STREAM_TABLES = ("results", "late", "quarantine", "facts", "segments", "metrics")
+"""The stream's, in the order in which a batch is written: a batch that is in `metrics` is in all of them."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of one query."""
+
+    layout: Layout
+
+    def create(self, wanted: dict[str, pa.Schema]) -> None:
+        """Make the tables that are not there yet, empty."""
+        for name, schema in wanted.items():
+            DeltaTable.create(self.layout.table(name), schema, mode="ignore")
+
+    def append(self, name: str, rows: pa.Table, app: str, batch: int) -> bool:
+        """Append a batch's rows, unless the table has this batch already.
+
+        Parameters
+        ----------
+        app : str
+            The writer: the same for the life of its checkpoint, and another for each checkpoint.
+
+        Returns
+        -------
+        bool
+            Whether anything was written.
+        """
+        path, writer = self.layout.table(name), f"{app}:{name}"
+        last = DeltaTable(path).transaction_version(writer)
+        if last is not None and last >= batch:
+            return False
+        done = CommitProperties(app_transactions=[Transaction(writer, batch)])
+        write_deltalake(path, rows, mode="append", commit_properties=done)
+        return True
+
+    def replace(self, name: str, rows: pa.Table, column: str, value: str) -> None:
+        """Put these rows in the place of those whose column has the value, in one commit."""
+        path = self.layout.table(name)
+        predicate = f"{column} = '{value}'"
+        if rows.num_rows:
+            write_deltalake(path, rows, mode="overwrite", predicate=predicate)
+        else:
+            DeltaTable(path).delete(predicate)
+
+    def read(self, name: str, columns: Iterable[str] | None = None) -> pa.Table:
+        """All rows of a table, times as int64 milliseconds.
+
+        Raises
+        ------
+        FileNotFoundError
+            When the query has no such table: it never ran in this warehouse.
+        """
+        path = self.layout.table(name)
+        if not DeltaTable.is_deltatable(str(path)):
+            raise FileNotFoundError(path)
+        rows = DeltaTable(path).to_pyarrow_table(columns=list(columns) if columns else None)
+        return in_ms(rows)
+
+
+def with_times(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows in the table's columns and types; times come as int64 milliseconds."""
+    return pa.table([_as(rows.column(field.name), field.type) for field in schema], schema=schema)
+
+
+def in_ms(rows: pa.Table) -> pa.Table:
+    """The rows with each timestamp as int64 milliseconds."""
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):
+            ms = rows.column(place).cast(pa.timestamp("ms", "UTC"), safe=False).cast(INT)
+            rows = rows.set_column(place, field.name, ms)
+    return rows
+
+
+def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_timestamp(kind) and pa.types.is_integer(column.type):
+        return pc.cast(pc.cast(column, pa.timestamp("ms", "UTC")), kind)
+    return pc.cast(column, kind)

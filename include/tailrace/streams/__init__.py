@@ -1,0 +1,1 @@
+"""A batch of tuples: reading, checks and quarantine; replay and delay models."""

@@ -1,0 +1,132 @@
+"""Streams kept as JSON lines."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.json
+
+from tailrace.errors import refuse
+from tailrace.streams.check import Columns
+from tailrace.streams.segments import Broken, Raw, Segment, Types, require
+
+_FITS = {"event_time": (str, int), "arrival_time": (str, int), "id": (str, int), "key": (str, int)}
+_NUMBER = (int, float)
+
+
+class JsonFiles:
+    """One record a line. A line that is no record, or holds a wrong type, goes to quarantine alone."""
+
+    suffixes = (".json", ".jsonl", ".ndjson")
+
+    def types(self, path: Path, columns: Columns) -> Types | None:
+        """From the first record in which every column has a value; times are ISO 8601 texts or epoch milliseconds."""
+        names: set[str] = set()
+        for record in _records(path):
+            names |= record.keys()
+            found = {name: _type(part, record.get(name)) for part, name in columns.named().items()}
+            types = {name: kind for name, kind in found.items() if kind is not None}
+            if len(types) == len(found):
+                return types
+        if names:
+            require(path, columns, sorted(names))
+            raise refuse(
+                str(path),
+                f"no record has a value of the right type in each of {', '.join(columns.named().values())}",
+                "times as ISO 8601 text or epoch milliseconds, ids and keys as text or integers, values as numbers",
+            )
+        return None
+
+    def split(self, path: Path) -> list[Segment]:
+        return [Segment(str(path), 0, len(_lines(path)))]
+
+    def read(self, segment: Segment, types: Types) -> Raw:
+        lines = _lines(Path(segment.path))
+        schema = pa.schema([(name, _arrow(kind)) for name, kind in types.items()])
+        tables, rows, broken = [schema.empty_table()], [np.zeros(0, np.int64)], []
+        for start, stop, table in _parse(lines, 0, len(lines), schema):
+            if table is None:
+                text = lines[start].decode(errors="replace")
+                broken.append(Broken(start, _why(text, types), text))
+            else:
+                tables.append(table.select(schema.names))
+                rows.append(np.arange(start, stop))
+        return Raw(pa.concat_tables(tables), np.concatenate(rows), broken)
+
+    def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
+        lines = _lines(Path(segment.path))
+        return [lines[row].decode(errors="replace") for row in rows]
+
+
+def _lines(path: Path) -> list[bytes]:
+    try:
+        lines = path.read_bytes().split(b"\n")
+        return lines if lines[-1] else lines[:-1]
+    except OSError as error:
+        raise refuse(str(path), f"it can't be read ({error})", "a file of JSON lines") from error
+
+
+def _parse(lines: list[bytes], start: int, stop: int, schema: pa.Schema) -> Iterator[tuple[int, int, pa.Table | None]]:
+    """Tables of whole stretches of lines; a stretch with a fault is halved until the fault stands alone."""
+    if start == stop:
+        return
+    options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore", newlines_in_values=False)
+    text = b"\n".join(lines[start:stop])
+    block = pa.json.ReadOptions(use_threads=False, block_size=len(text) + 2)
+    try:
+        table = pa.json.read_json(io.BytesIO(text + b"\n"), read_options=block, parse_options=options)
+        faulty = table.num_rows != stop - start  # an empty line, or two records on one
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        faulty = True
+    if not faulty:
+        yield start, stop, table
+    elif stop - start == 1:
+        yield start, stop, None
+    else:
+        middle = (start + stop) // 2
+        yield from _parse(lines, start, middle, schema)
+        yield from _parse(lines, middle, stop, schema)
+
+
+def _why(text: str, types: Types) -> str:
+    """Why a line is no record of these types."""
+    try:
+        record = json.loads(text)
+    except ValueError as error:
+        return f"broken JSON: {error}"
+    if not isinstance(record, dict):
+        return "no JSON object"
+    for name, kind in types.items():
+        value = record.get(name)
+        wanted = {"string": str, "int64": int, "double": _NUMBER}[kind]
+        if value is not None and (isinstance(value, bool) or not isinstance(value, wanted)):
+            return f"{name} is of the wrong type: {type(value).__name__}, not {kind}"
+    return "no record that could be read"
+
+
+def _records(path: Path) -> Iterator[dict[str, Any]]:
+    for line in _lines(path):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            yield record
+
+
+def _type(part: str, value: Any) -> str | None:
+    if isinstance(value, bool) or not isinstance(value, _FITS.get(part, _NUMBER)):
+        return None
+    if part not in _FITS:
+        return "double"
+    return "string" if isinstance(value, str) else "int64"
+
+
+def _arrow(kind: str) -> pa.DataType:
+    return {"string": pa.string(), "int64": pa.int64(), "double": pa.float64()}[kind]

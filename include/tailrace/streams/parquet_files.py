@@ -1,0 +1,92 @@
+"""Streams kept as Parquet files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tailrace.errors import refuse
+from tailrace.streams.check import Columns
+from tailrace.streams.segments import Raw, Segment, Types, require
+
+_ROWS_PER_SEGMENT = 500_000  # large files are cut between row groups, so that several readers share one
+
+
+class ParquetFiles:
+    """Types stand in the file, so a column of the wrong type is refused as a whole."""
+
+    suffixes = (".parquet",)
+
+    def types(self, path: Path, columns: Columns) -> Types | None:
+        schema = _open(path).schema_arrow
+        require(path, columns, schema.names)
+        for part, name in columns.named().items():
+            kind, (fits, right) = schema.field(name).type, _FITS.get(part, _FITS["value"])
+            if isinstance(kind, pa.DictionaryType):
+                kind = kind.value_type
+            if not fits(kind):
+                raise refuse(f"{path}: column {name}", f"its type is {kind}, but it is the query's {part}", right)
+        return {name: str(schema.field(name).type) for name in columns.named().values()}
+
+    def split(self, path: Path) -> list[Segment]:
+        metadata = _open(path).metadata
+        segments: list[Segment] = []
+        first = rows = 0
+        for group in range(metadata.num_row_groups):
+            size = metadata.row_group(group).num_rows
+            if rows and rows + size > _ROWS_PER_SEGMENT:
+                segments.append(Segment(str(path), first, rows))
+                first, rows = first + rows, 0
+            rows += size
+        return [*segments, Segment(str(path), first, rows)]
+
+    def read(self, segment: Segment, types: Types) -> Raw:
+        table = self._table(segment, list(dict.fromkeys(types)))
+        return Raw(table, np.arange(table.num_rows), [])
+
+    def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
+        table = self._table(segment, None).take(pa.array(rows, pa.int64()))
+        return [json.dumps(record, default=str) for record in table.to_pylist()]
+
+    def _table(self, segment: Segment, columns: list[str] | None) -> pa.Table:
+        file = pq.ParquetFile(segment.path)
+        sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
+        stop = segment.first_row + segment.rows
+        groups = [g for g, start in enumerate(starts[:-1]) if segment.first_row <= start < stop]
+        return file.read_row_groups(groups, columns=columns, use_threads=False)
+
+
+def _open(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise refuse(str(path), f"it can't be read as Parquet ({error})", "a whole Parquet file") from error
+
+
+def _is_time(kind: pa.DataType) -> bool:
+    return pa.types.is_timestamp(kind) or pa.types.is_int64(kind)
+
+
+def _is_name(kind: pa.DataType) -> bool:
+    if pa.types.is_integer(kind):
+        return not pa.types.is_uint64(kind)
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+
+
+_FITS = {
+    "event_time": (_is_time, "a timestamp, or int64 in epoch milliseconds"),
+    "arrival_time": (_is_time, "a timestamp, or int64 in epoch milliseconds"),
+    "id": (_is_name, "a string or an integer up to int64"),
+    "key": (_is_name, "a string or an integer up to int64"),
+    "value": (_is_number, "an integer, float or decimal"),
+}

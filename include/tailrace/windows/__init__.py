@@ -1,0 +1,1 @@
+"""Panes and sliding windows: integers only."""

@@ -1,0 +1,65 @@
+"""Sliding windows and their panes, in integer milliseconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Sliding:
+    """Windows [j·slide, j·slide + size) for every integer j, slide ≤ size.
+
+    A pane is [i·p, (i+1)·p) with p = gcd(size, slide): every tuple belongs to one pane and every window is made of
+    whole panes. A window is named by its end, a pane by its start.
+    """
+
+    size_ms: int
+    slide_ms: int
+
+    @property
+    def pane_ms(self) -> int:
+        return gcd(self.size_ms, self.slide_ms)
+
+    def pane(self, event_ms: Ints) -> Ints:
+        """The start of the pane of each event time."""
+        return np.asarray(event_ms // self.pane_ms * self.pane_ms)
+
+    def first_end(self, pane: Ints) -> Ints:
+        """The end of the earliest window over each pane."""
+        return -((self.size_ms - self.pane_ms - pane) // self.slide_ms) * self.slide_ms + self.size_ms
+
+    def last_end(self, pane: Ints) -> Ints:
+        """The end of the latest window over each pane."""
+        return np.asarray(pane // self.slide_ms * self.slide_ms + self.size_ms)
+
+    def ends(self, pane: Ints, after: Ints | int | None, until: Ints | int | None) -> tuple[Ints, Ints]:
+        """Every window over each pane whose end is in (after, until].
+
+        Parameters
+        ----------
+        pane : ndarray, shape (n,)
+        after, until : ndarray of shape (n,), int or None
+            Exclusive lower and inclusive upper bound of the ends; None: unbounded.
+
+        Returns
+        -------
+        row, end : ndarray, shape (m,)
+            Pairs of an index into `pane` and the end of a window over it, by row and then by end.
+        """
+        first, last = self.first_end(pane), self.last_end(pane)
+        if after is not None:
+            # Ends are ≡ size modulo slide: the first one beyond `after`.
+            offset = (np.maximum(after, first - self.slide_ms) - self.size_ms) // self.slide_ms + 1
+            first = np.maximum(first, offset * self.slide_ms + self.size_ms)
+        if until is not None:
+            last = np.minimum(last, (np.minimum(until, last) - self.size_ms) // self.slide_ms * self.slide_ms + self.size_ms)
+        many = np.maximum((last - first) // self.slide_ms + 1, 0)
+        row = np.repeat(np.arange(len(pane)), many)
+        step = np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)
+        return row, first[row] + step * self.slide_ms

@@ -1,0 +1,32 @@
+"""The stream's answers are a function of the tuples in order of arrival and of the facts, and are the oracle's."""
+
+from __future__ import annotations
+
+from expect import assert_streamed
+from harness import run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import stream
+from streams import cuts, disordered
+
+MANY = settings(max_examples=300, deadline=None)
+
+
+@MANY
+@given(disordered(), st.booleans())
+def test_one_batch_is_the_oracle(case, flush):
+    tuples, query = case
+    assert_streamed(run(tuples, query, flush=flush), stream(tuples, query, flush=flush))
+
+
+@MANY
+@given(st.data(), disordered(min_tuples=1), st.integers(1, 3), st.booleans())
+def test_cut_resumed_and_spread_in_any_way_the_answers_are_the_same(data, case, tasks, flush):
+    tuples, query = case
+    at = data.draw(cuts(len(tuples)), label="cuts")
+    together = data.draw(st.lists(st.booleans(), min_size=len(at) + 1, max_size=len(at) + 1), label="same batch")
+    batches = [sum(together[: i + 1]) for i in range(len(at) + 1)]
+    rows = run(tuples, query, cuts=at, tasks=tasks, flush=flush, batch_of=lambda segment: batches[segment])
+    assert_streamed(rows, stream(tuples, query, flush=flush))
+    assert sum(row["rows"] for row in rows["metrics"]) == len(tuples)
+    assert len({(row["t_max"], row["frontier"], row["k_ms"]) for row in rows["metrics"][-tasks:]}) == 1
