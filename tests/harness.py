@@ -54,7 +54,7 @@ def make_stage(settings, tasks: int = 1, keyed: bool = True) -> Stage:
     kind = Aggregate(Sliding(settings.size, settings.slide), settings.function, {"value": "value"}, pa.string())
     names = NAMES | ({} if keyed else {"key": None})
     columns = Columns(**names, values={"value": "value"}, earliest_ms=-(10**15), ahead_ms=10**15)
-    return Stage(kind, "readings", "memory", columns, {}, settings.tick, tasks)
+    return Stage(kind, "readings", "memory", columns, {}, settings.tick, tasks, None)
 
 
 def run(tuples, settings, cuts=(), tasks=1, flush=True, batch_of=lambda segment: segment, changes=()):

@@ -30,8 +30,6 @@ LATER_VALUES = {
 }
 LATER_FIELDS = ("correction", "topk", "emd_join", "spatial_join", "deduplicate", "idle", "q")
 LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
-KINDS: dict[type, str] = {dict: "a section", list: "a list"}
-
 FieldPath = tuple[str, ...]
 
 
@@ -73,8 +71,7 @@ def _read(path: Path) -> str:
 class _Tree:
     """Plain data of a YAML text, the line of every path in it, and what is wrong with it.
 
-    Scalars stay text, but for an empty one: each field reads its own. So nothing becomes what YAML 1.1 makes of
-    `on`, `12:30`, `010` or `2000-01-01`.
+    Scalars stay text, each field reads its own: so YAML 1.1 makes nothing else of `on`, `12:30` or `010`.
     """
 
     def __init__(self, file: Path, text: str) -> None:
@@ -148,7 +145,7 @@ class _Tree:
 
 
 def _explain(details: ErrorDetails) -> tuple[FieldPath, str, str]:
-    """Where in the file, what is wrong and what would be right, in words of ours."""
+    """Where in the file, what is wrong and what would be right."""
     location = tuple(map(str, details["loc"]))
     error, value, context = details["type"], details["input"], details.get("ctx", {})
     owner = reduce(_descend, location[:-1], Query)
@@ -161,25 +158,28 @@ def _explain(details: ErrorDetails) -> tuple[FieldPath, str, str]:
         return path, *_unknown("field", path[-1], known, LATER_FIELDS)
     if get_origin(owner) is dict:  # what the user named, as a stream: its section's field describes it
         owner, location = Query, location[:-1]
-    what, _, example = (owner.model_fields[location[-1]].description or "").partition(": ")
-    hint = f"{location[-1]}: {example} ({what})"
-    if error in ("missing", "union_tag_not_found"):
-        return path, "is missing", hint
     value = value["policy"] if error == "union_tag_invalid" else value
+    what, _, example = (owner.model_fields[location[-1]].description or "").partition(": ")
+    return path, *_words(error, path[-1], value, context, f"{location[-1]}: {example} ({what})")
+
+
+def _words(error: str, field: str, value: Any, context: dict[str, Any], hint: str) -> tuple[str, str]:
+    if error in ("missing", "union_tag_not_found"):
+        return "is missing", hint
     if value in (None, ""):
-        return path, "has no value", hint
+        return "has no value", hint
     if error in ("literal_error", "union_tag_invalid"):
         known = re.findall(r"'(\w+)'", context.get("expected") or context["expected_tags"])
-        return path, *_unknown(path[-1], str(value), known, LATER_VALUES.get(path[-1], ()))
+        return _unknown(field, str(value), known, LATER_VALUES.get(field, ()))
     if error == "value_error" and re.fullmatch(r"\d+", str(value)):
-        return path, f"{value} has no unit", f"write {value} ms, if you mean milliseconds; {hint}"
+        return f"{value} has no unit", f"write {value} ms, if you mean milliseconds; {hint}"
     if error == "value_error":
-        return path, str(context["error"]), hint
+        return str(context["error"]), hint
     # The bound of a duration comes as text, in more than one form; it is always zero.
     limits = [(word, context[limit]) for limit, word in LIMITS.items() if limit in context]
     right = [f"{word} {bound if isinstance(bound, int | float) else '0 ms'}" for word, bound in limits]
-    shown = format_duration(ms(value)) if isinstance(value, timedelta) else KINDS.get(type(value), repr(value))
-    return path, f"{shown} does not fit", ", as in ".join([*right, hint])
+    shown = format_duration(ms(value)) if isinstance(value, timedelta) else repr(value)
+    return f"{shown} does not fit", ", as in ".join([*right, hint])
 
 
 def _descend(annotation: Any, part: str) -> Any:

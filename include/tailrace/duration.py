@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer
@@ -17,6 +18,7 @@ _NAMES = {
     "d": ("d", "day", "days"),
 }
 _UNIT_OF = {name: unit for unit, names in _NAMES.items() for name in names}
+_LONGEST_MS = 36_525 * 86_400_000
 _PATTERN = re.compile(r"(-?\d+(?:\.\d+)?)\s*([a-z]+)")
 
 
@@ -33,11 +35,11 @@ def parse_duration(text: Any) -> timedelta:
     match = _PATTERN.fullmatch(text.strip().lower()) if isinstance(text, str) else None
     if match is None or match[2] not in _UNIT_OF:
         raise ValueError(f"{text!r} is no duration; write a number and a unit: 500 ms, 5 s, 2 min, 1 h, 1 d")
-    value_ms = float(match[1]) * _UNITS_MS[_UNIT_OF[match[2]]]
+    value_ms = Decimal(match[1]) * _UNITS_MS[_UNIT_OF[match[2]]]
+    if abs(value_ms) > _LONGEST_MS:
+        raise ValueError(f"{text[:40]!r} is longer than a hundred years")
     if value_ms != int(value_ms):
         raise ValueError(f"{text!r} is not a whole number of milliseconds, the finest step of time here")
-    if abs(value_ms) > 36_525 * 86_400_000:
-        raise ValueError(f"{text!r} is longer than a hundred years")
     return timedelta(milliseconds=int(value_ms))
 
 
@@ -70,7 +72,7 @@ def parse_time_ms(text: str) -> int:
 def format_time(time_ms: int) -> str:
     """ISO 8601 in UTC with milliseconds, as `parse_time_ms` reads it."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    return moment.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def _describe(duration: timedelta) -> str:

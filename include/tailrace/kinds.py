@@ -30,6 +30,10 @@ class Kind(Protocol):
     @property
     def key_type(self) -> pa.DataType: ...
 
+    @property
+    def answer(self) -> pa.Schema:
+        """Columns of an answer: `key`, `window_start`, `window_end` (ms), the kind's own, `tuples`."""
+
     def combine(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
         """Partials by key, pane and tick: columns `key` (dictionary), `pane`, `tick`, `tuples`, and the kind's own."""
 
@@ -45,22 +49,21 @@ class Kind(Protocol):
         """`evaluate` made incremental: the new state, the answers that became due, the late tuples."""
 
     def evaluate(self, content: pa.RecordBatch) -> pa.RecordBatch:
-        """The answers over a given content: columns `key`, `window_start`, `window_end`, the kind's own, `tuples`."""
+        """The answers of all windows over a given content."""
 
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
         """How near approximate answers are to the exact ones, in [0, 1]."""
 
 
 def _aggregate(query: Query, key_type: pa.DataType) -> Kind:
-    settings = query.aggregate
-    assert settings is not None and query.window is not None  # a validated query of this kind has both
-    columns = {"value": settings.column} if settings.column else {}
-    return Aggregate(Sliding(query.window.size_ms, query.window.slide_ms), settings.function, columns, key_type)
+    windows = Sliding(query.window.size_ms, query.window.slide_ms)
+    column = query.aggregate.column
+    return Aggregate(windows, query.aggregate.function, {"value": column} if column else {}, key_type)
 
 
 KINDS = {"aggregate": _aggregate}
 
 
 def build(query: Query, key_type: pa.DataType) -> Kind:
-    """The running kind of a declared query, whose stream's key is of the given type."""
+    """The running kind of a declared query, whose stream's key is of the given type: string or int64."""
     return KINDS[query.kind](query, key_type)

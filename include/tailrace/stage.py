@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -10,8 +11,10 @@ import pyarrow as pa
 from tailrace import wire
 from tailrace.columns import group_sums
 from tailrace.disorder import ticks
-from tailrace.kinds import Kind
+from tailrace.kinds import Kind, build
 from tailrace.partition.by_key import task_of
+from tailrace.query import Query
+from tailrace.streams import history
 from tailrace.streams.check import Checked, Columns, check
 from tailrace.streams.segments import Segment, Types, formats
 
@@ -23,7 +26,8 @@ Message = tuple[int, str, bytes]
 class Content:
     """A segment as it was read: its tuples with their ticks, as far as the segment alone tells, and its rejects.
 
-    `tuples` has, beside what `check` gives, `tick`; `summary` is the statistics of these ticks.
+    `tuples` has, beside what `check` gives, `position` (in the log), `tick` and `end` (of the tick); `summary` is the
+    statistics of these ticks.
     """
 
     tuples: pa.RecordBatch
@@ -31,9 +35,29 @@ class Content:
     quarantine: pa.RecordBatch
 
 
+def columns_of(query: Query) -> Columns:
+    """What the query's stream must bring."""
+    stream = query.stream[1]
+    values, bounds = build(query, pa.string()).columns, stream.bounds
+    names = stream.event_time, stream.arrival_time, stream.id, stream.key
+    return Columns(*names, values, bounds.earliest_ms, bounds.ahead_ms)
+
+
+def key_type_of(query: Query, types: Types) -> pa.DataType:
+    """int64 for integers of any width, string for all else, also where the stream has no key."""
+    key = query.stream[1].key
+    return pa.int64() if key is not None and "int" in types[key] else pa.string()
+
+
 @dataclass(frozen=True)
 class Stage:
-    """What a reader needs to know of a query: a frozen value, sent to every worker."""
+    """What a reader needs to know of a query: a frozen value, sent to every worker.
+
+    Attributes
+    ----------
+    history : Path or None
+        Where accepted tuples are kept, if the source is no durable log with arrival times itself.
+    """
 
     kind: Kind
     stream: str
@@ -42,16 +66,29 @@ class Stage:
     types: Types
     tick_ms: int
     tasks: int
+    history: Path | None
+
+    @staticmethod
+    def of(query: Query, types: Types, history: Path) -> Stage:
+        """The stage of a declared query whose source has columns of these types."""
+        name, stream = query.stream
+        kind, columns = build(query, key_type_of(query, types)), columns_of(query)
+        durable = stream.source.format == "parquet" and stream.arrival_time is not None
+        kept = None if durable else history
+        return Stage(kind, name, stream.source.format, columns, types, query.tick_ms, query.parallelism, kept)
 
     def content(self, segment: Segment) -> Content:
         """Read and check a segment."""
         raw = formats()[self.format].read(segment, self.types)
         checked = check(raw.table, self.columns, raw.row, self.kind.key_type, segment.ingested_ms)
+        arrival, row, event = (np.asarray(checked.tuples.column(n)) for n in ("arrival_time", "row", "event_time"))
+        position = segment.position + row
+        tick, end = ticks.number(arrival, position, self.tick_ms)
         tuples = checked.tuples
-        arrival, row, event = (np.asarray(tuples.column(name)) for name in ("arrival_time", "row", "event_time"))
-        tick, end = ticks.number(arrival, segment.position + row, self.tick_ms)
+        for name, column in (("position", position), ("tick", tick), ("end", end)):
+            tuples = tuples.append_column(name, pa.array(column))
         quarantine = self._quarantine(segment, checked, raw.row, {b.row: (b.reason, b.record) for b in raw.broken})
-        return Content(tuples.append_column("tick", pa.array(tick)), ticks.summarise(tick, end, event), quarantine)
+        return Content(tuples, ticks.summarise(tick, end, event), quarantine)
 
     def messages(self, segment: Segment) -> list[Message]:
         """What every task is told of a segment: its own partials, and the query's statistics."""
@@ -65,9 +102,11 @@ class Stage:
             (task, "segment", wire.pack({"partials": _of_keys(partials, owner == task), **shared}, **about))
             for task in range(self.tasks)
         ]
-        if content.quarantine.num_rows:
-            found.append((segment.ordinal % self.tasks, "quarantine", wire.pack({"quarantine": content.quarantine})))
-        return found
+        aside = {"quarantine": content.quarantine}
+        if self.history is not None:
+            aside["history"] = history.write(content.tuples, segment.ordinal, self.history)
+        to = segment.ordinal % self.tasks  # any task would do: these only pass through
+        return found + [(to, name, wire.pack({name: batch})) for name, batch in aside.items() if batch.num_rows]
 
     def _counts(self, partials: pa.RecordBatch) -> pa.RecordBatch:
         """How many tuples each tick brought to each pane, over all keys: what coverage is computed from."""

@@ -38,7 +38,7 @@ class Task:
         kept : bytes or None
             What the call before returned; None at the start.
         messages : pairs of (what, bytes)
-            One `entry`, any number of `segment` and `quarantine`, in any order.
+            One `entry` and any number of `segment`, in any order; whatever else there is goes to the tables as it is.
 
         Returns
         -------
@@ -68,9 +68,9 @@ class Task:
         }
         if self.index == 0:  # what all tasks agree on is written once
             output |= {"facts": outputs.facts(stamped), "segments": outputs.segments(entry["batch"], places)}
-        quarantined = [(what, data) for what, data in messages if what == "quarantine"]
+        passing = [(what, data) for what, data in messages if what not in ("entry", "segment")]
         rows = [(table, wire.pack({table: batch})) for table, batch in output.items() if batch.num_rows]
-        return _Memory(clock, coverage, state, pending).pack(), quarantined + rows
+        return _Memory(clock, coverage, state, pending).pack(), passing + rows
 
 
 @dataclass(frozen=True)

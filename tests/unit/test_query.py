@@ -33,8 +33,7 @@ def test_what_is_left_out_has_a_default() -> None:
     assert name == "readings"
     assert (stream.arrival_time, stream.key, query.aggregate.column) == (None, None, None)
     assert (stream.bounds.earliest_ms, stream.bounds.ahead_ms) == (946_684_800_000, 86_400_000)
-    assert query.policy == NoSlack()
-    assert query.parallelism == 2
+    assert (query.policy, query.parallelism) == (NoSlack(), 2)
 
 
 @pytest.mark.parametrize(

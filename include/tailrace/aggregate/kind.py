@@ -32,6 +32,11 @@ class Aggregate:
     columns: dict[str, str]
     key_type: pa.DataType
 
+    @property
+    def answer(self) -> pa.Schema:
+        times = [(name, pa.int64()) for name in ("window_start", "window_end")]
+        return pa.schema([("key", self.key_type), *times, ("value", pa.float64()), ("tuples", pa.int64())])
+
     def combine(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
         return combine(self.windows, tuples)
 
@@ -50,8 +55,8 @@ class Aggregate:
 
     def evaluate(self, content: pa.RecordBatch) -> pa.RecordBatch:
         """The answer of every window over the given tuples; late, or in which order, means nothing here."""
-        tick = pa.array(np.zeros(content.num_rows, np.int64))
-        partials = self.combine(content.append_column("tick", tick))
+        no_tick = pa.array(np.zeros(content.num_rows, np.int64))
+        partials = self.combine(content.select(["event_time", "key", *self.columns]).append_column("tick", no_tick))
         pane = np.asarray(partials.column("pane"))
         row, end = self.windows.ends(pane, None, None)
         code = np.asarray(partials.column("key").indices).astype(np.int64)
@@ -81,4 +86,4 @@ class Aggregate:
         end, tuples = closed.column("window_end"), np.asarray(closed.column("tuples"))
         value = FUNCTIONS[self.function](tuples.astype(float), np.asarray(closed.column("total")))
         columns = [closed.column("key"), pc.subtract(end, self.windows.size_ms), end, pa.array(value), pa.array(tuples)]
-        return pa.RecordBatch.from_arrays(columns, names=["key", "window_start", "window_end", "value", "tuples"])
+        return pa.RecordBatch.from_arrays(columns, schema=self.answer)

@@ -2,45 +2,49 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.transaction import AddAction
 
 from tailrace.spark.layout import Layout
+from tailrace.streams import history
 
 TIME = pa.timestamp("us", "UTC")
 INT, TEXT, REAL = pa.int64(), pa.string(), pa.float64()
 
-STAMPS = {"tuples": INT, "k_ms": INT, "as_of": TIME, "emitted_at": TIME, "facts_version": INT}
+STAMPS = {"k_ms": INT, "as_of": TIME, "emitted_at": TIME, "facts_version": INT}
 """What every answer carries beside the kind's own columns."""
 
 
-def schemas(answer: pa.Schema, key_type: pa.DataType) -> dict[str, pa.Schema]:
+def schemas(answer: pa.Schema) -> dict[str, pa.Schema]:
     """The schema of each table; `answer` is the kind's own part of an answer, key and window included."""
-    fields = {name: TIME if name.startswith("window_") else answer.field(name).type for name in answer.names}
-    return {
-        name: pa.schema(list(columns.items()))
-        for name, columns in {
-            "results": fields | STAMPS,
-            "late": {"stream": TEXT, "key": key_type, "pane_start": TIME, "tick": INT, "tuples": INT, "arrived": TIME, "frontier": TIME},
-            "quarantine": {"stream": TEXT, "position": TEXT, "arrival_time": TIME, "reason": TEXT, "record": TEXT},
-            "facts": {"version": INT, "from_tick": INT, "settings": TEXT, "evidence": TEXT},
-            "segments": dict.fromkeys(("batch", "ordinal", "position"), INT)
-            | {"path": TEXT, "ingested_ms": INT}
-            | dict.fromkeys(("first_row", "rows", "accepted", "quarantined", "before_tick", "before_end"), INT),
-            "metrics": dict.fromkeys(("batch", "task", "rows", "late", "answers", "ticks", "k_ms"), INT)
-            | dict.fromkeys(("t_max", "frontier", "committed"), TIME)
-            | {"coverage": REAL, "latency_ms": REAL, "load": REAL, "flushed": pa.bool_()},
-            "corrections": fields | STAMPS | {"interval": TEXT, "retracted": pa.bool_()},
-            "correction_runs": {"interval": TEXT, "as_of": TIME, "started_at": TIME, "late": INT, "answers": INT, "retracted": INT},
-        }.items()
+    answers = {name: TIME if name.startswith("window_") else answer.field(name).type for name in answer.names} | STAMPS
+    key = answer.field("key").type
+    columns: dict[str, dict[str, pa.DataType]] = {
+        "results": answers,
+        "late": {"stream": TEXT, "key": key, "pane_start": TIME, "tick": INT, "tuples": INT}
+        | {"arrived": TIME, "frontier": TIME},
+        "quarantine": {"stream": TEXT, "position": TEXT, "arrival_time": TIME, "reason": TEXT, "record": TEXT},
+        "facts": {"version": INT, "from_tick": INT, "settings": TEXT, "evidence": TEXT},
+        "segments": dict.fromkeys(("batch", "ordinal", "position"), INT)
+        | {"path": TEXT}
+        | dict.fromkeys(("first_row", "rows", "ingested_ms", "accepted", "quarantined", "before_tick", "before_end"), INT),
+        "metrics": dict.fromkeys(("batch", "task", "rows", "late", "answers", "ticks", "k_ms"), INT)
+        | dict.fromkeys(("t_max", "frontier", "committed"), TIME)
+        | {"coverage": REAL, "latency_ms": REAL, "load": REAL, "flushed": pa.bool_()},
+        "corrections": answers | {"interval": TEXT, "retracted": pa.bool_()},
+        "correction_runs": {"interval": TEXT, "as_of": TIME, "started_at": TIME}
+        | dict.fromkeys(("late", "answers", "retracted"), INT),
     }
+    return {name: pa.schema(list(fields.items())) for name, fields in columns.items()}
 
 
-STREAM_TABLES = ("results", "late", "quarantine", "facts", "segments", "metrics")
+STREAM_TABLES = ("history", "results", "late", "quarantine", "facts", "segments", "metrics")
 """The stream's, in the order in which a batch is written: a batch that is in `metrics` is in all of them."""
 
 
@@ -53,7 +57,8 @@ class Tables:
     def create(self, wanted: dict[str, pa.Schema]) -> None:
         """Make the tables that are not there yet, empty."""
         for name, schema in wanted.items():
-            DeltaTable.create(self.layout.table(name), schema, mode="ignore")
+            parts = history.PARTITIONS if name == "history" else None
+            DeltaTable.create(self.layout.table(name), schema, mode="ignore", partition_by=parts)
 
     def append(self, name: str, rows: pa.Table, app: str, batch: int) -> bool:
         """Append a batch's rows, unless the table has this batch already.
@@ -68,13 +73,20 @@ class Tables:
         bool
             Whether anything was written.
         """
-        path, writer = self.layout.table(name), f"{app}:{name}"
-        last = DeltaTable(path).transaction_version(writer)
+        table, writer = DeltaTable(self.layout.table(name)), f"{app}:{name}"
+        last = table.transaction_version(writer)
         if last is not None and last >= batch:
             return False
         done = CommitProperties(app_transactions=[Transaction(writer, batch)])
-        write_deltalake(path, rows, mode="append", commit_properties=done)
+        if name == "history":  # the readers wrote its files: they only have to be named
+            table.create_write_transaction(_added(rows), "append", table.schema(), commit_properties=done)
+        else:
+            write_deltalake(table, rows, mode="append", commit_properties=done)
         return True
+
+    def add(self, name: str, rows: pa.Table) -> None:
+        """Append rows of which it does not matter whether they come twice."""
+        write_deltalake(self.layout.table(name), rows, mode="append")
 
     def replace(self, name: str, rows: pa.Table, column: str, value: str) -> None:
         """Put these rows in the place of those whose column has the value, in one commit."""
@@ -112,6 +124,20 @@ def in_ms(rows: pa.Table) -> pa.Table:
             ms = rows.column(place).cast(pa.timestamp("ms", "UTC"), safe=False).cast(INT)
             rows = rows.set_column(place, field.name, ms)
     return rows
+
+
+def _added(files: pa.Table) -> list[AddAction]:
+    return [
+        AddAction(
+            file["path"],
+            file["size"],
+            {name: str(file[name]) for name in history.PARTITIONS},
+            0,
+            True,
+            json.dumps({"numRecords": file["rows"]}),
+        )
+        for file in files.to_pylist()
+    ]
 
 
 def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

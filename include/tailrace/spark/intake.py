@@ -1,0 +1,78 @@
+"""What the driver decides between two batches: the next entry of the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tailrace.spark.journal import Entry, Journal
+from tailrace.streams.segments import Segment
+
+
+class Intake:
+    """Plans the batches of a bounded run: what is there when it begins, in the order of the log.
+
+    Parameters
+    ----------
+    files : list of Path
+        The source's, in order. Those that the journal names already are known by their names.
+    split : callable
+        Gives a file's segments.
+    settings : str
+        The policy's, as declared now.
+    batch_rows : int
+        A batch takes segments up to so many rows, at least one.
+    flush : bool
+        Whether the last entry ends the stream.
+    now_ms : int or None
+        The arrival time of what brings none.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        files: list[Path],
+        split: Callable[[Path], list[Segment]],
+        settings: str,
+        batch_rows: int,
+        flush: bool,
+        now_ms: int | None,
+    ) -> None:
+        self.journal, self.batch_rows, self.flush = journal, batch_rows, flush
+        entries = list(journal)
+        taken = [segment for entry in entries for segment in entry.segments]
+        self.batches, self.ended = len(entries), bool(entries and entries[-1].flush)
+        in_force = next((entry.settings for entry in reversed(entries) if entry.settings is not None), None)
+        self.settings = settings if settings != in_force else None
+        self.log = _End(len(taken), sum(segment.rows for segment in taken))
+        known = {Path(segment.path).name for segment in taken}
+        fresh = [segment for file in files if file.name not in known for segment in split(file)]
+        self.fresh = [replace(segment, ingested_ms=now_ms) for segment in fresh if segment.rows]
+
+    @property
+    def rows_left(self) -> int:
+        """How many rows no entry has named yet."""
+        return sum(segment.rows for segment in self.fresh)
+
+    def plan(self) -> Entry | None:
+        """Write the next entry, or nothing when the run has no more to do."""
+        if self.ended or not (self.fresh or self.settings is not None or self.flush):
+            return None
+        segments: list[Segment] = []
+        while self.fresh and (not segments or sum(s.rows for s in segments) + self.fresh[0].rows <= self.batch_rows):
+            segment = self.fresh.pop(0)
+            segments.append(replace(segment, ordinal=self.log.segments, position=self.log.rows))
+            self.log = _End(self.log.segments + 1, self.log.rows + segment.rows)
+        entry = Entry(self.batches, tuple(segments), self.settings, self.flush and not self.fresh)
+        self.journal.append(entry)
+        self.batches, self.settings, self.ended = self.batches + 1, None, entry.flush
+        return entry
+
+
+@dataclass(frozen=True)
+class _End:
+    """Where the log ends: how many segments and rows are in it."""
+
+    segments: int
+    rows: int

@@ -1,0 +1,51 @@
+"""Reading answers: the latest version of each window, with its coverage. No Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tailrace.spark.tables import Tables
+from tailrace.windows.sliding import Sliding
+
+WINDOW = ["key", "window_start", "window_end"]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers of a query, as its tables hold them; times are integer milliseconds."""
+
+    tables: Tables
+    windows: Sliding
+
+    def streamed(self) -> pd.DataFrame:
+        """As the stream gave them."""
+        return self.tables.read("results").to_pandas()
+
+    def versions(self) -> pd.DataFrame:
+        """All versions, the stream's and the corrections'; column `corrected` tells which."""
+        streamed, corrected = self.streamed(), self.tables.read("corrections").to_pandas()
+        streamed = streamed.assign(corrected=False, retracted=False)
+        return pd.concat([part for part in (streamed, corrected.assign(corrected=True)) if len(part)] or [streamed])
+
+    def latest(self) -> pd.DataFrame:
+        """The version of each window with the greatest as_of, on a tie a correction's; without retracted answers."""
+        ordered = self.versions().sort_values(["as_of", "corrected"], kind="stable")
+        newest = ordered.drop_duplicates(WINDOW, keep="last")
+        return newest[~newest["retracted"].astype(bool)]
+
+    def with_coverage(self, answers: pd.DataFrame) -> pd.DataFrame:
+        """The answers with coverage = tuples / (tuples + those that were late for them so far), in order."""
+        late = self.tables.read("late").to_pandas()
+        # A late row missed the windows over its pane that had closed before it.
+        row, end = self.windows.ends(late["pane_start"].to_numpy(), None, late["frontier"].to_numpy())
+        missed = late.iloc[row][["key", "tuples", "arrived"]].assign(window_end=end)
+        missed = missed.rename(columns={"tuples": "missed"})
+        after = answers[["key", "window_end", "as_of"]].merge(missed, on=["key", "window_end"])
+        after = after[after["arrived"] > after["as_of"]].groupby(["key", "window_end"], dropna=False)["missed"].sum()
+        answers = answers.merge(after.reset_index(), how="left", on=["key", "window_end"])
+        missing = answers.pop("missed").fillna(0).to_numpy(np.float64)
+        answers = answers.assign(coverage=answers["tuples"] / (answers["tuples"] + missing))
+        return answers.sort_values(["window_end", "key"], kind="stable", ignore_index=True)

@@ -1,0 +1,55 @@
+"""History: accepted tuples kept as Parquet by event date and hour, where the source is no durable log itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+PARTITIONS = ["event_date", "event_hour"]
+FILES = pa.schema(
+    {"path": pa.string(), "size": pa.int64(), "rows": pa.int64(), "event_date": pa.string(), "event_hour": pa.int64()}
+)
+"""How a written file is told to the table."""
+
+_HOUR_MS = 3_600_000
+_TIMES = ("event_time", "arrival_time")
+
+
+def schema(id_type: pa.DataType, key_type: pa.DataType, values: list[str]) -> pa.Schema:
+    """A tuple's times, id, key and values; its position in the log, and its tick and the end of it as its segment saw them."""
+    time, number = pa.timestamp("us", "UTC"), pa.int64()
+    columns = dict.fromkeys(_TIMES, time) | {"id": id_type, "key": key_type} | dict.fromkeys(values, pa.float64())
+    columns |= dict.fromkeys(("position", "tick", "end"), number)
+    return pa.schema([*columns.items(), ("event_date", pa.string()), ("event_hour", number)])
+
+
+def write(tuples: pa.RecordBatch, ordinal: int, directory: Path) -> pa.RecordBatch:
+    """Write a segment's tuples, one file for each hour of event time; writing them again puts the same in place.
+
+    Returns
+    -------
+    RecordBatch
+        The files, for the table's log: `path` (relative), `size`, `rows`, `event_date`, `event_hour`.
+    """
+    table = pa.table(tuples).drop_columns(["row"])
+    event = np.asarray(tuples.column("event_time"))
+    for name in _TIMES:
+        place = table.schema.get_field_index(name)
+        micros = pc.cast(pc.cast(table.column(name), pa.timestamp("ms", "UTC")), pa.timestamp("us", "UTC"))
+        table = table.set_column(place, name, micros)
+    hours, files = event // _HOUR_MS, []
+    for hour in np.unique(hours).tolist():
+        date, of_day = str(np.datetime64(hour, "h").astype("datetime64[D]")), hour % 24
+        path = Path(f"event_date={date}", f"event_hour={of_day}", f"part-{ordinal:08d}.parquet")
+        target, new = directory / path, directory / path.with_name(f".{path.name}.new")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table.filter(pa.array(hours == hour)), new)
+        new.rename(target)
+        rows = int((hours == hour).sum())
+        place = {"event_date": date, "event_hour": of_day}
+        files.append({"path": str(path), "size": target.stat().st_size, "rows": rows} | place)
+    return pa.RecordBatch.from_pylist(files, FILES)
