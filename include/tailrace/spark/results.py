@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
+from tailrace.kinds import build
+from tailrace.query import Query
+from tailrace.spark.layout import Layout
 from tailrace.spark.tables import Tables
 from tailrace.windows.sliding import Sliding
 
@@ -49,3 +54,21 @@ class Answers:
         missing = answers.pop("missed").fillna(0).to_numpy(np.float64)
         answers = answers.assign(coverage=answers["tuples"] / (answers["tuples"] + missing))
         return answers.sort_values(["window_end", "key"], kind="stable", ignore_index=True)
+
+
+def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pd.DataFrame, list[str]]:
+    """A query's answers with their coverage, in order of window end and key, and the columns that users are given.
+
+    Parameters
+    ----------
+    streamed : bool
+        As the stream gave them; else the latest version of each window.
+    """
+    kind, tables = build(query, pa.string()), Tables(Layout.of(warehouse, query.name))
+    columns = [name for name in kind.answer.names if name != "tuples"] + ["tuples", "coverage", "k_ms", "as_of"]
+    try:
+        answers = Answers(tables, kind.windows)
+        found = answers.streamed() if streamed else answers.latest()
+        return answers.with_coverage(found), columns
+    except FileNotFoundError:  # it never ran here: no answers yet
+        return pd.DataFrame(columns=columns), columns

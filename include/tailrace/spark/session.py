@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -25,6 +26,7 @@ def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None 
     """
     os.environ["PYSPARK_PYTHON"] = sys.executable  # workers would take the `python3` on PATH
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "conf"))
     conf = {
         "spark.app.name": name,
         "spark.ui.enabled": "false",
@@ -36,7 +38,6 @@ def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None 
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.streaming.stateStore.providerClass": _STATE,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        "spark.log.level": "ERROR",
     }
     builder = SparkSession.builder.master(os.environ.get("TAILRACE_MASTER", "local[*]"))
     for key, value in {**conf, **(settings or {})}.items():
@@ -44,7 +45,6 @@ def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None 
     spark = None
     try:
         spark = builder.getOrCreate()
-        spark.sparkContext.setLogLevel("ERROR")
         yield spark
     finally:
         _close(spark)

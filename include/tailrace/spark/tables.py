@@ -91,7 +91,7 @@ class Tables:
     def replace(self, name: str, rows: pa.Table, column: str, value: str) -> None:
         """Put these rows in the place of those whose column has the value, in one commit."""
         path = self.layout.table(name)
-        predicate = f"{column} = '{value}'"
+        predicate = f'"{column}" = \'{value}\''  # quoted: `interval` is a word of SQL
         if rows.num_rows:
             write_deltalake(path, rows, mode="overwrite", predicate=predicate)
         else:

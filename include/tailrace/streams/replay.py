@@ -109,6 +109,20 @@ def disorder(table: pa.Table, event_column: str, model: DelayModel, seed: int) -
     return table.take(np.argsort(arrival_ms, kind="stable"))
 
 
+def read(path: Path) -> pa.Table:
+    """The rows of a Parquet file, or of a directory of them by name.
+
+    Raises
+    ------
+    ValueError
+        When there is none, or it is no Parquet.
+    """
+    try:
+        return pq.read_table(path)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise ValueError(f"{path} can't be read as Parquet ({error})") from error
+
+
 def write(
     table: pa.Table,
     directory: Path,

@@ -1,0 +1,132 @@
+"""What people see in the terminal: progress while a stream runs, tables of answers, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from tailrace.duration import format_duration, format_time
+from tailrace.errors import Refused, refuse
+
+out, err = Console(highlight=False), Console(stderr=True, highlight=False)
+
+
+def refusal(refused: Refused) -> None:
+    """Each problem: where, what is wrong, what would be right."""
+    for problem in refused.problems:
+        err.print(f"[bold red]refused[/] {_plain(str(problem))}", soft_wrap=True)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A sign of life while something of unknown length goes on."""
+    if not err.is_terminal:
+        err.print(what)
+        yield
+        return
+    with err.status(what):
+        yield
+
+
+class StreamProgress:
+    """A line for each batch, and a bar of the rows still to come."""
+
+    def __init__(self) -> None:
+        bar = BarColumn(), TextColumn("{task.completed:,} of {task.total:,} rows"), TimeElapsedColumn()
+        self._bar = Progress(SpinnerColumn(), TextColumn("{task.description}"), *bar, console=err)
+        self._task = self._bar.add_task("starting Spark", total=0)
+        self._read = 0
+
+    def __enter__(self) -> StreamProgress:
+        if err.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def __call__(self, batch: int, rows_left: int, written: dict[str, pa.Table]) -> None:
+        metrics = written["metrics"].to_pandas()
+        now = metrics.iloc[-1]
+        self._read += int(metrics["rows"].sum())
+        share = "–" if pd.isna(now["coverage"]) else f"{now['coverage']:.2%}"
+        reached = "–" if pd.isna(now["t_max"]) else f"{now['t_max']:%Y-%m-%d %H:%M:%S}"
+        rejects = f"  quarantined {written['quarantine'].num_rows:,}" if "quarantine" in written else ""
+        self._bar.update(self._task, total=self._read + rows_left, completed=self._read, description="streaming")
+        self._bar.console.print(
+            f"batch {batch:>4}  rows {int(metrics['rows'].sum()):>9,}  t_max {reached}  K {format_duration(int(now['k_ms'])):>8}"
+            f"  coverage {share:>7}  answers {int(metrics['answers'].sum()):>7,}  late {int(metrics['late'].sum()):>6,}{rejects}",
+            soft_wrap=True,
+        )
+
+
+def answers(frame: pd.DataFrame, columns: list[str], form: str, output: Path | None, limit: int) -> None:
+    """Give answers in one of four forms: table, csv, jsonl, parquet; times as UTC timestamps in ms."""
+    rows = pa.Table.from_pandas(frame[columns], preserve_index=False)
+    if form == "parquet":
+        if output is None:
+            raise refuse("--output", "Parquet can't go to the terminal", "--output FILE.parquet")
+        for name in _times(columns):
+            place = rows.schema.get_field_index(name)
+            rows = rows.set_column(place, name, rows.column(name).cast(pa.int64()).cast(pa.timestamp("ms", "UTC")))
+        with _whole(output) as new:
+            pq.write_table(rows, new)
+        return
+    text = frame[columns].assign(**{name: [format_time(ms) for ms in frame[name]] for name in _times(columns)})
+    if form == "table" and output is None:
+        out.print(_table(text, limit))
+        return
+    if form == "csv":
+        sink = pa.BufferOutputStream()
+        csv.write_csv(pa.Table.from_pandas(text, preserve_index=False), sink)
+        body = sink.getvalue().to_pybytes().decode()
+    elif form == "jsonl":
+        body = text.to_json(orient="records", lines=True, double_precision=15) if len(text) else ""
+    else:
+        with Console(record=True, file=open("/dev/null", "w"), width=200) as paper:  # noqa: SIM115
+            paper.print(_table(text, len(text)))
+            body = paper.export_text()
+    if output is None:
+        print(body, end="")
+    else:
+        with _whole(output) as new:
+            new.write_text(body)
+
+
+@contextmanager
+def _whole(output: Path) -> Iterator[Path]:
+    """A file that appears whole or not at all."""
+    if not output.parent.is_dir():
+        raise refuse(f"--output {output}", f"there is no directory {output.parent}", "a file in a directory that exists")
+    new = output.with_name(f".{output.name}.new")
+    try:
+        yield new
+        new.rename(output)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _table(text: pd.DataFrame, limit: int) -> Table:
+    cut = f"the first {limit:,} of {len(text):,}; --limit or --format gives more" if len(text) > limit else None
+    table = Table(*text.columns, caption=cut)
+    for row in text.head(limit).itertuples(index=False):
+        table.add_row(*(f"{cell:.6g}" if isinstance(cell, float) else _plain(str(cell)) for cell in row))
+    return table
+
+
+def _times(columns: list[str]) -> list[str]:
+    return [name for name in columns if name in ("window_start", "window_end", "as_of")]
+
+
+def _plain(text: str) -> str:
+    """The text as it is: what looks like markup in it is not."""
+    return text.replace("[", r"\[")
