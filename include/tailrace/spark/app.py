@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.streaming.query import StreamingQuery
@@ -150,10 +151,17 @@ class _Run:
             time.sleep(0.05)
         failure = stream.exception()
         if failure is not None:
-            raise RuntimeError(f"the stream failed: {failure}")
+            raise RuntimeError(f"the stream failed: {_reason(failure)}")
 
     def committed(self) -> int:
         """How many batches Spark has committed."""
         commits = self.layout.checkpoint / "commits"
         done = [int(file.name) for file in commits.iterdir() if file.name.isdigit()] if commits.is_dir() else []
         return max(done, default=-1) + 1
+
+
+def _reason(failure: Any) -> str:
+    """What a failed stream died of: the innermost cause, without the plan that Spark prints."""
+    while failure._cause is not None:
+        failure = failure._cause
+    return str(failure._desc).strip()

@@ -1,0 +1,37 @@
+# What there is to do here: make help
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-fast lint format bench clean
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+help: ## Say what there is
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+setup: ## Bring what is missing: the locked environment in .venv, and Java
+	@PYTHON=$(PYTHON) sh tools/setup.sh
+
+demo: setup ## Stream the sample of flights on Spark, correct it, check every answer
+	@$(BIN)/tailrace demo
+
+test: setup lint ## All tests (with Spark), the linters and the type checker
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test-fast: setup ## The tests without Spark, in less than a minute
+	$(BIN)/python -m pytest -n 2 -m "not spark"
+
+lint: setup ## Ruff and the type checker
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup ## Put the code in order
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup ## Measure `aggregate` beside Spark's own windows
+	$(BIN)/tailrace bench aggregate
+
+clean: ## Remove what was made here: environment, caches, warehouses
+	rm -rf .venv .hypothesis .pytest_cache .mypy_cache .ruff_cache build warehouse include/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,31 @@
+"""One Spark for all tests of a process: the JVM's start is what takes long, and is tested apart."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+
+from tailrace.spark import app, correct, session
+
+_open = session.session
+
+
+@pytest.fixture(scope="session")
+def _spark():
+    with _open("tests", 2) as spark:
+        yield spark
+
+
+@pytest.fixture
+def spark(_spark, monkeypatch):
+    """The shared session, in the place of one for each job."""
+
+    @contextmanager
+    def shared(name, shuffle_partitions, settings=None):
+        _spark.conf.set("spark.sql.shuffle.partitions", str(shuffle_partitions))
+        yield _spark
+
+    monkeypatch.setattr(app, "session", shared)
+    monkeypatch.setattr(correct, "session", shared)
+    return _spark

@@ -1,0 +1,59 @@
+"""On Spark as in process: cut, resumed and spread in any way, the answers are the oracle's."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from expect import assert_streamed
+from oracle import Settings, stream
+from warehouse import even, make_query, make_stream, rows_of, write_files
+
+from tailrace.spark.app import run
+
+pytestmark = pytest.mark.spark
+
+TUPLES = make_stream(600, seed=11)
+QUERIES = {
+    "tick 100, k_slack": Settings(500, 100, 100, "sum", ("k_slack", 400)),
+    "tick 0, mp_k_slack": Settings(1000, 300, 0, "avg", "mp_k_slack"),
+    "slide does not divide, none": Settings(700, 300, 100, "count", "none"),
+}
+
+
+@pytest.mark.parametrize("parallelism", [1, 2, 3])
+@pytest.mark.parametrize("batches", [1, 7, 50])
+def test_batches_and_parallelism_change_no_answer(tmp_path, spark, batches, parallelism):
+    settings = list(QUERIES.values())[(batches + parallelism) % 3]
+    write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 50))
+    rows_in_batch = {1: 10**6, 7: 96, 50: 1}[batches]
+    done = run(make_query(tmp_path / "in", settings, parallelism), tmp_path / "wh", batch_rows=rows_in_batch)
+    assert done == batches
+    rows = rows_of(tmp_path / "wh")
+    assert_streamed(rows, stream(TUPLES, settings))
+    assert sum(row["rows"] for row in rows["metrics"]) == len(TUPLES) == sum(row["rows"] for row in rows["segments"])
+
+
+@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_stopped_and_resumed_anywhere_the_answers_are_the_same(tmp_path, spark, name, seed):
+    settings, draw = QUERIES[name], random.Random(seed)
+    bounds = [0, *sorted(draw.sample(range(1, len(TUPLES)), 9)), len(TUPLES)]
+    query, stops = make_query(tmp_path / "in", settings, draw.choice([1, 2, 3])), sorted(draw.sample(range(1, 10), 3))
+    print(f"seed {seed}: files {bounds}, stopped after {stops}")
+    for start, end in zip([0, *stops], [*stops, 10], strict=True):
+        write_files(TUPLES, tmp_path / "in", bounds[start : end + 1], first=start)
+        run(query, tmp_path / "wh", keep_open=end < 10, batch_rows=draw.choice([1, 100, 10**6]))
+        if end < 10:
+            assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES[: bounds[end]], settings, flush=False))
+    assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, settings))
+
+
+def test_no_two_tasks_share_a_partition(spark):
+    from tailrace.spark.operator import labels
+
+    for tasks in (1, 2, 3, 7, 16):
+        places = spark.createDataFrame([(label,) for label in labels(spark, tasks)], "task int").selectExpr(
+            f"pmod(hash(task), {tasks}) as place"
+        )
+        assert sorted(row["place"] for row in places.collect()) == list(range(tasks))

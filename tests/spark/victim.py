@@ -1,0 +1,65 @@
+"""A driver that kills itself: run as a process with a JSON of where and when. Nothing in tailrace knows of it.
+
+K1 after the offset log; K2 files staged, before the Delta commit; K3 after the last table, before Spark's commit log
+(K3p: the next entry is planned already); K4 between two tables.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from oracle import Settings
+from warehouse import make_query
+
+from tailrace.spark import app, tables
+from tailrace.spark.sink import Sink
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def arm(point: str, batch: int) -> None:
+    """Put the death in its place."""
+    if point == "K1":
+        execute, seen = Sink.execute, iter(range(10**6))
+
+        def at_once(self, rows):
+            return die() if next(seen) == batch else execute(self, rows)
+
+        Sink.execute = at_once
+    elif point in ("K2", "K4"):
+        append = tables.Tables.append
+
+        def before_or_after(self, name, rows, app, number):
+            if (point, name, number) == ("K2", "results", batch):
+                pq.write_table(rows, self.layout.table(name) / "part-staged-and-lost.parquet")
+                die()
+            if (point, name, number) == ("K4", "late", batch):
+                die()
+            return append(self, name, rows, app, number)
+
+        tables.Tables.append = before_or_after
+    else:
+        done = app._Run.done
+
+        def at_the_end(self, number, written):
+            if number == batch and point == "K3":
+                die()
+            done(self, number, written)
+            if number == batch:
+                die()
+
+        app._Run.done = at_the_end
+
+
+if __name__ == "__main__":
+    told = json.loads(sys.argv[1])
+    arm(told["point"], told["batch"])
+    settings = Settings(**told["settings"] | {"policy": tuple(told["settings"]["policy"])})
+    app.run(make_query(Path(told["in"]), settings), Path(told["wh"]), batch_rows=100)

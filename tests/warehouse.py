@@ -1,0 +1,82 @@
+"""Streams of the oracle's tuples as files, queries over them, and what their tables hold."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from oracle import Settings, Tuple
+
+from tailrace.query import Query
+from tailrace.spark.layout import Layout
+from tailrace.spark.tables import Tables
+
+TIME = pa.timestamp("ms", "UTC")
+EPOCH = 1_577_836_800_000
+
+
+def make_stream(n: int, seed: int, duplicates: int = 0, keys: int = 5) -> list[Tuple]:
+    """n tuples, 20 ms apart at the mean, delayed by 300 ms at the mean and now and then by some seconds."""
+    draw = random.Random(seed)
+    event, tuples = EPOCH, []
+    for i in range(n):
+        event += draw.choice((0, 5, 20, 20, 55))
+        delay = int(draw.expovariate(1 / 300)) + (draw.randrange(6000) if draw.random() < 0.03 else 0)
+        value = round(draw.uniform(-50, 100), 3)
+        tuples.append(Tuple(event, event + delay, f"t{i}", f"k{draw.randrange(keys)}", value))
+    tuples.sort(key=lambda item: item.arrival_time)
+    for _ in range(duplicates):  # the id of one that came before, with other contents
+        first, again = sorted(draw.sample(range(n), 2))
+        tuples[again] = tuples[again]._replace(id=tuples[first].id)
+    return tuples
+
+
+def write_files(tuples: list[Tuple], directory: Path, bounds: list[int], first: int = 0) -> None:
+    """The tuples between each two neighbouring bounds as a Parquet file, named in order from `first` on."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for number, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False), first):
+        part = tuples[start:end]
+        table = pa.table(
+            {
+                "event_time": pa.array([t.event_time for t in part], TIME),
+                "arrival_time": pa.array([t.arrival_time for t in part], TIME),
+                "id": pa.array([t.id for t in part], pa.string()),
+                "key": pa.array([t.key for t in part], pa.string()),
+                "value": pa.array([t.value for t in part], pa.float64()),
+            }
+        )
+        pq.write_table(table, directory / f"part-{number:05d}.parquet")
+
+
+def even(n: int, parts: int) -> list[int]:
+    """Bounds that cut n things in so many parts."""
+    return [n * i // parts for i in range(parts + 1)]
+
+
+def make_query(path: Path, settings: Settings, parallelism: int = 2, source: str = "parquet", **stream: object) -> Query:
+    """The oracle's settings as a query over files."""
+    name, *k = settings.policy if isinstance(settings.policy, tuple) else (settings.policy,)
+    disorder = {"policy": name, "tick": f"{settings.tick} ms"} | ({"k": f"{k[0]} ms"} if k else {})
+    columns = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id", "key": "key"} | stream
+    return Query.model_validate(
+        {
+            "name": "readings",
+            "kind": "aggregate",
+            "streams": {"readings": {"source": {"format": source, "path": str(path)}} | columns},
+            "window": {"size": f"{settings.size} ms", "slide": f"{settings.slide} ms"},
+            "disorder": disorder,
+            "aggregate": {"function": settings.function, "column": "value"},
+            "parallelism": parallelism,
+        }
+    )
+
+
+def tables_of(warehouse: Path) -> Tables:
+    return Tables(Layout.of(warehouse, "readings"))
+
+
+def rows_of(warehouse: Path, *names: str) -> dict[str, list[dict]]:
+    """All rows of some tables, times in ms."""
+    return {name: tables_of(warehouse).read(name).to_pylist() for name in names or ("results", "late", "metrics", "segments")}

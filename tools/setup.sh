@@ -1,0 +1,47 @@
+#!/bin/sh
+# Bring what a fresh machine is missing: uv and the locked environment in .venv, and a Java that runs Spark.
+set -eu
+cd "$(dirname "$0")/.."
+
+python=${PYTHON:-python3}
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || {
+    echo "tailrace needs Python 3.11 or newer, and '$python' is not; name one: make PYTHON=python3.11 …" >&2
+    exit 1
+}
+
+java_fits() {
+    [ -x "$1" ] && "$1" -version 2>&1 | grep -Eq 'version "(1[7-9]|2[0-9])'
+}
+java=${JAVA_HOME:+$JAVA_HOME/bin/java}
+java=${java:-$(command -v java || true)}
+if ! java_fits "$java"; then
+    install='apt-get update && apt-get install --yes openjdk-17-jre-headless'
+    if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+        echo "no Java 17 or 21 found: installing openjdk-17-jre-headless" >&2
+        sh -c "$install" >&2
+    elif command -v apt-get >/dev/null; then
+        echo "Spark needs Java 17 or 21. Type: sudo sh -c '$install'" >&2
+        exit 1
+    else
+        echo "Spark needs Java 17 or 21. Install one, and set JAVA_HOME to it." >&2
+        exit 1
+    fi
+fi
+
+# The lock decides what is installed; the stamp spares the look at it when nothing has changed.
+stamp=.venv/.tailrace-setup
+if [ -e "$stamp" ] && [ ! uv.lock -nt "$stamp" ] && [ ! pyproject.toml -nt "$stamp" ]; then
+    exit 0
+fi
+uv=$(command -v uv || true)
+[ -x .venv/bin/uv ] && uv=.venv/bin/uv
+if [ -z "$uv" ]; then
+    "$python" -m venv .venv || {
+        echo "'$python' can't make an environment. On Debian: sudo apt-get install python3-venv" >&2
+        exit 1
+    }
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
+    uv=.venv/bin/uv
+fi
+"$uv" sync --locked --quiet --inexact --python "$(command -v "$python")"
+touch "$stamp"
