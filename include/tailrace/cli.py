@@ -41,6 +41,10 @@ class Version(StrEnum):
     corrected = "corrected"
 
 
+class System(StrEnum):
+    aggregate = "aggregate"
+
+
 class Format(StrEnum):
     parquet = "parquet"
     json = "json"
@@ -164,6 +168,25 @@ def demo(warehouse: Warehouse = Path("warehouse/demo"), file: Annotated[Path, ty
 
     if not demonstrate(load(file), warehouse):
         raise typer.Exit(1)
+
+
+@app.command(epilog="Example: [bold]tailrace bench aggregate --case dense --json[/]")
+def bench(
+    system: Annotated[System, typer.Argument(help="What is measured.")],
+    rows: Annotated[int, typer.Option(help="Rows of each workload.", min=1)] = 4_000_000,
+    files: Annotated[int, typer.Option(help="Files, each a batch.", min=2)] = 8,
+    rounds: Annotated[int, typer.Option(help="Rounds that count; one more is dropped.", min=1)] = 5,
+    case: Annotated[list[str], typer.Option(help="A part of a case's name: dense, sparse, 500, 60/5.")] = ["dense", "sparse"],  # noqa: B006
+    json: Annotated[bool, typer.Option("--json", help="Every pass and the summary as JSON.")] = False,
+) -> None:
+    """Measure side by side: ours, Spark's own windows, and a pass-through without state."""
+    from tailrace.bench import aggregate
+
+    found = aggregate.bench(rows, files, rounds, case, lambda line: show.err.print(line, soft_wrap=True))
+    if json:
+        print(aggregate.as_json(found))
+    else:
+        show.out.print(aggregate.table(aggregate.summary(found)))
 
 
 def _with_inputs(query: Query, inputs: list[str]) -> Query:

@@ -1,0 +1,160 @@
+"""After the corrections the answers are the batch answers: run twice, in any order, with repeats in the stream."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from expect import assert_close, assert_streamed
+from oracle import Settings, batch, latest, stream
+from warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
+
+from tailrace.duration import format_time
+from tailrace.errors import Refused
+from tailrace.spark.app import run
+from tailrace.spark.correct import correct
+from tailrace.spark.results import Answers, read_answers
+from tailrace.spark.tables import Tables
+from tailrace.spark.touched import Span
+from tailrace.windows.sliding import Sliding
+
+pytestmark = pytest.mark.spark
+
+TUPLES = make_stream(500, seed=3, duplicates=25)
+SETTINGS = Settings(700, 300, 100, "sum", ("k_slack", 200))
+
+
+def read(warehouse, settings=SETTINGS) -> dict[tuple, tuple]:
+    """The latest version of each window: value, tuples, as_of. No window twice."""
+    found = Answers(tables_of(warehouse), Sliding(settings.size, settings.slide)).latest()
+    rows = {(r.key, r.window_start, r.window_end): (r.value, r.tuples, r.as_of) for r in found.itertuples()}
+    assert len(rows) == len(found)
+    return rows
+
+
+def assert_answers(found: dict[tuple, tuple], expected: dict) -> None:
+    assert found.keys() == expected.keys()
+    for window, true in expected.items():
+        assert found[window][1] == true.tuples, window
+        assert_close(found[window][0], true.value, true.sum_abs)
+
+
+def streamed(tmp_path, settings=SETTINGS, tuples=TUPLES, **options):
+    write_files(tuples, tmp_path / "in", even(len(tuples), 7))
+    query = make_query(tmp_path / "in", settings)
+    run(query, tmp_path / "wh", **options)
+    return query
+
+
+def test_all_of_it_twice_is_the_batch_answer(tmp_path, spark):
+    query = streamed(tmp_path)
+    truth = batch(TUPLES, SETTINGS)
+    assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, SETTINGS))
+    before = read(tmp_path / "wh")
+    assert any(window not in truth or abs(before[window][0] - truth[window].value) > 1e-6 for window in before)
+    first = correct(query, tmp_path / "wh")
+    assert_answers(read(tmp_path / "wh"), truth)
+    once = tables_of(tmp_path / "wh").read("corrections").to_pandas()
+    assert correct(query, tmp_path / "wh") == first
+    assert len(tables_of(tmp_path / "wh").read("corrections")) == len(once)
+    assert_answers(read(tmp_path / "wh"), truth)
+    retracted = {(r.key, r.window_start, r.window_end) for r in once[once["retracted"]].itertuples()}
+    assert retracted == before.keys() - truth.keys()
+    assert len(tables_of(tmp_path / "wh").read("correction_runs")) == 2
+    assert all(answer[2] == stream(TUPLES, SETTINGS).as_of for answer in read(tmp_path / "wh").values())
+
+
+@pytest.mark.parametrize("tick", [100, 0])
+def test_intervals_of_arrival_in_any_order_and_twice(tmp_path, spark, tick):
+    settings = Settings(500, 200, tick, "avg", "none")
+    query, outcome = streamed(tmp_path, settings), stream(TUPLES, settings)
+    last = (max(t.arrival_time for t in TUPLES) // 100 + 1) * 100
+    bounds = [EPOCH, *(EPOCH + (last - EPOCH) * i // 300 * 100 for i in (1, 2)), last]
+    intervals = list(zip(bounds, bounds[1:], strict=False))
+    order = [*intervals, intervals[0]]
+    random.Random(tick).shuffle(order)
+    for a, b in order:
+        correct(query, tmp_path / "wh", Span(a, b, arrival=True))
+        assert sum(r["tuples"] for r in rows_of(tmp_path / "wh", "late")["late"]) == len(outcome.late_tuples)
+    expected = latest(outcome, TUPLES, settings, intervals)
+    found = read(tmp_path / "wh", settings)
+    assert_answers(found, expected)
+    cut = {window: min(version.as_of, outcome.as_of) for window, version in expected.items()}
+    assert {window: answer[2] for window, answer in found.items()} == cut
+
+
+def test_a_range_of_event_time_covers_what_overlaps_it_and_has_closed(tmp_path, spark):
+    query = streamed(tmp_path, keep_open=True)
+    outcome = stream(TUPLES, SETTINGS, flush=False)
+    start, end = EPOCH + 2000, EPOCH + 4000
+    correct(query, tmp_path / "wh", Span(start, end))
+    truth = batch(TUPLES, SETTINGS, before=outcome.as_of)
+    expected = {w for w in truth if outcome.closed(w[2]) and w[2] > start and w[1] < end}
+    rows = tables_of(tmp_path / "wh").read("corrections").to_pylist()
+    given = {(r["key"], r["window_start"], r["window_end"]): r for r in rows if not r["retracted"]}
+    assert given.keys() == expected
+    for window, row in given.items():
+        assert_close(row["value"], truth[window].value, truth[window].sum_abs)
+
+
+def test_an_interval_waits_for_the_stream(tmp_path, spark):
+    query = streamed(tmp_path, keep_open=True)
+    until = stream(TUPLES, SETTINGS, flush=False).as_of
+    with pytest.raises(Refused, match="committed up to"):
+        correct(query, tmp_path / "wh", Span(EPOCH, until + 100, arrival=True))
+    with pytest.raises(Refused, match="no multiple of the tick"):
+        correct(query, tmp_path / "wh", Span(EPOCH, until - 50, arrival=True))
+    assert not tables_of(tmp_path / "wh").read("corrections").num_rows
+    assert correct(query, tmp_path / "wh", Span(EPOCH, EPOCH + 100, arrival=True)).answers == 0
+    assert len(tables_of(tmp_path / "wh").read("correction_runs")) == 1  # an empty run is in the ledger too
+
+
+def test_json_without_arrival_times_is_kept_as_history(tmp_path, spark):
+    """Arrival is the time of ingest: a batch is a tick or two, and what later batches bring may be late."""
+    settings = Settings(500, 100, 100, "sum", "none")
+    query = make_query(tmp_path / "in", settings, source="json", arrival_time=None)
+    for number, (start, end) in enumerate([(0, 200), (200, 400), (400, 500)]):
+        (tmp_path / "in").mkdir(exist_ok=True)
+        lines = [
+            json.dumps({"event_time": format_time(t.event_time), "id": t.id, "key": t.key, "value": t.value})
+            for t in TUPLES[start:end]
+        ]
+        lines += ['{"event_time": "2020-', '{"event_time": null, "id": "x", "key": "k", "value": 1.0}']
+        (tmp_path / "in" / f"part-{number}.json").write_text("\n".join(lines) + "\n")
+        run(query, tmp_path / "wh", keep_open=number < 2)
+    assert_answers_of_history(tmp_path, query, settings)
+
+
+def assert_answers_of_history(tmp_path, query, settings) -> None:
+    tables: Tables = tables_of(tmp_path / "wh")
+    history, quarantine = tables.read("history"), tables.read("quarantine").to_pylist()
+    assert sorted(history["id"].to_pylist()) == sorted(t.id for t in TUPLES)
+    assert len(quarantine) == 6
+    assert {row["position"].rsplit("/", 1)[1] for row in quarantine} >= {"part-0.json#200", "part-2.json#101"}
+    arrivals = dict(zip(history["position"].to_pylist(), history["arrival_time"].to_pylist(), strict=True))
+    in_order = [arrivals[position] for position in sorted(arrivals)]
+    assert len(set(in_order)) == 3
+    as_it_came = [t._replace(arrival_time=arrival) for t, arrival in zip(TUPLES, in_order, strict=True)]
+    assert_streamed(rows_of(tmp_path / "wh"), stream(as_it_came, settings))
+    correct(query, tmp_path / "wh")
+    assert_answers(read(tmp_path / "wh", settings), batch(as_it_came, settings))
+    answers, columns = read_answers(query, tmp_path / "wh", streamed=False)
+    assert columns == ["key", "window_start", "window_end", "value", "tuples", "coverage", "k_ms", "as_of"]
+    assert (answers["coverage"] == 1).all()
+
+
+def test_coverage_is_what_had_come_of_all_that_came(tmp_path, spark):
+    tuples = make_stream(500, seed=4)
+    query, outcome = streamed(tmp_path, tuples=tuples), stream(tuples, SETTINGS)
+    answers, _ = read_answers(query, tmp_path / "wh", streamed=True)
+    missed: dict[tuple, int] = {}
+    for late in outcome.late_tuples:
+        for start, end in late.windows:
+            missed[late.tuple.key, start, end] = missed.get((late.tuple.key, start, end), 0) + 1
+    assert missed
+    for row in answers.itertuples():
+        gone = missed.get((row.key, row.window_start, row.window_end), 0)
+        assert row.coverage == pytest.approx(row.tuples / (row.tuples + gone))
+
+
