@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from oracle import Outcome, close
 
 ANSWER = ("k_ms", "as_of", "facts_version", "tuples")

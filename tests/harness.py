@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +11,12 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 
-from tailrace import stage as stage_module
 from tailrace import wire
 from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.policies import policy_from_json
 from tailrace.stage import Stage
 from tailrace.streams.check import Columns
+from tailrace.streams.formats import FORMATS
 from tailrace.streams.segments import Raw, Segment
 from tailrace.task import Task
 from tailrace.windows.sliding import Sliding
@@ -64,9 +65,9 @@ def run(tuples, settings, cuts=(), tasks=1, flush=True, batch_of=lambda segment:
     keeps goes through bytes. `changes` is a list of (batch, policy).
     """
     bounds = [0, *cuts, len(tuples)]
-    tables = {str(i): raw_table(tuples[a:b]) for i, (a, b) in enumerate(zip(bounds, bounds[1:]))}
+    tables = {str(i): raw_table(tuples[a:b]) for i, (a, b) in enumerate(itertools.pairwise(bounds))}
     stage = make_stage(settings, tasks, keyed=all(t.key is not None for t in tuples))
-    with mock.patch.object(stage_module, "formats", lambda: {"memory": Memory(tables)}):
+    with mock.patch.dict(FORMATS, {"memory": Memory(tables)}):
         batches: dict[int, list[tuple[int, str, bytes]]] = {}
         for i, table in enumerate(tables.values()):
             messages = stage.messages(Segment(str(i), 0, table.num_rows, ordinal=i, position=bounds[i]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 
 from hypothesis import strategies as st
+
 from oracle import Policy, Settings, Tuple
 
 EPOCH = 1_577_836_800_000  # 2020-01-01T00:00:00Z
@@ -96,10 +97,8 @@ def disordered(
     arrival = EPOCH + draw(st.one_of(st.just(0), st.integers(-500, 500)))
     for position, (gap, (kind, number, side, beside), key, value) in enumerate(rows):
         arrival += gap
-        if kind == "delay":
-            event = arrival - number
-        else:
-            event = (arrival // slide + number) * slide + side + beside
+        border = (arrival // slide + number) * slide + side + beside
+        event = arrival - number if kind == "delay" else border
         tuples.append(Tuple(event, arrival, f"t{position}", keys[key], value))
 
     if tuples and draw(st.booleans()):  # one far outlier, behind or ahead

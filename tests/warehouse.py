@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from oracle import Settings, Tuple
 
+from oracle import Settings, Tuple
 from tailrace.query import Query
 from tailrace.spark.layout import Layout
 from tailrace.spark.tables import Tables
@@ -36,7 +37,7 @@ def make_stream(n: int, seed: int, duplicates: int = 0, keys: int = 5) -> list[T
 def write_files(tuples: list[Tuple], directory: Path, bounds: list[int], first: int = 0) -> None:
     """The tuples between each two neighbouring bounds as a Parquet file, named in order from `first` on."""
     directory.mkdir(parents=True, exist_ok=True)
-    for number, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False), first):
+    for number, (start, end) in enumerate(itertools.pairwise(bounds), first):
         part = tuples[start:end]
         table = pa.table(
             {
@@ -55,7 +56,9 @@ def even(n: int, parts: int) -> list[int]:
     return [n * i // parts for i in range(parts + 1)]
 
 
-def make_query(path: Path, settings: Settings, parallelism: int = 2, source: str = "parquet", **stream: object) -> Query:
+def make_query(
+    path: Path, settings: Settings, parallelism: int = 2, source: str = "parquet", **stream: object
+) -> Query:
     """The oracle's settings as a query over files."""
     name, *k = settings.policy if isinstance(settings.policy, tuple) else (settings.policy,)
     disorder = {"policy": name, "tick": f"{settings.tick} ms"} | ({"k": f"{k[0]} ms"} if k else {})
@@ -79,4 +82,7 @@ def tables_of(warehouse: Path) -> Tables:
 
 def rows_of(warehouse: Path, *names: str) -> dict[str, list[dict]]:
     """All rows of some tables, times in ms."""
-    return {name: tables_of(warehouse).read(name).to_pylist() for name in names or ("results", "late", "metrics", "segments")}
+    return {
+        name: tables_of(warehouse).read(name).to_pylist()
+        for name in names or ("results", "late", "metrics", "segments")
+    }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -18,7 +19,7 @@ from tailrace.duration import format_duration
 from tailrace.errors import refuse
 from tailrace.query import Query
 
-Window = tuple[str, int, int]
+Window = tuple[str | int | None, int, int]
 
 
 def demonstrate(query: Query, warehouse: Path) -> bool:
@@ -44,7 +45,7 @@ def demonstrate(query: Query, warehouse: Path) -> bool:
     show.err.rule("2 ∕ 3  correcting what came too late, from history")
     with show.working("correcting"):
         report = correct(query, warehouse)
-    corrected, columns = read_answers(query, warehouse, streamed=False)
+    corrected, _ = read_answers(query, warehouse, streamed=False)
     show.err.rule("3 ∕ 3  holding every answer against the truth")
     true = truth(query)
     rights = [share_right(answers, true) for answers in (streamed, corrected)]
@@ -62,15 +63,18 @@ def truth(query: Query) -> dict[Window, tuple[float, int]]:
     for row in table:
         time = round(row[stream.event_time].timestamp() * 1000)
         key = row[stream.key] if stream.key else None
-        value = row[query.aggregate.column] if query.aggregate.column else 0.0
+        number = row[query.aggregate.column] if query.aggregate.column else 0.0
         start = time // slide * slide
         while start > time - size:
-            sums[key, start, start + size] += value
+            sums[key, start, start + size] += number
             counts[key, start, start + size] += 1
             start -= slide
-    functions = {"sum": lambda s, n: s, "count": lambda s, n: float(n), "avg": lambda s, n: s / n}
-    function = functions[query.aggregate.function]
-    return {window: (function(sums[window], counts[window]), counts[window]) for window in sums}
+    value: Callable[[Window], float] = {
+        "sum": lambda window: sums[window],
+        "count": lambda window: float(counts[window]),
+        "avg": lambda window: sums[window] / counts[window],
+    }[query.aggregate.function]
+    return {window: (value(window), counts[window]) for window in sums}
 
 
 def share_right(answers: pd.DataFrame, true: dict[Window, tuple[float, int]]) -> float:
@@ -86,7 +90,9 @@ def _summary(
     query: Query, streamed: pd.DataFrame, corrected: pd.DataFrame, rights: list[float], late: int, windows: int
 ) -> Table:
     waits = (streamed["as_of"] - streamed["window_end"]).mean()
-    table = Table("", "as streamed", "after correction", title=f"{query.name}: {windows:,} windows, {late:,} late tuples")
+    table = Table(
+        "", "as streamed", "after correction", title=f"{query.name}: {windows:,} windows, {late:,} late tuples"
+    )
     table.add_row("answers", f"{len(streamed):,}", f"{len(corrected):,}")
     table.add_row("windows right", *(f"{share:.2%}" if share < 1 else "[bold green]100 %[/]" for share in rights))
     table.add_row("mean coverage", f"{streamed['coverage'].mean():.2%}", f"{corrected['coverage'].mean():.2%}")

@@ -54,10 +54,13 @@ def facts(stamped: list[Fact]) -> pa.RecordBatch:
 
 def segments(batch: int, places: list[dict[str, Any]]) -> pa.RecordBatch:
     """What was read of the log, and the tick that each segment found when it came."""
-    names = ("ordinal", "position", "first_row", "rows", "ingested_ms")
-    names += ("accepted", "quarantined", "before_tick", "before_end")
+    names = ["ordinal", "position", "first_row", "rows", "ingested_ms"]
+    names += ["accepted", "quarantined", "before_tick", "before_end"]
     return pa.RecordBatch.from_pydict(
-        {"batch": pa.array([batch] * len(places), pa.int64()), "path": pa.array([p["path"] for p in places], pa.string())}
+        {
+            "batch": pa.array([batch] * len(places), pa.int64()),
+            "path": pa.array([p["path"] for p in places], pa.string()),
+        }
         | {name: pa.array([place[name] for place in places], pa.int64()) for name in names}
     )
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.csv as csv
 import pyarrow.parquet as pq
+from pyarrow import csv
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -56,17 +56,21 @@ class StreamProgress:
 
     def __call__(self, batch: int, rows_left: int, written: dict[str, pa.Table]) -> None:
         metrics = written["metrics"].to_pandas()
-        now = metrics.iloc[-1]
-        self._read += int(metrics["rows"].sum())
-        share = "–" if pd.isna(now["coverage"]) else f"{now['coverage']:.2%}"
-        reached = "–" if pd.isna(now["t_max"]) else f"{now['t_max']:%Y-%m-%d %H:%M:%S}"
-        rejects = f"  quarantined {written['quarantine'].num_rows:,}" if "quarantine" in written else ""
+        now, sums = metrics.iloc[-1], metrics[["rows", "answers", "late"]].sum()
+        self._read += int(sums["rows"])
         self._bar.update(self._task, total=self._read + rows_left, completed=self._read, description="streaming")
-        self._bar.console.print(
-            f"batch {batch:>4}  rows {int(metrics['rows'].sum()):>9,}  t_max {reached}  K {format_duration(int(now['k_ms'])):>8}"
-            f"  coverage {share:>7}  answers {int(metrics['answers'].sum()):>7,}  late {int(metrics['late'].sum()):>6,}{rejects}",
-            soft_wrap=True,
-        )
+        parts = [
+            f"batch {batch:>4}",
+            f"rows {sums['rows']:>9,}",
+            "t_max –" if pd.isna(now["t_max"]) else f"t_max {now['t_max']:%Y-%m-%d %H:%M:%S}",
+            f"K {format_duration(int(now['k_ms'])):>8}",
+            "coverage –" if pd.isna(now["coverage"]) else f"coverage {now['coverage']:>7.2%}",
+            f"answers {sums['answers']:>7,}",
+            f"late {sums['late']:>6,}",
+        ]
+        if "quarantine" in written:
+            parts.append(f"quarantined {written['quarantine'].num_rows:,}")
+        self._bar.console.print("  ".join(parts), soft_wrap=True)
 
 
 def answers(frame: pd.DataFrame, columns: list[str], form: str, output: Path | None, limit: int) -> None:
@@ -92,7 +96,7 @@ def answers(frame: pd.DataFrame, columns: list[str], form: str, output: Path | N
     elif form == "jsonl":
         body = text.to_json(orient="records", lines=True, double_precision=15) if len(text) else ""
     else:
-        with Console(record=True, file=open("/dev/null", "w"), width=200) as paper:  # noqa: SIM115
+        with Console(record=True, file=open("/dev/null", "w"), width=200) as paper:
             paper.print(_table(text, len(text)))
             body = paper.export_text()
     if output is None:
@@ -106,7 +110,9 @@ def answers(frame: pd.DataFrame, columns: list[str], form: str, output: Path | N
 def _whole(output: Path) -> Iterator[Path]:
     """A file that appears whole or not at all."""
     if not output.parent.is_dir():
-        raise refuse(f"--output {output}", f"there is no directory {output.parent}", "a file in a directory that exists")
+        raise refuse(
+            f"--output {output}", f"there is no directory {output.parent}", "a file in a directory that exists"
+        )
     new = output.with_name(f".{output.name}.new")
     try:
         yield new

@@ -16,7 +16,8 @@ from tailrace.partition.by_key import task_of
 from tailrace.query import Query
 from tailrace.streams import history
 from tailrace.streams.check import Checked, Columns, check
-from tailrace.streams.segments import Segment, Types, formats
+from tailrace.streams.formats import FORMATS
+from tailrace.streams.segments import Segment, Types
 
 Message = tuple[int, str, bytes]
 """A row through Spark: the task it goes to, what it is, its bytes."""
@@ -79,7 +80,7 @@ class Stage:
 
     def content(self, segment: Segment) -> Content:
         """Read and check a segment."""
-        raw = formats()[self.format].read(segment, self.types)
+        raw = FORMATS[self.format].read(segment, self.types)
         checked = check(raw.table, self.columns, raw.row, self.kind.key_type, segment.ingested_ms)
         arrival, row, event = (np.asarray(checked.tuples.column(n)) for n in ("arrival_time", "row", "event_time"))
         position = segment.position + row
@@ -123,8 +124,8 @@ class Stage:
     ) -> pa.RecordBatch:
         """The rejects: where each stands, why it was rejected, and the record as it came."""
         rejected = row[checked.rejected].tolist()
-        texts = formats()[self.format].records(segment, rejected) if rejected else []
-        rejects = broken | dict(zip(rejected, zip(checked.reasons, texts)))
+        texts = FORMATS[self.format].records(segment, rejected) if rejected else []
+        rejects = broken | dict(zip(rejected, zip(checked.reasons, texts, strict=True), strict=True))
         rows = sorted(rejects)
         return pa.RecordBatch.from_pydict(
             {

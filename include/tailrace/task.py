@@ -57,8 +57,7 @@ class Task:
         arrived, places = memory.pending.follow(segments)
         complete, pending = arrived.split(arrived.newest[0] + (1 if entry["flush"] else 0))
         frontier = clock.advance(complete.ticks)
-        counted = (complete.counts.column(name).to_numpy() for name in ("pane", "tick", "count"))
-        coverage.observe(self.kind.windows, *counted, frontier, entry["flush"])
+        coverage.observe(self.kind.windows, complete.counts, frontier, entry["flush"])
         state, answers, late = self.kind.step(memory.state, complete.partials, frontier, entry["flush"])
 
         output: Batches = {

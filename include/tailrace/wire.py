@@ -26,7 +26,8 @@ def unpack(data: bytes) -> tuple[Batches, dict[str, Any]]:
     """What `pack` was given."""
     outer = _decode(pa.py_buffer(data))
     batches = {
-        name: _decode(part.as_buffer()) for name, part in zip(outer.column("name").to_pylist(), outer.column("ipc"))
+        name: _decode(part.as_buffer())
+        for name, part in zip(outer.column("name").to_pylist(), outer.column("ipc"), strict=True)
     }
     return batches, json.loads(outer.schema.metadata[b"values"])
 
@@ -35,7 +36,8 @@ def _encode(batch: pa.RecordBatch) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
-    return sink.getvalue().to_pybytes()
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
 
 
 def _decode(buffer: pa.Buffer) -> pa.RecordBatch:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from expect import assert_streamed
-from harness import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from expect import assert_streamed
+from harness import run
 from oracle import stream
 from streams import cuts, disordered
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 
 import pytest
+
 from expect import assert_close, assert_streamed
 from oracle import Settings, batch, latest, stream
-from warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
-
 from tailrace.duration import format_time
 from tailrace.errors import Refused
 from tailrace.spark.app import run
@@ -18,6 +18,7 @@ from tailrace.spark.results import Answers, read_answers
 from tailrace.spark.tables import Tables
 from tailrace.spark.touched import Span
 from tailrace.windows.sliding import Sliding
+from warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
 
 pytestmark = pytest.mark.spark
 
@@ -71,7 +72,7 @@ def test_intervals_of_arrival_in_any_order_and_twice(tmp_path, spark, tick):
     query, outcome = streamed(tmp_path, settings), stream(TUPLES, settings)
     last = (max(t.arrival_time for t in TUPLES) // 100 + 1) * 100
     bounds = [EPOCH, *(EPOCH + (last - EPOCH) * i // 300 * 100 for i in (1, 2)), last]
-    intervals = list(zip(bounds, bounds[1:], strict=False))
+    intervals = list(itertools.pairwise(bounds))
     order = [*intervals, intervals[0]]
     random.Random(tick).shuffle(order)
     for a, b in order:
@@ -156,5 +157,3 @@ def test_coverage_is_what_had_come_of_all_that_came(tmp_path, spark):
     for row in answers.itertuples():
         gone = missed.get((row.key, row.window_start, row.window_end), 0)
         assert row.coverage == pytest.approx(row.tuples / (row.tuples + gone))
-
-

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 from deltalake import CommitProperties
+
 from expect import assert_streamed
 from oracle import Settings, stream
-from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
-
 from tailrace.spark import tables
 from tailrace.spark.app import run
 from tailrace.spark.sink import Sink
+from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 
 pytestmark = pytest.mark.spark
 

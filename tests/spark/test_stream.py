@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
+
 from expect import assert_streamed
 from oracle import Settings, stream
-from warehouse import even, make_query, make_stream, rows_of, write_files
-
 from tailrace.spark.app import run
+from warehouse import even, make_query, make_stream, rows_of, write_files
 
 pytestmark = pytest.mark.spark
 

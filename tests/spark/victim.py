@@ -13,11 +13,11 @@ import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from oracle import Settings
-from warehouse import make_query
 
+from oracle import Settings
 from tailrace.spark import app, tables
 from tailrace.spark.sink import Sink
+from warehouse import make_query
 
 
 def die() -> None:

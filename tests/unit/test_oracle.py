@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from oracle import (
     Answer,
     Corrected,
@@ -118,7 +119,8 @@ def test_keep_open_leaves_the_newest_tick_incomplete_and_flushes_nothing() -> No
     # one more tuple, a tick later, completes tick 1: [0,10) closes at 20, [10,20) stays open
     outcome = stream([*tuples, Tuple(11, 21, "x", "a", 1.0)], Settings(10, 10, 10), flush=False)
     assert short(outcome) == {(0, 10): (2.0, 2, 20)}
-    assert outcome.closed(10) and not outcome.closed(20)
+    assert outcome.closed(10)
+    assert not outcome.closed(20)
 
 
 def test_an_empty_run_answers_nothing() -> None:

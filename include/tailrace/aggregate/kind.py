@@ -61,9 +61,7 @@ class Aggregate:
         row, end = self.windows.ends(pane, None, None)
         code = np.asarray(partials.column("key").indices).astype(np.int64)
         tuples, total = (np.asarray(partials.column(name)) for name in ("tuples", "total"))
-        sums = operator.Sums.add(
-            [operator.Sums(code[row], end, tuples[row], total[row])], self.windows.slide_ms
-        )
+        sums = operator.Sums.add([operator.Sums(code[row], end, tuples[row], total[row])], self.windows.slide_ms)
         keys = partials.column("key").dictionary
         columns = [keys.take(pa.array(sums.key)), *map(pa.array, (sums.time, sums.tuples, sums.total))]
         return self._answers(pa.RecordBatch.from_arrays(columns, names=["key", "window_end", "tuples", "total"]))

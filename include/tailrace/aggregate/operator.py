@@ -99,16 +99,12 @@ def step(
     panes = Sums.add([state.panes, rows[~is_late]], windows.pane_ms)
     late, late_tick, late_before = rows[is_late], tick[is_late], before[is_late]
     row, end = windows.ends(late.time, late_before, None)
-    strays = Sums.add(
-        [state.strays, Sums(late.key[row], end, late.tuples[row], late.total[row])], windows.slide_ms
-    )
+    strays = Sums.add([state.strays, Sums(late.key[row], end, late.tuples[row], late.total[row])], windows.slide_ms)
 
     until = None if flush else frontier.last
     row, end = windows.ends(panes.time, frontier.start, until)
     ripe = np.ones(len(strays.key), bool) if until is None else strays.time <= until
-    closed = Sums.add(
-        [Sums(panes.key[row], end, panes.tuples[row], panes.total[row]), strays[ripe]], windows.slide_ms
-    )
+    closed = Sums.add([Sums(panes.key[row], end, panes.tuples[row], panes.total[row]), strays[ripe]], windows.slide_ms)
     stays = np.zeros(len(panes.key), bool) if until is None else windows.last_end(panes.time) > until
 
     registered = merge(windows, keys, late.key, late.time, late_tick, late.tuples, late.total)
@@ -141,9 +137,7 @@ def _compact(state: State) -> State:
     used[state.panes.key] = True
     used[state.strays.key] = True
     code = np.cumsum(used) - 1
-    panes, strays = (
-        Sums(code[sums.key], sums.time, sums.tuples, sums.total) for sums in (state.panes, state.strays)
-    )
+    panes, strays = (Sums(code[sums.key], sums.time, sums.tuples, sums.total) for sums in (state.panes, state.strays))
     return State(state.keys.filter(pa.array(used)), panes, strays)
 
 

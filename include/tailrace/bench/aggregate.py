@@ -1,8 +1,8 @@
 """`tailrace bench aggregate`: ours beside Spark's own windows and a pass-through that keeps no state.
 
-Protocol: contestants interleaved round by round in one Spark session, the first round dropped, the median of the ratios
-round by round. The JVM's start is not counted. Every answer of Spark's windows is looked up among ours in the round that
-is dropped.
+Protocol: contestants interleaved round by round in one Spark session, the first round dropped, the median of the
+ratios round by round. The JVM's start is not counted. Every answer of Spark's windows is looked up among ours in the
+round that is dropped.
 """
 
 from __future__ import annotations
@@ -108,7 +108,9 @@ def summary(found: list[Row]) -> list[Row]:
             passes = [row for row in mine if row["contestant"] == contestant]
             medians = {name: statistics.median(row[name] for row in passes) for name in measures}
             ratios = {
-                f"{name}_to_native": statistics.median(row[f"{name}_rows_s"] / base[row["round"]][f"{name}_rows_s"] for row in passes)
+                f"{name}_to_native": statistics.median(
+                    row[f"{name}_rows_s"] / base[row["round"]][f"{name}_rows_s"] for row in passes
+                )
                 for name in ("whole", "warm")
             }
             rows.append({"case": case, "contestant": contestant, "rounds": len(passes)} | medians | ratios)
@@ -117,7 +119,16 @@ def summary(found: list[Row]) -> list[Row]:
 
 def table(rows: list[Row]) -> Table:
     """The summary for the terminal."""
-    shown = Table("case", "contestant", "rows/s", "warm rows/s", "× native", "warm × native", "CPU µs/row", "MiB driver+JVM+workers")
+    shown = Table(
+        "case",
+        "contestant",
+        "rows/s",
+        "warm rows/s",
+        "× native",
+        "warm × native",
+        "CPU µs/row",
+        "MiB driver+JVM+workers",
+    )
     for row in rows:
         memory = "+".join(f"{row[name]:.0f}" for name in ("driver_mib", "jvm_mib", "workers_mib"))
         shown.add_row(

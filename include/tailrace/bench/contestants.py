@@ -1,17 +1,17 @@
-"""The contestants: each takes a workload through Spark into a Delta table, one file a batch, and tells its batch times."""
+"""The contestants: each takes a workload through Spark into a Delta table, a file a batch, and gives its times."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from unittest import mock
 
 import pyarrow as pa
 from deltalake import write_deltalake
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 (Spark's own name for it)
+from pyspark.sql import functions as F
 
 from tailrace.bench.workloads import Workload
 from tailrace.spark import app
@@ -33,15 +33,23 @@ def native(spark: SparkSession, workload: Workload, directory: Path, parallelism
     """Spark's own windows under a watermark that loses nothing here; what came after it would be dropped."""
     window = F.window("event_time", f"{workload.size_ms} milliseconds", f"{workload.slide_ms} milliseconds")
     rows = _read(spark, workload).withWatermark("event_time", f"{workload.bound_ms} milliseconds")
-    sums = rows.groupBy(window.alias("window"), "sensor").agg(F.sum("value").alias("value"), F.count("*").alias("tuples"))
-    flat = sums.select("sensor", F.col("window.start").alias("window_start"), F.col("window.end").alias("window_end"), "value", "tuples")
+    sums = rows.groupBy(window.alias("window"), "sensor").agg(
+        F.sum("value").alias("value"), F.count("*").alias("tuples")
+    )
+    flat = sums.select(
+        "sensor",
+        F.col("window.start").alias("window_start"),
+        F.col("window.end").alias("window_end"),
+        "value",
+        "tuples",
+    )
     return _drain(flat, directory, "append")
 
 
 def tailrace(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> list[float]:
     """Ours, as a user runs it, but in the session that is there."""
     times, start = list[float](), time.perf_counter()
-    with mock.patch.object(app, "session", lambda *_: _there(spark)):
+    with mock.patch.object(app, "session", return_value=nullcontext(spark)):
         app.run(
             workload.query(parallelism),
             directory,
@@ -52,10 +60,6 @@ def tailrace(spark: SparkSession, workload: Workload, directory: Path, paralleli
 
 
 CONTESTANTS: dict[str, Pass] = {"pass-through": pass_through, "native": native, "tailrace": tailrace}
-
-
-def _there(spark: SparkSession) -> AbstractContextManager[SparkSession]:
-    return nullcontext(spark)
 
 
 def _read(spark: SparkSession, workload: Workload) -> DataFrame:

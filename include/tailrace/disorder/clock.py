@@ -78,7 +78,7 @@ class Clock:
     facts: list[Fact] = field(default_factory=list)
 
     def stamp(self, settings: str, newest_tick: int) -> Fact:
-        """Take up new settings from the first tick after `newest_tick`: nothing that was seen can be touched by them."""
+        """Take up new settings from the first tick after `newest_tick`: nothing that was seen is touched by them."""
         version = self.facts[-1].version + 1 if self.facts else 1
         fact = Fact(version, max(newest_tick + 1, 0), settings)
         self.facts.append(fact)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.columns import group_sums
@@ -32,13 +33,14 @@ class Coverage:
     missed: int = 0
     open: dict[int, int] = field(default_factory=dict)
 
-    def observe(self, windows: Sliding, pane: Ints, tick: Ints, count: Ints, frontier: Frontier, flush: bool) -> None:
-        """Take in how many tuples each complete tick brought to each pane (three columns of shape (n,))."""
+    def observe(self, windows: Sliding, counts: pa.Table, frontier: Frontier, flush: bool) -> None:
+        """Take in how many tuples (`count`) each complete `tick` brought to each `pane`."""
+        pane, tick, count = (counts.column(name).to_numpy() for name in ("pane", "tick", "count"))
         before = frontier.before(frontier.index(tick))
         row, end = windows.ends(pane, None, before)
         self.missed += int(count[row].sum())
         row, end = windows.ends(pane, before, None)
-        for window, tuples in zip(*(column.tolist() for column in _by_end(end, count[row]))):
+        for window, tuples in zip(*(column.tolist() for column in _by_end(end, count[row])), strict=True):
             self.open[window] = self.open.get(window, 0) + tuples
         closed = [window for window in self.open if flush or window <= frontier.last]
         self.received += sum(self.open.pop(window) for window in closed)

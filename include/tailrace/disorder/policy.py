@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from tailrace.disorder.ticks import Ticks
+
 
 class SlackPolicy(BaseModel):
     """Settings of a policy, and the policy itself.

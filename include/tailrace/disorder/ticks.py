@@ -94,7 +94,9 @@ def follow(ticks: Ticks, tick: int, end: int) -> Ticks:
 
 def merge(parts: list[Ticks]) -> Ticks:
     """One sequence of ticks from several that follow each other; equal ticks become one."""
-    tick, end, count, low, high = (np.concatenate(columns) for columns in zip(*(p.columns() for p in parts)))
+    tick, end, count, low, high = (
+        np.concatenate(columns) for columns in zip(*(p.columns() for p in parts), strict=True)
+    )
     if not len(tick):
         return Ticks(tick, end, count, low, high)
     first = np.flatnonzero(np.r_[True, tick[1:] != tick[:-1]])

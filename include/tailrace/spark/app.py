@@ -23,7 +23,8 @@ from tailrace.spark.source import read_journal
 from tailrace.spark.tables import Tables, schemas
 from tailrace.stage import Stage, columns_of
 from tailrace.streams import history
-from tailrace.streams.segments import Types, formats, list_files
+from tailrace.streams.formats import FORMATS, list_files
+from tailrace.streams.segments import Types
 
 BATCH_ROWS = 1_000_000
 
@@ -50,12 +51,14 @@ class Source:
         source, columns = query.stream[1].source, columns_of(query)
         files, types = list_files(source.path, source.format), Types()
         for file in files:
-            found = formats()[source.format].types(file, columns) or types
+            found = FORMATS[source.format].types(file, columns) or types
             for part in ("id", "key"):
                 name = columns.named().get(part)
                 if name and types and ("int" in types[name]) != ("int" in found[name]):
                     raise refuse(
-                        f"{file}: column {name}", f"its type is {found[name]}, in files before it {types[name]}", "one of them"
+                        f"{file}: column {name}",
+                        f"its type is {found[name]}, in files before it {types[name]}",
+                        "one of them",
                     )
             types = types or found
         # Where there is no record yet nothing tells the types; the commonest are as good as any.
@@ -63,7 +66,11 @@ class Source:
 
 
 def run(
-    query: Query, warehouse: Path, keep_open: bool = False, batch_rows: int = BATCH_ROWS, progress: Progress | None = None
+    query: Query,
+    warehouse: Path,
+    keep_open: bool = False,
+    batch_rows: int = BATCH_ROWS,
+    progress: Progress | None = None,
 ) -> int:
     """Run the query to the end of its input, from where its checkpoint stands.
 
@@ -83,7 +90,7 @@ def run(
         When the source is not fit, or the checkpoint is closed, in use, or was begun for another query.
     """
     source, layout = Source.find(query), Layout.of(warehouse, query.name)
-    name, stream = query.stream
+    stream = query.stream[1]
     with layout.lock("stream"):
         origin = layout.origin()
         if origin is not None:
@@ -93,7 +100,7 @@ def run(
         intake = Intake(
             Journal(layout.journal),
             source.files,
-            formats()[stream.source.format].split,
+            FORMATS[stream.source.format].split,
             query.policy.model_dump_json(),
             batch_rows,
             flush=not keep_open,

@@ -25,7 +25,7 @@ from tailrace.streams.segments import Segment
 
 @dataclass(frozen=True)
 class Committed:
-    """How far the stream and its history have come: the end of the last complete tick, F, and whether it was flushed."""
+    """How far stream and history have come: the end of the last complete tick, F, and whether it was flushed."""
 
     until: int
     frontier: int
@@ -90,9 +90,7 @@ def _committed(tables: Tables) -> Committed:
     return Committed(int(last["committed"]), int(last["frontier"]), bool(last["flushed"]))
 
 
-def _plan(
-    span: Span, query: Query, stage: Stage, committed: Committed, late: pd.DataFrame
-) -> tuple[int, Touched]:
+def _plan(span: Span, query: Query, stage: Stage, committed: Committed, late: pd.DataFrame) -> tuple[int, Touched]:
     """The cut-off, and the windows to be covered."""
     if not span.arrival:
         return committed.until, Closed(span, stage.kind.windows, None if committed.flushed else committed.frontier)
@@ -124,12 +122,19 @@ def _evaluate(query: Query, stage: Stage, tables: Tables, as_of: int, touched: T
 def _log(stage: Stage, tables: Tables) -> Log:
     read = tables.read("segments").to_pandas().sort_values("ordinal")
     segments = [
-        Segment(row.path, row.first_row, row.rows, row.ordinal, row.position, None if pd.isna(row.ingested_ms) else int(row.ingested_ms))
+        Segment(
+            row.path,
+            row.first_row,
+            row.rows,
+            row.ordinal,
+            row.position,
+            None if pd.isna(row.ingested_ms) else int(row.ingested_ms),
+        )
         for row in read.itertuples()
     ]
     files = [] if stage.history is None else DeltaTable(stage.history).file_uris()
-    columns = (read[name].to_numpy() for name in ("position", "before_tick", "before_end"))
-    return Log(segments, *columns, files)
+    position, before_tick, before_end = (read[name].to_numpy() for name in ("position", "before_tick", "before_end"))
+    return Log(segments, position, before_tick, before_end, files)
 
 
 def _versions(found: pd.DataFrame, answers: Answers, touched: Touched) -> pd.DataFrame:

@@ -1,8 +1,8 @@
 """The journal: entry n says what batch n is. It is Spark's source, so a replayed batch is the same batch.
 
 An entry names the segments to be read, settings that are to hold from then on, and whether the run ends with it. The
-driver writes one entry at a time, between two batches; it is never changed. So which files came together, in which order,
-and when those without an arrival time were taken in, is decided once.
+driver writes one entry at a time, between two batches; it is never changed. So which files came together, in which
+order, and when those without an arrival time were taken in, is decided once.
 """
 
 from __future__ import annotations

@@ -79,13 +79,16 @@ class Layout:
     def agree(self, origin: Origin, structure: dict[str, Any]) -> None:
         """Refuse a query that the checkpoint does not fit any more."""
         old = json.loads(json.dumps(structure))
-        changed = [name for name in sorted(old.keys() | origin.structure.keys()) if old.get(name) != origin.structure.get(name)]
+        changed = [
+            name for name in sorted(old.keys() | origin.structure.keys()) if old.get(name) != origin.structure.get(name)
+        ]
         if changed or origin.format != _FORMAT:
             raise Refused(
                 [
                     Problem(
                         name,
-                        f"it is {old.get(name)!r}, but the stream in {self.home} was begun with {origin.structure.get(name)!r}",
+                        f"it is {old.get(name)!r}, but the stream in {self.home} "
+                        f"was begun with {origin.structure.get(name)!r}",
                         "the old value; or another name for the query, or another warehouse, to begin anew",
                     )
                     for name in changed or ["format"]

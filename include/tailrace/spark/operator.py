@@ -41,6 +41,4 @@ def run_tasks(rows: DataFrame, kind: Kind, stream: str, labels: list[int]) -> Da
         what, data = zip(*output, strict=True)
         yield pd.DataFrame({"task": group[0], "what": what, "bytes": data})
 
-    return rows.groupBy("task").applyInPandasWithState(
-        advance, ROWS, "version int, kept binary", "append", "NoTimeout"
-    )
+    return rows.groupBy("task").applyInPandasWithState(advance, ROWS, "version int, kept binary", "append", "NoTimeout")

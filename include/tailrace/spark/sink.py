@@ -68,7 +68,9 @@ class Sink:
         """
         if "segments" not in written:
             return
-        read, accepted, quarantined = (sum(written["segments"][name].to_pylist()) for name in ("rows", "accepted", "quarantined"))
+        read, accepted, quarantined = (
+            sum(written["segments"][name].to_pylist()) for name in ("rows", "accepted", "quarantined")
+        )
         taken = sum(written["metrics"]["rows"].to_pylist())
         aside = written["quarantine"].num_rows if "quarantine" in written else 0
         if (read, accepted, quarantined) != (accepted + quarantined, taken, aside):

@@ -27,7 +27,7 @@ def read_journal(spark: SparkSession, journal: Journal, stage: Stage, labels: li
         def initialOffset(self) -> dict[str, int]:
             return {"entry": 0}
 
-        def latestOffset(self, *_: Any) -> dict[str, int]:  # type: ignore[override]
+        def latestOffset(self, *_: Any) -> dict[str, int]:
             return {"entry": len(journal)}
 
         def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
@@ -58,7 +58,7 @@ def read_journal(spark: SparkSession, journal: Journal, stage: Stage, labels: li
 
 
 def share(entry: Entry, readers: int) -> list[tuple[bytes | None, list[Segment]]]:
-    """An entry for its readers: neighbouring segments together, rows evenly; the first tells every task what batch it is."""
+    """An entry for its readers: neighbouring segments together, rows evenly; the first reader tells the head."""
     total = max(sum(segment.rows for segment in entry.segments), 1)
     parts: list[list[Segment]] = [[] for _ in range(readers)]
     before = 0
@@ -71,5 +71,9 @@ def share(entry: Entry, readers: int) -> list[tuple[bytes | None, list[Segment]]
 
 def _rows(messages: list[Message], labels: list[int]) -> pa.RecordBatch:
     task, what, data = zip(*messages, strict=True)
-    columns = [pa.array([labels[t] for t in task], pa.int32()), pa.array(what, pa.string()), pa.array(data, pa.binary())]
+    columns = [
+        pa.array([labels[t] for t in task], pa.int32()),
+        pa.array(what, pa.string()),
+        pa.array(data, pa.binary()),
+    ]
     return pa.RecordBatch.from_arrays(columns, names=["task", "what", "bytes"])

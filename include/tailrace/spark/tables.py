@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,7 +34,9 @@ def schemas(answer: pa.Schema) -> dict[str, pa.Schema]:
         "facts": {"version": INT, "from_tick": INT, "settings": TEXT, "evidence": TEXT},
         "segments": dict.fromkeys(("batch", "ordinal", "position"), INT)
         | {"path": TEXT}
-        | dict.fromkeys(("first_row", "rows", "ingested_ms", "accepted", "quarantined", "before_tick", "before_end"), INT),
+        | dict.fromkeys(
+            ("first_row", "rows", "ingested_ms", "accepted", "quarantined", "before_tick", "before_end"), INT
+        ),
         "metrics": dict.fromkeys(("batch", "task", "rows", "late", "answers", "ticks", "k_ms"), INT)
         | dict.fromkeys(("t_max", "frontier", "committed"), TIME)
         | {"coverage": REAL, "latency_ms": REAL, "load": REAL, "flushed": pa.bool_()},
@@ -91,7 +94,7 @@ class Tables:
     def replace(self, name: str, rows: pa.Table, column: str, value: str) -> None:
         """Put these rows in the place of those whose column has the value, in one commit."""
         path = self.layout.table(name)
-        predicate = f'"{column}" = \'{value}\''  # quoted: `interval` is a word of SQL
+        predicate = f"\"{column}\" = '{value}'"  # quoted: `interval` is a word of SQL
         if rows.num_rows:
             write_deltalake(path, rows, mode="overwrite", predicate=predicate)
         else:
@@ -126,7 +129,7 @@ def in_ms(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _added(files: pa.Table) -> list[AddAction]:
+def _added(files: pa.Table) -> list[Any]:
     return [
         AddAction(
             file["path"],

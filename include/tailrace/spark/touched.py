@@ -1,4 +1,4 @@
-"""Which windows a correction is to give their next version: those of a range of event time, or of an arrival interval."""
+"""Which windows a correction gives their next version: those of a range of event time, or of an arrival interval."""
 
 from __future__ import annotations
 

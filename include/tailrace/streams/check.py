@@ -126,9 +126,9 @@ def _times(verdict: _Verdict, raw: pa.Table, name: str) -> Ints:
         verdict.reject(np.asarray(column.is_null()) & ~missing, f"{name} is no time that could be read")
     unit = column.type.unit if pa.types.is_timestamp(column.type) else "ms"
     value = np.asarray(column.cast(pa.int64()).fill_null(0))
-    if unit == "s":
-        return np.clip(value, -_LATEST_MS, _LATEST_MS) * 1000  # clipped: it must not wrap around into the accepted times
-    return value // _PER_MS[unit]
+    if unit == "s":  # clipped: it must not wrap around into the accepted times
+        return np.asarray(np.clip(value, -_LATEST_MS, _LATEST_MS) * 1000)
+    return np.asarray(value // _PER_MS[unit])
 
 
 def _parse(column: pa.Array) -> pa.Array:

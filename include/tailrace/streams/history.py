@@ -20,7 +20,7 @@ _TIMES = ("event_time", "arrival_time")
 
 
 def schema(id_type: pa.DataType, key_type: pa.DataType, values: list[str]) -> pa.Schema:
-    """A tuple's times, id, key and values; its position in the log, and its tick and the end of it as its segment saw them."""
+    """A tuple's times, id, key and values, its position, its tick and the end of it as its segment saw them."""
     time, number = pa.timestamp("us", "UTC"), pa.int64()
     columns = dict.fromkeys(_TIMES, time) | {"id": id_type, "key": key_type} | dict.fromkeys(values, pa.float64())
     columns |= dict.fromkeys(("position", "tick", "end"), number)

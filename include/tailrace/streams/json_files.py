@@ -18,6 +18,7 @@ from tailrace.streams.segments import Broken, Raw, Segment, Types, require
 
 _FITS = {"event_time": (str, int), "arrival_time": (str, int), "id": (str, int), "key": (str, int)}
 _NUMBER = (int, float)
+_PYTHON: dict[str, tuple[type, ...]] = {"string": (str,), "int64": (int,), "double": _NUMBER}
 
 
 class JsonFiles:
@@ -104,8 +105,7 @@ def _why(text: str, types: Types) -> str:
         return "no JSON object"
     for name, kind in types.items():
         value = record.get(name)
-        wanted = {"string": str, "int64": int, "double": _NUMBER}[kind]
-        if value is not None and (isinstance(value, bool) or not isinstance(value, wanted)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, _PYTHON[kind])):
             return f"{name} is of the wrong type: {type(value).__name__}, not {kind}"
     return "no record that could be read"
 

@@ -70,17 +70,17 @@ def _open(path: Path) -> pq.ParquetFile:
 
 
 def _is_time(kind: pa.DataType) -> bool:
-    return pa.types.is_timestamp(kind) or pa.types.is_int64(kind)
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_int64(kind))
 
 
 def _is_name(kind: pa.DataType) -> bool:
     if pa.types.is_integer(kind):
-        return not pa.types.is_uint64(kind)
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        return bool(not pa.types.is_uint64(kind))
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _is_number(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 _FITS = {

@@ -62,7 +62,9 @@ class Raw:
 class Format(Protocol):
     """A way to store a stream as files."""
 
-    suffixes: tuple[str, ...]
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """How its files' names end."""
 
     def types(self, path: Path, columns: Columns) -> Types | None:
         """The types of the columns that are read; None from a file without records.
@@ -83,40 +85,12 @@ class Format(Protocol):
         """The given records as text, as they stand in the file."""
 
 
-def formats() -> dict[str, Format]:
-    """The registry: a new format is a file beside this one and a line here."""
-    from tailrace.streams.json_files import JsonFiles
-    from tailrace.streams.parquet_files import ParquetFiles
-
-    return {"parquet": ParquetFiles(), "json": JsonFiles()}
-
-
-def list_files(path: Path, format_name: str) -> list[Path]:
-    """The files of a source in the order of their names; hidden ones, and those that start with `_`, are not its.
-
-    Raises
-    ------
-    Refused
-        When there is no such file or directory.
-    """
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        raise refuse(str(path), "there is no such file or directory", f"a {format_name} file or a directory of them")
-    suffixes = formats()[format_name].suffixes
-    found = [file for file in path.iterdir() if file.is_file() and file.name[0] not in "._"]
-    strange = sorted(file.name for file in found if file.suffix not in suffixes)
-    if strange:
-        raise refuse(
-            f"{path}/{strange[0]}", f"this is no {format_name} file by its name", f"only files named *{' or *'.join(suffixes)}"
-        )
-    return sorted(found, key=lambda file: file.name)
-
-
 def require(path: Path, columns: Columns, present: Sequence[str]) -> None:
     """Refuse a file that lacks a column."""
     for part, name in columns.named().items():
         if name not in present:
             raise refuse(
-                f"{path}", f"it has no column {name!r}, which the query names as {part}", f"one of {', '.join(sorted(present))}"
+                f"{path}",
+                f"it has no column {name!r}, which the query names as {part}",
+                f"one of {', '.join(sorted(present))}",
             )

@@ -58,7 +58,9 @@ class Sliding:
             offset = (np.maximum(after, first - self.slide_ms) - self.size_ms) // self.slide_ms + 1
             first = np.maximum(first, offset * self.slide_ms + self.size_ms)
         if until is not None:
-            last = np.minimum(last, (np.minimum(until, last) - self.size_ms) // self.slide_ms * self.slide_ms + self.size_ms)
+            last = np.minimum(
+                last, (np.minimum(until, last) - self.size_ms) // self.slide_ms * self.slide_ms + self.size_ms
+            )
         many = np.maximum((last - first) // self.slide_ms + 1, 0)
         row = np.repeat(np.arange(len(pane)), many)
         step = np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)

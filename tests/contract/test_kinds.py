@@ -1,0 +1,219 @@
+"""What every kind promises. A new kind needs a line in SAMPLES: the section that declares it, in a query file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from harness import policy_json
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from oracle import Tuple
+from streams import cuts, disordered, pieces
+
+from tailrace.disorder.clock import NEVER, Clock, Frontier
+from tailrace.disorder.ticks import number, summarise
+from tailrace.kinds import KINDS, Kind, build
+from tailrace.query import Query
+
+SAMPLES = {
+    "sum": {"kind": "aggregate", "aggregate": {"function": "sum", "column": "value"}},
+    "count": {"kind": "aggregate", "aggregate": {"function": "count"}},
+    "avg": {"kind": "aggregate", "aggregate": {"function": "avg", "column": "value"}},
+}
+every = pytest.mark.parametrize("name", SAMPLES)
+SOME = settings(max_examples=25, deadline=None)
+KEYS = ["key", "window_start", "window_end"]
+LONG = 36_525 * 86_400_000
+
+
+def kind_of(name: str, size: int = 500, slide: int = 100) -> Kind:
+    stream = {"source": {"format": "parquet", "path": "data"}, "event_time": "event_time", "id": "id", "key": "key"}
+    window = {"size": f"{size} ms", "slide": f"{slide} ms"}
+    declared = {"name": "sample", "streams": {"readings": stream}, "window": window}
+    return build(Query.model_validate(declared | SAMPLES[name]), pa.string())
+
+
+def content(kind: Kind, tuples: list[Tuple], tick: list[int] | None = None) -> pa.RecordBatch:
+    columns = {
+        "event_time": pa.array([item.event_time for item in tuples], pa.int64()),
+        "key": pa.array([item.key for item in tuples], pa.string()),
+        "tick": pa.array(tick or [0] * len(tuples), pa.int64()),
+    }
+    values = {part: pa.array([item.value for item in tuples], pa.float64()) for part in kind.columns}
+    return pa.RecordBatch.from_pydict(columns | values)
+
+
+def answers(batch: pa.RecordBatch | pa.Table) -> dict[tuple, dict]:
+    rows = {tuple(row[name] for name in KEYS): row for row in batch.to_pylist()}
+    assert len(rows) == batch.num_rows, "an answer was given twice"
+    return rows
+
+
+def assert_same(found: dict[tuple, dict], expected: dict[tuple, dict], size: float) -> None:
+    """Equal; numbers to within the last places of a sum over values up to `size`."""
+    assert found.keys() == expected.keys()
+    for window, row in expected.items():
+        exact = {name: value for name, value in row.items() if not isinstance(value, float)}
+        assert {name: found[window][name] for name in exact} == exact
+        near = {name: value for name, value in row.items() if isinstance(value, float)}
+        assert {name: found[window][name] for name in near} == pytest.approx(near, rel=1e-9, abs=1e-9 * size)
+
+
+def magnitude(tuples: list[Tuple]) -> float:
+    return sum(abs(item.value) for item in tuples)
+
+
+class Run:
+    """A kind stepped over a stream, its clock beside it, the partials of each piece combined on their own."""
+
+    def __init__(self, kind: Kind, tuples: list[Tuple], tick_ms: int, policy) -> None:
+        self.kind, self.tuples = kind, tuples
+        arrival = np.array([item.arrival_time for item in tuples], np.int64)
+        self.event = np.array([item.event_time for item in tuples], np.int64)
+        self.tick, self.end = number(arrival, np.arange(len(tuples)), tick_ms)
+        self.clock, self.state = Clock(), kind.start()
+        self.clock.stamp(policy_json(policy), NEVER)
+
+    def advance(self, mine: np.ndarray) -> Frontier:
+        return self.clock.advance(summarise(self.tick[mine], self.end[mine], self.event[mine]))
+
+    def partials(self, mine: np.ndarray) -> pa.RecordBatch:
+        at = np.flatnonzero(mine).tolist()
+        return self.kind.combine(content(self.kind, [self.tuples[i] for i in at], self.tick[mine].tolist()))
+
+    def step(self, ticks: list[int], flush: bool, parts: int = 1) -> tuple[list[dict], list[dict]]:
+        """Take in these ticks; their tuples combined in so many parts."""
+        mine = np.isin(self.tick, ticks)
+        batches = [self.partials(mine & (np.arange(len(mine)) % parts == part)) for part in range(parts)]
+        frontier = self.advance(mine)
+        table = pa.concat_tables([pa.Table.from_batches([batch]) for batch in batches])
+        self.state, closed, late = self.kind.step(self.state, table, frontier, flush)
+        assert closed.schema.names == self.kind.answer.names
+        return closed.to_pylist(), late.to_pylist()
+
+    def restart(self) -> None:
+        self.state = self.kind.restore(self.state.to_arrow())
+
+
+def ran(name: str, case, ticks_a_step: list[list[int]] | None = None, restart: bool = False, parts: int = 1):
+    """Answers and late rows of a bounded run."""
+    tuples, query = case
+    run = Run(kind_of(name, query.size, query.slide), tuples, query.tick, query.policy)
+    steps = ticks_a_step or [sorted(set(run.tick.tolist()))]
+    closed, late = [], []
+    for i, ticks in enumerate(steps):
+        more = run.step(ticks, i == len(steps) - 1, parts)
+        closed, late = closed + more[0], late + more[1]
+        if restart:
+            run.restart()
+    found = {tuple(row[name] for name in KEYS): row for row in closed}
+    assert len(found) == len(closed), "an answer was given twice"
+    return found, sorted(late, key=lambda row: (row["tick"], row["pane"], str(row["key"])))
+
+
+def test_every_kind_has_a_sample() -> None:
+    assert {sample["kind"] for sample in SAMPLES.values()} == set(KINDS)
+
+
+@every
+@SOME
+@given(case=disordered(min_tuples=1), parts=st.integers(2, 4))
+def test_combine_of_the_whole_is_the_merge_of_the_parts(name: str, case, parts: int) -> None:
+    whole, in_parts = ran(name, case), ran(name, case, parts=parts)
+    assert_same(in_parts[0], whole[0], magnitude(case[0]))
+    assert in_parts[1] == whole[1]
+
+
+@every
+@SOME
+@given(case=disordered(min_tuples=1))
+def test_step_with_nothing_late_is_evaluate(name: str, case) -> None:
+    tuples, query = case
+    assume(max(item.event_time for item in tuples) - min(item.event_time for item in tuples) < LONG)
+    found, late = ran(name, (tuples, query.__class__(query.size, query.slide, query.tick, policy=("k_slack", LONG))))
+    assert not late
+    kind = kind_of(name, query.size, query.slide)
+    assert_same(found, answers(kind.evaluate(content(kind, tuples))), magnitude(tuples))
+
+
+@every
+@SOME
+@given(data=st.data(), case=disordered(min_tuples=2))
+def test_cut_and_restored_between_any_ticks_the_answers_are_the_same(name: str, data, case) -> None:
+    tuples, query = case
+    ticks = sorted(set(Run(kind_of(name), tuples, query.tick, query.policy).tick.tolist()))
+    found = ran(name, case, pieces(ticks, data.draw(cuts(len(ticks)), label="cuts")), restart=True)
+    whole = ran(name, case)
+    assert_same(found[0], whole[0], magnitude(tuples))
+    assert found[1] == whole[1]
+
+
+@every
+def test_a_fresh_state_survives_too(name: str) -> None:
+    kind = kind_of(name)
+    kept = kind.start().to_arrow()
+    again = kind.restore(kept).to_arrow()
+    assert {part: (batch.schema, batch.num_rows) for part, batch in again.items()} == {
+        part: (batch.schema, batch.num_rows) for part, batch in kept.items()
+    }
+
+
+@every
+@SOME
+@given(data=st.data(), case=disordered())
+def test_evaluate_does_not_depend_on_order(name: str, data, case) -> None:
+    tuples, query = case
+    kind = kind_of(name, query.size, query.slide)
+    shuffled = data.draw(st.permutations(tuples), label="order")
+    found = answers(kind.evaluate(content(kind, shuffled)))
+    assert_same(found, answers(kind.evaluate(content(kind, tuples))), magnitude(tuples))
+
+
+@every
+def test_evaluate_of_nothing_gives_no_answer(name: str) -> None:
+    kind = kind_of(name)
+    nothing = kind.evaluate(content(kind, []))
+    assert (nothing.schema, nothing.num_rows) == (kind.answer, 0)
+
+
+@every
+@SOME
+@given(case=disordered(min_tuples=1))
+def test_quality_of_the_exact_answers_is_1_and_of_none_is_0(name: str, case) -> None:
+    tuples, query = case
+    kind = kind_of(name, query.size, query.slide)
+    exact = pa.Table.from_batches([kind.evaluate(content(kind, tuples))])
+    assert kind.quality(exact, exact) == 1
+    assert kind.quality(exact.slice(0, 0), exact) == 0
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")  # unit/aggregate/test_kind.py has the case
+@every
+@SOME
+@given(data=st.data(), case=disordered(min_tuples=1))
+def test_quality_of_a_part_is_between_0_and_1(name: str, data, case) -> None:
+    tuples, query = case
+    kind = kind_of(name, query.size, query.slide)
+    part = data.draw(st.lists(st.sampled_from(tuples), unique=True), label="part")
+    near, exact = (pa.Table.from_batches([kind.evaluate(content(kind, rows))]) for rows in (part, tuples))
+    assert 0 <= kind.quality(near, exact) <= 1
+    assert 0 <= kind.quality(exact, near) <= 1
+
+
+@every
+def test_quality_finds_the_answers_of_the_null_key(name: str) -> None:
+    kind = kind_of(name, 10, 10)
+    exact, near = (
+        pa.Table.from_batches([kind.evaluate(content(kind, [Tuple(5, 5, i, key, 1.0) for i, key in enumerate(keys)]))])
+        for keys in ([None, "a"], [None])
+    )
+    assert kind.quality(exact, exact) == 1
+    assert kind.quality(near, exact) == 0.5
+
+
+@every
+def test_quality_over_no_exact_answers_is_1(name: str) -> None:
+    kind = kind_of(name)
+    nothing = pa.Table.from_batches([kind.evaluate(content(kind, []))])
+    assert kind.quality(nothing, nothing) == 1

@@ -1,0 +1,106 @@
+"""What every slack policy promises. A new policy needs a line in SAMPLES."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from tailrace.disorder.clock import NEVER, Clock
+from tailrace.disorder.policies import POLICIES, policy_from_json
+from tailrace.disorder.policy import SlackPolicy
+from tailrace.disorder.ticks import Ticks
+
+SAMPLES = {"none": {}, "k_slack": {"k": "250 ms"}, "mp_k_slack": {}}
+every = pytest.mark.parametrize("name", SAMPLES)
+# (gap to the tick before, tuples, smallest event time, span)
+TICKS = st.lists(
+    st.tuples(st.integers(1, 5), st.integers(1, 9), st.integers(-5000, 5000), st.integers(0, 3000)), max_size=12
+)
+
+
+def policy(name: str) -> SlackPolicy:
+    return policy_from_json(json.dumps({"policy": name} | SAMPLES[name]))
+
+
+def ticks_of(rows: list[tuple[int, int, int, int]]) -> Ticks:
+    gap, count, low, span = np.array(rows, np.int64).reshape(-1, 4).T
+    tick = np.cumsum(gap)
+    return Ticks(tick, (tick + 1) * 10, count, low, low + span)
+
+
+def slack(name: str, ticks: Ticks, cuts: list[int]) -> list[int]:
+    """K at each tick, taken in in pieces; between them the clock goes through JSON."""
+    clock, found = Clock(), []
+    clock.stamp(policy(name).model_dump_json(), NEVER)
+    for a, b in zip([0, *cuts], [*cuts, len(ticks)], strict=True):
+        clock = Clock.from_json(json.loads(json.dumps(clock.to_json())))
+        found += clock.advance(ticks[a:b]).k_ms.tolist()
+    return found
+
+
+def test_every_policy_has_a_sample() -> None:
+    assert [policy(name).__class__ for name in SAMPLES] == list(POLICIES)
+
+
+@every
+@settings(max_examples=50, deadline=None)
+@given(rows=TICKS)
+def test_k_is_whole_milliseconds_from_zero_on(name: str, rows: list[tuple[int, int, int, int]]) -> None:
+    found = slack(name, ticks_of(rows), [])
+    assert len(found) == len(rows)
+    assert all(isinstance(k, int) and k >= 0 for k in found)
+
+
+@every
+@settings(max_examples=50, deadline=None)
+@given(rows=TICKS, data=st.data())
+def test_k_is_a_function_of_the_ticks_however_they_are_cut(name: str, rows: list, data) -> None:
+    ticks = ticks_of(rows)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=4), label="cuts"))
+    assert slack(name, ticks, cuts) == slack(name, ticks, [])
+
+
+@every
+def test_settings_survive_as_json(name: str) -> None:
+    assert policy_from_json(policy(name).model_dump_json()) == policy(name)
+
+
+@every
+def test_settings_are_frozen(name: str) -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        policy(name).policy = "other"  # type: ignore[misc]
+
+
+@every
+def test_settings_that_nobody_knows_are_refused(name: str) -> None:
+    with pytest.raises(ValidationError, match="Extra inputs"):
+        policy_from_json(json.dumps({"policy": name, "strange": 1} | SAMPLES[name]))
+
+
+@given(TICKS)
+@settings(max_examples=20, deadline=None)
+def test_none_never_waits(rows: list) -> None:
+    assert set(slack("none", ticks_of(rows), [])) <= {0}
+
+
+@given(TICKS)
+@settings(max_examples=20, deadline=None)
+def test_k_slack_waits_k(rows: list) -> None:
+    assert set(slack("k_slack", ticks_of(rows), [])) <= {250}
+
+
+@given(TICKS)
+@settings(max_examples=50, deadline=None)
+def test_mp_k_slack_waits_as_long_as_the_most_delayed_so_far_and_never_less(rows: list) -> None:
+    ticks = ticks_of(rows)
+    expected, t_max, largest = [], None, 0
+    for low, high in zip(ticks.min_event.tolist(), ticks.max_event.tolist(), strict=True):
+        t_max = high if t_max is None else max(t_max, high)
+        largest = max(largest, t_max - low)
+        expected.append(largest)
+    assert slack("mp_k_slack", ticks, []) == expected == sorted(expected)

@@ -1,0 +1,104 @@
+"""The kind over whole contents, and how near answers are. The contract every kind keeps: tests/contract."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from tailrace.aggregate.kind import Aggregate
+from tailrace.windows.sliding import Sliding
+
+
+def kind(function: str = "sum", size: int = 20, slide: int = 10, key_type: pa.DataType | None = None) -> Aggregate:
+    return Aggregate(Sliding(size, slide), function, {"value": "value"}, key_type or pa.string())
+
+
+def content(*rows: tuple, key_type: pa.DataType | None = None) -> pa.RecordBatch:
+    """(key, event time, value) of each."""
+    key, event, value = (list(column) for column in zip(*rows, strict=True))
+    return pa.RecordBatch.from_pydict(
+        {
+            "event_time": pa.array(event, pa.int64()),
+            "key": pa.array(key, key_type or pa.string()),
+            "value": pa.array(value, pa.float64()),
+        }
+    )
+
+
+def evaluated(of: Aggregate, *rows: tuple) -> dict[tuple, tuple]:
+    found = of.evaluate(content(*rows, key_type=of.key_type)).to_pylist()
+    return {(r["key"], r["window_start"], r["window_end"]): (r["value"], r["tuples"]) for r in found}
+
+
+# event   5      12  15
+#   [-10 .. 10)                 5
+#        [0 ..... 20)           5  12  15
+#             [10 ..... 30)        12  15
+@pytest.mark.parametrize(
+    ("function", "first", "second", "third"), [("sum", 1, 10, 9), ("count", 1, 3, 2), ("avg", 1, 10 / 3, 4.5)]
+)
+def test_by_hand(function: str, first: float, second: float, third: float) -> None:
+    found = evaluated(kind(function), ("a", 5, 1.0), ("a", 12, 4.0), ("a", 15, 5.0))
+    assert found == {("a", -10, 10): (first, 1), ("a", 0, 20): (second, 3), ("a", 10, 30): (third, 2)}
+
+
+def test_a_window_without_tuples_of_a_key_gives_no_answer() -> None:
+    assert set(evaluated(kind(size=10), ("a", 5, 1.0), ("b", 25, 1.0))) == {("a", 0, 10), ("b", 20, 30)}
+
+
+def test_answers_have_the_schema_that_is_announced() -> None:
+    of = kind(key_type=pa.int64())
+    assert of.evaluate(content((1, 5, 1.0), key_type=pa.int64())).schema == of.answer
+
+
+def test_a_sum_does_not_feel_the_values_of_other_windows() -> None:
+    found = evaluated(kind(size=10), ("a", 5, 1e300), ("a", 15, 1e-9), ("a", 16, 1e-9), ("a", 25, -1e300))
+    assert found["a", 10, 20] == (2e-9, 2)
+
+
+def quality(near: list[tuple], exact: list[tuple]) -> float:
+    """Of (key, value) in the window [0, 10)."""
+    names = ["key", "window_start", "window_end", "value", "tuples"]
+    tables = [
+        pa.Table.from_pylist(
+            [dict(zip(names, (key, 0, 10, value, 1), strict=True)) for key, value in rows], kind().answer
+        )
+        for rows in (near, exact)
+    ]
+    return kind().quality(*tables)
+
+
+def test_quality_is_1_less_the_mean_relative_error() -> None:
+    assert quality([("a", 9.0), ("b", -10.0)], [("a", 10.0), ("b", -10.0)]) == pytest.approx(0.95)
+
+
+def test_an_answer_that_is_missing_counts_as_wrong_altogether() -> None:
+    assert quality([("a", 10.0)], [("a", 10.0), ("b", 1.0), ("c", 0.0), ("d", 0.0)]) == 0.25
+
+
+def test_where_the_true_value_is_0_the_error_is_absolute() -> None:
+    assert quality([("a", 0.25)], [("a", 0.0)]) == 0.75
+
+
+def test_no_answer_counts_worse_than_a_missing_one() -> None:
+    assert quality([("a", 1e9), ("b", 1.0)], [("a", 1.0), ("b", 1.0)]) == 0.5
+
+
+@pytest.mark.xfail(strict=True, raises=RuntimeWarning, reason="the relative error runs over, with a warning")
+def test_an_error_beyond_all_doubles_is_wrong_altogether() -> None:
+    assert quality([("a", 1e100)], [("a", 1e-300)]) == 0
+
+
+@pytest.mark.xfail(strict=True, raises=RuntimeWarning, reason="inf less inf is NaN: exact answers count as wrong")
+def test_sums_beyond_all_doubles_are_equal_to_themselves() -> None:
+    assert quality([("a", float("inf"))], [("a", float("inf"))]) == 1
+
+
+def test_answers_that_are_not_exact_ones_do_not_count() -> None:
+    assert quality([("a", 1.0), ("b", 5.0)], [("a", 1.0)]) == 1
+
+
+def test_quality_tells_windows_apart() -> None:
+    near = kind(size=10).evaluate(content(("a", 5, 1.0)))
+    exact = kind(size=10).evaluate(content(("a", 15, 1.0)))
+    assert kind().quality(pa.Table.from_batches([near]), pa.Table.from_batches([exact])) == 0

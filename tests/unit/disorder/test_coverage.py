@@ -1,0 +1,92 @@
+"""λ against a count by hand, tuple by tuple and window by window."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+from harness import policy_json
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import stream, windows_of
+from streams import cuts, disordered, pieces
+
+from tailrace.disorder.clock import NEVER, Clock, Frontier
+from tailrace.disorder.coverage import Coverage
+from tailrace.disorder.ticks import number, summarise
+from tailrace.windows.sliding import Sliding
+
+
+def frontier(start: int, *after: int) -> Frontier:
+    """Ticks 0, 1, … with the given F after each."""
+    tick = np.arange(len(after))
+    zero = np.zeros(len(after), np.int64)
+    return Frontier(start, tick, tick, zero, zero, np.array(after, np.int64), zero)
+
+
+def observed(coverage: Coverage, rows: list[tuple[int, int, int]], at: Frontier, flush: bool = False) -> Coverage:
+    """Rows of (pane, tick, count), windows of 10 every 5."""
+    columns = np.array(rows, np.int64).reshape(-1, 3).T
+    coverage.observe(Sliding(10, 5), *columns, at, flush)
+    return coverage
+
+
+# pane 0 is in [-5, 5) and [0, 10)
+# tick   0     1
+# rows   3     2       of pane 0
+# F      5     5       [-5, 5) has closed with 3 and missed 2; [0, 10) is open with 5
+def test_late_tuples_miss_only_what_had_closed() -> None:
+    found = observed(Coverage(), [(0, 0, 3), (0, 1, 2)], frontier(NEVER, 5, 5))
+    assert (found.received, found.missed, found.open) == (3, 2, {10: 5})
+    assert found.share == 3 / 5
+
+
+def test_open_windows_count_only_when_they_close() -> None:
+    found = observed(Coverage(), [(0, 0, 3)], frontier(NEVER, 0))
+    assert (found.share, found.open) == (None, {5: 3, 10: 3})
+    assert observed(found, [], frontier(0, 10)).received == 6
+
+
+def test_a_flush_closes_what_is_open() -> None:
+    found = observed(Coverage(), [(0, 0, 3)], frontier(NEVER, 0), flush=True)
+    assert (found.share, found.received, found.open) == (1.0, 6, {})
+
+
+def test_json_and_back() -> None:
+    found = observed(Coverage(), [(0, 0, 3), (0, 1, 2)], frontier(NEVER, 5, 5))
+    assert Coverage.from_json(json.loads(json.dumps(found.to_json()))) == found
+
+
+def counted(tuples, query, outcome) -> tuple[int, int]:
+    """(received, missed) of the windows that closed: a tuple counts once for each of its windows."""
+    closed = {(start, end) for _, start, end in outcome.answers}
+    missed = sum(len(late.windows) for late in outcome.late_tuples)
+    completed = tuples[: len(tuples) - len(outcome.pending)]
+    within = [w for item in completed for w in windows_of(item.event_time, query.size, query.slide) if w in closed]
+    late_only = sum(window not in closed for late in outcome.late_tuples for window in late.windows)
+    return len(within) - (missed - late_only), missed
+
+
+def clock_of(query) -> Clock:
+    clock = Clock()
+    clock.stamp(policy_json(query.policy), NEVER)
+    return clock
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), disordered(min_tuples=1, ticks=[0, 30, 100]), st.booleans())
+def test_cut_anywhere_it_is_the_count_of_the_oracle(data, case, flush) -> None:
+    tuples, query = case
+    windows = Sliding(query.size, query.slide)
+    event, arrival = (np.array([getattr(t, name) for t in tuples]) for name in ("event_time", "arrival_time"))
+    tick, end = number(arrival, np.arange(len(tuples)), query.tick)
+    parts = pieces(sorted(set(tick.tolist())), data.draw(cuts(len(set(tick.tolist()))), label="cuts"))
+    if not flush:  # the newest tick stays incomplete
+        parts[-1] = parts[-1][:-1]
+    clock, found = clock_of(query), Coverage()
+    for part in parts:
+        mine = np.isin(tick, part)
+        at = clock.advance(summarise(tick[mine], end[mine], event[mine]))
+        ones = np.ones(int(mine.sum()), np.int64)
+        found.observe(windows, windows.pane(event[mine]), tick[mine], ones, at, flush and part is parts[-1])
+    assert (found.received, found.missed) == counted(tuples, query, stream(tuples, query, flush=flush))

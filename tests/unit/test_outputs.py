@@ -1,0 +1,94 @@
+"""The rows of the tables, and what is stamped on them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace import outputs
+from tailrace.disorder.clock import Clock, Fact, Frontier
+from tailrace.disorder.coverage import Coverage
+
+# tick          4     7     9
+# its end      50    80   100
+# F            10    30    30
+FRONTIER = Frontier(
+    0,
+    *(
+        np.array(column, np.int64)
+        for column in ([4, 7, 9], [50, 80, 100], [60, 90, 90], [50, 60, 61], [10, 30, 30], [1, 1, 2])
+    ),
+)
+ANSWERS = pa.record_batch(
+    {
+        "key": pa.array(["a"] * 4),
+        "window_start": pa.array([0, 10, 20, 30]),
+        "window_end": pa.array([10, 20, 30, 40]),
+        "value": pa.array([1.0] * 4),
+        "tuples": pa.array([1] * 4),
+    }
+)
+LATE = pa.record_batch({"key": ["a", "b"], "pane": [0, 10], "tick": [9, 7], "tuples": [3, 4], "frontier": [30, 10]})
+NOTHING = ANSWERS.slice(0, 0), LATE.slice(0, 0)
+
+
+# end 10 closed at tick 4, 20 and 30 at tick 7, 40 not at all: the flush stamps the last tick
+def test_answers_carry_what_was_in_force_when_their_window_closed() -> None:
+    found = outputs.results(ANSWERS, FRONTIER)
+    assert found.column("as_of").to_pylist() == [50, 80, 80, 100]
+    assert found.column("k_ms").to_pylist() == [50, 60, 60, 61]
+    assert found.column("facts_version").to_pylist() == [1, 1, 1, 2]
+
+
+def test_late_tuples_arrived_at_the_end_of_their_tick() -> None:
+    assert outputs.late(LATE, FRONTIER, "readings").to_pylist() == [
+        {"stream": "readings", "key": "a", "pane_start": 0, "tick": 9, "tuples": 3, "arrived": 100, "frontier": 30},
+        {"stream": "readings", "key": "b", "pane_start": 10, "tick": 7, "tuples": 4, "arrived": 80, "frontier": 10},
+    ]
+
+
+def test_facts_as_they_were_stamped() -> None:
+    (row,) = outputs.facts([Fact(2, 7, "{}")]).to_pylist()
+    assert row == {"version": 2, "from_tick": 7, "settings": "{}", "evidence": "declared"}
+    assert outputs.facts([]).num_rows == 0
+
+
+def test_segments_as_they_were_read() -> None:
+    place = {"path": "f", "ordinal": 1, "position": 2, "first_row": 3, "rows": 4, "ingested_ms": None}
+    place |= {"accepted": 3, "quarantined": 1, "before_tick": 5, "before_end": 60}
+    assert outputs.segments(9, [place]).to_pylist() == [{"batch": 9} | place]
+    assert outputs.segments(9, []).num_rows == 0
+
+
+def metrics(arrived=(), answers=ANSWERS, late=LATE, clock=None, frontier=FRONTIER) -> dict:
+    clock = clock or Clock(t_max=90, frontier=30, k_ms=61, end=100)
+    entry = {"batch": 8, "flush": False}
+    batch = outputs.metrics(entry, 1, list(arrived), answers, late, frontier, clock, Coverage(3, 1))
+    (row,) = batch.to_pylist()
+    return row
+
+
+def test_how_a_task_stood() -> None:
+    row = metrics()
+    assert (row["batch"], row["task"], row["flushed"]) == (8, 1, False)
+    assert (row["t_max"], row["frontier"], row["committed"], row["k_ms"]) == (90, 30, 100, 61)
+    assert (row["answers"], row["late"], row["ticks"], row["coverage"]) == (4, 7, 3, 0.75)
+
+
+def test_rows_are_its_own_and_load_its_share() -> None:
+    partials = pa.record_batch({"tuples": [2, 1]})
+    row = metrics([({"partials": partials}, {"accepted": 4}), ({"partials": partials}, {"accepted": 8})])
+    assert (row["rows"], row["load"]) == (6, 0.5)
+
+
+# closed at     50  80  80  100
+# window ends   10  20  30   40     40 + 60 + 50 + 60 ms
+def test_latency_is_the_mean_time_from_a_windows_end_to_its_answer() -> None:
+    assert metrics()["latency_ms"] == (40 + 60 + 50 + 60) / 4
+
+
+def test_before_the_first_tick_there_is_no_time() -> None:
+    answers, late = NOTHING
+    empty = Frontier(0, *(np.zeros(0, np.int64),) * 6)
+    row = metrics(answers=answers, late=late, clock=Clock(), frontier=empty)
+    assert [row[name] for name in ("t_max", "frontier", "committed", "latency_ms", "load")] == [None] * 5

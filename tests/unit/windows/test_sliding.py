@@ -1,0 +1,97 @@
+"""Panes and windows against their definitions, window by window."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tailrace.windows.sliding import Sliding
+
+SOME = settings(max_examples=100, deadline=None)
+
+lengths = st.tuples(st.integers(1, 40), st.integers(1, 40)).map(lambda two: (max(two), min(two)))
+panes = st.lists(st.integers(-30, 30), max_size=6)
+
+
+def over(size: int, slide: int, pane: int, length: int) -> list[int]:
+    """The ends of every window [j·slide, j·slide + size) that holds all of [pane, pane + length)."""
+    starts = range((pane - 2 * size) // slide * slide, pane + 2 * size, slide)
+    return [start + size for start in starts if start <= pane and pane + length <= start + size]
+
+
+def bounded(bound: str, draw, n: int) -> tuple[object, list[int | None]]:
+    """A bound as `ends` takes it, and the same for each row."""
+    if bound == "none":
+        return None, [None] * n
+    if bound == "int":
+        number = draw(st.integers(-150, 150))
+        return number, [number] * n
+    each = draw(st.lists(st.integers(-150, 150), min_size=n, max_size=n))
+    return np.array(each, np.int64), each
+
+
+# size 5, slide 2, pane 1:
+#   0   1   2   3   4   5   6   7   8
+#   [0 .. . . . . . . 5)                 end 5
+#           [2 . . . . . . . . 7)        end 7
+#  -2 . . . 3)                           end 3
+def test_by_hand() -> None:
+    windows = Sliding(5, 2)
+    pane = np.array([2])
+    assert (windows.pane_ms, windows.first_end(pane)[0], windows.last_end(pane)[0]) == (1, 3, 7)
+    assert windows.ends(pane, None, None)[1].tolist() == [3, 5, 7]
+
+
+def test_a_window_begins_with_its_first_pane_and_not_after_its_last() -> None:
+    windows = Sliding(500, 100)
+    assert windows.ends(np.array([0]), None, None)[1].tolist() == [100, 200, 300, 400, 500]
+
+
+@SOME
+@given(lengths, st.lists(st.integers(-(10**13), 10**13), max_size=5))
+def test_every_time_is_in_the_pane_that_is_named_for_it(two: tuple[int, int], times: list[int]) -> None:
+    windows = Sliding(*two)
+    pane = windows.pane(np.array(times, np.int64))
+    assert not (pane % windows.pane_ms).any()
+    assert all(start <= time < start + windows.pane_ms for start, time in zip(pane.tolist(), times, strict=True))
+
+
+@SOME
+@given(lengths, panes)
+def test_first_and_last_end(two: tuple[int, int], numbers: list[int]) -> None:
+    windows = Sliding(*two)
+    pane = np.array(numbers, np.int64) * windows.pane_ms
+    expected = [over(*two, start, windows.pane_ms) for start in pane.tolist()]
+    assert windows.first_end(pane).tolist() == [ends[0] for ends in expected]
+    assert windows.last_end(pane).tolist() == [ends[-1] for ends in expected]
+
+
+@pytest.mark.parametrize("until", ["none", "int", "array"])
+@pytest.mark.parametrize("after", ["none", "int", "array"])
+@settings(max_examples=30, deadline=None)
+@given(data=st.data(), two=lengths, numbers=panes)
+def test_ends_between_bounds(after: str, until: str, data, two: tuple[int, int], numbers: list[int]) -> None:
+    windows = Sliding(*two)
+    pane = np.array(numbers, np.int64) * windows.pane_ms
+    above, low = bounded(after, data.draw, len(pane))
+    upto, high = bounded(until, data.draw, len(pane))
+    row, end = windows.ends(pane, above, upto)
+    expected = [
+        (i, end)
+        for i, start in enumerate(pane.tolist())
+        for end in over(*two, start, windows.pane_ms)
+        if (low[i] is None or end > low[i]) and (high[i] is None or end <= high[i])
+    ]
+    assert list(zip(row.tolist(), end.tolist(), strict=True)) == expected
+
+
+def test_bounds_beyond_all_time_do_not_wrap() -> None:
+    never, always = -(1 << 62), 1 << 62
+    windows = Sliding(1000, 300)
+    pane = np.array([-100, 1_577_836_800_000])
+    every = windows.ends(pane, None, None)
+    assert [column.tolist() for column in windows.ends(pane, never, always)] == [column.tolist() for column in every]
+    assert not len(windows.ends(pane, always, None)[0])
+    assert not len(windows.ends(pane, None, never)[0])
