@@ -8,12 +8,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
+from typer.exceptions import TyperException
 
 from tailrace import show
+from tailrace.cli_tools import bench, demo, replay, time_option
 from tailrace.declare import load
-from tailrace.duration import parse_time_ms
 from tailrace.errors import Problem, Refused, refuse
 from tailrace.query import Query
 
@@ -39,15 +39,6 @@ class Form(StrEnum):
 class Version(StrEnum):
     stream = "stream"
     corrected = "corrected"
-
-
-class System(StrEnum):
-    aggregate = "aggregate"
-
-
-class Format(StrEnum):
-    parquet = "parquet"
-    json = "json"
 
 
 @app.command(epilog="Example: [bold]tailrace validate include/queries/flights.yaml[/]")
@@ -128,9 +119,9 @@ def correct(
     if arrival and (arrived_from is None or arrived_to is None):
         raise refuse("--arrived-from, --arrived-to", "an interval of arrival has two ends", "both of them")
     span = (
-        Span(_time("--arrived-from", arrived_from), _time("--arrived-to", arrived_to), True)
+        Span(time_option("--arrived-from", arrived_from), time_option("--arrived-to", arrived_to), True)
         if arrival
-        else Span(_time("--from", start), _time("--to", end))
+        else Span(time_option("--from", start), time_option("--to", end))
     )
     with show.working(f"correcting {span}"):
         _tell(correct_span(query, warehouse, span))
@@ -156,70 +147,11 @@ def results(
     show.answers(frame, columns, format.value, output, limit)
 
 
-@app.command(
-    epilog="Example: [bold]tailrace replay --model game1 --rows 100000 --rate 1000 --keys 16 --output data/readings[/]"
+app.command(epilog="Example: [bold]tailrace replay --model game1 --rows 100000 --keys 16 --output data/readings[/]")(
+    replay
 )
-def replay(
-    output: Annotated[Path, typer.Option(help="The directory to write to, empty or new.")],
-    model: Annotated[
-        str, typer.Option(help="none, game1, game2, 'exponential:6 s', or data:FILE:EVENT:ARRIVAL.")
-    ] = "game1",
-    rows: Annotated[int, typer.Option(help="How many tuples to make.")] = 100_000,
-    rate: Annotated[float, typer.Option(help="Tuples in a second of event time.")] = 1000.0,
-    keys: Annotated[int, typer.Option(help="How many sensors.")] = 16,
-    start: Annotated[str, typer.Option(help="Event time of the first one.", metavar="T")] = "2026-01-01",
-    source: Annotated[Path | None, typer.Option(help="Replay this Parquet file in place of made tuples …")] = None,
-    event_time: Annotated[str, typer.Option(help="… which has its event time in this column.")] = "event_time",
-    seed: Annotated[int, typer.Option(help="The same seed makes the same stream.")] = 1,
-    files: Annotated[int, typer.Option(help="How many files to cut it in.")] = 10,
-    format: Annotated[Format, typer.Option(help="How they are stored.")] = Format.parquet,
-) -> None:
-    """Make an out-of-order stream with a seeded delay model, in files in the order of arrival."""
-    from tailrace.streams import replay as replaying
-    from tailrace.streams.delays import delay_model
-
-    try:
-        delays = delay_model(model)
-        if source is None:
-            table = replaying.generate(rows, rate, keys, delays, seed, _time("--start", start) or 0)
-        else:
-            table = replaying.disorder(replaying.read(source), event_time, delays, seed)
-        replaying.write(table, output, files, format.value, lambda rows: show.err.print(f"wrote {rows:,} rows"))
-    except ValueError as error:
-        raise refuse("replay", str(error), "tailrace replay --help tells each option") from error
-
-
-@app.command(epilog="Example: [bold]tailrace demo --warehouse warehouse/demo[/]")
-def demo(
-    warehouse: Warehouse = Path("warehouse/demo"),
-    file: Annotated[Path, typer.Option(help="The query.")] = Path("include/queries/flights.yaml"),
-) -> None:
-    """Run a query over its sample, correct it, and hold every answer against the truth."""
-    from tailrace.demo import demonstrate
-
-    if not demonstrate(load(file), warehouse):
-        raise typer.Exit(1)
-
-
-@app.command(epilog="Example: [bold]tailrace bench aggregate --case dense --json[/]")
-def bench(
-    system: Annotated[System, typer.Argument(help="What is measured.")],
-    rows: Annotated[int, typer.Option(help="Rows of each workload.", min=1)] = 4_000_000,
-    files: Annotated[int, typer.Option(help="Files, each a batch.", min=2)] = 8,
-    rounds: Annotated[int, typer.Option(help="Rounds that count; one more is dropped.", min=1)] = 5,
-    case: Annotated[list[str] | None, typer.Option(help="A part of a case's name: dense, 60/5.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Every pass and the summary as JSON.")] = False,
-) -> None:
-    """Measure side by side: ours, Spark's own windows, and a pass-through without state."""
-    from tailrace.bench import aggregate
-
-    found = aggregate.bench(
-        rows, files, rounds, case or ["dense", "sparse"], lambda line: show.err.print(line, soft_wrap=True)
-    )
-    if json:
-        print(aggregate.as_json(found))
-    else:
-        show.out.print(aggregate.table(aggregate.summary(found)))
+app.command(epilog="Example: [bold]tailrace demo --warehouse warehouse/demo[/]")(demo)
+app.command(epilog="Example: [bold]tailrace bench aggregate --case dense --json[/]")(bench)
 
 
 def _with_inputs(query: Query, inputs: list[str]) -> Query:
@@ -232,15 +164,6 @@ def _with_inputs(query: Query, inputs: list[str]) -> Query:
         streams = query.streams | {name: stream.model_copy(update={"source": source})}
         query = query.model_copy(update={"streams": streams})
     return query
-
-
-def _time(option: str, text: str | None) -> int | None:
-    try:
-        return None if text is None else parse_time_ms(text)
-    except ValueError:
-        raise refuse(
-            option, f"{text!r} is no time", "ISO 8601, in UTC unless it says otherwise: 2013-02-01T06:30:00Z"
-        ) from None
 
 
 def _tell(report: Any) -> None:
@@ -260,10 +183,11 @@ def main() -> None:
     except Refused as refused:
         show.refusal(refused)
         sys.exit(2)
-    except click.ClickException as wrong:
-        wrong.show()
+    except TyperException as wrong:
+        show.err.print("[bold red]refused[/] ", end="")
+        show.err.print(str(wrong), "(--help tells what there is)", markup=False, soft_wrap=True)
         sys.exit(2)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         show.err.print("interrupted; nothing is lost, and the next run goes on from here")
         sys.exit(130)
     except Exception as error:

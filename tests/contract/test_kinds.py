@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from harness import policy_json
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+
+from harness import policy_json
 from oracle import Tuple
 from streams import cuts, disordered, pieces
-
 from tailrace.disorder.clock import NEVER, Clock, Frontier
 from tailrace.disorder.ticks import number, summarise
 from tailrace.kinds import KINDS, Kind, build

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from expect import assert_streamed
-from harness import policy_json, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from expect import assert_streamed
+from harness import policy_json, run
 from oracle import Settings, stream
 from streams import disordered, policies
 

@@ -16,7 +16,8 @@ from tailrace.declare import load
 from tailrace.partition.by_key import task_of
 from tailrace.query import Query
 from tailrace.stage import Stage, columns_of, key_type_of
-from tailrace.streams.segments import Segment, formats
+from tailrace.streams.formats import FORMATS
+from tailrace.streams.segments import Segment
 
 NOW = 1_577_836_800_000
 KEYS = ["a", "b", "c", "d", "a", "b", "c", "a"]
@@ -45,13 +46,13 @@ def path(tmp_path: Path) -> Path:
 
 def stage_of(query: Query, history: Path = Path("history")) -> Stage:
     source = query.stream[1].source
-    types = formats()[source.format].types(source.path, columns_of(query))
+    types = FORMATS[source.format].types(source.path, columns_of(query))
     assert types is not None
     return Stage.of(query, types, history)
 
 
 def segment(path: Path, ordinal: int = 4, ingested_ms: int | None = None) -> Segment:
-    (whole,) = formats()["parquet" if path.suffix == ".parquet" else "json"].split(path)
+    (whole,) = FORMATS["parquet" if path.suffix == ".parquet" else "json"].split(path)
     return replace(whole, ordinal=ordinal, position=100, ingested_ms=ingested_ms)
 
 

@@ -6,9 +6,9 @@ import json
 
 import pyarrow as pa
 import pytest
+
 from harness import policy_json, run
 from oracle import Settings, Tuple
-
 from tailrace import wire
 from tailrace.aggregate.kind import Aggregate
 from tailrace.task import Task

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 
 import numpy as np
-from harness import policy_json
+import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from harness import policy_json
 from oracle import stream, windows_of
 from streams import cuts, disordered, pieces
-
 from tailrace.disorder.clock import NEVER, Clock, Frontier
 from tailrace.disorder.coverage import Coverage
 from tailrace.disorder.ticks import number, summarise
@@ -24,10 +25,13 @@ def frontier(start: int, *after: int) -> Frontier:
     return Frontier(start, tick, tick, zero, zero, np.array(after, np.int64), zero)
 
 
+def counts(pane: np.ndarray, tick: np.ndarray, count: np.ndarray) -> pa.Table:
+    return pa.table({"tick": tick, "pane": pane, "count": count})
+
+
 def observed(coverage: Coverage, rows: list[tuple[int, int, int]], at: Frontier, flush: bool = False) -> Coverage:
     """Rows of (pane, tick, count), windows of 10 every 5."""
-    columns = np.array(rows, np.int64).reshape(-1, 3).T
-    coverage.observe(Sliding(10, 5), *columns, at, flush)
+    coverage.observe(Sliding(10, 5), counts(*np.array(rows, np.int64).reshape(-1, 3).T), at, flush)
     return coverage
 
 
@@ -88,5 +92,6 @@ def test_cut_anywhere_it_is_the_count_of_the_oracle(data, case, flush) -> None:
         mine = np.isin(tick, part)
         at = clock.advance(summarise(tick[mine], end[mine], event[mine]))
         ones = np.ones(int(mine.sum()), np.int64)
-        found.observe(windows, windows.pane(event[mine]), tick[mine], ones, at, flush and part is parts[-1])
+        table = counts(windows.pane(event[mine]), tick[mine], ones)
+        found.observe(windows, table, at, flush and part is parts[-1])
     assert (found.received, found.missed) == counted(tuples, query, stream(tuples, query, flush=flush))

@@ -1,4 +1,4 @@
-"""Which files a stream consists of, and in what order."""
+"""A segment, and the columns that its file must have."""
 
 from __future__ import annotations
 
@@ -8,57 +8,7 @@ import pytest
 
 from tailrace.errors import Refused
 from tailrace.streams.check import Columns
-from tailrace.streams.segments import Segment, formats, list_files, require
-
-
-def make(directory: Path, *names: str) -> Path:
-    for name in names:
-        (directory / name).touch()
-    return directory
-
-
-def names(path: Path, format_name: str = "json") -> list[str]:
-    return [file.name for file in list_files(path, format_name)]
-
-
-def test_files_in_the_order_of_their_names(tmp_path: Path) -> None:
-    assert names(make(tmp_path, "b.json", "a.json", "10.json", "9.json")) == ["10.json", "9.json", "a.json", "b.json"]
-
-
-def test_the_order_does_not_depend_on_how_files_end(tmp_path: Path) -> None:
-    assert names(make(tmp_path, "b.json", "c.ndjson", "a.jsonl")) == ["a.jsonl", "b.json", "c.ndjson"]
-
-
-def test_hidden_files_and_those_with_an_underscore_are_not_the_streams(tmp_path: Path) -> None:
-    assert names(make(tmp_path, "_SUCCESS", ".a.json.crc", ".b.json", "_c.json", "d.json")) == ["d.json"]
-
-
-def test_directories_are_no_files(tmp_path: Path) -> None:
-    (tmp_path / "x.json").mkdir()
-    assert names(make(tmp_path, "a.json")) == ["a.json"]
-
-
-def test_a_file_alone_is_the_stream_whatever_its_name(tmp_path: Path) -> None:
-    assert names(make(tmp_path, "data.txt") / "data.txt") == ["data.txt"]
-
-
-def test_an_empty_directory_is_no_fault(tmp_path: Path) -> None:
-    assert names(tmp_path) == []
-
-
-@pytest.mark.parametrize(
-    ("format_name", "right"), [("parquet", "*.parquet"), ("json", "*.json or *.jsonl or *.ndjson")]
-)
-def test_a_strange_file_is_refused(tmp_path: Path, format_name: str, right: str) -> None:
-    with pytest.raises(Refused) as refused:
-        list_files(make(tmp_path, "b.csv", "a.txt"), format_name)
-    (problem,) = refused.value.problems
-    assert (problem.where, problem.right) == (f"{tmp_path}/a.txt", f"only files named {right}")
-
-
-def test_a_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="there is no such file or directory"):
-        list_files(tmp_path / "none", "parquet")
+from tailrace.streams.segments import Segment, require
 
 
 @pytest.mark.parametrize("part", ["event_time", "arrival_time", "id", "key", "value"])
@@ -76,8 +26,3 @@ def test_columns_that_are_not_named_are_not_required() -> None:
 def test_a_segment_as_json_and_back() -> None:
     segment = Segment("file", 5, 10, 2, 100, None)
     assert Segment(**segment.to_json()) == segment
-
-
-@pytest.mark.parametrize("name", ["parquet", "json"])
-def test_the_formats_that_a_query_file_may_name(name: str) -> None:
-    assert formats()[name].suffixes

@@ -87,11 +87,15 @@ def test_ends_between_bounds(after: str, until: str, data, two: tuple[int, int],
     assert list(zip(row.tolist(), end.tolist(), strict=True)) == expected
 
 
-def test_bounds_beyond_all_time_do_not_wrap() -> None:
-    never, always = -(1 << 62), 1 << 62
+@pytest.mark.parametrize(("after", "until"), [(-(1 << 62), 1 << 62), (-(2**63), 2**63 - 1)], ids=["2**62", "2**63"])
+def test_bounds_beyond_all_time_do_not_wrap(after: int, until: int) -> None:
     windows = Sliding(1000, 300)
     pane = np.array([-100, 1_577_836_800_000])
     every = windows.ends(pane, None, None)
-    assert [column.tolist() for column in windows.ends(pane, never, always)] == [column.tolist() for column in every]
-    assert not len(windows.ends(pane, always, None)[0])
-    assert not len(windows.ends(pane, None, never)[0])
+    assert [column.tolist() for column in windows.ends(pane, after, until)] == [column.tolist() for column in every]
+
+
+def test_bounds_that_leave_nothing() -> None:
+    windows, pane = Sliding(1000, 300), np.array([-100, 1_577_836_800_000])
+    assert not len(windows.ends(pane, 1 << 62, None)[0])
+    assert not len(windows.ends(pane, None, -(1 << 62))[0])

@@ -1,0 +1,94 @@
+"""The commands beside those on declared queries: replay, demo, bench."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tailrace import show
+from tailrace.declare import load
+from tailrace.duration import parse_time_ms
+from tailrace.errors import refuse
+
+
+class System(StrEnum):
+    aggregate = "aggregate"
+
+
+class Format(StrEnum):
+    parquet = "parquet"
+    json = "json"
+
+
+def replay(
+    output: Annotated[Path, typer.Option(help="The directory to write to, empty or new.")],
+    model: Annotated[
+        str, typer.Option(help="none, game1, game2, 'exponential:6 s', or data:FILE:EVENT:ARRIVAL.")
+    ] = "game1",
+    rows: Annotated[int, typer.Option(help="How many tuples to make.")] = 100_000,
+    rate: Annotated[float, typer.Option(help="Tuples in a second of event time.")] = 1000.0,
+    keys: Annotated[int, typer.Option(help="How many sensors.")] = 16,
+    start: Annotated[str, typer.Option(help="Event time of the first one.", metavar="T")] = "2026-01-01",
+    source: Annotated[Path | None, typer.Option(help="Replay this Parquet file in place of made tuples …")] = None,
+    event_time: Annotated[str, typer.Option(help="… which has its event time in this column.")] = "event_time",
+    seed: Annotated[int, typer.Option(help="The same seed makes the same stream.")] = 1,
+    files: Annotated[int, typer.Option(help="How many files to cut it in.")] = 10,
+    format: Annotated[Format, typer.Option(help="How they are stored.")] = Format.parquet,
+) -> None:
+    """Make an out-of-order stream with a seeded delay model, in files in the order of arrival."""
+    from tailrace.streams import replay as replaying
+    from tailrace.streams.delays import delay_model
+
+    try:
+        delays = delay_model(model)
+        if source is None:
+            table = replaying.generate(rows, rate, keys, delays, seed, time_option("--start", start) or 0)
+        else:
+            table = replaying.disorder(replaying.read(source), event_time, delays, seed)
+        replaying.write(table, output, files, format.value, lambda rows: show.err.print(f"wrote {rows:,} rows"))
+    except ValueError as error:
+        raise refuse("replay", str(error), "tailrace replay --help tells each option") from error
+
+
+def demo(
+    warehouse: Annotated[Path, typer.Option(help="Where its tables go.")] = Path("warehouse/demo"),
+    file: Annotated[Path, typer.Option(help="The query.")] = Path("include/queries/flights.yaml"),
+) -> None:
+    """Run a query over its sample, correct it, and hold every answer against the truth."""
+    from tailrace.demo import demonstrate
+
+    if not demonstrate(load(file), warehouse):
+        raise typer.Exit(1)
+
+
+def bench(
+    system: Annotated[System, typer.Argument(help="What is measured.")],
+    rows: Annotated[int, typer.Option(help="Rows of each workload.", min=1)] = 4_000_000,
+    files: Annotated[int, typer.Option(help="Files, each a batch.", min=2)] = 8,
+    rounds: Annotated[int, typer.Option(help="Rounds that count; one more is dropped.", min=1)] = 5,
+    case: Annotated[list[str] | None, typer.Option(help="A part of a case's name: dense, 60/5.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Every pass and the summary as JSON.")] = False,
+) -> None:
+    """Measure side by side: ours, Spark's own windows, and a pass-through without state."""
+    from tailrace.bench import aggregate
+
+    found = aggregate.bench(
+        rows, files, rounds, case or ["dense", "sparse"], lambda line: show.err.print(line, soft_wrap=True)
+    )
+    if json:
+        print(aggregate.as_json(found))
+    else:
+        show.out.print(aggregate.table(aggregate.summary(found)))
+
+
+def time_option(option: str, text: str | None) -> int | None:
+    """Epoch milliseconds from what an option was given; None where it was not."""
+    try:
+        return None if text is None else parse_time_ms(text)
+    except ValueError:
+        raise refuse(
+            option, f"{text!r} is no time", "ISO 8601, in UTC unless it says otherwise: 2013-02-01T06:30:00Z"
+        ) from None

@@ -1,0 +1,157 @@
+"""The command line: exit codes, refusals that teach, nothing written by what was refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tailrace.cli import main
+
+ROOT = Path(__file__).parents[2]
+FLIGHTS = ROOT / "include" / "queries" / "flights.yaml"
+COMMANDS = ("validate", "run", "correct", "results", "replay", "demo", "bench")
+
+
+@dataclass
+class Done:
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def tailrace(capsys, monkeypatch):
+    """Run the command as a user does, in this process."""
+
+    def run(*arguments: object, code: int = 0) -> Done:
+        monkeypatch.setattr(sys, "argv", ["tailrace", *map(str, arguments)])
+        monkeypatch.setenv("COLUMNS", "160")
+        with pytest.raises(SystemExit) as ended:
+            main()
+        done = Done(*capsys.readouterr())
+        assert (ended.value.code or 0) == code, done
+        return done
+
+    return run
+
+
+def test_the_entry_point_is_there():
+    done = subprocess.run(
+        [sys.executable, "-c", "from tailrace.cli import main; main()", "validate", str(FLIGHTS)],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "include")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"{FLIGHTS}: right\n"
+
+
+def query(tmp_path: Path, **changes: str) -> Path:
+    """The sample query with some of its lines changed."""
+    lines = FLIGHTS.read_text().replace("../../samples/flights", str(tmp_path / "in")).splitlines()
+    for key, line in changes.items():
+        place = next(i for i, old in enumerate(lines) if old.strip().startswith(key))
+        indent = lines[place][: len(lines[place]) - len(lines[place].lstrip())]
+        lines[place] = indent + line
+    file = tmp_path / "query.yaml"
+    file.write_text("\n".join(lines))
+    return file
+
+
+def flights(**columns: pa.Array) -> pa.Table:
+    time = pa.timestamp("ms", "UTC")
+    good = {
+        "flight": pa.array([1, 2]),
+        "scheduled": pa.array([1_600_000_000_000, 1_600_000_060_000], time),
+        "actual": pa.array([1_600_000_000_000, 1_600_000_060_000], time),
+        "carrier": pa.array(["AA", "UA"]),
+        "delay": pa.array([0.0, 1.0]),
+    }
+    return pa.table({name: column for name, column in (good | columns).items() if column is not None})
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example(tailrace, command):
+    assert f"Example: tailrace {command}" in tailrace(command, "--help").stdout
+
+
+def test_validate_tells_right_and_wrong(tailrace, tmp_path):
+    assert "right" in tailrace("validate", FLIGHTS).stdout
+    wrong = query(tmp_path, window="window: {size: 5, slide: 15 min}")
+    done = tailrace("validate", FLIGHTS, wrong, code=2)
+    assert f"{wrong}:12: window.size" in done.stderr
+    assert "right would be" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("table", "fragments"),
+    [
+        (flights(carrier=None), ["no column 'carrier'", "key", "one of actual"]),
+        (flights(delay=pa.array(["late", "early"])), ["delay", "string", "integer, float or decimal"]),
+        (flights(scheduled=pa.array(["2020", "2021"])), ["scheduled", "string", "timestamp"]),
+        (flights(flight=pa.array([1.5, 2.5])), ["flight", "double", "string or an integer"]),
+    ],
+)
+def test_a_source_that_does_not_fit_is_refused_and_nothing_written(tailrace, tmp_path, table, fragments):
+    (tmp_path / "in").mkdir()
+    pq.write_table(table, tmp_path / "in" / "part-0.parquet")
+    done = tailrace("run", query(tmp_path), "--warehouse", tmp_path / "wh", "--bounded", code=2)
+    assert all(fragment in done.stderr for fragment in fragments), done.stderr
+    assert not (tmp_path / "wh").exists()
+
+
+@pytest.mark.parametrize(
+    ("make", "fragment"),
+    [
+        (lambda path: None, "no such file or directory"),
+        (lambda path: (path.mkdir(), (path / "part-0.parquet").write_bytes(b"PAR1 not")), "can't be read as Parquet"),
+        (lambda path: (path.mkdir(), (path / "notes.txt").write_text("x")), "no parquet file by its name"),
+    ],
+)
+def test_a_missing_or_unreadable_source_is_refused(tailrace, tmp_path, make, fragment):
+    make(tmp_path / "in")
+    done = tailrace("run", query(tmp_path), "--warehouse", tmp_path / "wh", "--bounded", code=2)
+    assert fragment in done.stderr
+    assert not (tmp_path / "wh").exists()
+
+
+def test_options_that_do_not_fit_are_refused(tailrace, tmp_path):
+    file = query(tmp_path)
+    cases = [
+        (("run", file, "--warehouse", tmp_path / "wh"), "--bounded"),
+        (("run", file, "--warehouse", tmp_path / "wh", "--bounded", "--input", "nothing=x"), "names no stream"),
+        (("correct", file, "--warehouse", tmp_path / "wh"), "never run"),
+        (("correct", file, "--warehouse", tmp_path / "wh", "--from", "yesterday"), "is no time"),
+        (("correct", file, "--warehouse", tmp_path / "wh", "--from", "2020-01-01", "--arrived-to", "2020"), "exclude"),
+        (("results", file, "--warehouse", tmp_path / "wh", "--format", "parquet"), "--output"),
+        (("results", file, "--warehouse", tmp_path / "wh", "--format", "xml"), "xml"),
+        (("replay", "--output", tmp_path / "out", "--model", "game3"), "game3"),
+        (("replay", "--output", tmp_path / "out", "--rows", "-1"), "rows is -1"),
+        (("nonsense",), "nonsense"),
+    ]
+    for arguments, fragment in cases:
+        assert fragment in tailrace(*arguments, code=2).stderr
+    assert not (tmp_path / "wh").exists()
+    assert not (tmp_path / "out").exists()
+
+
+def test_results_of_a_query_that_never_ran_are_none(tailrace, tmp_path):
+    done = tailrace("results", query(tmp_path), "--warehouse", tmp_path / "wh", "--format", "csv")
+    assert done.stdout.strip() == '"key","window_start","window_end","value","tuples","coverage","k_ms","as_of"'
+
+
+def test_replay_makes_a_stream(tailrace, tmp_path):
+    tailrace("replay", "--output", tmp_path / "a", "--rows", 1000, "--files", 3)
+    tailrace("replay", "--output", tmp_path / "b", "--rows", 1000, "--files", 3, "--format", "json")
+    assert [file.name for file in sorted((tmp_path / "a").iterdir())] == [f"part-0000{i}.parquet" for i in range(3)]
+    first = json.loads((tmp_path / "b" / "part-00000.json").read_text().splitlines()[0])
+    assert set(first) == {"id", "event_time", "arrival_time", "sensor", "value"}
+    again = tailrace("replay", "--output", tmp_path / "a", "--rows", 1000, code=2)
+    assert "not empty" in again.stderr
