@@ -22,7 +22,7 @@ SAMPLES = {
     "avg": {"kind": "aggregate", "aggregate": {"function": "avg", "column": "value"}},
 }
 every = pytest.mark.parametrize("name", SAMPLES)
-SOME = settings(max_examples=25, deadline=None)
+SOME = settings(max_examples=15, deadline=None)
 KEYS = ["key", "window_start", "window_end"]
 LONG = 36_525 * 86_400_000
 

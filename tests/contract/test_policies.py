@@ -48,7 +48,7 @@ def test_every_policy_has_a_sample() -> None:
 
 
 @every
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(rows=TICKS)
 def test_k_is_whole_milliseconds_from_zero_on(name: str, rows: list[tuple[int, int, int, int]]) -> None:
     found = slack(name, ticks_of(rows), [])
@@ -57,7 +57,7 @@ def test_k_is_whole_milliseconds_from_zero_on(name: str, rows: list[tuple[int, i
 
 
 @every
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(rows=TICKS, data=st.data())
 def test_k_is_a_function_of_the_ticks_however_they_are_cut(name: str, rows: list, data) -> None:
     ticks = ticks_of(rows)
@@ -95,7 +95,7 @@ def test_k_slack_waits_k(rows: list) -> None:
 
 
 @given(TICKS)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_mp_k_slack_waits_as_long_as_the_most_delayed_so_far_and_never_less(rows: list) -> None:
     ticks = ticks_of(rows)
     expected, t_max, largest = [], None, 0

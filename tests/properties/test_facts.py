@@ -33,7 +33,7 @@ def as_stamped(query: Settings, changes: list, facts: list[dict]) -> Settings:
     return replace(query, changes=held)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(changing(), st.integers(1, 3), st.booleans())
 def test_answers_are_a_function_of_the_tuples_and_the_facts(case, tasks, flush):
     tuples, query, at, changes = case
@@ -41,7 +41,7 @@ def test_answers_are_a_function_of_the_tuples_and_the_facts(case, tasks, flush):
     assert_streamed(rows, stream(tuples, as_stamped(query, changes, rows["facts"]), flush=flush))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(changing(), st.booleans())
 def test_a_fact_touches_nothing_that_was_seen_before_it(case, flush):
     tuples, query, at, changes = case
@@ -53,7 +53,7 @@ def test_a_fact_touches_nothing_that_was_seen_before_it(case, flush):
         assert row["from_tick"] == newest + 1
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(changing())
 def test_every_task_comes_to_the_same_clock(case):
     tuples, query, at, changes = case

@@ -77,7 +77,7 @@ def clock_of(query) -> Clock:
     return clock
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data(), disordered(min_tuples=1, ticks=[0, 30, 100]), st.booleans())
 def test_cut_anywhere_it_is_the_count_of_the_oracle(data, case, flush) -> None:
     tuples, query = case

@@ -90,7 +90,7 @@ def test_arrow_and_back() -> None:
     assert rows(Ticks.from_arrow(ticks.to_arrow())) == rows(ticks)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 60), st.integers(-50, 50)), min_size=1, max_size=20),
     st.sampled_from([0, 1, 7, 100]),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tailrace.windows.sliding import Sliding
 
-SOME = settings(max_examples=100, deadline=None)
+SOME = settings(max_examples=50, deadline=None)
 
 lengths = st.tuples(st.integers(1, 40), st.integers(1, 40)).map(lambda two: (max(two), min(two)))
 panes = st.lists(st.integers(-30, 30), max_size=6)
@@ -70,7 +70,7 @@ def test_first_and_last_end(two: tuple[int, int], numbers: list[int]) -> None:
 
 @pytest.mark.parametrize("until", ["none", "int", "array"])
 @pytest.mark.parametrize("after", ["none", "int", "array"])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data(), two=lengths, numbers=panes)
 def test_ends_between_bounds(after: str, until: str, data, two: tuple[int, int], numbers: list[int]) -> None:
     windows = Sliding(*two)

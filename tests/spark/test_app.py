@@ -1,0 +1,194 @@
+"""What a run refuses, what may change between two runs, what a Ctrl-C leaves behind, and the commands end to end."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from expect import assert_streamed
+from oracle import Settings, stream
+from tailrace.errors import Refused
+from tailrace.spark import app
+from tailrace.spark.sink import Sink
+from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
+
+pytestmark = pytest.mark.spark
+
+ROOT = Path(__file__).parents[2]
+TUPLES = make_stream(400, seed=21)
+SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))
+BOUNDS = even(len(TUPLES), 8)
+
+
+def test_new_settings_hold_from_the_next_tick(tmp_path, spark):
+    source, warehouse = tmp_path / "in", tmp_path / "wh"
+    policies = [("k_slack", 300), "none", "mp_k_slack"]
+    for number, policy in enumerate(policies):
+        write_files(TUPLES, source, BOUNDS[number * 3 : number * 3 + 4], first=number * 3)
+        query = make_query(source, dataclasses.replace(SETTINGS, policy=policy))
+        app.run(query, warehouse, keep_open=number < 2)
+    facts = rows_of(warehouse, "facts")["facts"]
+    assert [fact["version"] for fact in facts] == [1, 2, 3]
+    changes = tuple((fact["from_tick"], policy) for fact, policy in zip(facts[1:], policies[1:], strict=True))
+    last = [max(t.arrival_time for t in TUPLES[: BOUNDS[end]]) // 100 for end in (3, 6)]
+    assert [tick for tick, _ in changes] == [tick + 1 for tick in last]
+    assert_streamed(rows_of(warehouse), stream(TUPLES, dataclasses.replace(SETTINGS, changes=changes)))
+
+
+def test_a_stream_that_ended_or_another_query_is_refused(tmp_path, spark):
+    write_files(TUPLES, tmp_path / "in", BOUNDS)
+    query = make_query(tmp_path / "in", SETTINGS)
+    assert app.run(query, tmp_path / "open", keep_open=True) == 1
+    assert app.run(query, tmp_path / "open", keep_open=True) == 0
+    with pytest.raises(Refused, match=r"window.size.*'700 ms'.*'500 ms'"):
+        app.run(make_query(tmp_path / "in", dataclasses.replace(SETTINGS, size=700)), tmp_path / "open")
+    with pytest.raises(Refused, match="parallelism"):
+        app.run(make_query(tmp_path / "in", SETTINGS, parallelism=3), tmp_path / "open")
+    assert app.run(query, tmp_path / "open") == 1
+    with pytest.raises(Refused, match="closed"):
+        app.run(query, tmp_path / "open")
+    assert_streamed(rows_of(tmp_path / "open"), stream(TUPLES, SETTINGS))
+
+
+def test_an_input_without_rows_is_no_fault(tmp_path, spark):
+    (tmp_path / "in").mkdir()
+    query = make_query(tmp_path / "in", SETTINGS)
+    assert app.run(query, tmp_path / "wh") == 1
+    assert not rows_of(tmp_path / "wh")["results"]
+
+
+def test_a_batch_that_does_not_balance_is_not_written(tmp_path, spark, monkeypatch):
+    write_files(TUPLES, tmp_path / "in", BOUNDS)
+    execute = Sink.execute
+
+    def lose_one(self, rows):
+        written = execute(self, rows)
+        metrics = written["metrics"].to_pandas()
+        metrics.loc[0, "rows"] -= 1
+        return written | {"metrics": pa.Table.from_pandas(metrics, written["metrics"].schema, preserve_index=False)}
+
+    monkeypatch.setattr(Sink, "execute", lose_one)
+    with pytest.raises(RuntimeError, match="does not balance"):
+        app.run(make_query(tmp_path / "in", SETTINGS), tmp_path / "wh")
+    assert not rows_of(tmp_path / "wh")["results"]
+
+
+def test_poisoned_records_are_quarantined_and_the_rest_answered(tmp_path, spark):
+    poison = [
+        TUPLES[10]._replace(event_time=None, id="p0"),
+        TUPLES[10]._replace(event_time=TUPLES[10].arrival_time + 86_400_001, id="p1"),
+        TUPLES[10]._replace(arrival_time=None, id="p2"),
+        TUPLES[10]._replace(key=None, id="p3"),
+        TUPLES[10]._replace(value=float("nan"), id="p4"),
+        TUPLES[10]._replace(value=float("inf"), id="p5"),
+        TUPLES[10]._replace(event_time=0, id="p6"),
+    ]
+    with_poison = [*TUPLES[:100], *poison, *TUPLES[100:]]
+    write_files(with_poison, tmp_path / "in", even(len(with_poison), 3))
+    app.run(make_query(tmp_path / "in", SETTINGS), tmp_path / "wh")
+    assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, SETTINGS))
+    quarantine = tables_of(tmp_path / "wh").read("quarantine").to_pylist()
+    assert {json.loads(row["record"])["id"] for row in quarantine} == {f"p{i}" for i in range(7)}
+    assert len({row["reason"] for row in quarantine}) == 7
+    read = rows_of(tmp_path / "wh", "segments")["segments"]
+    assert sum(row["rows"] for row in read) == len(with_poison) == len(TUPLES) + len(quarantine)
+
+
+def command(*arguments: object) -> subprocess.Popen[str]:
+    """The command line as a process group of its own, as a terminal starts it."""
+    return subprocess.Popen(
+        [sys.executable, "-u", "-c", "from tailrace.cli import main; main()", *map(str, arguments)],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "include"), "COLUMNS": "200"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def group(leader: int) -> list[psutil.Process]:
+    """What still runs of a process group."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if os.getpgid(process.pid) == leader and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except (ProcessLookupError, psutil.NoSuchProcess):
+            continue
+    return found
+
+
+@pytest.mark.parametrize("batches", [0, 2])
+def test_ctrl_c_leaves_nothing_running_and_the_next_run_goes_on(tmp_path, spark, batches):
+    write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 40))
+    file = tmp_path / "query.yaml"
+    file.write_text(
+        f"name: readings\nkind: aggregate\nstreams:\n  readings:\n    source: {{format: parquet, path: {tmp_path / 'in'}}}\n"
+        "    event_time: event_time\n    arrival_time: arrival_time\n    id: id\n    key: key\n"
+        "window: {size: 500 ms, slide: 100 ms}\ndisorder: {policy: k_slack, k: 300 ms, tick: 100 ms}\n"
+        "aggregate: {function: sum, column: value}\n"
+    )
+    running = command("run", file, "--warehouse", tmp_path / "wh", "--bounded", "--batch-rows", 1)
+    assert running.stderr is not None
+    for line in running.stderr:  # after so many batches; before the first one: while Spark starts
+        if (line.startswith("batch") and int(line.split()[1]) >= batches) or (not batches and "WARNING" in line):
+            break
+    os.killpg(running.pid, signal.SIGINT)
+    _, stderr = running.communicate(timeout=60)
+    assert running.returncode == 130, stderr
+    deadline = time.monotonic() + 10
+    while group(running.pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not group(running.pid)
+    assert (
+        len(rows_of(tmp_path / "wh", "segments")["segments"] if (tmp_path / "wh/readings/segments").exists() else [])
+        < 40
+    )
+    app.run(make_query(tmp_path / "in", SETTINGS), tmp_path / "wh")
+    assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, SETTINGS))
+
+
+def test_the_commands_end_to_end(tmp_path):
+    flights = ROOT / "include" / "queries" / "flights.yaml"
+    (tmp_path / "in").mkdir()
+    for file in sorted((ROOT / "samples" / "flights").iterdir())[:4]:
+        (tmp_path / "in" / file.name).write_bytes(file.read_bytes())
+    run = command(
+        "run",
+        flights,
+        "--input",
+        f"departures={tmp_path / 'in'}",
+        "--warehouse",
+        tmp_path / "wh",
+        "--bounded",
+        "--correct",
+    )
+    _, stderr = run.communicate(timeout=120)
+    assert run.returncode == 0, stderr
+    assert "coverage" in stderr
+    assert "corrected event time" in stderr
+    given = command("results", flights, "--warehouse", tmp_path / "wh", "--format", "csv")
+    rows = list(csv.DictReader(given.communicate(timeout=60)[0].splitlines()))
+    assert rows
+    assert all(float(row["coverage"]) == 1 for row in rows)
+    assert rows[0]["window_start"] == "2013-01-01T05:00:00.000Z"
+    for form, read in (("parquet", pq.read_table), ("jsonl", lambda path: [*map(json.loads, path.open())])):
+        out = tmp_path / f"answers.{form}"
+        done = command("results", flights, "--warehouse", tmp_path / "wh", "--format", form, "--output", out)
+        assert done.wait(60) == 0
+        assert len(read(out)) == len(rows)
+    streamed = command("results", flights, "--warehouse", tmp_path / "wh", "--as-of", "stream", "--format", "csv")
+    text = streamed.communicate(timeout=60)[0]
+    assert any(float(row["coverage"]) < 1 for row in csv.DictReader(text.splitlines()))
