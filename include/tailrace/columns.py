@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,44 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+
+_EXACT = 1 << 53  # up to there a double, in which a table of codes is summed, holds every integer
+_ROOM = 1 << 62
+
+
+def pair(a: Ints, b: Ints) -> tuple[Ints, Callable[[Ints], tuple[Ints, Ints]]]:
+    """One integer for each two, by `a` and then by `b`, and the way back.
+
+    Parameters
+    ----------
+    a, b : ndarray, shape (n,)
+
+    Returns
+    -------
+    code : ndarray, shape (n,)
+        From 0 on; equal for equal pairs.
+    split : callable
+        Gives the two parts of codes.
+    """
+    if not len(a):
+        return a, lambda code: (code, code)
+    low_a, low_b = int(a.min()), int(b.min())
+    span = int(b.max()) - low_b + 1
+    if (int(a.max()) - low_a + 1) * span < _ROOM:
+
+        def split(code: Ints) -> tuple[Ints, Ints]:
+            first, second = np.divmod(code, span)
+            return first + low_a, second + low_b
+
+        return (a - low_a) * span + (b - low_b), split
+    values_a, rank_a = np.unique(a, return_inverse=True)  # far apart: by their ranks, of which there are n at most
+    values_b, rank_b = np.unique(b, return_inverse=True)
+
+    def split_ranks(code: Ints) -> tuple[Ints, Ints]:
+        first, second = np.divmod(code, len(values_b))
+        return values_a[first], values_b[second]
+
+    return rank_a * len(values_b) + rank_b, split_ranks
 
 
 def group_sums(code: Ints, *weights: NDArray[Any]) -> tuple[Ints, list[NDArray[Any]]]:
@@ -29,7 +68,8 @@ def group_sums(code: Ints, *weights: NDArray[Any]) -> tuple[Ints, list[NDArray[A
     if not len(code):
         return code, list(weights)
     low, high = int(code.min()), int(code.max())
-    if high - low < 4 * len(code) + 1024:  # a table of all codes is cheaper than hashing
+    exact = all(weight.dtype.kind == "f" or int(np.abs(weight).max()) * len(code) < _EXACT for weight in weights)
+    if high - low < 4 * len(code) + 1024 and exact:  # a table of all codes is cheaper than hashing
         offset = code - low
         present = np.flatnonzero(np.bincount(offset))
         sums = [np.bincount(offset, weight)[present].astype(weight.dtype) for weight in weights]

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace import wire
-from tailrace.columns import group_sums
+from tailrace.columns import group_sums, pair
 from tailrace.disorder import ticks
 from tailrace.kinds import Kind, build
 from tailrace.partition.by_key import task_of
@@ -17,7 +17,7 @@ from tailrace.query import Query
 from tailrace.streams import history
 from tailrace.streams.check import Checked, Columns, check
 from tailrace.streams.formats import FORMATS
-from tailrace.streams.segments import Segment, Types
+from tailrace.streams.segments import Segment, Types, is_integer
 
 Message = tuple[int, str, bytes]
 """A row through Spark: the task it goes to, what it is, its bytes."""
@@ -47,7 +47,7 @@ def columns_of(query: Query) -> Columns:
 def key_type_of(query: Query, types: Types) -> pa.DataType:
     """int64 for integers of any width, string for all else, also where the stream has no key."""
     key = query.stream[1].key
-    return pa.int64() if key is not None and "int" in types[key] else pa.string()
+    return pa.int64() if key is not None and is_integer(types[key]) else pa.string()
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,9 @@ class Stage:
     def _counts(self, partials: pa.RecordBatch) -> pa.RecordBatch:
         """How many tuples each tick brought to each pane, over all keys: what coverage is computed from."""
         tick, pane, tuples = (np.asarray(partials.column(name)) for name in ("tick", "pane", "tuples"))
-        ticks_there, tick_rank = np.unique(tick, return_inverse=True)
-        panes_there, pane_rank = np.unique(pane, return_inverse=True)
-        code, (tuples,) = group_sums(tick_rank * max(len(panes_there), 1) + pane_rank, tuples)
-        tick_rank, pane_rank = np.divmod(code, max(len(panes_there), 1))
-        columns = [ticks_there[tick_rank], panes_there[pane_rank], tuples]
+        code, split = pair(tick, pane)
+        code, (tuples,) = group_sums(code, tuples)
+        columns = [*split(code), tuples]
         return pa.RecordBatch.from_arrays(list(map(pa.array, columns)), names=["tick", "pane", "count"])
 
     def _quarantine(

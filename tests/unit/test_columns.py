@@ -67,7 +67,6 @@ def test_large_ints_on_the_hash_path() -> None:
     assert sums.tolist() == [2**53 + 1, 1]
 
 
-@pytest.mark.xfail(strict=True, reason="the dense path adds integers as doubles: beyond 2**53 they are rounded")
 def test_large_ints_on_the_dense_path() -> None:
     _, (sums,) = group_sums(np.array([0, 0]), np.array([2**53, 1]))
     assert sums.tolist() == [2**53 + 1]

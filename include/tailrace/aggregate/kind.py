@@ -77,8 +77,10 @@ class Aggregate:
         near = approximate.select([*names, "value"]).to_pandas()
         both = exact.select([*names, "value"]).to_pandas().merge(near, how="left", on=names, suffixes=("", "_near"))
         true, got = both["value"].to_numpy(), both["value_near"].to_numpy()
-        error = np.abs(got - true) / np.where(true == 0, 1.0, np.abs(true))
-        return float(1 - np.minimum(np.where(np.isnan(error), 1.0, error), 1.0).mean())
+        with np.errstate(over="ignore", invalid="ignore"):
+            error = np.abs(got - true) / np.where(true == 0, 1.0, np.abs(true))
+        error = np.where(got == true, 0.0, np.where(np.isnan(error), 1.0, error))
+        return float(1 - np.minimum(error, 1.0).mean())
 
     def _answers(self, closed: pa.RecordBatch) -> pa.RecordBatch:
         end, tuples = closed.column("window_end"), np.asarray(closed.column("tuples"))

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.aggregate.partials import merge
-from tailrace.columns import group_sums, unify
+from tailrace.columns import group_sums, pair, unify
 from tailrace.disorder.clock import Frontier
 from tailrace.windows.sliding import Sliding
 
@@ -39,12 +39,11 @@ class Sums:
         key, time, tuples, total = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("key", "time", "tuples", "total")
         )
-        if not len(key):
-            return Sums(key, time, tuples, total)
-        low, keys = int(time.min()), int(key.max()) + 1
-        code, (tuples, total) = group_sums((time - low) // step * keys + key, tuples, total)
-        time, key = np.divmod(code, keys)
-        return Sums(key, time * step + low, tuples, total)
+        code, split = pair(time // step, key)
+        rest = int(time[0]) % step if len(time) else 0
+        code, (tuples, total) = group_sums(code, tuples, total)
+        time, key = split(code)
+        return Sums(key, time * step + rest, tuples, total)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from tailrace.spark.tables import Tables, schemas
 from tailrace.stage import Stage, columns_of
 from tailrace.streams import history
 from tailrace.streams.formats import FORMATS, list_files
-from tailrace.streams.segments import Types
+from tailrace.streams.segments import Types, is_integer
 
 BATCH_ROWS = 1_000_000
 
@@ -54,7 +54,7 @@ class Source:
             found = FORMATS[source.format].types(file, columns) or types
             for part in ("id", "key"):
                 name = columns.named().get(part)
-                if name and types and ("int" in types[name]) != ("int" in found[name]):
+                if name and types and is_integer(types[name]) != is_integer(found[name]):
                     raise refuse(
                         f"{file}: column {name}",
                         f"its type is {found[name]}, in files before it {types[name]}",
@@ -131,7 +131,7 @@ class _Run:
                 return 0
         wanted = schemas(self.stage.kind.answer)
         tables = Tables(self.layout)
-        id_type = pa.int64() if "int" in self.origin.types[self.stage.columns.id] else pa.string()
+        id_type = pa.int64() if is_integer(self.origin.types[self.stage.columns.id]) else pa.string()
         past = history.schema(id_type, self.stage.kind.key_type, list(self.stage.columns.values))
         tables.create(wanted | ({} if self.stage.history is None else {"history": past}))
         sink = Sink(tables, wanted | {"history": history.FILES}, self.origin.id, self.done)

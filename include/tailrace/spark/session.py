@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,10 +46,30 @@ def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None 
         builder = builder.config(key, value)
     spark = None
     try:
-        spark = builder.getOrCreate()
+        with _uninterrupted():
+            spark = builder.getOrCreate()
         yield spark
     finally:
         _close(spark)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Put off Ctrl-C and SIGTERM to the end: a JVM whose start is broken off is nobody's, and would stay."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {
+        number: signal.signal(number, lambda got, _: came.append(got)) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if came:
+        raise KeyboardInterrupt
 
 
 def _close(spark: SparkSession | None) -> None:

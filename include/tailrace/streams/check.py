@@ -123,7 +123,10 @@ def _times(verdict: _Verdict, raw: pa.Table, name: str) -> Ints:
     verdict.reject(missing, f"{name} is null")
     if pa.types.is_string(column.type):
         column = _parse(column)
-        verdict.reject(np.asarray(column.is_null()) & ~missing, f"{name} is no time that could be read")
+        verdict.reject(
+            np.asarray(column.is_null()) & ~missing,
+            f"{name} is no time that could be read: ISO 8601, from 1678 to 2261",
+        )
     unit = column.type.unit if pa.types.is_timestamp(column.type) else "ms"
     value = np.asarray(column.cast(pa.int64()).fill_null(0))
     if unit == "s":  # clipped: it must not wrap around into the accepted times
@@ -135,6 +138,7 @@ def _parse(column: pa.Array) -> pa.Array:
     """ISO 8601 texts as timestamps in UTC; null where a text is none."""
     import pandas as pd  # only JSON brings times as text
 
+    column = pc.if_else(pc.match_substring_regex(column, r"^\s*\d"), column, None)  # `now` is no time of the stream's
     parsed = pd.to_datetime(column.to_pandas(), format="ISO8601", utc=True, errors="coerce")
     return pa.array(parsed.dt.as_unit("ms"), pa.timestamp("ms", "UTC"), from_pandas=True)
 

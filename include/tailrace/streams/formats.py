@@ -25,6 +25,9 @@ def list_files(path: Path, format_name: str) -> list[Path]:
     if not path.is_dir():
         raise refuse(str(path), "there is no such file or directory", f"a {format_name} file or a directory of them")
     suffixes = FORMATS[format_name].suffixes
+    deeper = sorted(file.name for file in path.iterdir() if file.is_dir() and file.name[0] not in "._")
+    if deeper:
+        raise refuse(f"{path}/{deeper[0]}", "this is a directory", "files only: their names tell the order of the log")
     found = [file for file in path.iterdir() if file.is_file() and file.name[0] not in "._"]
     strange = sorted(file.name for file in found if file.suffix not in suffixes)
     if strange:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from tailrace.streams.check import Columns
 from tailrace.streams.segments import Broken, Raw, Segment, Types, require
 
 _FITS = {"event_time": (str, int), "arrival_time": (str, int), "id": (str, int), "key": (str, int)}
+_OBJECT = re.compile(rb"^[ \t\r]*\{.*\}[ \t\r]*$", re.MULTILINE)
+"""A line that may be a record: nothing else reaches the parser, which dies of a line that says `null`."""
+
 _NUMBER = (int, float)
 _PYTHON: dict[str, tuple[type, ...]] = {"string": (str,), "int64": (int,), "double": _NUMBER}
 
@@ -78,14 +82,19 @@ def _parse(lines: list[bytes], start: int, stop: int, schema: pa.Schema) -> Iter
     if start == stop:
         return
     options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore", newlines_in_values=False)
-    text = b"\n".join(lines[start:stop])
+    text = b"\n".join(lines[start:stop]) + b"\n"
     block = pa.json.ReadOptions(use_threads=False, block_size=len(text) + 2)
     try:
-        table = pa.json.read_json(io.BytesIO(text + b"\n"), read_options=block, parse_options=options)
-        faulty = table.num_rows != stop - start  # an empty line, or two records on one
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        text.decode()
+        faulty = len(_OBJECT.findall(text)) != stop - start
+        table = (
+            schema.empty_table()
+            if faulty
+            else pa.json.read_json(io.BytesIO(text), read_options=block, parse_options=options)
+        )
+    except (ValueError, pa.ArrowNotImplementedError):
         faulty = True
-    if not faulty:
+    if not faulty and table.num_rows == stop - start:
         yield start, stop, table
     elif stop - start == 1:
         yield start, stop, None
@@ -99,8 +108,10 @@ def _why(text: str, types: Types) -> str:
     """Why a line is no record of these types."""
     try:
         record = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return f"broken JSON: {error}"
+    if "\ufffd" in text:
+        return "no UTF-8"
     if not isinstance(record, dict):
         return "no JSON object"
     for name, kind in types.items():
@@ -114,7 +125,7 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
     for line in _lines(path):
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(record, dict):
             yield record

@@ -26,12 +26,10 @@ class ParquetFiles:
         schema = _open(path).schema_arrow
         require(path, columns, schema.names)
         for part, name in columns.named().items():
-            kind, (fits, right) = schema.field(name).type, _FITS.get(part, _FITS["value"])
-            if isinstance(kind, pa.DictionaryType):
-                kind = kind.value_type
+            kind, (fits, right) = _plain(schema.field(name).type), _FITS.get(part, _FITS["value"])
             if not fits(kind):
                 raise refuse(f"{path}: column {name}", f"its type is {kind}, but it is the query's {part}", right)
-        return {name: str(schema.field(name).type) for name in columns.named().values()}
+        return {name: str(_plain(schema.field(name).type)) for name in columns.named().values()}
 
     def split(self, path: Path) -> list[Segment]:
         metadata = _open(path).metadata
@@ -67,6 +65,11 @@ def _open(path: Path) -> pq.ParquetFile:
         return pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError) as error:
         raise refuse(str(path), f"it can't be read as Parquet ({error})", "a whole Parquet file") from error
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """The type of the values, where they are kept as a dictionary."""
+    return kind.value_type if isinstance(kind, pa.DictionaryType) else kind
 
 
 def _is_time(kind: pa.DataType) -> bool:

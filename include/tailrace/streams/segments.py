@@ -18,6 +18,11 @@ Types = dict[str, str]
 """The Arrow type, by name, of each of the source's columns that a query reads."""
 
 
+def is_integer(type_name: str) -> bool:
+    """Whether a type of `Types` is one of the integers."""
+    return type_name.startswith(("int", "uint"))
+
+
 @dataclass(frozen=True)
 class Segment:
     """`rows` records of a file from its record `first_row` on.

@@ -53,14 +53,11 @@ class Sliding:
             Pairs of an index into `pane` and the end of a window over it, by row and then by end.
         """
         first, last = self.first_end(pane), self.last_end(pane)
+        # Ends are ≡ size modulo slide: the first one beyond `after`, and the last one up to `until`.
         if after is not None:
-            # Ends are ≡ size modulo slide: the first one beyond `after`.
-            offset = (np.maximum(after, first - self.slide_ms) - self.size_ms) // self.slide_ms + 1
-            first = np.maximum(first, offset * self.slide_ms + self.size_ms)
+            first = np.maximum(first, ((after - self.size_ms) // self.slide_ms + 1) * self.slide_ms + self.size_ms)
         if until is not None:
-            last = np.minimum(
-                last, (np.minimum(until, last) - self.size_ms) // self.slide_ms * self.slide_ms + self.size_ms
-            )
+            last = np.minimum(last, (until - self.size_ms) // self.slide_ms * self.slide_ms + self.size_ms)
         many = np.maximum((last - first) // self.slide_ms + 1, 0)
         row = np.repeat(np.arange(len(pane)), many)
         step = np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)

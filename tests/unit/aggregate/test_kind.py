@@ -84,12 +84,10 @@ def test_no_answer_counts_worse_than_a_missing_one() -> None:
     assert quality([("a", 1e9), ("b", 1.0)], [("a", 1.0), ("b", 1.0)]) == 0.5
 
 
-@pytest.mark.xfail(strict=True, raises=RuntimeWarning, reason="the relative error runs over, with a warning")
 def test_an_error_beyond_all_doubles_is_wrong_altogether() -> None:
     assert quality([("a", 1e100)], [("a", 1e-300)]) == 0
 
 
-@pytest.mark.xfail(strict=True, raises=RuntimeWarning, reason="inf less inf is NaN: exact answers count as wrong")
 def test_sums_beyond_all_doubles_are_equal_to_themselves() -> None:
     assert quality([("a", float("inf"))], [("a", float("inf"))]) == 1
 

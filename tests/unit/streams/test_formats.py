@@ -32,8 +32,14 @@ def test_hidden_files_and_those_with_an_underscore_are_not_the_streams(tmp_path:
     assert names(make(tmp_path, "_SUCCESS", ".a.json.crc", ".b.json", "_c.json", "d.json")) == ["d.json"]
 
 
-def test_directories_are_no_files(tmp_path: Path) -> None:
-    (tmp_path / "x.json").mkdir()
+def test_directories_are_refused_since_their_files_would_be_lost(tmp_path: Path) -> None:
+    (tmp_path / "day=1").mkdir()
+    with pytest.raises(Refused, match="day=1: this is a directory"):
+        names(make(tmp_path, "a.json"))
+
+
+def test_hidden_directories_are_not_its(tmp_path: Path) -> None:
+    (tmp_path / "_delta_log").mkdir()
     assert names(make(tmp_path, "a.json")) == ["a.json"]
 
 
