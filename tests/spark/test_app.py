@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from expect import assert_streamed
 from oracle import Settings, stream
 from tailrace.errors import Refused
 from tailrace.spark import app
+from tailrace.spark.layout import Layout
 from tailrace.spark.sink import Sink
 from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 
@@ -60,6 +62,18 @@ def test_a_stream_that_ended_or_another_query_is_refused(tmp_path, spark):
     with pytest.raises(Refused, match="closed"):
         app.run(query, tmp_path / "open")
     assert_streamed(rows_of(tmp_path / "open"), stream(TUPLES, SETTINGS))
+
+
+def test_a_lost_checkpoint_is_made_again_from_the_journal(tmp_path, spark):
+    write_files(TUPLES, tmp_path / "in", BOUNDS[:6])
+    query = make_query(tmp_path / "in", SETTINGS)
+    assert app.run(query, tmp_path / "wh", keep_open=True, batch_rows=100) == 3
+    shutil.rmtree(Layout.of(tmp_path / "wh", "readings").checkpoint)
+    write_files(TUPLES, tmp_path / "in", BOUNDS[5:], first=5)
+    app.run(query, tmp_path / "wh", batch_rows=100)
+    rows = rows_of(tmp_path / "wh")
+    assert_streamed(rows, stream(TUPLES, SETTINGS))
+    assert sum(row["rows"] for row in rows["metrics"]) == len(TUPLES)
 
 
 def test_an_input_without_rows_is_no_fault(tmp_path, spark):

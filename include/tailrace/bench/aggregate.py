@@ -27,6 +27,9 @@ from tailrace.spark.session import session
 
 WINDOWS = {"500/100 ms": (500, 100), "60/5 s": (60_000, 5_000)}
 DENSITIES = {"dense": 100, "sparse": 100_000}
+SPARSE_PART = 4
+"""The sparse workloads have a fourth of the rows: there are more answers in them than rows."""
+
 PARALLELISM = 2
 
 Row = dict[str, Any]
@@ -38,7 +41,7 @@ def bench(rows: int, files: int, rounds: int, cases: list[str], tell: Callable[[
     Parameters
     ----------
     rows, files : int
-        Of each workload; a file is a batch.
+        Of the dense workloads; a file is a batch.
     rounds : int
         Those that count, beside the one that is dropped.
     cases : list of str
@@ -50,10 +53,12 @@ def bench(rows: int, files: int, rounds: int, cases: list[str], tell: Callable[[
             wanted = {w: lengths for w, lengths in WINDOWS.items() if any(c in f"{density} {w}" for c in cases)}
             if not wanted:
                 continue
-            paths, bound = make_files(Path(name) / density, keys, rows, files)
+            part = SPARSE_PART if density == "sparse" else 1
+            mine, cut = rows // part, max(files // part, 2)
+            paths, bound = make_files(Path(name) / density, keys, mine, cut)
             for windows, (size, slide) in wanted.items():
-                workload = Workload(f"{density} {windows}", keys, size, slide, rows, paths, bound)
-                tell(f"{workload.name}: {rows:,} rows, {keys:,} keys, {files} batches, slack {bound} ms")
+                workload = Workload(f"{density} {windows}", keys, size, slide, mine, paths, bound)
+                tell(f"{workload.name}: {mine:,} rows, {keys:,} keys, {cut} batches, slack {bound} ms")
                 for number in range(rounds + 1):
                     for contestant in CONTESTANTS:
                         found.append(_pass(spark, workload, contestant, number, Path(name) / "out", tell))

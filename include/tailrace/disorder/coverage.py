@@ -25,25 +25,26 @@ class Coverage:
     received, missed : int
         Tuples of closed windows that were there at the closing, and those that came after; a tuple counts once
         for each window.
-    open : dict
-        Tuples received so far, by the end of each window that is still open.
+    ends, counts : ndarray, shape (n,)
+        The windows that are open, by their ends, and the tuples that each has received so far.
     """
 
     received: int = 0
     missed: int = 0
-    open: dict[int, int] = field(default_factory=dict)
+    ends: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    counts: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def observe(self, windows: Sliding, counts: pa.Table, frontier: Frontier, flush: bool) -> None:
         """Take in how many tuples (`count`) each complete `tick` brought to each `pane`."""
         pane, tick, count = (counts.column(name).to_numpy() for name in ("pane", "tick", "count"))
         before = frontier.before(frontier.index(tick))
-        row, end = windows.ends(pane, None, before)
+        row, _ = windows.ends(pane, None, before)
         self.missed += int(count[row].sum())
         row, end = windows.ends(pane, before, None)
-        for window, tuples in zip(*(column.tolist() for column in _by_end(end, count[row])), strict=True):
-            self.open[window] = self.open.get(window, 0) + tuples
-        closed = [window for window in self.open if flush or window <= frontier.last]
-        self.received += sum(self.open.pop(window) for window in closed)
+        ends, (sums,) = group_sums(np.concatenate([self.ends, end]), np.concatenate([self.counts, count[row]]))
+        closed = np.full(len(ends), flush) | (ends <= frontier.last)
+        self.received += int(sums[closed].sum())
+        self.ends, self.counts = ends[~closed], sums[~closed]
 
     @property
     def share(self) -> float | None:
@@ -51,13 +52,9 @@ class Coverage:
         return self.received / (self.received + self.missed) if self.received + self.missed else None
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self) | {"open": sorted(self.open.items())}
+        return asdict(self) | {"ends": self.ends.tolist(), "counts": self.counts.tolist()}
 
     @staticmethod
     def from_json(kept: dict[str, Any]) -> Coverage:
-        return Coverage(kept["received"], kept["missed"], dict(kept["open"]))
-
-
-def _by_end(end: Ints, count: Ints) -> tuple[Ints, Ints]:
-    ends, (sums,) = group_sums(end, count)
-    return ends, sums
+        arrays = {name: np.array(kept[name], np.int64) for name in ("ends", "counts")}
+        return Coverage(**kept | arrays)

@@ -20,7 +20,7 @@ from tailrace.spark.operator import labels, run_tasks
 from tailrace.spark.session import session
 from tailrace.spark.sink import Sink
 from tailrace.spark.source import read_journal
-from tailrace.spark.tables import Tables, schemas
+from tailrace.spark.tables import STREAM_TABLES, Tables, schemas
 from tailrace.stage import Stage, columns_of
 from tailrace.streams import history
 from tailrace.streams.formats import FORMATS, list_files
@@ -133,7 +133,7 @@ class _Run:
         tables = Tables(self.layout)
         id_type = pa.int64() if is_integer(self.origin.types[self.stage.columns.id]) else pa.string()
         past = history.schema(id_type, self.stage.kind.key_type, list(self.stage.columns.values))
-        tables.create(wanted | ({} if self.stage.history is None else {"history": past}))
+        tables.create(wanted | ({} if self.stage.history is None else {"history": past}), STREAM_TABLES)
         sink = Sink(tables, wanted | {"history": history.FILES}, self.origin.id, self.done)
         with session(f"tailrace {self.query.name}", self.query.parallelism) as spark:
             groups = labels(spark, self.query.parallelism)

@@ -17,7 +17,7 @@ from tailrace.spark.batch import Evaluation, Log, buckets_for
 from tailrace.spark.layout import Layout
 from tailrace.spark.results import WINDOW, Answers
 from tailrace.spark.session import session
-from tailrace.spark.tables import Tables, schemas, with_times
+from tailrace.spark.tables import CORRECTION_TABLES, Tables, schemas, with_times
 from tailrace.spark.touched import Closed, Missed, Span, Touched
 from tailrace.stage import Stage
 from tailrace.streams.segments import Segment
@@ -64,7 +64,7 @@ def correct(query: Query, warehouse: Path, span: Span = Span()) -> Report:  # no
         started = datetime.now(UTC)
         stage, tables = Stage.of(query, origin.types, layout.table("history")), Tables(layout)
         wanted = schemas(stage.kind.answer)
-        tables.create(wanted)
+        tables.create(wanted, CORRECTION_TABLES)
         committed, late = _committed(tables), tables.read("late").to_pandas()
         as_of, touched = _plan(span, query, stage, committed, late)
         if span.arrival:

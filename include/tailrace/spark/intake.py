@@ -16,7 +16,7 @@ class Intake:
     Parameters
     ----------
     files : list of Path
-        The source's, in order. Those that the journal names already are known by their names.
+        The source's, in order. What the journal names already is known by the file's name and the first row.
     split : callable
         Gives a file's segments.
     settings : str
@@ -46,8 +46,11 @@ class Intake:
         in_force = next((entry.settings for entry in reversed(entries) if entry.settings is not None), None)
         self.settings = settings if settings != in_force else None
         self.log = _End(len(taken), sum(segment.rows for segment in taken))
-        known = {Path(segment.path).name for segment in taken}
-        fresh = [segment for file in files if file.name not in known for segment in split(file)]
+        known = {(Path(segment.path).name, segment.first_row) for segment in taken}
+        # Of the files that were begun only the last one may have segments that no entry names.
+        whole = {name for name, _ in known} - {Path(segment.path).name for segment in taken[-1:]}
+        fresh = [segment for file in files if file.name not in whole for segment in split(file)]
+        fresh = [segment for segment in fresh if (Path(segment.path).name, segment.first_row) not in known]
         self.fresh = [replace(segment, ingested_ms=now_ms) for segment in fresh if segment.rows]
 
     @property

@@ -31,9 +31,12 @@ class Answers:
 
     def versions(self) -> pd.DataFrame:
         """All versions, the stream's and the corrections'; column `corrected` tells which."""
-        streamed, corrected = self.streamed(), self.tables.read("corrections").to_pandas()
-        streamed = streamed.assign(corrected=False, retracted=False)
-        return pd.concat([part for part in (streamed, corrected.assign(corrected=True)) if len(part)] or [streamed])
+        streamed = self.streamed().assign(corrected=False, retracted=False)
+        try:
+            corrected = self.tables.read("corrections").to_pandas().assign(corrected=True)
+        except FileNotFoundError:  # nothing was ever corrected
+            return streamed
+        return pd.concat([part for part in (streamed, corrected) if len(part)] or [streamed])
 
     def latest(self) -> pd.DataFrame:
         """The version of each window with the greatest as_of, on a tie a correction's; without retracted answers."""
@@ -69,6 +72,6 @@ def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pd.Data
     try:
         answers = Answers(tables, kind.windows)
         found = answers.streamed() if streamed else answers.latest()
-        return answers.with_coverage(found), columns
+        return answers.with_coverage(found).astype({"k_ms": "Int64"}), columns  # null where the stream gave no answer
     except FileNotFoundError:  # it never ran here: no answers yet
         return pd.DataFrame(columns=columns), columns

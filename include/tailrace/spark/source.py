@@ -18,7 +18,10 @@ ROWS = "task int, what string, bytes binary"
 
 
 def read_journal(spark: SparkSession, journal: Journal, stage: Stage, labels: list[int]) -> DataFrame:
-    """The stream of what the stage makes of the journal's segments, for each task under its label."""
+    """The stream of what the stage makes of the journal's segments, for each task under its label.
+
+    Batch n is entry n, also where Spark's checkpoint was lost and all entries are run again.
+    """
     readers = spark.sparkContext.defaultParallelism
 
     class Reader(DataSourceStreamReader):
@@ -27,8 +30,8 @@ def read_journal(spark: SparkSession, journal: Journal, stage: Stage, labels: li
         def initialOffset(self) -> dict[str, int]:
             return {"entry": 0}
 
-        def latestOffset(self, *_: Any) -> dict[str, int]:
-            return {"entry": len(journal)}
+        def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:
+            return {"entry": min(start["entry"] + 1, len(journal))}
 
         def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
             entries = [journal[batch] for batch in range(start["entry"], end["entry"])]

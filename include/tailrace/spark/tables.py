@@ -50,6 +50,8 @@ def schemas(answer: pa.Schema) -> dict[str, pa.Schema]:
 STREAM_TABLES = ("history", "results", "late", "quarantine", "facts", "segments", "metrics")
 """The stream's, in the order in which a batch is written: a batch that is in `metrics` is in all of them."""
 
+CORRECTION_TABLES = ("corrections", "correction_runs")
+
 
 @dataclass(frozen=True)
 class Tables:
@@ -57,9 +59,9 @@ class Tables:
 
     layout: Layout
 
-    def create(self, wanted: dict[str, pa.Schema]) -> None:
-        """Make the tables that are not there yet, empty."""
-        for name, schema in wanted.items():
+    def create(self, wanted: dict[str, pa.Schema], names: Iterable[str]) -> None:
+        """Make those of a writer's tables that are not there yet, empty."""
+        for name, schema in ((name, wanted[name]) for name in names if name in wanted):
             parts = history.PARTITIONS if name == "history" else None
             DeltaTable.create(self.layout.table(name), schema, mode="ignore", partition_by=parts)
 

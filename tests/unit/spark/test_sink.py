@@ -1,0 +1,78 @@
+"""The sink executes each attempt's plan once, whatever the tables say, and writes each batch once."""
+
+from __future__ import annotations
+
+from datetime import UTC
+
+import pyarrow as pa
+import pytest
+
+from tailrace import wire
+from tailrace.spark.layout import Layout
+from tailrace.spark.sink import Sink
+from tailrace.spark.tables import STREAM_TABLES, Tables, schemas
+
+INT = pa.int64()
+ANSWER = pa.schema(
+    [("key", pa.string()), ("window_start", INT), ("window_end", INT), ("value", pa.float64()), ("tuples", INT)]
+)
+METRICS = {"batch": 0, "task": 0, "rows": 1, "late": 0, "answers": 1, "ticks": 1, "k_ms": 0, "t_max": 5, "frontier": 5}
+METRICS |= {"committed": 100, "coverage": 1.0, "latency_ms": 1.0, "load": 1.0, "flushed": False}
+RESULT = {"key": "k", "window_start": 0, "window_end": 100, "value": 1.0, "tuples": 1}
+RESULT |= {"k_ms": 0, "as_of": 100, "facts_version": 1}
+
+
+class Plan:
+    """A batch's plan, which counts how often it is executed."""
+
+    executed = 0
+
+    def toArrow(self) -> pa.Table:
+        self.executed += 1
+        rows = {"results": RESULT, "metrics": METRICS}
+        packed = [wire.pack({name: pa.RecordBatch.from_pylist([row])}) for name, row in rows.items()]
+        return pa.table({"task": [0, 0], "what": list(rows), "bytes": packed})
+
+
+@pytest.fixture
+def sink(tmp_path):
+    tables = Tables(Layout(tmp_path))
+    tables.create(schemas(ANSWER), STREAM_TABLES)
+    return Sink(tables, schemas(ANSWER), "checkpoint", lambda *_: None)
+
+
+@pytest.mark.parametrize("batch", [0, 7])
+def test_each_attempt_executes_the_plan_once_and_a_batch_is_written_once(sink, batch):
+    for attempt in range(3):
+        plan = Plan()
+        sink.write(plan, batch)
+        assert plan.executed == 1, attempt
+    assert sink.tables.read("results").num_rows == 1
+    assert sink.tables.read("metrics").num_rows == 1
+
+
+def test_the_next_batch_and_another_checkpoint_are_written(sink):
+    sink.write(Plan(), 0)
+    sink.write(Plan(), 1)
+    Sink(sink.tables, sink.schemas, "another", lambda *_: None).write(Plan(), 0)
+    assert sink.tables.read("results").num_rows == 3
+
+
+def test_times_are_utc_microseconds_in_the_tables_and_ms_to_readers(sink):
+    sink.write(Plan(), 0)
+    from deltalake import DeltaTable
+
+    kept = DeltaTable(sink.tables.layout.table("results")).to_pyarrow_table().to_pylist()[0]
+    assert kept["window_end"].tzinfo is not None
+    assert kept["window_end"].astimezone(UTC).timestamp() == 0.1
+    assert sink.tables.read("results").to_pylist()[0]["window_end"] == 100
+
+
+def test_a_batch_that_is_told_is_told_after_it_is_written(sink):
+    seen = []
+    tables = sink.tables
+    told = Sink(
+        tables, sink.schemas, "checkpoint", lambda batch, _: seen.append((batch, tables.read("metrics").num_rows))
+    )
+    told.write(Plan(), 4)
+    assert seen == [(4, 1)]
