@@ -12,12 +12,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from tailrace import outputs, wire
 from tailrace.arrivals import Arrivals
 from tailrace.disorder.clock import Clock
 from tailrace.disorder.coverage import Coverage
 from tailrace.kinds import Kind
 from tailrace.wire import Batches
+
+_ROWS_AT_ONCE = 500_000
 
 
 @dataclass(frozen=True)
@@ -68,8 +72,13 @@ class Task:
         if self.index == 0:  # what all tasks agree on is written once
             output |= {"facts": outputs.facts(stamped), "segments": outputs.segments(entry["batch"], places)}
         passing = [(what, data) for what, data in messages if what not in ("entry", "segment")]
-        rows = [(table, wire.pack({table: batch})) for table, batch in output.items() if batch.num_rows]
+        rows = [(table, wire.pack({table: part})) for table, batch in output.items() for part in _cut(batch)]
         return _Memory(clock, coverage, state, pending).pack(), passing + rows
+
+
+def _cut(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+    """The rows in parts that the JVM can take as one value each."""
+    return [batch.slice(start, _ROWS_AT_ONCE) for start in range(0, batch.num_rows, _ROWS_AT_ONCE)]
 
 
 @dataclass(frozen=True)

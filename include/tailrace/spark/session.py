@@ -38,6 +38,7 @@ def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None 
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.execution.arrow.maxBytesPerBatch": "64m",
         "spark.sql.streaming.stateStore.providerClass": _STATE,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     }
