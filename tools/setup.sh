@@ -12,6 +12,10 @@ python=${PYTHON:-python3}
 java_fits() {
     [ -x "$1" ] && "$1" -version 2>&1 | grep -Eq 'version "(1[7-9]|2[0-9])'
 }
+if [ -n "${JAVA_HOME:-}" ] && ! java_fits "$JAVA_HOME/bin/java"; then
+    echo "JAVA_HOME is $JAVA_HOME, where there is no Java 17 or newer: set it to one, or unset it" >&2
+    exit 1
+fi
 java=${JAVA_HOME:+$JAVA_HOME/bin/java}
 java=${java:-$(command -v java || true)}
 if ! java_fits "$java"; then

@@ -56,7 +56,9 @@ class Log:
         segment = np.searchsorted(self.position, position, side="right") - 1
         tick = np.maximum(tick, self.before_tick[segment])
         tuples = tuples.set_column(tuples.schema.get_field_index("tick"), "tick", pa.array(tick))
-        return tuples.filter(pa.array(np.maximum(end, self.before_end[segment]) <= before))
+        # History may be a batch ahead of what is known of its segments: that has not arrived yet.
+        known = position < self.position[-1] + self.segments[-1].rows
+        return tuples.filter(pa.array(known & (np.maximum(end, self.before_end[segment]) <= before)))
 
 
 @dataclass(frozen=True)
