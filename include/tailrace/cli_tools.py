@@ -67,7 +67,7 @@ def demo(
 def bench(
     system: Annotated[System, typer.Argument(help="What is measured.")],
     rows: Annotated[
-        int, typer.Option(help="Rows of the dense workloads; the sparse ones have a fourth.", min=1)
+        int, typer.Option(help="Rows of the dense workloads; the sparse ones have an eighth.", min=1)
     ] = 8_000_000,
     files: Annotated[int, typer.Option(help="Files, each a batch.", min=2)] = 8,
     rounds: Annotated[int, typer.Option(help="Rounds that count; one more is dropped.", min=1)] = 5,

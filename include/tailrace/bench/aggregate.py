@@ -27,8 +27,8 @@ from tailrace.spark.session import session
 
 WINDOWS = {"500/100 ms": (500, 100), "60/5 s": (60_000, 5_000)}
 DENSITIES = {"dense": 100, "sparse": 100_000}
-SPARSE_PART = 4
-"""The sparse workloads have a fourth of the rows: there are more answers in them than rows."""
+SPARSE_PART = 8
+"""The sparse workloads have an eighth of the rows: there are more answers in them than rows."""
 
 PARALLELISM = 2
 
