@@ -17,6 +17,8 @@ from tailrace.declare import load
 from tailrace.errors import Problem, Refused, refuse
 from tailrace.query import Query
 
+_INTERRUPTED = 130
+
 app = typer.Typer(
     help="Continuous queries over out-of-order streams that answer early and end up right.",
     no_args_is_help=True,
@@ -79,10 +81,15 @@ def run(
     query = _with_inputs(load(file), input or [])
     if not bounded:
         raise refuse("--bounded", "this version runs bounded input only", "tailrace run … --bounded")
-    with show.StreamProgress() as progress:
-        batches = stream_app.run(query, warehouse, keep_open, batch_rows, progress)
-    if not batches:
-        show.err.print("nothing new to read")
+    try:
+        with show.StreamProgress() as progress:
+            batches = stream_app.run(query, warehouse, keep_open, batch_rows, progress)
+        if not batches:
+            show.err.print("nothing new to read")
+    except stream_app.Ended:
+        if not correct:
+            raise
+        show.err.print("the stream has ended already")  # and may have been interrupted before its correction
     if correct:
         with show.working("correcting"):
             _tell(correct_all(query, warehouse))
@@ -176,21 +183,31 @@ def _tell(report: Any) -> None:
 
 
 def main() -> None:
-    """The entry point."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what a supervisor sends ends as cleanly as Ctrl-C
+    """The entry point. SIGTERM, which a supervisor sends, ends as cleanly as Ctrl-C."""
+    came: list[int] = []
+
+    def interrupt(number: int, frame: object) -> None:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
+    code: int | None = 1
     try:
-        sys.exit(app(standalone_mode=False) or 0)
+        code = app(standalone_mode=False)
     except Refused as refused:
         show.refusal(refused)
-        sys.exit(2)
+        code = 2
     except TyperException as wrong:
         show.err.print("[bold red]refused[/] ", end="")
-        show.err.print(str(wrong), "(--help tells what there is)", markup=False, soft_wrap=True)
-        sys.exit(2)
-    except (KeyboardInterrupt, typer.Abort):
-        show.err.print("interrupted; nothing is lost, and the next run goes on from here")
-        sys.exit(130)
-    except Exception as error:
-        show.err.print(f"[bold red]failed[/] {type(error).__name__}: ", end="")
-        show.err.print(str(error), markup=False, soft_wrap=True)
-        sys.exit(1)
+        told = getattr(wrong, "format_message", wrong.__str__)()  # names the option, where it is one
+        show.err.print(told, "(--help tells what there is)", markup=False, soft_wrap=True)
+        code = 2
+    except BaseException as error:
+        if not came:  # what breaks on the way out of an interruption is no failure
+            show.err.print(f"[bold red]failed[/] {type(error).__name__}: ", end="")
+            show.err.print(str(error), markup=False, soft_wrap=True)
+    if came or code == _INTERRUPTED:  # typer makes this code of a KeyboardInterrupt
+        show.err.print("interrupted: what is committed stays, and the same command goes on from there")
+        code = _INTERRUPTED
+    sys.exit(code or 0)

@@ -13,6 +13,8 @@ from tailrace.declare import load
 from tailrace.duration import parse_time_ms
 from tailrace.errors import refuse
 
+FLIGHTS = Path("include/queries/flights.yaml")
+
 
 class System(StrEnum):
     aggregate = "aggregate"
@@ -49,18 +51,17 @@ def replay(
         else:
             table = replaying.disorder(replaying.read(source), event_time, delays, seed)
         replaying.write(table, output, files, format.value, lambda rows: show.err.print(f"wrote {rows:,} rows"))
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         raise refuse("replay", str(error), "tailrace replay --help tells each option") from error
 
 
 def demo(
     warehouse: Annotated[Path, typer.Option(help="Where its tables go.")] = Path("warehouse/demo"),
-    file: Annotated[Path, typer.Option(help="The query.")] = Path("include/queries/flights.yaml"),
 ) -> None:
-    """Run a query over its sample, correct it, and hold every answer against the truth."""
+    """Run the sample query over the sample of flights, correct it, and hold every answer against the truth."""
     from tailrace.demo import demonstrate
 
-    if not demonstrate(load(file), warehouse):
+    if not demonstrate(load(FLIGHTS), warehouse):
         raise typer.Exit(1)
 
 
@@ -77,6 +78,9 @@ def bench(
     """Measure side by side: ours, Spark's own windows, and a pass-through without state."""
     from tailrace.bench import aggregate
 
+    for part in case or []:
+        if not any(part in name for name in aggregate.CASES):
+            raise refuse(f"--case {part}", "it is a part of no case's name", ", ".join(aggregate.CASES))
     found = aggregate.bench(
         rows, files, rounds, case or ["dense", "sparse"], lambda line: show.err.print(line, soft_wrap=True)
     )

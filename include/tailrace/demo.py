@@ -37,7 +37,14 @@ def demonstrate(query: Query, warehouse: Path) -> bool:
     stream = query.stream[1]
     if stream.source.format != "parquet" or stream.arrival_time is None:
         raise refuse("streams", "the demo needs Parquet with arrival times", "include/queries/flights.yaml")
-    shutil.rmtree(warehouse / query.name, ignore_errors=True)  # the demo's own, of an earlier time
+    home, mark = warehouse / query.name, warehouse / query.name / ".demo"
+    if home.exists() and not mark.exists():
+        raise refuse(
+            f"--warehouse {warehouse}", f"it holds tables of {query.name} that no demo made", "another directory"
+        )
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+    mark.touch()
     show.err.rule(f"1 ∕ 3  [bold]{query.name}[/]: streaming {stream.source.path.name} in order of arrival")
     with show.StreamProgress() as progress:
         app.run(query, warehouse, batch_rows=6_000, progress=progress)
@@ -50,7 +57,9 @@ def demonstrate(query: Query, warehouse: Path) -> bool:
     true = truth(query)
     rights = [share_right(answers, true) for answers in (streamed, corrected)]
     show.out.print(_summary(query, streamed, corrected, rights, report.late, len(true)))
-    show.out.print(f"Look at them: tailrace results FILE --warehouse {warehouse}", soft_wrap=True)
+    show.out.print(
+        f"Look at them: tailrace results include/queries/{query.name}.yaml --warehouse {warehouse}", soft_wrap=True
+    )
     return rights[1] == 1 and len(corrected) == len(true)
 
 

@@ -109,6 +109,8 @@ def answers(frame: pd.DataFrame, columns: list[str], form: str, output: Path | N
 @contextmanager
 def _whole(output: Path) -> Iterator[Path]:
     """A file that appears whole or not at all."""
+    if output.is_dir() or not output.name:
+        raise refuse(f"--output {output}", "it is a directory", "the name of a file")
     if not output.parent.is_dir():
         raise refuse(
             f"--output {output}", f"there is no directory {output.parent}", "a file in a directory that exists"

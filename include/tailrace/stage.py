@@ -17,7 +17,7 @@ from tailrace.query import Query
 from tailrace.streams import history
 from tailrace.streams.check import Checked, Columns, check
 from tailrace.streams.formats import FORMATS
-from tailrace.streams.segments import Segment, Types, is_integer
+from tailrace.streams.segments import Broken, Segment, Types, is_integer
 
 Message = tuple[int, str, bytes]
 """A row through Spark: the task it goes to, what it is, its bytes."""
@@ -88,7 +88,7 @@ class Stage:
         tuples = checked.tuples
         for name, column in (("position", position), ("tick", tick), ("end", end)):
             tuples = tuples.append_column(name, pa.array(column))
-        quarantine = self._quarantine(segment, checked, raw.row, {b.row: (b.reason, b.record) for b in raw.broken})
+        quarantine = self._quarantine(segment, checked, raw.row, raw.broken)
         return Content(tuples, ticks.summarise(tick, end, event), quarantine)
 
     def messages(self, segment: Segment) -> list[Message]:
@@ -117,21 +117,20 @@ class Stage:
         columns = [*split(code), tuples]
         return pa.RecordBatch.from_arrays(list(map(pa.array, columns)), names=["tick", "pane", "count"])
 
-    def _quarantine(
-        self, segment: Segment, checked: Checked, row: np.ndarray, broken: dict[int, tuple[str, str]]
-    ) -> pa.RecordBatch:
-        """The rejects: where each stands, why it was rejected, and the record as it came."""
+    def _quarantine(self, segment: Segment, checked: Checked, row: np.ndarray, broken: list[Broken]) -> pa.RecordBatch:
+        """The rejects: where each stands, when it came, why it was rejected, and the record as it came."""
         rejected = row[checked.rejected].tolist()
         texts = FORMATS[self.format].records(segment, rejected) if rejected else []
-        rejects = broken | dict(zip(rejected, zip(checked.reasons, texts, strict=True), strict=True))
-        rows = sorted(rejects)
+        rejects = [*zip(rejected, checked.arrivals, checked.reasons, texts, strict=True)]
+        rejects += [(fault.row, segment.ingested_ms, fault.reason, fault.record) for fault in broken]
+        rejects.sort(key=lambda reject: reject[0])
         return pa.RecordBatch.from_pydict(
             {
-                "stream": pa.array([self.stream] * len(rows), pa.string()),
-                "position": pa.array([f"{segment.path}#{segment.first_row + place}" for place in rows], pa.string()),
-                "arrival_time": pa.array([segment.ingested_ms] * len(rows), pa.int64()),
-                "reason": pa.array([rejects[place][0] for place in rows], pa.string()),
-                "record": pa.array([rejects[place][1] for place in rows], pa.string()),
+                "stream": pa.array([self.stream] * len(rejects), pa.string()),
+                "position": pa.array([f"{segment.path}#{segment.first_row + r[0]}" for r in rejects], pa.string()),
+                "arrival_time": pa.array([r[1] for r in rejects], pa.int64()),
+                "reason": pa.array([r[2] for r in rejects], pa.string()),
+                "record": pa.array([r[3] for r in rejects], pa.string()),
             }
         )
 

@@ -131,7 +131,7 @@ def test_options_that_do_not_fit_are_refused(tailrace, tmp_path):
         (("correct", file, "--warehouse", tmp_path / "wh", "--from", "yesterday"), "is no time"),
         (("correct", file, "--warehouse", tmp_path / "wh", "--from", "2020-01-01", "--arrived-to", "2020"), "exclude"),
         (("results", file, "--warehouse", tmp_path / "wh", "--format", "parquet"), "--output"),
-        (("results", file, "--warehouse", tmp_path / "wh", "--format", "xml"), "xml"),
+        (("results", file, "--warehouse", tmp_path / "wh", "--format", "xml"), "--format"),
         (("replay", "--output", tmp_path / "out", "--model", "game3"), "game3"),
         (("replay", "--output", tmp_path / "out", "--rows", "-1"), "rows is -1"),
         (("nonsense",), "nonsense"),

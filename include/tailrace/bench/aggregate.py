@@ -30,6 +30,7 @@ DENSITIES = {"dense": 100, "sparse": 100_000}
 SPARSE_PART = 8
 """The sparse workloads have an eighth of the rows: there are more answers in them than rows."""
 
+CASES = [f"{density} {windows}" for density in DENSITIES for windows in WINDOWS]
 PARALLELISM = 2
 
 Row = dict[str, Any]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from tailrace.errors import refuse
+from tailrace.errors import Problem, Refused, refuse
 from tailrace.query import Query
 from tailrace.spark.intake import Intake
 from tailrace.spark.journal import Journal
@@ -32,6 +34,10 @@ Progress = Callable[[int, int, dict[str, pa.Table]], None]
 """Told after each batch: its number, how many rows are still to be read, and the rows it gave to each table."""
 
 
+class Ended(Refused):
+    """The stream was ended by a bounded run."""
+
+
 @dataclass(frozen=True)
 class Source:
     """A query's source as it was found: its files in order, and the types of the columns that are read."""
@@ -40,8 +46,8 @@ class Source:
     types: Types
 
     @staticmethod
-    def find(query: Query) -> Source:
-        """Look at every file before anything is written.
+    def find(query: Query, known: Types) -> Source:
+        """Look at every file before anything is written; `known` are the types of what was read before.
 
         Raises
         ------
@@ -49,7 +55,7 @@ class Source:
             When a file is missing or unreadable, lacks a column, or has one of the wrong type.
         """
         source, columns = query.stream[1].source, columns_of(query)
-        files, types = list_files(source.path, source.format), Types()
+        files, types = list_files(source.path, source.format), known
         for file in files:
             found = FORMATS[source.format].types(file, columns) or types
             for part in ("id", "key"):
@@ -61,8 +67,13 @@ class Source:
                         "one of them",
                     )
             types = types or found
-        # Where there is no record yet nothing tells the types; the commonest are as good as any.
-        return Source(files, types or dict.fromkeys(columns.named().values(), "string"))
+        if not types and any(part.rows for file in files for part in FORMATS[source.format].split(file)):
+            raise refuse(
+                str(source.path),
+                f"no record has a value of a fitting type in each of {', '.join(columns.named().values())}",
+                "times as ISO 8601 text or epoch milliseconds, ids and keys as text or integers, values as numbers",
+            )
+        return Source(files, types)
 
 
 def run(
@@ -71,6 +82,7 @@ def run(
     keep_open: bool = False,
     batch_rows: int = BATCH_ROWS,
     progress: Progress | None = None,
+    spark: SparkSession | None = None,
 ) -> int:
     """Run the query to the end of its input, from where its checkpoint stands.
 
@@ -78,6 +90,8 @@ def run(
     ----------
     keep_open : bool
         End without closing what is open, so that a later run can go on.
+    spark : SparkSession, optional
+        A session that is there, with as many shuffle partitions as the query's parallelism; else one of its own.
 
     Returns
     -------
@@ -89,12 +103,18 @@ def run(
     Refused
         When the source is not fit, or the checkpoint is closed, in use, or was begun for another query.
     """
-    source, layout = Source.find(query), Layout.of(warehouse, query.name)
-    stream = query.stream[1]
+    layout, stream = Layout.of(warehouse, query.name), query.stream[1]
+    origin = layout.origin()
+    if origin is not None:
+        layout.agree(origin, query.structure())
+    elif layout.table("metrics").exists():
+        raise refuse(
+            str(layout.stream), "it is lost, though the stream's tables are there", "to restore it; or to begin anew"
+        )
+    source = Source.find(query, origin.types if origin else {})
+    if not source.types:  # no record yet, and so nothing that tells the types
+        return 0
     with layout.lock("stream"):
-        origin = layout.origin()
-        if origin is not None:
-            layout.agree(origin, query.structure())
         origin = origin or layout.found(query.structure(), source.types)
         stage = Stage.of(query, origin.types, layout.table("history"))
         intake = Intake(
@@ -106,7 +126,7 @@ def run(
             flush=not keep_open,
             now_ms=None if stream.arrival_time else time.time_ns() // 1_000_000,
         )
-        return _Run(query, layout, origin, stage, intake, progress).go()
+        return _Run(query, layout, origin, stage, intake, progress).go(spark)
 
 
 @dataclass(frozen=True)
@@ -118,14 +138,18 @@ class _Run:
     intake: Intake
     progress: Progress | None
 
-    def go(self) -> int:
+    def go(self, there: SparkSession | None) -> int:
         first = self.committed()
         if self.intake.batches == first:  # all that was planned is done
             if self.intake.ended:
-                raise refuse(
-                    str(self.layout.home),
-                    "the stream was ended by a bounded run, and its windows are closed",
-                    "another warehouse, or another name for the query; --keep-open leaves a run open",
+                raise Ended(
+                    [
+                        Problem(
+                            str(self.layout.home),
+                            "the stream was ended by a bounded run, and its windows are closed",
+                            "another warehouse, or another name for the query; --keep-open leaves a run open",
+                        )
+                    ]
                 )
             if self.intake.plan() is None:
                 return 0
@@ -135,7 +159,8 @@ class _Run:
         past = history.schema(id_type, self.stage.kind.key_type, list(self.stage.columns.values))
         tables.create(wanted | ({} if self.stage.history is None else {"history": past}), STREAM_TABLES)
         sink = Sink(tables, wanted | {"history": history.FILES}, self.origin.id, self.done)
-        with session(f"tailrace {self.query.name}", self.query.parallelism) as spark:
+        own = session(f"tailrace {self.query.name}", self.query.parallelism)
+        with own if there is None else nullcontext(there) as spark:
             groups = labels(spark, self.query.parallelism)
             rows = read_journal(spark, self.intake.journal, self.stage, groups)
             output = run_tasks(rows, self.stage.kind, self.stage.stream, groups).writeStream.foreachBatch(sink.write)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import unquote
 
 import pandas as pd
 import pyarrow as pa
@@ -60,17 +61,18 @@ def correct(query: Query, warehouse: Path, span: Span = Span()) -> Report:  # no
     if origin is None:
         raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
     layout.agree(origin, query.structure())
+    started = datetime.now(UTC)
+    stage, tables = Stage.of(query, origin.types, layout.table("history")), Tables(layout)
+    wanted = schemas(stage.kind.answer)
+    committed, late = _committed(tables), tables.read("late").to_pandas()
+    late = late[late["arrived"] <= committed.until]
+    as_of, touched = _plan(span, query, stage, committed, late)
+    if span.arrival:
+        late = late[(late["arrived"] > span.bounds[0]) & (late["arrived"] <= span.bounds[1])]
     with layout.lock("correction"):
-        started = datetime.now(UTC)
-        stage, tables = Stage.of(query, origin.types, layout.table("history")), Tables(layout)
-        wanted = schemas(stage.kind.answer)
         tables.create(wanted, CORRECTION_TABLES)
-        committed, late = _committed(tables), tables.read("late").to_pandas()
-        as_of, touched = _plan(span, query, stage, committed, late)
-        if span.arrival:
-            late = late[(late["arrived"] > span.bounds[0]) & (late["arrived"] <= span.bounds[1])]
         found = _evaluate(query, stage, tables, as_of, touched)
-        rows = _versions(found, Answers(tables, stage.kind.windows), touched)
+        rows = _versions(found, Answers(tables, stage.kind.windows), touched, str(span))
         rows = rows.assign(as_of=as_of, interval=str(span), emitted_at=started)
         table = with_times(pa.Table.from_pandas(rows, preserve_index=False), wanted["corrections"])
         tables.replace("corrections", table, "interval", str(span))
@@ -83,7 +85,10 @@ def correct(query: Query, warehouse: Path, span: Span = Span()) -> Report:  # no
 
 def _committed(tables: Tables) -> Committed:
     """What every table has: a batch that is in `metrics` is in all of them."""
-    metrics = tables.read("metrics", ["committed", "frontier", "flushed"]).to_pandas().dropna()
+    try:
+        metrics = tables.read("metrics", ["committed", "frontier", "flushed"]).to_pandas().dropna()
+    except FileNotFoundError as error:
+        raise refuse(str(tables.layout.home), "the stream has committed nothing yet", "tailrace run, first") from error
     if metrics.empty:
         return Committed(0, 0, False)
     last = metrics.max()
@@ -92,10 +97,12 @@ def _committed(tables: Tables) -> Committed:
 
 def _plan(span: Span, query: Query, stage: Stage, committed: Committed, late: pd.DataFrame) -> tuple[int, Touched]:
     """The cut-off, and the windows to be covered."""
+    if span.bounds[0] >= span.bounds[1]:
+        raise refuse(str(span), "its end is not after its start", "an end after the start")
     if not span.arrival:
         return committed.until, Closed(span, stage.kind.windows, None if committed.flushed else committed.frontier)
-    if span.start is None or span.end is None or span.start >= span.end:
-        raise refuse("interval of arrival", f"{span} has no length", "a start and an end after it")
+    if span.start is None or span.end is None:
+        raise refuse("interval of arrival", f"{span} is open", "a start and an end")
     for point in (span.start, span.end):
         if query.tick_ms and point % query.tick_ms:
             before, tick = point // query.tick_ms * query.tick_ms, format_duration(query.tick_ms)
@@ -132,16 +139,21 @@ def _log(stage: Stage, tables: Tables) -> Log:
         )
         for row in read.itertuples()
     ]
-    files = [] if stage.history is None else DeltaTable(stage.history).file_uris()
+    files = [] if stage.history is None else [unquote(uri) for uri in DeltaTable(stage.history).file_uris()]
     position, before_tick, before_end = (read[name].to_numpy() for name in ("position", "before_tick", "before_end"))
     return Log(segments, position, before_tick, before_end, files)
 
 
-def _versions(found: pd.DataFrame, answers: Answers, touched: Touched) -> pd.DataFrame:
-    """The new answers, K and facts as the stream had them, and the retraction of those that nothing is left of."""
-    streamed, latest = answers.streamed(), answers.latest()
+def _versions(found: pd.DataFrame, answers: Answers, touched: Touched, interval: str) -> pd.DataFrame:
+    """The new answers, K and facts as the stream had them, and the retraction of those that nothing is left of.
+
+    What is retracted is looked for among all versions but those of the same interval, which these replace.
+    """
+    versions = answers.versions()
+    streamed = versions[~versions["corrected"]]
     rows = found.merge(streamed[[*WINDOW, "k_ms", "facts_version"]], how="left", on=WINDOW).assign(retracted=False)
-    earlier = latest[touched.among(latest)]
+    others = versions[(versions.get("interval") != interval) & ~versions["retracted"].astype(bool)]
+    earlier = others[touched.among(others)].drop_duplicates(WINDOW, keep="last")
     gone = earlier.merge(found[WINDOW], how="left", on=WINDOW, indicator=True)
     gone = gone[gone["_merge"] == "left_only"].assign(retracted=True, tuples=0)
     kept = [part for part in (rows, gone[rows.columns]) if len(part)] or [rows]

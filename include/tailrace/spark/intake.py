@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tailrace.errors import refuse
 from tailrace.spark.journal import Entry, Journal
 from tailrace.streams.segments import Segment
 
@@ -46,12 +47,26 @@ class Intake:
         in_force = next((entry.settings for entry in reversed(entries) if entry.settings is not None), None)
         self.settings = settings if settings != in_force else None
         self.log = _End(len(taken), sum(segment.rows for segment in taken))
-        known = {(Path(segment.path).name, segment.first_row) for segment in taken}
-        # Of the files that were begun only the last one may have segments that no entry names.
-        whole = {name for name, _ in known} - {Path(segment.path).name for segment in taken[-1:]}
-        fresh = [segment for file in files if file.name not in whole for segment in split(file)]
-        fresh = [segment for segment in fresh if (Path(segment.path).name, segment.first_row) not in known]
-        self.fresh = [replace(segment, ingested_ms=now_ms) for segment in fresh if segment.rows]
+        known = {(Path(segment.path).name, segment.first_row): segment for segment in taken}
+        begun, fresh = {name for name, _ in known}, list[Segment]()
+        for segment in (segment for file in files for segment in split(file)):
+            old = known.get((Path(segment.path).name, segment.first_row))
+            if old is None:
+                fresh.append(replace(segment, ingested_ms=now_ms))
+            elif (old.path, old.rows) != (segment.path, segment.rows):
+                raise refuse(
+                    segment.path,
+                    f"a file of this name was read before: {old.rows} records of {old.path}; here are {segment.rows}",
+                    "files that stay as they are, and new names for new ones",
+                )
+        # The rest of what was begun comes first.
+        self.fresh = sorted((s for s in fresh if s.rows), key=lambda s: Path(s.path).name not in begun)
+        if self.ended and self.fresh:
+            raise refuse(
+                self.fresh[0].path,
+                "it came after the end of the stream was planned, and would never be read",
+                "another warehouse, or another name for the query; --keep-open leaves a run open",
+            )
 
     @property
     def rows_left(self) -> int:

@@ -47,7 +47,12 @@ class Layout:
 
     @staticmethod
     def of(warehouse: Path, query: str) -> Layout:
-        return Layout(Path(os.path.abspath(warehouse)) / query)
+        path = Path(os.path.abspath(warehouse))
+        if path.exists() and not path.is_dir():
+            raise refuse(f"--warehouse {warehouse}", "it is a file", "a directory")
+        if "%" in str(path):
+            raise refuse(f"--warehouse {warehouse}", "Delta's paths can't hold a %", "a path without one")
+        return Layout(path / query)
 
     def table(self, name: str) -> Path:
         return self.home / name

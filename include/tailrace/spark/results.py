@@ -27,11 +27,11 @@ class Answers:
 
     def streamed(self) -> pd.DataFrame:
         """As the stream gave them."""
-        return self.tables.read("results").to_pandas()
+        return self.tables.read("results").to_pandas().assign(corrected=False, retracted=False)
 
     def versions(self) -> pd.DataFrame:
         """All versions, the stream's and the corrections'; column `corrected` tells which."""
-        streamed = self.streamed().assign(corrected=False, retracted=False)
+        streamed = self.streamed()
         try:
             corrected = self.tables.read("corrections").to_pandas().assign(corrected=True)
         except FileNotFoundError:  # nothing was ever corrected
@@ -51,9 +51,12 @@ class Answers:
         row, end = self.windows.ends(late["pane_start"].to_numpy(), None, late["frontier"].to_numpy())
         missed = late.iloc[row][["key", "tuples", "arrived"]].assign(window_end=end)
         missed = missed.rename(columns={"tuples": "missed"})
-        after = answers[["key", "window_end", "as_of"]].merge(missed, on=["key", "window_end"])
-        after = after[after["arrived"] > after["as_of"]].groupby(["key", "window_end"], dropna=False)["missed"].sum()
-        answers = answers.merge(after.reset_index(), how="left", on=["key", "window_end"])
+        after = answers[["key", "window_end", "as_of", "corrected"]].merge(missed, on=["key", "window_end"])
+        # The stream's answer missed all of it; a correction has taken in what arrived before its cut-off.
+        after = after[~after["corrected"] | (after["arrived"] > after["as_of"])]
+        sums = after.groupby(["key", "window_end"], dropna=False)["missed"].sum().reset_index()
+        sums["key"] = sums["key"].astype(answers["key"].dtype)  # without keys pandas would make them numbers
+        answers = answers.merge(sums, how="left", on=["key", "window_end"])
         missing = answers.pop("missed").fillna(0).to_numpy(np.float64)
         answers = answers.assign(coverage=answers["tuples"] / (answers["tuples"] + missing))
         return answers.sort_values(["window_end", "key"], kind="stable", ignore_index=True)
@@ -67,7 +70,10 @@ def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pd.Data
     streamed : bool
         As the stream gave them; else the latest version of each window.
     """
-    kind, tables = build(query, pa.string()), Tables(Layout.of(warehouse, query.name))
+    layout = Layout.of(warehouse, query.name)
+    kind, tables, origin = build(query, pa.string()), Tables(layout), layout.origin()
+    if origin is not None:
+        layout.agree(origin, query.structure())
     columns = [name for name in kind.answer.names if name != "tuples"] + ["tuples", "coverage", "k_ms", "as_of"]
     try:
         answers = Answers(tables, kind.windows)

@@ -52,11 +52,14 @@ class Checked:
     rejected : ndarray, shape (m,)
         Indices into the raw records.
     reasons : list of str, length m
+    arrivals : list, length m
+        The arrival time of each in ms, None where it could not be read.
     """
 
     tuples: pa.RecordBatch
     rejected: Ints
     reasons: list[str]
+    arrivals: list[int | None]
 
 
 def check(raw: pa.Table, columns: Columns, row: Ints, key_type: pa.DataType, ingested_ms: int | None) -> Checked:
@@ -101,7 +104,9 @@ def check(raw: pa.Table, columns: Columns, row: Ints, key_type: pa.DataType, ing
     rejected = np.flatnonzero(verdict.code)
     if len(rejected):
         tuples = tuples.filter(pa.array(verdict.code == 0))
-    return Checked(tuples, rejected, [verdict.reasons[code - 1] for code in verdict.code[rejected].tolist()])
+    reasons = [verdict.reasons[code - 1] for code in verdict.code[rejected].tolist()]
+    arrivals = [time if 0 < time <= _LATEST_MS else None for time in arrival[rejected].tolist()]
+    return Checked(tuples, rejected, reasons, arrivals)
 
 
 class _Verdict:

@@ -31,7 +31,10 @@ class JsonFiles:
     suffixes = (".json", ".jsonl", ".ndjson")
 
     def types(self, path: Path, columns: Columns) -> Types | None:
-        """From the first record in which every column has a value; times are ISO 8601 texts or epoch milliseconds."""
+        """From the first record, if any, with a value of a fitting type in every column.
+
+        Times are ISO 8601 texts or epoch milliseconds.
+        """
         names: set[str] = set()
         for record in _records(path):
             names |= record.keys()
@@ -41,18 +44,13 @@ class JsonFiles:
                 return types
         if names:
             require(path, columns, sorted(names))
-            raise refuse(
-                str(path),
-                f"no record has a value of the right type in each of {', '.join(columns.named().values())}",
-                "times as ISO 8601 text or epoch milliseconds, ids and keys as text or integers, values as numbers",
-            )
         return None
 
     def split(self, path: Path) -> list[Segment]:
         return [Segment(str(path), 0, len(_lines(path)))]
 
     def read(self, segment: Segment, types: Types) -> Raw:
-        lines = _lines(Path(segment.path))
+        lines = _lines(Path(segment.path))[segment.first_row : segment.first_row + segment.rows]
         schema = pa.schema([(name, _arrow(kind)) for name, kind in types.items()])
         tables, rows, broken = [schema.empty_table()], [np.zeros(0, np.int64)], []
         for start, stop, table in _parse(lines, 0, len(lines), schema):

@@ -57,7 +57,7 @@ def generate(rows: int, rate: float, keys: int, model: DelayModel, seed: int, st
     _at_least("rows", rows, 0)
     _at_least("keys", keys, 1)
     _at_least("seed", seed, 0)
-    if not rate > 0:
+    if not 0 < rate < float("inf"):
         raise ValueError(f"rate is {rate}; right is a number of tuples per second of event time greater than 0")
     rng = np.random.default_rng([seed, _TUPLES])
     ids = np.arange(rows, dtype=np.int64)
@@ -170,11 +170,16 @@ def write(
         raise refuse(str(directory), "the directory is not empty", "an empty one, or one that is not there yet")
     directory.mkdir(parents=True, exist_ok=True)
     paths = [directory / f"part-{number:05d}.{format}" for number in range(files)]
-    for number, path in enumerate(paths):
-        first, end = (table.num_rows * cut // files for cut in (number, number + 1))
-        _write_whole(table.slice(first, end - first), path)
-        if progress is not None:
-            progress(end - first)
+    try:
+        for number, path in enumerate(paths):
+            first, end = (table.num_rows * cut // files for cut in (number, number + 1))
+            _write_whole(table.slice(first, end - first), path)
+            if progress is not None:
+                progress(end - first)
+    except BaseException:  # Ctrl-C too: half a stream would be taken for a whole one
+        for path in paths:
+            path.unlink(missing_ok=True)
+        raise
     return paths
 
 

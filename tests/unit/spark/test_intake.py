@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.errors import Refused
 from tailrace.spark.intake import Intake
 from tailrace.spark.journal import Journal
 from tailrace.spark.source import share
@@ -70,7 +71,7 @@ def test_nothing_to_read_is_one_batch_that_ends_the_stream(tmp_path):
     entry = intake(tmp_path, names="").plan()
     assert entry is not None
     assert entry.flush
-    assert intake(tmp_path, names="ab").plan() is None  # it has ended
+    assert intake(tmp_path, names="").plan() is None  # it has ended
 
 
 def test_a_file_that_comes_later_is_read_after_those_before_it_whatever_its_name(tmp_path):
@@ -79,6 +80,21 @@ def test_a_file_that_comes_later_is_read_after_those_before_it_whatever_its_name
     while intake(tmp_path, names="ab", flush=False).plan() is not None:
         pass
     assert [name for name, _ in rows_read(tmp_path)] == ["b"] * 4 + ["a"] * 8
+
+
+def test_a_file_that_comes_between_does_not_hide_the_rest_of_one_that_was_begun(tmp_path):
+    intake(tmp_path, names="a", batch_rows=1, flush=False).plan()
+    intake(tmp_path, names="ab", batch_rows=1, flush=False).plan()
+    while intake(tmp_path, names="abd", batch_rows=1, flush=False).plan() is not None:
+        pass
+    assert rows_read(tmp_path) == [row for row in WHOLE if row[0] != "c"]
+    assert [name for name, _ in rows_read(tmp_path)][:8] == ["a"] * 8
+
+
+def test_a_file_that_comes_after_the_end_was_planned_is_refused(tmp_path):
+    assert intake(tmp_path, names="b").plan().flush
+    with pytest.raises(Refused, match="it came after the end of the stream was planned"):
+        intake(tmp_path, names="bd")
 
 
 @pytest.mark.parametrize("readers", [1, 2, 3, 8])
