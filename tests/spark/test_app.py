@@ -124,6 +124,21 @@ def test_a_source_of_wrong_records_only_is_refused(tmp_path):
     assert not (tmp_path / "wh").exists()
 
 
+def test_a_checkpoint_that_another_process_began_meanwhile_is_kept(tmp_path, spark, monkeypatch):
+    write_files(TUPLES, tmp_path / "in", BOUNDS)
+    query, layout = make_query(tmp_path / "in", SETTINGS), Layout.of(tmp_path / "wh", "readings")
+    find, begun = app.Source.find, []
+
+    def find_late(*arguments):
+        source = find(*arguments)
+        begun.append(layout.found(query.structure(), source.types))
+        return source
+
+    monkeypatch.setattr(app.Source, "find", find_late)
+    app.run(query, tmp_path / "wh")
+    assert layout.origin() == begun[0]
+
+
 def test_two_writers_are_one_too_many(tmp_path, spark):
     write_files(TUPLES, tmp_path / "in", BOUNDS)
     query, layout = make_query(tmp_path / "in", SETTINGS), Layout.of(tmp_path / "wh", "readings")

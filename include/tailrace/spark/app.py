@@ -115,7 +115,7 @@ def run(
     if not source.types:  # no record yet, and so nothing that tells the types
         return 0
     with layout.lock("stream"):
-        origin = origin or layout.found(query.structure(), source.types)
+        origin = layout.origin() or layout.found(query.structure(), source.types)  # another may have begun it meanwhile
         stage = Stage.of(query, origin.types, layout.table("history"))
         intake = Intake(
             Journal(layout.journal),

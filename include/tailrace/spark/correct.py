@@ -66,9 +66,9 @@ def correct(query: Query, warehouse: Path, span: Span = Span()) -> Report:  # no
     wanted = schemas(stage.kind.answer)
     committed, late = _committed(tables), tables.read("late").to_pandas()
     late = late[late["arrived"] <= committed.until]
-    as_of, touched = _plan(span, query, stage, committed, late)
     if span.arrival:
         late = late[(late["arrived"] > span.bounds[0]) & (late["arrived"] <= span.bounds[1])]
+    as_of, touched = _plan(span, query, stage, committed, late)
     with layout.lock("correction"):
         tables.create(wanted, CORRECTION_TABLES)
         found = _evaluate(query, stage, tables, as_of, touched)
@@ -96,7 +96,7 @@ def _committed(tables: Tables) -> Committed:
 
 
 def _plan(span: Span, query: Query, stage: Stage, committed: Committed, late: pd.DataFrame) -> tuple[int, Touched]:
-    """The cut-off, and the windows to be covered."""
+    """The cut-off, and the windows to be covered; `late` are the tuples that the span is about."""
     if span.bounds[0] >= span.bounds[1]:
         raise refuse(str(span), "its end is not after its start", "an end after the start")
     if not span.arrival:
@@ -111,8 +111,7 @@ def _plan(span: Span, query: Query, stage: Stage, committed: Committed, late: pd
     if span.end > committed.until and not committed.flushed:
         wrong = f"the stream has committed up to {format_time(committed.until)} only"
         raise refuse("interval of arrival", wrong, "an end up to there; or to let the stream go on, and try again")
-    arrived = late[(late["arrived"] > span.start) & (late["arrived"] <= span.end)]
-    return min(span.end, committed.until), Missed.by(arrived, stage.kind.windows)
+    return min(span.end, committed.until), Missed.by(late, stage.kind.windows)
 
 
 def _evaluate(query: Query, stage: Stage, tables: Tables, as_of: int, touched: Touched) -> pd.DataFrame:
