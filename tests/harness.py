@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from unittest import mock
 
 import numpy as np
@@ -14,6 +14,7 @@ import pyarrow as pa
 from tailrace import wire
 from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.policies import policy_from_json
+from tailrace.entry import Head
 from tailrace.stage import Stage
 from tailrace.streams.check import Columns
 from tailrace.streams.formats import FORMATS
@@ -58,11 +59,12 @@ def make_stage(settings, tasks: int = 1, keyed: bool = True) -> Stage:
     return Stage(kind, "readings", "memory", columns, {}, settings.tick, tasks, None)
 
 
-def run(tuples, settings, cuts=(), tasks=1, flush=True, batch_of=lambda segment: segment, changes=()):
+def run(tuples, settings, cuts=(), tasks=1, flush=True, batch_of=lambda segment: segment, changes=(), silences=()):
     """Run the query over segments cut at `cuts`; returns all rows of each table.
 
     `batch_of` gives the batch of each segment; a restart between any two batches is implied, since all that a task
-    keeps goes through bytes. `changes` is a list of (batch, policy).
+    keeps goes through bytes. `changes` is a list of (batch, policy), `silences` one of (batch, passed_ms, closes): what
+    follows the segments of that batch (-1: what comes before all), each in a batch of its own.
     """
     bounds = [0, *cuts, len(tuples)]
     tables = {str(i): raw_table(tuples[a:b]) for i, (a, b) in enumerate(itertools.pairwise(bounds))}
@@ -74,14 +76,23 @@ def run(tuples, settings, cuts=(), tasks=1, flush=True, batch_of=lambda segment:
             batches.setdefault(batch_of(i), []).extend(messages)
     kept: list[bytes | None] = [None] * tasks
     rows: dict[str, list[dict]] = {}
-    last = max(batches)
+    policy = policy_json(settings.policy)
+    heads: list[tuple[Head, list]] = [(Head(0, policy, passed, closes), []) for at, passed, closes in silences if at < 0]
     for batch in sorted(batches):
-        policy = settings.policy if batch == min(batches) else dict(changes).get(batch)
-        entry = {"batch": batch, "settings": policy_json(policy) if policy else None, "flush": flush and batch == last}
+        changed = dict(changes).get(batch)
+        policy = policy if changed is None or batch == min(batches) else policy_json(changed)
+        heads.append((Head(0, policy), batches[batch]))
+        heads += [(Head(0, policy, passed, closes), []) for after, passed, closes in silences if after == batch]
+    if flush:  # as a run that is over does: the end comes with the last rows, or alone after a silence
+        head, messages = heads.pop()
+        quiet = head.closes or head.passed_ms is not None
+        heads += [(head, messages)] if quiet else []
+        heads.append((Head(0, policy, closes=True, ends=True), [] if quiet else messages))
+    for batch, (head, messages) in enumerate(heads):
         for index in range(tasks):
-            mine = [("entry", json.dumps(entry).encode())]
-            mine += [(what, data) for task, what, data in batches[batch] if task == index]
-            kept[index], output = Task(stage.kind, stage.stream, index).advance(kept[index], mine)
+            mine = [("entry", replace(head, batch=batch).pack())]
+            mine += [(what, data) for task, what, data in messages if task == index]
+            kept[index], output = Task(stage.kind, stage.stream, settings.tick, index).advance(kept[index], mine)
             for table, data in output:
                 rows.setdefault(table, []).extend(wire.unpack(data)[0][table].to_pylist())
     return rows

@@ -11,7 +11,12 @@ How to use it, in a test that holds the engine against it::
     corrected(outcome, tuples, settings, a, b)               # ... and what they hold afterwards (None: nothing)
     latest(outcome, tuples, settings, [(a, b), ...])         # what a reader sees after these corrections, in any order
 
-Not here: quarantine, several source partitions, idleness and quiet queries, `deduplicate: true`, joins, top-k.
+A live stream's log holds events of silence between its tuples (`Passed`). Who gives them to `stream` gives the same
+ones to the others, as cut-offs go by the tuples' ticks::
+
+    outcome = stream(tuples, settings, flush=False, passed=[Passed(3, 120), Passed(5, 900, quiet=True)])
+
+Not here: quarantine, several source partitions, `deduplicate: true`, joins, top-k.
 """
 
 from __future__ import annotations
@@ -31,6 +36,19 @@ class Tuple(NamedTuple):
     id: object
     key: str | None
     value: float
+
+
+class Passed(NamedTuple):
+    """An event of silence, a recorded fact: after `position` tuples of the log, the source has passed arrival `time`.
+
+    Each is a heartbeat: it stands in the tick of its time, and every smaller tick is complete. quiet: moreover nothing
+    had come for `disorder.idle`. So the newest tick of tuples is complete too, whatever its number, the heartbeat
+    stands after it, and the open windows close. Without a tuple since the last quiet it is a heartbeat and no more.
+    """
+
+    position: int
+    time: int
+    quiet: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,11 +117,12 @@ class Outcome:
     late_tuples: list[Late] = field(default_factory=list)  # in order of position
     trace: list[Tick] = field(default_factory=list)  # the completed ticks
     pending: list[Tuple] = field(default_factory=list)  # of the newest tick, where it stays incomplete
-    frontier: int | None = None  # F in the end; a flush moves it to the last of the ends of the open windows
+    frontier: int | None = None  # F in the end; a flush or a quiet moves it to the last end of the open windows
+    committed: int | None = None  # arrival time up to which all is taken in; None before anything came
 
     @property
     def as_of(self) -> int | None:
-        """The end of the last completed tick: what the stream has committed up to. None before the first one."""
+        """The end of the last completed tick with tuples. None before the first one."""
         return self.trace[-1].end if self.trace else None
 
     def closed(self, end: int) -> bool:
@@ -126,17 +145,53 @@ def pane_of(event_time: int, settings: Settings) -> int:
     return (event_time // settings.pane) * settings.pane
 
 
-def ticks_of(tuples: Sequence[Tuple], tick: int) -> list[tuple[int, int]]:
-    """The (number, end) of each tuple's tick: by the largest arrival so far in the partition."""
-    found = []
-    largest: int | None = None
-    for position, item in enumerate(tuples):
-        largest = item.arrival_time if largest is None else max(largest, item.arrival_time)
-        if tick == 0:
-            found.append((position, largest + 1))
-        else:
-            number = largest // tick
-            found.append((number, (number + 1) * tick))
+def read_log(
+    tuples: Sequence[Tuple], tick: int, passed: Sequence[Passed] = ()
+) -> tuple[list[tuple[int, int]], tuple[int, int] | None]:
+    """The (number, end) of each tuple's tick, and in the end those of the newest tick known, of a tuple or a silence.
+
+    Every tick with a smaller number than the newest is complete. What arrives behind it, joins it.
+    """
+    silences: dict[int, list[Passed]] = {}
+    for silence in passed:
+        assert 0 <= silence.position <= len(tuples)
+        silences.setdefault(silence.position, []).append(silence)
+
+    found: list[tuple[int, int]] = []
+    newest: tuple[int, int] | None = None
+    largest: int | None = None  # arrival so far in the partition
+
+    for position in range(len(tuples) + 1):
+        for silence in silences.get(position, []):
+            after_last = silence.quiet and len(found) > 0
+            if tick == 0:
+                number = position
+                end = silence.time if largest is None else max(largest + 1, silence.time)
+                if after_last:
+                    end = max(end, found[-1][1] + 1)
+            else:
+                number = silence.time // tick
+                if after_last:
+                    number = max(number, found[-1][0] + 1)
+                end = (number + 1) * tick
+            newest = (number, end) if newest is None else (max(newest[0], number), max(newest[1], end))
+
+        if position < len(tuples):
+            arrival = tuples[position].arrival_time
+            largest = arrival if largest is None else max(largest, arrival)
+            if tick == 0:
+                number, end = position, largest + 1
+            else:
+                number = largest // tick
+                end = (number + 1) * tick
+            newest = (number, end) if newest is None else (max(newest[0], number), max(newest[1], end))
+            found.append(newest)
+    return found, newest
+
+
+def ticks_of(tuples: Sequence[Tuple], tick: int, passed: Sequence[Passed] = ()) -> list[tuple[int, int]]:
+    """The (number, end) of each tuple's tick: by the largest arrival so far in the partition, or a later silence."""
+    found, _ = read_log(tuples, tick, passed)
     return found
 
 
@@ -163,25 +218,57 @@ def _facts_at(settings: Settings, number: int) -> tuple[int, Policy]:
     return version, policy
 
 
-def stream(tuples: Sequence[Tuple], settings: Settings, flush: bool = True) -> Outcome:
+def _k_of(policy: Policy, largest_delay: int) -> int:
+    if policy == "none":
+        return 0
+    if policy == "mp_k_slack":
+        return largest_delay
+    name, k_ms = policy  # type: ignore[misc]
+    assert name == "k_slack"
+    return k_ms
+
+
+def stream(tuples: Sequence[Tuple], settings: Settings, flush: bool = True, passed: Sequence[Passed] = ()) -> Outcome:
     """What the stream answers. flush=True: a bounded run. flush=False: `--keep-open`, its newest tick incomplete."""
     outcome = Outcome()
-    numbers = ticks_of(tuples, settings.tick)
+    numbers, newest = read_log(tuples, settings.tick, passed)
+    if newest is not None:
+        outcome.committed = newest[1] if flush else newest[1] - max(settings.tick, 1)
 
     by_tick: dict[int, list[int]] = {}  # tick number -> positions; numbers never fall, so these are in order
     for position, (number, _) in enumerate(numbers):
         by_tick.setdefault(number, []).append(position)
-    if not flush and by_tick:
-        newest = max(by_tick)
-        outcome.pending = [tuples[position] for position in by_tick.pop(newest)]
+    if not flush and newest is not None:  # its own tuples, if it has any
+        outcome.pending = [tuples[position] for position in by_tick.pop(newest[0], [])]
 
     held: dict[Window, list[float]] = {}  # the values of every window, as far as they came while it was open
     t_max: int | None = None
     largest_delay = 0
     frontier: int | None = None
 
+    def close_up_to(reached: int, k_ms: int, as_of: int, facts_version: int) -> None:
+        for window, values in held.items():
+            if window not in outcome.answers and window[2] <= reached:
+                value, count, sum_abs = aggregate(settings.function, values)
+                outcome.answers[window] = Answer(value, count, k_ms, as_of, facts_version, sum_abs)
+
+    def close_all(before: int | None) -> int | None:
+        """At a flush or a quiet, after the tick that was completed last. Gives F."""
+        if before is None:  # no tuple came yet
+            return None
+        last = outcome.trace[-1]
+        _, last_end = windows_of(last.t_max, settings.size, settings.slide)[-1]
+        close_up_to(last_end, last.k_ms, last.end, last.facts_version)
+        return max(before, last_end)
+
+    quiet = sorted(silence.position for silence in passed if silence.quiet)
     for number, positions in by_tick.items():
         end = numbers[positions[0]][1]
+
+        # 0. What was quiet before it. All that came before a quiet is complete, and of smaller ticks than what follows.
+        while quiet and quiet[0] <= positions[0]:
+            quiet.pop(0)
+            frontier = close_all(frontier)
 
         # 1. The tuples are taken in. What closed, closed at an earlier tick: by the frontier as it stands.
         for position in positions:
@@ -207,42 +294,27 @@ def stream(tuples: Sequence[Tuple], settings: Settings, flush: bool = True) -> O
         for position in positions:
             largest_delay = max(largest_delay, t_max - tuples[position].event_time)
         version, policy = _facts_at(settings, number)
-        if policy == "none":
-            k_ms = 0
-        elif policy == "mp_k_slack":
-            k_ms = largest_delay
-        else:
-            name, k_ms = policy  # type: ignore[misc]
-            assert name == "k_slack"
+        k_ms = _k_of(policy, largest_delay)
 
         # 3. The frontier, which never falls.
         frontier = t_max - k_ms if frontier is None else max(frontier, t_max - k_ms)
         outcome.trace.append(Tick(number, end, t_max, k_ms, frontier, version))
 
         # 4. Every window with end <= F closes.
-        for window, values in held.items():
-            if window not in outcome.answers and window[2] <= frontier:
-                value, count, sum_abs = aggregate(settings.function, values)
-                outcome.answers[window] = Answer(value, count, k_ms, end, version, sum_abs)
+        close_up_to(frontier, k_ms, end, version)
 
-    outcome.frontier = frontier
-    if flush and outcome.trace:
-        last = outcome.trace[-1]
-        for window, values in held.items():
-            if window not in outcome.answers:
-                value, count, sum_abs = aggregate(settings.function, values)
-                outcome.answers[window] = Answer(value, count, last.k_ms, last.end, last.facts_version, sum_abs)
-                assert outcome.frontier is not None
-                outcome.frontier = max(outcome.frontier, window[2])
+    outcome.frontier = close_all(frontier) if flush or quiet else frontier
     return outcome
 
 
-def distinct(tuples: Sequence[Tuple], tick: int, before: int | None = None) -> list[Tuple]:
+def distinct(
+    tuples: Sequence[Tuple], tick: int, before: int | None = None, passed: Sequence[Passed] = ()
+) -> list[Tuple]:
     """Those that arrived before `before` (None: all), and of those with the same id the first in order of arrival.
 
     Order of arrival: by tick, as tuples count as arrived at its end; within one by arrival time, then by position.
     """
-    numbers = ticks_of(tuples, tick)
+    numbers = ticks_of(tuples, tick, passed)
     order = []
     for position, item in enumerate(tuples):
         number, end = numbers[position]
@@ -258,10 +330,12 @@ def distinct(tuples: Sequence[Tuple], tick: int, before: int | None = None) -> l
     return kept
 
 
-def batch(tuples: Sequence[Tuple], settings: Settings, before: int | None = None) -> dict[Window, Truth]:
+def batch(
+    tuples: Sequence[Tuple], settings: Settings, before: int | None = None, passed: Sequence[Passed] = ()
+) -> dict[Window, Truth]:
     """Every window (closed or not) over every tuple that arrived before `before`, repeats removed."""
     held: dict[Window, list[float]] = {}
-    for item in distinct(tuples, settings.tick, before):
+    for item in distinct(tuples, settings.tick, before, passed):
         for start, stop in windows_of(item.event_time, settings.size, settings.slide):
             held.setdefault((item.key, start, stop), []).append(item.value)
     return {window: aggregate(settings.function, values) for window, values in held.items()}
@@ -283,10 +357,10 @@ def missed(outcome: Outcome, a: int, b: int) -> set[Window]:
 
 
 def corrected(
-    outcome: Outcome, tuples: Sequence[Tuple], settings: Settings, a: int, b: int
+    outcome: Outcome, tuples: Sequence[Tuple], settings: Settings, a: int, b: int, passed: Sequence[Passed] = ()
 ) -> dict[Window, Corrected | None]:
     """Their next versions; None: nothing is left in the window (all repeats), so an earlier answer is retracted."""
-    truth = batch(tuples, settings, before=b)
+    truth = batch(tuples, settings, b, passed)
     versions: dict[Window, Corrected | None] = {}
     for window in missed(outcome, a, b):
         if window in truth:
@@ -298,14 +372,18 @@ def corrected(
 
 
 def latest(
-    outcome: Outcome, tuples: Sequence[Tuple], settings: Settings, intervals: Iterable[tuple[int, int]]
+    outcome: Outcome,
+    tuples: Sequence[Tuple],
+    settings: Settings,
+    intervals: Iterable[tuple[int, int]],
+    passed: Sequence[Passed] = (),
 ) -> dict[Window, Corrected]:
     """What a reader sees after these corrections: per window the greatest as_of, on a tie the correction."""
     best: dict[Window, tuple[int, Corrected | None]] = {}
     for window, answer in outcome.answers.items():
         best[window] = (answer.as_of, Corrected(answer.value, answer.tuples, answer.as_of, answer.sum_abs))
     for a, b in intervals:
-        for window, version in corrected(outcome, tuples, settings, a, b).items():
+        for window, version in corrected(outcome, tuples, settings, a, b, passed).items():
             if window not in best or best[window][0] <= b:  # two corrections with the same b hold the same
                 best[window] = (b, version)
     return {window: version for window, (_, version) in best.items() if version is not None}

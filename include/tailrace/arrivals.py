@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,19 @@ _COUNTS = pa.schema([(name, pa.int64()) for name in ("tick", "pane", "count")])
 
 @dataclass(frozen=True)
 class Arrivals:
-    """A task's partials, and the query's statistics: ticks, and how many tuples each tick brought to each pane."""
+    """A task's partials, and the query's statistics: ticks, and how many tuples each tick brought to each pane.
+
+    Attributes
+    ----------
+    newest : (int, int)
+        The least tick that a coming tuple can belong to, and the end of it in ms: the newest one with tuples, where
+        no heartbeat says more. Ticks before it are complete.
+    """
 
     partials: pa.Table
     ticks: Ticks
     counts: pa.Table
+    newest: tuple[int, int]
 
     @staticmethod
     def none(kind: Kind) -> Arrivals:
@@ -32,12 +40,7 @@ class Arrivals:
         columns |= {name: pa.float64() for name in kind.columns}
         nothing = pa.RecordBatch.from_pylist([], pa.schema(columns.items()))
         no_ticks = Ticks.from_arrow(pa.RecordBatch.from_pylist([], ticking.SCHEMA))
-        return Arrivals(pa.Table.from_batches([kind.combine(nothing)]), no_ticks, _COUNTS.empty_table())
-
-    @property
-    def newest(self) -> tuple[int, int]:
-        """The newest tick and its end."""
-        return (int(self.ticks.tick[-1]), int(self.ticks.end[-1])) if len(self.ticks) else (NEVER, NEVER)
+        return Arrivals(pa.Table.from_batches([kind.combine(nothing)]), no_ticks, _COUNTS.empty_table(), (NEVER, NEVER))
 
     def follow(self, segments: list[tuple[Batches, dict[str, Any]]]) -> tuple[Arrivals, list[dict[str, Any]]]:
         """These and the segments after them, given in the order of the log.
@@ -60,14 +63,33 @@ class Arrivals:
             ticks.append(ticking.follow(Ticks.from_arrow(batches["ticks"]), *newest))
             if len(ticks[-1]):
                 newest = (int(ticks[-1].tick[-1]), int(ticks[-1].end[-1]))
-        return Arrivals(pa.concat_tables(partials), ticking.merge(ticks), pa.concat_tables(counts)), places
+        return Arrivals(pa.concat_tables(partials), ticking.merge(ticks), pa.concat_tables(counts), newest), places
 
-    def split(self, bound: int) -> tuple[Arrivals, Arrivals]:
-        """What came in the ticks before `bound`, and the rest."""
+    def passed(self, arrival_ms: int, tick_ms: int) -> Arrivals:
+        """These, when the source has passed a point of arrival time (a heartbeat)."""
+        if tick_ms:
+            number = arrival_ms // tick_ms
+            return self._at_least((number, (number + 1) * tick_ms))
+        # Numbered by position: past the last tuple once, however many heartbeats there are.
+        number = int(self.ticks.tick[-1]) + 1 if len(self.ticks) else self.newest[0]
+        return self._at_least((number, max(self.newest[1], arrival_ms)))
+
+    def complete(self, tick_ms: int) -> Arrivals:
+        """These, when all of them are complete: what comes belongs to a later tick."""
+        if not len(self.ticks):
+            return self
+        return self._at_least((int(self.ticks.tick[-1]) + 1, int(self.ticks.end[-1]) + max(tick_ms, 1)))
+
+    def split(self) -> tuple[Arrivals, Arrivals]:
+        """What came in complete ticks, and the rest."""
+        bound = self.newest[0]
         before, rest = self.ticks[self.ticks.tick < bound], self.ticks[self.ticks.tick >= bound]
         due, left = _split(self.partials, bound)
         counted, uncounted = _split(self.counts, bound)
-        return Arrivals(due, before, counted), Arrivals(left, rest, uncounted)
+        return Arrivals(due, before, counted, self.newest), Arrivals(left, rest, uncounted, self.newest)
+
+    def _at_least(self, newest: tuple[int, int]) -> Arrivals:
+        return replace(self, newest=max(self.newest, newest))
 
     def to_arrow(self) -> Batches:
         """One batch each; the keys are those still in use."""
@@ -81,9 +103,9 @@ class Arrivals:
         }
 
     @staticmethod
-    def from_arrow(kept: Batches) -> Arrivals:
+    def from_arrow(kept: Batches, newest: tuple[int, int]) -> Arrivals:
         partials, counts = (pa.Table.from_batches([kept[name]]) for name in ("partials", "counts"))
-        return Arrivals(partials, Ticks.from_arrow(kept["ticks"]), counts)
+        return Arrivals(partials, Ticks.from_arrow(kept["ticks"]), counts, newest)
 
 
 def _at_least(batch: pa.RecordBatch, tick: int) -> pa.Table:

@@ -12,7 +12,7 @@ import typer
 from typer.exceptions import TyperException
 
 from tailrace import show
-from tailrace.cli_tools import bench, demo, replay, time_option
+from tailrace.cli_tools import bench, demo, replay, schema, time_option
 from tailrace.declare import load
 from tailrace.errors import Problem, Refused, refuse
 from tailrace.query import Query
@@ -74,19 +74,22 @@ def run(
         int, typer.Option(help="How many rows make a batch; no answer depends on it.", min=1)
     ] = 1_000_000,
 ) -> None:
-    """Run a query on Spark in the foreground. Ctrl-C stops it; the next run goes on from there."""
+    """Run a query on Spark in the foreground: live, or --bounded. Ctrl-C stops it; the next run goes on from there."""
     from tailrace.spark import app as stream_app
     from tailrace.spark.correct import correct as correct_all
+    from tailrace.spark.intake import Ended, Plan
 
     query = _with_inputs(load(file), input or [])
-    if not bounded:
-        raise refuse("--bounded", "this version runs bounded input only", "tailrace run … --bounded")
+    if not bounded and (keep_open or correct):
+        wrong = "without --bounded the stream goes on until it is stopped"
+        raise refuse("--keep-open" if keep_open else "--correct", wrong, "--bounded beside it")
     try:
         with show.StreamProgress() as progress:
-            batches = stream_app.run(query, warehouse, keep_open, batch_rows, progress)
+            plan = Plan(batch_rows, live=not bounded, flush=not keep_open)
+            batches = stream_app.run(query, warehouse, plan, progress)
         if not batches:
             show.err.print("nothing new to read")
-    except stream_app.Ended:
+    except Ended:
         if not correct:
             raise
         show.err.print("the stream has ended already")  # and may have been interrupted before its correction
@@ -159,6 +162,7 @@ app.command(epilog="Example: [bold]tailrace replay --model game1 --rows 100000 -
 )
 app.command(epilog="Example: [bold]tailrace demo --warehouse warehouse/demo[/]")(demo)
 app.command(epilog="Example: [bold]tailrace bench aggregate --case dense --json[/]")(bench)
+app.command(epilog="Example: [bold]tailrace schema --output query.schema.json[/]")(schema)
 
 
 def _with_inputs(query: Query, inputs: list[str]) -> Query:

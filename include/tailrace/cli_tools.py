@@ -1,8 +1,9 @@
-"""The commands beside those on declared queries: replay, demo, bench."""
+"""The commands beside those on declared queries: replay, demo, bench, schema."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from json import dumps
 from pathlib import Path
 from typing import Annotated
 
@@ -88,6 +89,23 @@ def bench(
         print(aggregate.as_json(found))
     else:
         show.out.print(aggregate.table(aggregate.summary(found)))
+
+
+def schema(
+    output: Annotated[Path | None, typer.Option(help="The file to write; absent: the terminal.")] = None,
+) -> None:
+    """Give the JSON Schema of query files, by which an editor completes and checks them."""
+    from tailrace.schema import json_schema
+
+    text = dumps(json_schema(), indent=2, ensure_ascii=False)
+    if output is None:
+        print(text)
+        return
+    try:
+        output.write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        right = "a file that you may write, in a directory that exists"
+        raise refuse(f"--output {output}", f"cannot be written: {error.strerror}", right) from None
 
 
 def time_option(option: str, text: str | None) -> int | None:

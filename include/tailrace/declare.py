@@ -24,11 +24,11 @@ MAX_BYTES, MAX_DEPTH, MAX_MESSAGE = 64 * 1024, 20, 300
 # What the contract promises and this version does not have yet: values by their field, and fields.
 LATER_VALUES = {
     "kind": ("topk", "emd_join", "spatial_join"),
-    "format": ("delta", "kafka", "replay"),
+    "format": ("kafka",),
     "policy": ("hybrid", "aq_k_slack", "quantile", "cache_duration"),
     "function": ("min", "max", "median", "quantile"),
 }
-LATER_FIELDS = ("correction", "topk", "emd_join", "spatial_join", "deduplicate", "idle", "q")
+LATER_FIELDS = ("gap", "topk", "emd_join", "spatial_join", "deduplicate", "q")
 LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 FieldPath = tuple[str, ...]
 
@@ -154,7 +154,7 @@ def _explain(details: ErrorDetails) -> tuple[FieldPath, str, str]:
     if error == "taught":
         return (*path, context["field"]) if context["field"] else path, context["wrong"], context["right"]
     if error == "extra_forbidden":
-        known = [*owner.model_fields, *(["tick"] if path[0] == "disorder" else [])]
+        known = [*owner.model_fields, *(["tick", "idle"] if path[0] == "disorder" else [])]
         return path, *_unknown("field", path[-1], known, LATER_FIELDS)
     if get_origin(owner) is dict:  # what the user named, as a stream: its section's field describes it
         owner, location = Query, location[:-1]

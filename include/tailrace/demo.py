@@ -32,6 +32,7 @@ def demonstrate(query: Query, warehouse: Path) -> bool:
     """
     from tailrace.spark import app
     from tailrace.spark.correct import correct
+    from tailrace.spark.intake import Plan
     from tailrace.spark.results import read_answers
 
     stream = query.stream[1]
@@ -47,7 +48,7 @@ def demonstrate(query: Query, warehouse: Path) -> bool:
     mark.touch()
     show.err.rule(f"1 ∕ 3  [bold]{query.name}[/]: streaming {stream.source.path.name} in order of arrival")
     with show.StreamProgress() as progress:
-        app.run(query, warehouse, batch_rows=6_000, progress=progress)
+        app.run(query, warehouse, Plan(batch_rows=6_000), progress)
     streamed, _ = read_answers(query, warehouse, streamed=True)
     show.err.rule("2 ∕ 3  correcting what came too late, from history")
     with show.working("correcting"):

@@ -43,9 +43,7 @@ class Kind(Protocol):
     def restore(self, kept: dict[str, pa.RecordBatch]) -> Any:
         """The state that `to_arrow` gave."""
 
-    def step(
-        self, state: Any, partials: pa.Table, frontier: Frontier, flush: bool
-    ) -> tuple[Any, pa.RecordBatch, pa.RecordBatch]:
+    def step(self, state: Any, partials: pa.Table, frontier: Frontier) -> tuple[Any, pa.RecordBatch, pa.RecordBatch]:
         """`evaluate` made incremental: the new state, the answers that became due, the late tuples."""
 
     def evaluate(self, content: pa.RecordBatch) -> pa.RecordBatch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,15 @@ import pyarrow as pa
 
 from tailrace.disorder.clock import Clock, Fact, Frontier
 from tailrace.disorder.coverage import Coverage
+from tailrace.duration import format_time
+from tailrace.entry import Head
 from tailrace.wire import Batches
+
+_METRICS = pa.schema(
+    dict.fromkeys(("batch", "task", "rows", "late", "answers", "ticks", "t_max", "frontier", "committed"), pa.int64())
+    | {"k_ms": pa.int64(), "coverage": pa.float64(), "latency_ms": pa.float64(), "load": pa.float64()}
+    | {"flushed": pa.bool_()}
+)
 
 
 def results(answers: pa.RecordBatch, frontier: Frontier) -> pa.RecordBatch:
@@ -40,21 +49,26 @@ def late(rows: pa.RecordBatch, frontier: Frontier, stream: str) -> pa.RecordBatc
     )
 
 
-def facts(stamped: list[Fact]) -> pa.RecordBatch:
-    """What was stamped in this batch."""
-    return pa.RecordBatch.from_pydict(
-        {
-            "version": pa.array([fact.version for fact in stamped], pa.int64()),
-            "from_tick": pa.array([fact.from_tick for fact in stamped], pa.int64()),
-            "settings": pa.array([fact.settings for fact in stamped], pa.string()),
-            "evidence": pa.array(["declared"] * len(stamped), pa.string()),
-        }
-    )
+def declared(fact: Fact) -> dict[str, Any]:
+    """A fact that the declaration made."""
+    return asdict(fact) | {"evidence": "declared"}
+
+
+def quiet(clock: Clock, from_tick: int) -> dict[str, Any]:
+    """The fact that nothing came for so long that the open windows closed: what comes for them afterwards is late."""
+    now = {"version": clock.version, "from_tick": from_tick, "settings": clock.facts[clock.version - 1].settings}
+    return now | {"evidence": f"quiet: windows are closed up to {format_time(clock.frontier)}"}
+
+
+def facts(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    """What became a fact in this batch."""
+    types = {"version": pa.int64(), "from_tick": pa.int64(), "settings": pa.string(), "evidence": pa.string()}
+    return pa.RecordBatch.from_pylist(rows, pa.schema(types.items()))
 
 
 def segments(batch: int, places: list[dict[str, Any]]) -> pa.RecordBatch:
     """What was read of the log, and the tick that each segment found when it came."""
-    names = ["ordinal", "position", "first_row", "rows", "ingested_ms"]
+    names = ["ordinal", "position", "first_row", "rows", "of_rows", "size", "ingested_ms"]
     names += ["accepted", "quarantined", "before_tick", "before_end"]
     return pa.RecordBatch.from_pydict(
         {
@@ -65,44 +79,39 @@ def segments(batch: int, places: list[dict[str, Any]]) -> pa.RecordBatch:
     )
 
 
-def metrics(
-    entry: dict[str, Any],
-    task: int,
-    arrived: list[tuple[Batches, dict[str, Any]]],
+def work(
+    segments: list[tuple[Batches, dict[str, Any]]],
+    ticks: int,
     answers: pa.RecordBatch,
     late: pa.RecordBatch,
     frontier: Frontier,
-    clock: Clock,
-    coverage: Coverage,
-) -> pa.RecordBatch:
-    """One row: how a task stood at the end of a batch.
+) -> dict[str, Any]:
+    """What a task did in a batch, in which so many ticks became complete.
 
-    `committed` is the point of arrival time up to which every tuple has been taken in; `latency_ms` is the mean time,
-    in stream time, from the end of a window to its answer.
+    `latency_ms` is the mean time, in stream time, from the end of a window to its answer.
     """
-    rows = sum(_total(batches["partials"]) for batches, _ in arrived)
-    accepted = sum(about["accepted"] for _, about in arrived)
+    rows = sum(_total(batches["partials"]) for batches, _ in segments)
+    accepted = sum(about["accepted"] for _, about in segments)
     ends = np.asarray(answers.column("window_end"))
-    waits = frontier.end[frontier.closing(ends)] - ends if len(ends) else ends
-    started = clock.end > 0
-    return pa.RecordBatch.from_pydict(
-        {
-            "batch": pa.array([entry["batch"]], pa.int64()),
-            "task": pa.array([task], pa.int64()),
-            "rows": pa.array([rows], pa.int64()),
-            "late": pa.array([_total(late)], pa.int64()),
-            "answers": pa.array([answers.num_rows], pa.int64()),
-            "ticks": pa.array([len(frontier)], pa.int64()),
-            "t_max": pa.array([clock.t_max if started else None], pa.int64()),
-            "frontier": pa.array([clock.frontier if started else None], pa.int64()),
-            "committed": pa.array([clock.end if started else None], pa.int64()),
-            "k_ms": pa.array([clock.k_ms], pa.int64()),
-            "coverage": pa.array([coverage.share], pa.float64()),
-            "latency_ms": pa.array([float(waits.mean()) if len(waits) else None], pa.float64()),
-            "load": pa.array([rows / accepted if accepted else None], pa.float64()),
-            "flushed": pa.array([entry["flush"]], pa.bool_()),
-        }
-    )
+    latency = float((frontier.end[frontier.closing(ends)] - ends).mean()) if len(ends) else None
+    counts = {"rows": rows, "late": _total(late), "answers": answers.num_rows, "ticks": ticks}
+    return counts | {"latency_ms": latency, "load": rows / accepted if accepted else None}
+
+
+def standing(clock: Clock, coverage: Coverage, committed: int | None) -> dict[str, Any]:
+    """How the query stands, which every task finds alike.
+
+    `committed` is the point of arrival time up to which every tuple has been taken in.
+    """
+    started = clock.version > 0  # else no tick was ever complete
+    times = {"t_max": clock.t_max if started else None, "frontier": clock.frontier if started else None}
+    return times | {"committed": committed, "k_ms": clock.k_ms, "coverage": coverage.share}
+
+
+def metrics(head: Head, task: int, measured: dict[str, Any]) -> pa.RecordBatch:
+    """One row: a task at the end of a batch."""
+    row = {"batch": head.batch, "task": task, "flushed": head.ends} | measured
+    return pa.RecordBatch.from_pylist([row], _METRICS)
 
 
 def _total(rows: pa.RecordBatch) -> int:

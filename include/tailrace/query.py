@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+from croniter import croniter
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -19,6 +20,8 @@ from tailrace.disorder.policies import AnyPolicy
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.duration import Duration, ms, parse_time_ms
 
+PRESETS = ("@hourly", "@daily", "@weekly", "@monthly")
+CRON_FIELDS = 5
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -53,8 +56,18 @@ class Section(BaseModel):
 class Source(Section):
     """Where a stream's tuples come from."""
 
-    format: Literal["parquet", "json"] = Field(description="how the tuples are stored: parquet")
+    format: Literal["parquet", "json", "delta", "replay"] = Field(description="how the tuples are stored: parquet")
     path: Path = Field(description="a file or a directory, relative to the query file: data/readings")
+    rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="rows a second at which a live run replays Parquet files, for format replay: 2000"
+    )
+
+    @model_validator(mode="after")
+    def _know_the_rate(self) -> Self:
+        if (self.format == "replay") != (self.rate is not None):
+            wrong = "format replay needs a rate" if self.rate is None else f"format {self.format} takes no rate"
+            raise teach(wrong, "format: replay and rate: 2000 (rows a second), or neither of them", "rate")
+        return self
 
     @field_validator("path", mode="before")
     @classmethod
@@ -118,14 +131,30 @@ class Disorder(Section):
 
     policy: AnyPolicy = Field(default=NoSlack(), description="how the waiting time is found: k_slack")
     tick: Wait | None = Field(default=None, description="step of arrival time for deciding what closes: 100 ms")
+    idle: Length = Field(default=timedelta(minutes=1), description="silence by which a stream is quiet: 1 min")
 
     @model_validator(mode="before")
     @classmethod
     def _gather(cls, section: Any) -> Any:
         if not isinstance(section, dict) or isinstance(section.get("policy"), SlackPolicy):
             return section
-        settings = {name: value for name, value in section.items() if name != "tick"}
-        return {"tick": section.get("tick"), "policy": settings or NoSlack()}
+        own = {name: section[name] for name in ("tick", "idle") if name in section}
+        settings = {name: value for name, value in section.items() if name not in own}
+        return own | {"policy": settings or NoSlack()}
+
+
+class Correction(Section):
+    """When late tuples are corrected."""
+
+    schedule: str = Field(default="@daily", description="cron expression of the intervals of arrival, UTC: 0 0 * * *")
+
+    @field_validator("schedule")
+    @classmethod
+    def _be_cron(cls, schedule: str) -> str:
+        if schedule not in PRESETS and not (len(schedule.split()) == CRON_FIELDS and croniter.is_valid(schedule)):
+            right = f"five fields (minute, hour, day, month, weekday) as in '0 0 * * *', or one of {', '.join(PRESETS)}"
+            raise teach(f"{schedule!r} is no cron expression", right)
+        return schedule
 
 
 class Aggregate(Section):
@@ -151,6 +180,9 @@ class Query(Section):
     window: Window = Field(description="span and step of the windows: {size: 500 ms, slide: 100 ms}")
     disorder: Disorder = Field(default=Disorder(), description="how long windows wait: {policy: k_slack, k: 2 s}")
     aggregate: Aggregate = Field(description="what is computed: {function: sum, column: speed}")
+    correction: Correction = Field(
+        default=Correction(), description="when late tuples are corrected: {schedule: '@daily'}"
+    )
     parallelism: Tasks = Field(default=2, description="tasks that the query is spread over, from 1 to 64: 2")
 
     @field_validator("streams")
@@ -179,12 +211,16 @@ class Query(Section):
     def tick_ms(self) -> int:
         return ms(self.tick)
 
+    @property
+    def idle_ms(self) -> int:
+        return ms(self.disorder.idle)
+
     def structure(self) -> dict[str, Any]:
-        """Everything that a checkpoint is bound to, by the field's path: all but paths and the policy.
+        """Everything that a checkpoint is bound to, by the field's path: all but what tells when, and where from.
 
         Two declarations may share a checkpoint if these are equal; keys with unequal values name what changed.
         """
-        hidden: Any = {"disorder": True, "streams": {"__all__": {"source": {"path"}}}}
+        hidden: Any = {"disorder": True, "correction": True, "streams": {"__all__": {"source": {"path", "rate"}}}}
         declared = self.model_dump(mode="json", exclude=hidden) | {"disorder": {"tick": self.tick_ms}}
         return dict(_flatten(declared))
 

@@ -74,7 +74,7 @@ class Stage:
         """The stage of a declared query whose source has columns of these types."""
         name, stream = query.stream
         kind, columns = build(query, key_type_of(query, types)), columns_of(query)
-        durable = stream.source.format == "parquet" and stream.arrival_time is not None
+        durable = stream.source.format != "json" and stream.arrival_time is not None
         kept = None if durable else history
         return Stage(kind, name, stream.source.format, columns, types, query.tick_ms, query.parallelism, kept)
 

@@ -1,23 +1,25 @@
 """The stateful side of a query: one task, one batch at a time, in process or inside Spark's only stateful operator.
 
-Each batch brings an entry (what holds from now on, and whether the run ends) and segments of the log. Every task sees
+Each batch brings an entry (`Head`: what holds from now on, what silence says) and segments of the log. Every task sees
 the statistics of all segments, runs the query's clock over the ticks that are complete, and steps its own partials.
-The newest tick stays pending: more of it may come.
+The newest tick stays pending, more of it may come; until a heartbeat says that the source has passed it, or that the
+stream is quiet.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from tailrace import outputs, wire
 from tailrace.arrivals import Arrivals
-from tailrace.disorder.clock import Clock
+from tailrace.disorder.clock import NEVER, Clock
 from tailrace.disorder.coverage import Coverage
+from tailrace.entry import Head
 from tailrace.kinds import Kind
 from tailrace.wire import Batches
 
@@ -30,6 +32,7 @@ class Task:
 
     kind: Kind
     stream: str
+    tick_ms: int
     index: int
 
     def advance(
@@ -51,29 +54,46 @@ class Task:
             Rows for the tables, each a packed record batch under the table's name.
         """
         messages = list(messages)
-        entry = next(json.loads(data) for what, data in messages if what == "entry")
+        head = next(Head.unpack(data) for what, data in messages if what == "entry")
         segments = [wire.unpack(data) for what, data in messages if what == "segment"]
         segments.sort(key=lambda segment: segment[1]["ordinal"])
         memory = _Memory.start(self.kind) if kept is None else _Memory.restore(self.kind, kept)
         clock, coverage, newest = memory.clock, memory.coverage, memory.pending.newest[0]
-        stamped = [clock.stamp(entry["settings"], newest)] if entry["settings"] is not None else []
+        facts = [outputs.declared(clock.stamp(head.settings, newest))] if head.settings != clock.settings else []
 
         arrived, places = memory.pending.follow(segments)
-        complete, pending = arrived.split(arrived.newest[0] + (1 if entry["flush"] else 0))
+        arrived = self._silent(arrived, head)
+        complete, pending = arrived.split()
         frontier = clock.advance(complete.ticks)
-        coverage.observe(self.kind.windows, complete.counts, frontier, entry["flush"])
-        state, answers, late = self.kind.step(memory.state, complete.partials, frontier, entry["flush"])
+        if head.closes and clock.version:  # else there was no tuple yet, and nothing is open
+            frontier = clock.close(frontier, int(self.kind.windows.last_end(np.array([clock.t_max]))[0]))
+            facts += [] if head.ends else [outputs.quiet(clock, arrived.newest[0])]
+        coverage.observe(self.kind.windows, complete.counts, frontier)
+        state, answers, late = self.kind.step(memory.state, complete.partials, frontier)
 
+        measured = outputs.work(segments, len(complete.ticks), answers, late, frontier)
+        measured |= outputs.standing(clock, coverage, self._committed(pending))
         output: Batches = {
             "results": outputs.results(answers, frontier),
             "late": outputs.late(late, frontier, self.stream),
-            "metrics": outputs.metrics(entry, self.index, segments, answers, late, frontier, clock, coverage),
+            "metrics": outputs.metrics(head, self.index, measured),
         }
         if self.index == 0:  # what all tasks agree on is written once
-            output |= {"facts": outputs.facts(stamped), "segments": outputs.segments(entry["batch"], places)}
+            output |= {"facts": outputs.facts(facts), "segments": outputs.segments(head.batch, places)}
         passing = [(what, data) for what, data in messages if what not in ("entry", "segment")]
         rows = [(table, wire.pack({table: part})) for table, batch in output.items() for part in _cut(batch)]
         return _Memory(clock, coverage, state, pending).pack(), passing + rows
+
+    def _silent(self, arrived: Arrivals, head: Head) -> Arrivals:
+        """What has arrived, with what the silence after it says."""
+        if head.passed_ms is not None:
+            arrived = arrived.passed(head.passed_ms, self.tick_ms)
+        return arrived.complete(self.tick_ms) if head.closes else arrived
+
+    def _committed(self, pending: Arrivals) -> int | None:
+        """The point of arrival time up to which every tuple has been taken in."""
+        end = pending.newest[1]
+        return end - max(self.tick_ms, 1) if end != NEVER else None
 
 
 def _cut(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
@@ -99,9 +119,11 @@ class _Memory:
         batches, values = wire.unpack(kept)
         state = {name.removeprefix("state."): batch for name, batch in batches.items() if name.startswith("state.")}
         clock, coverage = Clock.from_json(values["clock"]), Coverage.from_json(values["coverage"])
-        return _Memory(clock, coverage, kind.restore(state), Arrivals.from_arrow(batches))
+        newest, end = values["newest"]
+        return _Memory(clock, coverage, kind.restore(state), Arrivals.from_arrow(batches, (newest, end)))
 
     def pack(self) -> bytes:
         state = {f"state.{name}": batch for name, batch in self.state.to_arrow().items()}
         kept = state | self.pending.to_arrow()
-        return wire.pack(kept, clock=self.clock.to_json(), coverage=self.coverage.to_json())
+        values = {"clock": self.clock.to_json(), "coverage": self.coverage.to_json(), "newest": self.pending.newest}
+        return wire.pack(kept, **values)

@@ -20,7 +20,12 @@ def changing(draw: st.DrawFn):
     tuples, query = draw(disordered(min_tuples=2, max_tuples=30))
     at = draw(st.lists(st.integers(1, len(tuples) - 1), min_size=1, max_size=4, unique=True).map(sorted))
     batches = draw(st.lists(st.integers(1, len(at)), min_size=1, max_size=3, unique=True).map(sorted))
-    return tuples, query, at, [(batch, draw(policies(query.size))) for batch in batches]
+    changes, last = [], query.policy  # to what is in force already is no change
+    for batch in batches:
+        policy = draw(policies(query.size).filter(lambda policy, last=last: policy != last))
+        changes.append((batch, policy))
+        last = policy
+    return tuples, query, at, changes
 
 
 def as_stamped(query: Settings, changes: list, facts: list[dict]) -> Settings:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from expect import assert_streamed
@@ -30,7 +32,7 @@ def test_the_tick_rule_holds_a_cut_tick_together():
 
 def test_without_the_tick_rule_the_cut_tells(monkeypatch):
     split = Arrivals.split
-    monkeypatch.setattr(Arrivals, "split", lambda self, bound: split(self, self.newest[0] + 1))
+    monkeypatch.setattr(Arrivals, "split", lambda self: split(replace(self, newest=(self.newest[0] + 1, 0))))
     with pytest.raises(AssertionError):
         assert_streamed(run(TUPLES, SETTINGS, cuts=[1]), stream(TUPLES, SETTINGS))
 
@@ -38,7 +40,8 @@ def test_without_the_tick_rule_the_cut_tells(monkeypatch):
 def test_without_the_carried_tick_arrival_that_goes_backwards_tells(monkeypatch):
     tuples = [Tuple(250, 310, "a", "k", 1.0), Tuple(260, 110, "b", "k", 2.0), Tuple(40, 320, "c", "k", 4.0)]
     assert_streamed(run(tuples, SETTINGS, cuts=[1]), stream(tuples, SETTINGS))
-    monkeypatch.setattr(Arrivals, "newest", property(lambda self: (-1, -1)))
+    follow = Arrivals.follow
+    monkeypatch.setattr(Arrivals, "follow", lambda self, segments: follow(replace(self, newest=(-1, -1)), segments))
     with pytest.raises(AssertionError):
         assert_streamed(run(tuples, SETTINGS, cuts=[1]), stream(tuples, SETTINGS))
 

@@ -17,7 +17,10 @@ MANY = settings(max_examples=300, deadline=None)
 @given(disordered(), st.booleans())
 def test_one_batch_is_the_oracle(case, flush):
     tuples, query = case
-    assert_streamed(run(tuples, query, flush=flush), stream(tuples, query, flush=flush))
+    rows, outcome = run(tuples, query, flush=flush), stream(tuples, query, flush=flush)
+    assert_streamed(rows, outcome)
+    assert rows["metrics"][-1]["committed"] == outcome.committed
+    assert rows["metrics"][-1]["frontier"] == outcome.frontier
 
 
 @MANY

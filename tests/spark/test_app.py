@@ -23,6 +23,7 @@ from oracle import Settings, stream
 from tailrace.errors import Refused
 from tailrace.spark import app
 from tailrace.spark.correct import correct
+from tailrace.spark.intake import Plan
 from tailrace.spark.layout import Layout
 from tailrace.spark.sink import Sink
 from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
@@ -42,7 +43,7 @@ def test_new_settings_hold_from_the_next_tick(tmp_path, spark):
     for number, policy in enumerate(policies):
         write_files(TUPLES, source, BOUNDS[number * 3 : number * 3 + 4], first=number * 3)
         query = make_query(source, dataclasses.replace(SETTINGS, policy=policy))
-        app.run(query, warehouse, keep_open=number < 2)
+        app.run(query, warehouse, Plan(flush=number >= 2))
     facts = sorted(rows_of(warehouse, "facts")["facts"], key=lambda fact: fact["version"])
     assert [fact["version"] for fact in facts] == [1, 2, 3]
     changes = tuple((fact["from_tick"], policy) for fact, policy in zip(facts[1:], policies[1:], strict=True))
@@ -54,8 +55,8 @@ def test_new_settings_hold_from_the_next_tick(tmp_path, spark):
 def test_a_stream_that_ended_or_another_query_is_refused(tmp_path, spark):
     write_files(TUPLES, tmp_path / "in", BOUNDS)
     query = make_query(tmp_path / "in", SETTINGS)
-    assert app.run(query, tmp_path / "open", keep_open=True) == 1
-    assert app.run(query, tmp_path / "open", keep_open=True) == 0
+    assert app.run(query, tmp_path / "open", Plan(flush=False)) == 1
+    assert app.run(query, tmp_path / "open", Plan(flush=False)) == 0
     with pytest.raises(Refused, match=r"window.size.*'700 ms'.*'500 ms'"):
         app.run(make_query(tmp_path / "in", dataclasses.replace(SETTINGS, size=700)), tmp_path / "open")
     with pytest.raises(Refused, match="parallelism"):
@@ -69,10 +70,10 @@ def test_a_stream_that_ended_or_another_query_is_refused(tmp_path, spark):
 def test_a_lost_checkpoint_is_made_again_from_the_journal(tmp_path, spark):
     write_files(TUPLES, tmp_path / "in", BOUNDS[:6])
     query = make_query(tmp_path / "in", SETTINGS)
-    assert app.run(query, tmp_path / "wh", keep_open=True, batch_rows=100) == 3
+    assert app.run(query, tmp_path / "wh", Plan(100, flush=False)) == 3
     shutil.rmtree(Layout.of(tmp_path / "wh", "readings").checkpoint)
     write_files(TUPLES, tmp_path / "in", BOUNDS[5:], first=5)
-    app.run(query, tmp_path / "wh", batch_rows=100)
+    app.run(query, tmp_path / "wh", Plan(100))
     rows = rows_of(tmp_path / "wh")
     assert_streamed(rows, stream(TUPLES, SETTINGS))
     assert sum(row["rows"] for row in rows["metrics"]) == len(TUPLES)
@@ -81,10 +82,10 @@ def test_a_lost_checkpoint_is_made_again_from_the_journal(tmp_path, spark):
 def test_an_input_without_rows_is_no_fault(tmp_path, spark):
     (tmp_path / "in").mkdir()
     query = make_query(tmp_path / "in", SETTINGS)
-    assert app.run(query, tmp_path / "wh", keep_open=True) == 0  # nothing tells the types of what may come
+    assert app.run(query, tmp_path / "wh", Plan(flush=False)) == 0  # nothing tells the types of what may come
     assert not (tmp_path / "wh").exists()
     write_files(TUPLES[:0], tmp_path / "in", [0, 0])
-    assert app.run(query, tmp_path / "wh", keep_open=True) == 1
+    assert app.run(query, tmp_path / "wh", Plan(flush=False)) == 1
     write_files(TUPLES, tmp_path / "in", BOUNDS, first=1)
     app.run(query, tmp_path / "wh")
     assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, SETTINGS))
@@ -93,14 +94,14 @@ def test_an_input_without_rows_is_no_fault(tmp_path, spark):
 def test_what_does_not_fit_what_was_read_before_is_refused(tmp_path, spark):
     write_files(TUPLES, tmp_path / "in", BOUNDS[:3])
     query, warehouse = make_query(tmp_path / "in", SETTINGS), tmp_path / "wh"
-    app.run(query, warehouse, keep_open=True)
+    app.run(query, warehouse, Plan(flush=False))
     before = rows_of(warehouse)
     write_files(TUPLES, tmp_path / "elsewhere", BOUNDS[:3])
     with pytest.raises(Refused, match="a file of this name was read before"):
         app.run(make_query(tmp_path / "elsewhere", SETTINGS), warehouse)
     write_files(TUPLES, tmp_path / "in", BOUNDS[1:3], first=1)
     write_files(TUPLES, tmp_path / "in", [0, 70])  # part-00000 has grown
-    with pytest.raises(Refused, match="70"):
+    with pytest.raises(Refused, match="bytes; here are"):
         app.run(query, warehouse)
     write_files(TUPLES, tmp_path / "in", BOUNDS[:2])
     odd = pq.read_table(tmp_path / "in" / "part-00000.parquet")
@@ -127,14 +128,16 @@ def test_a_source_of_wrong_records_only_is_refused(tmp_path):
 def test_a_checkpoint_that_another_process_began_meanwhile_is_kept(tmp_path, spark, monkeypatch):
     write_files(TUPLES, tmp_path / "in", BOUNDS)
     query, layout = make_query(tmp_path / "in", SETTINGS), Layout.of(tmp_path / "wh", "readings")
-    find, begun = app.Source.find, []
+    opened, begun = app.open_feed, []
 
-    def find_late(*arguments):
-        source = find(*arguments)
-        begun.append(layout.found(query.structure(), source.types))
-        return source
+    def begin_meanwhile(*arguments):
+        feed = opened(*arguments)
+        if not begun:
+            feed.fresh()
+            begun.append(layout.found(query.structure(), feed.types))
+        return opened(*arguments)
 
-    monkeypatch.setattr(app.Source, "find", find_late)
+    monkeypatch.setattr(app, "open_feed", begin_meanwhile)
     app.run(query, tmp_path / "wh")
     assert layout.origin() == begun[0]
 

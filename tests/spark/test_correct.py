@@ -14,6 +14,7 @@ from tailrace.duration import format_time
 from tailrace.errors import Refused
 from tailrace.spark.app import run
 from tailrace.spark.correct import correct
+from tailrace.spark.intake import Plan
 from tailrace.spark.results import Answers, read_answers
 from tailrace.spark.tables import Tables
 from tailrace.spark.touched import Span
@@ -41,10 +42,13 @@ def assert_answers(found: dict[tuple, tuple], expected: dict) -> None:
         assert_close(found[window][0], true.value, true.sum_abs)
 
 
-def streamed(tmp_path, settings=SETTINGS, tuples=TUPLES, **options):
+BOUNDED = Plan()
+
+
+def streamed(tmp_path, settings=SETTINGS, tuples=TUPLES, plan=BOUNDED):
     write_files(tuples, tmp_path / "in", even(len(tuples), 7))
     query = make_query(tmp_path / "in", settings)
-    run(query, tmp_path / "wh", **options)
+    run(query, tmp_path / "wh", plan)
     return query
 
 
@@ -113,7 +117,7 @@ def test_intervals_of_arrival_in_any_order_and_twice(tmp_path, spark, tick):
 
 
 def test_a_range_of_event_time_covers_what_overlaps_it_and_has_closed(tmp_path, spark):
-    query = streamed(tmp_path, keep_open=True)
+    query = streamed(tmp_path, plan=Plan(flush=False))
     outcome = stream(TUPLES, SETTINGS, flush=False)
     start, end = EPOCH + 2000, EPOCH + 4000
     correct(query, tmp_path / "wh", Span(start, end))
@@ -127,7 +131,7 @@ def test_a_range_of_event_time_covers_what_overlaps_it_and_has_closed(tmp_path, 
 
 
 def test_an_interval_waits_for_the_stream(tmp_path, spark):
-    query = streamed(tmp_path, keep_open=True)
+    query = streamed(tmp_path, plan=Plan(flush=False))
     until = stream(TUPLES, SETTINGS, flush=False).as_of
     with pytest.raises(Refused, match="committed up to"):
         correct(query, tmp_path / "wh", Span(EPOCH, until + 100, arrival=True))
@@ -151,7 +155,7 @@ def test_json_without_arrival_times_is_kept_as_history(tmp_path, spark):
         ]
         lines += ['{"event_time": "2020-', '{"event_time": null, "id": "x", "key": "k", "value": 1.0}']
         (tmp_path / "in" / f"part-{number}.json").write_text("\n".join(lines) + "\n")
-        run(query, tmp_path / "wh", keep_open=number < 2)
+        run(query, tmp_path / "wh", Plan(flush=number >= 2))
     assert_answers_of_history(tmp_path, query, settings)
 
 

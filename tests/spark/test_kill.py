@@ -17,6 +17,7 @@ from expect import assert_streamed
 from oracle import Settings, stream
 from tailrace.spark import tables
 from tailrace.spark.app import run
+from tailrace.spark.intake import Plan
 from tailrace.spark.sink import Sink
 from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 
@@ -44,7 +45,7 @@ def kill(directory: Path, point: str, batch: int) -> None:
 
 
 def go_on(directory: Path) -> dict[str, list[dict]]:
-    run(make_query(directory / "in", SETTINGS), directory / "wh", batch_rows=100)
+    run(make_query(directory / "in", SETTINGS), directory / "wh", Plan(100))
     return rows_of(directory / "wh")
 
 

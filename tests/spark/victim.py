@@ -10,12 +10,15 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
 from oracle import Settings
 from tailrace.spark import app, tables
+from tailrace.spark.intake import Plan
+from tailrace.spark.journal import Journal
 from tailrace.spark.sink import Sink
 from warehouse import make_query
 
@@ -46,20 +49,21 @@ def arm(point: str, batch: int) -> None:
 
         tables.Tables.append = before_or_after
     else:
-        done = app._Run.done
+        write = Sink.write
 
-        def at_the_end(self, number, written):
-            if number == batch and point == "K3":
-                die()
-            done(self, number, written)
+        def at_the_end(self, rows, number):
+            write(self, rows, number)
             if number == batch:
+                journal = Journal(self.tables.layout.journal)
+                while point == "K3p" and number + 1 not in journal:
+                    time.sleep(0.01)
                 die()
 
-        app._Run.done = at_the_end
+        Sink.write = at_the_end
 
 
 if __name__ == "__main__":
     told = json.loads(sys.argv[1])
     arm(told["point"], told["batch"])
     settings = Settings(**told["settings"] | {"policy": tuple(told["settings"]["policy"])})
-    app.run(make_query(Path(told["in"]), settings), Path(told["wh"]), batch_rows=100)
+    app.run(make_query(Path(told["in"]), settings), Path(told["wh"]), Plan(100))

@@ -1,9 +1,10 @@
-"""Segments put in order at a task, and cut where ticks are complete."""
+"""Segments put in order at a task, cut where ticks are complete, and what silence says of them."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from tailrace.aggregate.kind import Aggregate
 from tailrace.arrivals import Arrivals
@@ -15,8 +16,8 @@ KIND = Aggregate(Sliding(10, 10), "sum", {"value": "value"}, pa.string())
 NONE = Arrivals.none(KIND)
 
 
-def segment(ordinal: int, *rows: tuple[int, int, str]) -> tuple[dict, dict]:
-    """(tick, event time, key) of each tuple; a tick is 10 ms."""
+def segment(ordinal: int, *rows: tuple[int, int, str], tick_ms: int = 10) -> tuple[dict, dict]:
+    """(tick, event time, key) of each tuple; a tick is 10 ms, or one tuple that came in the ms of its number."""
     tick, event, key = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
     columns = {"key": pa.array(key, pa.string()), "event_time": pa.array(event, pa.int64())}
     columns |= {"tick": pa.array(tick, pa.int64()), "value": pa.array([1.0] * len(rows), pa.float64())}
@@ -24,9 +25,13 @@ def segment(ordinal: int, *rows: tuple[int, int, str]) -> tuple[dict, dict]:
     counts = {"tick": pa.array(ticks), "pane": pa.array(event // 10 * 10), "count": pa.array(np.ones_like(ticks))}
     return {
         "partials": KIND.combine(pa.RecordBatch.from_pydict(columns)),
-        "ticks": summarise(ticks, (ticks + 1) * 10, event).to_arrow(),
+        "ticks": summarise(ticks, (ticks + 1) * max(tick_ms, 1), event).to_arrow(),
         "counts": pa.RecordBatch.from_pydict(counts),
     }, {"ordinal": ordinal}
+
+
+def restored(arrivals: Arrivals) -> Arrivals:
+    return Arrivals.from_arrow(arrivals.to_arrow(), arrivals.newest)
 
 
 def ticks(arrivals: Arrivals) -> dict[str, list[int]]:
@@ -48,6 +53,11 @@ def test_the_newest_tick_and_its_end() -> None:
     assert arrivals.newest == (3, 40)
 
 
+def test_a_segment_without_tuples_moves_nothing() -> None:
+    arrivals, _ = NONE.follow([segment(0, (3, 0, "a")), segment(1)])
+    assert arrivals.newest == (3, 40)
+
+
 # segment   0: ticks 1 3     1: ticks 2 4      the 2 came after 3: it is 3 too
 def test_a_segment_that_lies_before_the_newest_tick_moves_to_it() -> None:
     arrivals, _ = NONE.follow([segment(0, (1, 0, "a"), (3, 0, "a")), segment(1, (2, 0, "b"), (4, 0, "a"))])
@@ -57,7 +67,7 @@ def test_a_segment_that_lies_before_the_newest_tick_moves_to_it() -> None:
 
 def test_it_moves_also_when_what_came_before_was_in_an_earlier_batch() -> None:
     arrivals, _ = NONE.follow([segment(0, (3, 0, "a"))])
-    again, _ = Arrivals.from_arrow(arrivals.to_arrow()).follow([segment(1, (2, 0, "b"))])
+    again, _ = restored(arrivals).follow([segment(1, (2, 0, "b"))])
     assert ticks(again) == {"partials": [3, 3], "ticks": [3], "counts": [3, 3]}
 
 
@@ -67,17 +77,90 @@ def test_each_segment_knows_the_tick_that_it_found() -> None:
     assert [place["ordinal"] for place in places] == [0, 1, 2, 3]
 
 
-def test_split_is_before_a_tick_and_from_it_on() -> None:
-    arrivals, _ = NONE.follow([segment(0, (1, 0, "a"), (2, 0, "b"), (3, 0, "a"))])
-    due, left = arrivals.split(2)
-    assert ticks(due) == {"partials": [1], "ticks": [1], "counts": [1]}
-    assert ticks(left) == {"partials": [2, 3], "ticks": [2, 3], "counts": [2, 3]}
+def test_split_is_before_the_newest_tick_and_from_it_on() -> None:
+    arrivals, _ = NONE.follow([segment(0, (1, 0, "a"), (2, 0, "b"), (3, 0, "a"), (3, 5, "b"))])
+    due, left = arrivals.split()
+    assert ticks(due) == {"partials": [1, 2], "ticks": [1, 2], "counts": [1, 2]}
+    assert ticks(left) == {"partials": [3, 3], "ticks": [3], "counts": [3, 3]}
+    assert left.newest == arrivals.newest == (3, 40)
+
+
+def test_nothing_can_be_split() -> None:
+    due, left = NONE.split()
+    assert ticks(due) == ticks(left) == {"partials": [], "ticks": [], "counts": []}
+
+
+# tick      [20, 30) is the newest; at 29 the source is in it, at 30 beyond it
+def test_a_heartbeat_completes_the_ticks_before_its_own() -> None:
+    arrivals, _ = NONE.follow([segment(0, (1, 0, "a"), (2, 0, "b"))])
+    assert ticks(arrivals.passed(29, 10).split()[0])["ticks"] == [1]
+    due, left = arrivals.passed(30, 10).split()
+    assert (ticks(due)["ticks"], ticks(left)["ticks"]) == ([1, 2], [])
+    assert left.newest == (3, 40)
+
+
+def test_a_heartbeat_from_before_the_newest_tick_says_nothing() -> None:
+    arrivals, _ = NONE.follow([segment(0, (3, 0, "a"))])
+    assert arrivals.passed(5, 10).newest == (3, 40)
+
+
+def test_a_heartbeat_before_anything_came() -> None:
+    assert NONE.passed(57, 10).newest == (5, 60)
+
+
+# heartbeat at 57: the 2 that comes after it belongs to tick 5, with what else comes in it
+def test_what_comes_behind_a_heartbeat_joins_its_tick() -> None:
+    arrivals, _ = NONE.follow([segment(0, (1, 0, "a"))])
+    _, left = arrivals.passed(57, 10).split()
+    again, places = restored(left).follow([segment(1, (2, 0, "b"), (5, 0, "a"))])
+    assert ticks(again) == {"partials": [5, 5], "ticks": [5], "counts": [5, 5]}
+    assert again.ticks.end.tolist() == [60]
+    assert (places[0]["before_tick"], places[0]["before_end"]) == (5, 60)
+
+
+def test_complete_is_all_of_it_and_what_comes_is_later() -> None:
+    arrivals, _ = NONE.follow([segment(0, (1, 0, "a"), (3, 0, "b"))])
+    due, left = arrivals.complete(10).split()
+    assert (ticks(due)["ticks"], ticks(left)["ticks"]) == ([1, 3], [])
+    assert left.newest == (4, 50)
+    again, _ = left.follow([segment(1, (3, 0, "b"))])
+    assert again.ticks.tick.tolist() == [4]
+
+
+def test_complete_is_no_less_than_a_heartbeat() -> None:
+    arrivals, _ = NONE.follow([segment(0, (1, 0, "a"))])
+    assert arrivals.passed(57, 10).complete(10).newest == (5, 60)
+
+
+@pytest.mark.parametrize("newest", [(NEVER, NEVER), (7, 80)])
+def test_complete_of_nothing_moves_nothing(newest: tuple[int, int]) -> None:
+    none = Arrivals(NONE.partials, NONE.ticks, NONE.counts, newest)
+    assert none.complete(10).newest == newest
+
+
+# tick 0: each tuple is a tick of its own, whatever silence is before it; its end is no less than what had passed
+def test_with_tick_0_silence_completes_the_last_tuple_and_joins_no_two() -> None:
+    arrivals, _ = NONE.follow([segment(0, (3, 0, "a"), tick_ms=0)])
+    assert ticks(arrivals.split()[1])["ticks"] == [3]
+    for passed in (50, 60, 70):
+        due, arrivals = restored(arrivals).passed(passed, 0).split()
+        assert ticks(due)["ticks"] == ([3] if passed == 50 else [])
+    assert arrivals.newest == (4, 70)
+    again, _ = arrivals.follow([segment(1, (4, 0, "a"), (5, 0, "a"), (6, 0, "a"), tick_ms=0)])
+    assert again.ticks.tick.tolist() == [4, 5, 6]
+    assert again.ticks.end.tolist() == [70, 70, 70]
+
+
+def test_with_tick_0_complete_is_past_the_last_tuple() -> None:
+    arrivals, _ = NONE.follow([segment(0, (3, 0, "a"), tick_ms=0)])
+    assert arrivals.complete(0).newest == (4, 5)
+    assert arrivals.passed(50, 0).complete(0).newest == (4, 50)
 
 
 def test_what_is_left_through_arrow() -> None:
     arrivals, _ = NONE.follow([segment(0, (1, 5, "a"), (2, 6, "b")), segment(1, (2, 7, "c"))])
-    _, left = arrivals.split(2)
-    again = Arrivals.from_arrow(left.to_arrow())
+    _, left = arrivals.split()
+    again = restored(left)
     assert ticks(again) == ticks(left)
     assert again.partials.column("key").to_pylist() == ["b", "c"]
     assert again.newest == left.newest
@@ -85,11 +168,11 @@ def test_what_is_left_through_arrow() -> None:
 
 def test_only_keys_still_in_use_are_kept() -> None:
     arrivals, _ = NONE.follow([segment(0, (1, 5, "a"), (2, 6, "b"))])
-    kept = arrivals.split(2)[1].to_arrow()["partials"].column("key")
+    kept = arrivals.split()[1].to_arrow()["partials"].column("key")
     assert kept.dictionary.to_pylist() == ["b"]
 
 
 def test_nothing_through_arrow() -> None:
-    again = Arrivals.from_arrow(NONE.to_arrow())
+    again = restored(NONE)
     assert again.newest == (NEVER, NEVER)
     assert again.partials.schema == NONE.partials.schema

@@ -125,7 +125,8 @@ def test_a_missing_or_unreadable_source_is_refused(tailrace, tmp_path, make, fra
 def test_options_that_do_not_fit_are_refused(tailrace, tmp_path):
     file = query(tmp_path)
     cases = [
-        (("run", file, "--warehouse", tmp_path / "wh"), "--bounded"),
+        (("run", file, "--warehouse", tmp_path / "wh", "--keep-open"), "--bounded"),
+        (("run", file, "--warehouse", tmp_path / "wh", "--correct"), "--bounded"),
         (("run", file, "--warehouse", tmp_path / "wh", "--bounded", "--input", "nothing=x"), "names no stream"),
         (("correct", file, "--warehouse", tmp_path / "wh"), "never run"),
         (("correct", file, "--warehouse", tmp_path / "wh", "--from", "yesterday"), "is no time"),

@@ -1,6 +1,7 @@
 """The oracle itself, held to cases worked by hand from the contract.
 
-In the timelines a tuple is written e@a: event time @ arrival time; `|` stands where a tick ends.
+In the timelines a tuple is written e@a: event time @ arrival time; `|` stands where a tick ends. Events of silence: ^t
+is a heartbeat (the source has passed t), Qt is one by which the query is quiet.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from oracle import (
     Answer,
     Corrected,
     Outcome,
+    Passed,
     Settings,
     Tick,
     Truth,
@@ -450,6 +452,271 @@ def test_a_correction_retracts_what_is_left_without_tuples() -> None:
     assert set(latest(outcome, tuples, query, [(10, 20)])) == {("b", 20, 30), ("b", 30, 40)}
 
 
+# ---------------------------------------------------------------- heartbeats
+
+
+def test_a_heartbeat_completes_the_smaller_ticks_and_leaves_its_own_open() -> None:
+    # size = slide = tick = 10, live
+    # arrival  0       10        20
+    #          1@1     | 10@12   |                  ^19 stands in tick 1, ^20 in tick 2
+    # F        1         10
+    tuples = many((1, 1), (10, 12))
+    query = Settings(10, 10, 10)
+
+    without = stream(tuples, query, flush=False)
+    assert (short(without), without.pending, without.committed) == ({}, tuples[1:], 10)
+    at_19 = stream(tuples, query, flush=False, passed=[Passed(2, 19)])
+    assert (short(at_19), at_19.pending, at_19.committed) == ({}, tuples[1:], 10)
+
+    at_20 = stream(tuples, query, flush=False, passed=[Passed(2, 20)])
+    assert short(at_20) == {(0, 10): (1.0, 1, 20)}
+    assert (at_20.pending, at_20.as_of, at_20.frontier, at_20.committed) == ([], 20, 10, 20)
+    # much later: [10,20) is open still, as F follows t_max; committed follows the heartbeats
+    at_95 = stream(tuples, query, flush=False, passed=[Passed(2, 20), Passed(2, 95)])
+    assert (short(at_95), at_95.frontier, at_95.committed) == (short(at_20), 10, 90)
+
+
+def test_after_a_heartbeat_a_tuple_s_tick_is_at_least_the_heartbeat_s() -> None:
+    # arrivals       3   ^35   4   31   37   41
+    # own tick       0         0   3    3    4
+    # tick           0         3   3    3    4       as if arrival had gone backwards from 35
+    # end            10        40  40   40   50
+    tuples = many((0, 3), (0, 4), (0, 31), (0, 37), (0, 41))
+    assert ticks_of(tuples, 10, [Passed(1, 35)]) == [(0, 10), (3, 40), (3, 40), (3, 40), (4, 50)]
+    # one that is behind what came already changes nothing, nor does one in the tick of the tuple before it
+    assert ticks_of(tuples, 10, [Passed(5, 12)]) == ticks_of(tuples, 10)
+    assert ticks_of(tuples, 10, [Passed(3, 39)]) == ticks_of(tuples, 10)
+    # before the first tuple
+    assert ticks_of(tuples[:2], 10, [Passed(0, 25), Passed(1, 18)]) == [(2, 30), (2, 30)]
+
+
+def test_what_a_heartbeat_made_late_arrived_in_the_heartbeat_s_tick() -> None:
+    # size = slide = tick = 10
+    # arrival  0              10        20    ...    30             40
+    #          1@1    10@2    | 3@11    |            ^33   2@8      |        2@8 would be of tick 1, like 3@11
+    # v        1      8         4                          2
+    # F        10               10                         10
+    tuples = many((1, 1, 1.0), (10, 2, 8.0), (3, 11, 4.0), (2, 8, 2.0))
+    query = Settings(10, 10, 10)
+    silence = [Passed(3, 33)]
+    assert stream(tuples, query).late == {("a", 0, 1): 2}
+    outcome = stream(tuples, query, passed=silence)
+    assert short(outcome) == {(0, 10): (1.0, 1, 10), (10, 20): (8.0, 1, 40)}
+    assert outcome.late == {("a", 0, 1): 1, ("a", 0, 3): 1}
+    assert [x.end for x in outcome.late_tuples] == [20, 40]
+
+    window = ("a", 0, 10)
+    assert [missed(outcome, *cut) for cut in [(0, 10), (10, 20), (20, 30), (30, 40)]] == [
+        set(),
+        {window},
+        set(),
+        {window},
+    ]
+    assert batch(tuples, query, 30, silence)[window] == Truth(5.0, 2, 5.0)
+    assert batch(tuples, query, 40, silence)[window] == Truth(7.0, 3, 7.0)
+    assert corrected(outcome, tuples, query, 10, 20, silence) == {window: Corrected(5.0, 2, 20, 5.0)}
+    assert corrected(outcome, tuples, query, 30, 40, silence) == {window: Corrected(7.0, 3, 40, 7.0)}
+    assert latest(outcome, tuples, query, [(10, 20)], silence)[window] == Corrected(5.0, 2, 20, 5.0)
+    assert latest(outcome, tuples, query, [(30, 40), (10, 20)], silence)[window] == Corrected(7.0, 3, 40, 7.0)
+
+
+def test_the_first_in_order_of_arrival_goes_by_the_ticks_that_heartbeats_gave() -> None:
+    # position   0        1            2
+    # arrival    19  ^25  3            12
+    # tick       1        2 (3 < 25)   2
+    tuples = [x._replace(id="x") for x in many((0, 19), (0, 3), (0, 12))]
+    assert distinct(tuples, 10) == [tuples[1]]  # all of tick 1
+    assert distinct(tuples, 10, passed=[Passed(1, 25)]) == [tuples[0]]
+    assert distinct(tuples, 10, before=20, passed=[Passed(0, 25)]) == []  # all of tick 2, so nothing arrived before 20
+
+
+def test_a_fact_holds_from_the_heartbeat_s_tick_for_what_it_moved_there() -> None:
+    # arrival  0       10          30          40
+    #          20@1    |   ^31     | 25@12     |        version 2, k = 7, from tick 3
+    # F        20                    20 (25 - 7 = 18)
+    query = Settings(10, 10, 10, changes=((3, ("k_slack", 7)),))
+    outcome = stream(many((20, 1), (25, 12)), query, passed=[Passed(1, 31)])
+    assert outcome.trace == [Tick(0, 10, 20, 0, 20, 1), Tick(3, 40, 25, 7, 20, 2)]
+
+
+def test_heartbeats_alone_commit_and_answer_nothing() -> None:
+    query = Settings(10, 10, 10)
+    assert stream([], query, flush=False).committed is None
+    for quiet in (False, True):  # no tuple came, so there is nothing that could be quiet
+        outcome = stream([], query, flush=False, passed=[Passed(0, 57, quiet)])
+        assert (outcome.answers, outcome.trace, outcome.frontier, outcome.committed) == ({}, [], None, 50)
+
+
+def test_committed_is_the_end_at_a_flush_and_else_the_start_of_the_newest_tick() -> None:
+    tuples = many((1, 1), (10, 12), (2, 47))
+    for tick, ended, going in [(10, 50, 40), (100, 100, 0), (0, 48, 47)]:
+        query = Settings(10, 10, tick)
+        assert stream(tuples, query).committed == ended
+        assert stream(tuples, query, flush=False).committed == going
+
+
+# ---------------------------------------------------------------- quiet
+
+
+def test_a_quiet_closes_the_open_windows_and_what_comes_for_them_is_late() -> None:
+    # size = slide = tick = 10, live
+    # arrival  0       10             20    ...    120          130
+    #          1@1     | 10@12 12@13  |            Q120  11@121 20@122  |
+    # v        1         2     4                         8      16
+    # F        1         12                        20    20
+    # [0,10)  closes at the end of tick 1, 20.
+    # [10,20) by the quiet: as_of is the end of the last tick with tuples, 20 as well. 11@121 is late.
+    tuples = many((1, 1, 1.0), (10, 12, 2.0), (12, 13, 4.0), (11, 121, 8.0), (20, 122, 16.0))
+    query = Settings(10, 10, 10)
+    silence = [Passed(3, 120, quiet=True)]
+
+    then = stream(tuples[:3], query, flush=False, passed=silence)
+    assert short(then) == {(0, 10): (1.0, 1, 20), (10, 20): (6.0, 2, 20)}
+    assert (then.pending, then.as_of, then.frontier, then.committed) == ([], 20, 20, 120)
+    assert [x.frontier for x in then.trace] == [1, 12]  # those of the ticks
+
+    outcome = stream(tuples, query, passed=silence)
+    assert short(outcome) == short(then) | {(20, 30): (16.0, 1, 130)}
+    assert outcome.late == {("a", 10, 12): 1}
+    assert (outcome.late_tuples[0].frontier, outcome.late_tuples[0].end) == (20, 130)
+    assert corrected(outcome, tuples, query, 120, 130, silence) == {("a", 10, 20): Corrected(14.0, 3, 130, 14.0)}
+
+
+def test_a_quiet_within_the_newest_tick_completes_it_and_later_tuples_get_the_next() -> None:
+    # tick 100, longer than idle
+    # arrival  0                                    200
+    #          1@1  5@30   Q45     7@50  12@60      |        their own tick is 0, and so is that of the quiet's time
+    # tick     0    0              1     1
+    # F                    10            12
+    tuples = many((1, 1, 1.0), (5, 30, 2.0), (7, 50, 4.0), (12, 60, 8.0))
+    query = Settings(10, 10, 100)
+    silence = [Passed(2, 45, quiet=True)]
+    then = stream(tuples[:2], query, flush=False, passed=silence)
+    assert short(then) == {(0, 10): (3.0, 2, 100)}
+    assert (then.pending, then.as_of, then.committed) == ([], 100, 100)
+    assert ticks_of(tuples, 100, silence) == [(0, 100), (0, 100), (1, 200), (1, 200)]
+    outcome = stream(tuples, query, passed=silence)
+    assert outcome.late == {("a", 0, 1): 1}
+    assert short(outcome)[(10, 20)] == (8.0, 1, 200)
+
+
+def test_a_quiet_moves_the_frontier_to_the_last_end_of_the_windows_that_hold_t_max() -> None:
+    # size 10, slide 4, so pane 2; tick 10; t_max = 9
+    #             0 [---------) 10
+    #                 4 [---------) 14
+    #                     8 [---------) 18           9 lies in it: F = 18 after the quiet
+    #                        12 [---------) 22       the first one that is open then
+    # arrival  0       10     80               90
+    #          9@1     |      Q80  11@81 17@82 |     11: missed [4,14) [8,18)   17: missed [8,18)
+    tuples = many((9, 1, 1.0), (11, 81, 2.0), (17, 82, 4.0))
+    outcome = stream(tuples, Settings(10, 4, 10), passed=[Passed(1, 80, quiet=True)])
+    assert stream(tuples[:1], Settings(10, 4, 10), False, [Passed(1, 80, quiet=True)]).frontier == 18
+    assert outcome.late == {("a", 10, 8): 1, ("a", 16, 8): 1}
+    assert [x.windows for x in outcome.late_tuples] == [((4, 14), (8, 18)), ((8, 18),)]
+    assert short(outcome) == {
+        (0, 10): (1.0, 1, 10),
+        (4, 14): (1.0, 1, 10),
+        (8, 18): (1.0, 1, 10),
+        (12, 22): (4.0, 1, 90),
+        (16, 26): (4.0, 1, 90),
+    }
+
+
+def test_a_quiet_answers_with_the_k_and_the_facts_of_the_last_tick_with_tuples() -> None:
+    # size = slide = tick = 10, mp_k_slack; version 2, none, from tick 5: the quiet comes in tick 9, with no tuple since
+    # arrival  0               10    90               100
+    #          4@1     11@2    |     Q90    24@91     |
+    # K                7                    0
+    # F                4             20     24
+    query = Settings(10, 10, 10, policy="mp_k_slack", changes=((5, "none"),))
+    outcome = stream(many((4, 1), (11, 2), (24, 91)), query, flush=False, passed=[Passed(2, 90, quiet=True)])
+    assert outcome.answers == {
+        ("a", 0, 10): Answer(1.0, 1, k_ms=7, as_of=10, facts_version=1, sum_abs=1.0),
+        ("a", 10, 20): Answer(1.0, 1, k_ms=7, as_of=10, facts_version=1, sum_abs=1.0),
+    }
+    outcome = stream(many((4, 1), (11, 2), (24, 91)), query, passed=[Passed(2, 90, quiet=True)])
+    assert outcome.trace == [Tick(0, 10, 11, 7, 4, 1), Tick(9, 100, 24, 0, 24, 2)]
+    assert outcome.answers[("a", 20, 30)] == Answer(1.0, 1, 0, 100, facts_version=2, sum_abs=1.0)
+
+
+def test_the_frontier_stays_where_the_quiet_put_it_until_t_max_less_k_is_beyond() -> None:
+    # size = slide = tick = 10, k = 15
+    # arrival  0      10    90            100       110
+    #          5@1    |     Q90   12@91   | 30@101  |
+    # F        -10          10    10        15             12 - 15 < 10: F waits for 12@91 as ever
+    query = Settings(10, 10, 10, policy=("k_slack", 15))
+    outcome = stream(many((5, 1), (12, 91), (30, 101)), query, False, [Passed(1, 90, True), Passed(3, 110)])
+    assert [x.frontier for x in outcome.trace] == [-10, 10, 15]
+    assert (short(outcome), outcome.frontier) == ({(0, 10): (1.0, 1, 10)}, 15)
+
+
+def test_a_quiet_twice_in_a_row_closes_once() -> None:
+    tuples = many((1, 1), (10, 12), (3, 95))
+    query = Settings(10, 10, 10)
+    once = stream(tuples, query, passed=[Passed(2, 80, True)])
+    assert once == stream(tuples, query, passed=[Passed(2, 80, True), Passed(2, 80, True)])
+    assert once == stream(
+        tuples, query, passed=[Passed(2, 30), Passed(2, 80, True), Passed(2, 85), Passed(2, 85, True)]
+    )
+    # the second is a heartbeat all the same: 3@12 comes after 90
+    late = stream(many((1, 1), (3, 12)), query, passed=[Passed(1, 80, True), Passed(1, 90, True)])
+    assert late.late == {("a", 0, 9): 1}
+
+
+def test_the_windows_of_each_stretch_close_at_its_quiet() -> None:
+    # size = slide = tick = 10
+    # arrival  0      10    80           90    180
+    #          5@1    |     Q80   25@81  |     Q180
+    # F        5            10    25           30
+    tuples = many((5, 1), (25, 81))
+    outcome = stream(tuples, Settings(10, 10, 10), False, [Passed(1, 80, True), Passed(2, 180, True)])
+    assert short(outcome) == {(0, 10): (1.0, 1, 10), (20, 30): (1.0, 1, 90)}
+    assert (outcome.frontier, outcome.committed) == (30, 180)
+
+
+# ---------------------------------------------------------------- silence with tick 0
+
+
+def test_tick_zero_a_heartbeat_stands_before_the_next_tuple_and_completes_all_so_far() -> None:
+    # position 0     1     2     3     4
+    # arrival  5     5 ^40 7     40    41
+    # own end  6     6     8     41    42
+    # end      6     6     40    41    42        after ^40 nothing ends before 40
+    tuples = many((1, 5, 1.0), (10, 5, 2.0), (2, 7, 4.0), (3, 40, 8.0), (20, 41, 16.0))
+    assert ticks_of(tuples, 0, [Passed(2, 40)]) == [(0, 6), (1, 6), (2, 40), (3, 41), (4, 42)]
+    assert ticks_of(tuples, 0, [Passed(2, 3)]) == ticks_of(tuples, 0)  # behind what came
+    assert ticks_of(tuples[:2], 0, [Passed(0, 9)]) == [(0, 9), (1, 9)]
+
+    # [0,10) closes when position 1 is complete
+    query = Settings(10, 10, 0)
+    waiting = stream(tuples[:2], query, flush=False)
+    assert (short(waiting), waiting.pending, waiting.committed) == ({}, tuples[1:2], 5)
+    told = stream(tuples[:2], query, flush=False, passed=[Passed(2, 40)])
+    assert (short(told), told.pending, told.committed) == ({(0, 10): (1.0, 1, 6)}, [], 39)
+    behind = stream(tuples[:2], query, flush=False, passed=[Passed(2, 3)])
+    assert (short(behind), behind.pending, behind.committed) == ({(0, 10): (1.0, 1, 6)}, [], 5)
+
+
+def test_tick_zero_what_comes_after_a_quiet_arrives_later_than_what_it_closed() -> None:
+    # position 0          1     2     3
+    # arrival  5    Q5    5     4     9
+    # end      6          7     7     10         6 is the as_of of what the quiet closed
+    # F        1    10    10    10    12
+    tuples = many((1, 5, 1.0), (2, 5, 2.0), (3, 4, 4.0), (12, 9, 8.0))
+    query = Settings(10, 10, 0)
+    silence = [Passed(1, 5, quiet=True)]
+    assert ticks_of(tuples, 0, silence) == [(0, 6), (1, 7), (2, 7), (3, 10)]
+    outcome = stream(tuples, query, passed=silence)
+    assert short(outcome) == {(0, 10): (1.0, 1, 6), (10, 20): (8.0, 1, 10)}
+    assert outcome.late == {("a", 0, 1): 1, ("a", 0, 2): 1}
+    assert missed(outcome, 5, 6) == set()
+    assert corrected(outcome, tuples, query, 6, 7, silence) == {("a", 0, 10): Corrected(7.0, 3, 7, 7.0)}
+    then = stream(tuples[:1], query, flush=False, passed=silence)
+    assert (short(then), then.pending, then.frontier, then.committed) == ({(0, 10): (1.0, 1, 6)}, [], 10, 6)
+    # idle later, as it is: what comes next ends after it
+    assert ticks_of(tuples, 0, [Passed(1, 60, quiet=True)]) == [(0, 6), (1, 60), (2, 60), (3, 60)]
+
+
 # ---------------------------------------------------------------- the strategies, and laws that need no engine
 
 
@@ -489,3 +756,81 @@ def test_a_longer_input_only_adds_to_what_was_answered(data: st.DataObject) -> N
         assert part.answers.items() <= whole.answers.items()
         assert part.late.items() <= whole.late.items()
         assert part.trace == whole.trace[: len(part.trace)]
+
+
+@st.composite
+def silences(draw: st.DrawFn, tuples: list[Tuple], at_end: bool = True) -> list[Passed]:
+    """Events of silence in a log: at any positions, some of them behind what came, some far ahead, some quiet."""
+    found = []
+    most = len(tuples) if at_end else len(tuples) - 1
+    for position in sorted(draw(st.lists(st.integers(0, max(most, 0)), max_size=6))):
+        near = tuples[min(position, len(tuples) - 1)].arrival_time if tuples else 0
+        offset = draw(st.one_of(st.integers(-300, 300), st.sampled_from([0, 1, -1, 60_000])))
+        found.append(Passed(position, near + offset, draw(st.booleans())))
+    return found
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_with_silences_too_corrected_wholly_the_answers_are_the_batch_answers(data: st.DataObject) -> None:
+    tuples, query = data.draw(disordered(changes=True))
+    passed = data.draw(silences(tuples))
+    outcome = stream(tuples, query, passed=passed)
+    if not tuples:
+        return
+    start = min(item.end for item in outcome.trace) - max(query.tick, 1)
+    assert outcome.committed is not None
+    final = latest(outcome, tuples, query, [(start, outcome.committed)], passed)
+    truth = batch(tuples, query)
+    assert {w: (x.value, x.tuples) for w, x in final.items()} == {w: (x.value, x.tuples) for w, x in truth.items()}
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_with_silences_too_a_longer_input_only_adds(data: st.DataObject) -> None:
+    tuples, query = data.draw(disordered(changes=True, duplicates=True))
+    passed = data.draw(silences(tuples))
+    whole = stream(tuples, query, passed=passed)
+    before: int | None = None
+    for cut in [*data.draw(cuts(len(tuples))), len(tuples)]:
+        told = [x for x in passed if x.position <= cut]
+        part = stream(tuples[:cut], query, flush=False, passed=told)
+        assert part.answers.items() <= whole.answers.items()
+        assert part.late.items() <= whole.late.items()
+        assert part.trace == whole.trace[: len(part.trace)]
+        # What is committed stays as it is: nothing ever arrives before it any more.
+        if part.committed is not None:
+            assert before is None or before <= part.committed
+            before = part.committed
+            assert batch(tuples[:cut], query, before, told) == batch(tuples, query, before, passed)
+            assert all(before is not None and x.end > before for x in whole.trace[len(part.trace) :])
+
+
+@settings(max_examples=200, deadline=None)
+@given(disordered(changes=True, duplicates=True), st.integers(0, 100_000))
+def test_a_quiet_at_the_end_answers_what_a_flush_does(case: tuple[list[Tuple], Settings], wait: int) -> None:
+    tuples, query = case
+    if not tuples:
+        return
+    time = max(item.arrival_time for item in tuples) + wait
+    flushed = stream(tuples, query)
+    quiet = stream(tuples, query, flush=False, passed=[Passed(len(tuples), time, quiet=True)])
+    assert quiet.pending == []
+    assert (quiet.answers, quiet.late, quiet.trace) == (flushed.answers, flushed.late, flushed.trace)
+    assert quiet.frontier == flushed.frontier
+    assert quiet.as_of is not None
+    assert quiet.committed is not None
+    assert quiet.as_of <= quiet.committed
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_a_heartbeat_that_no_tuple_comes_behind_changes_no_answer(data: st.DataObject) -> None:
+    tuples, query = data.draw(disordered(changes=True, duplicates=True))
+    passed = []
+    for silence in data.draw(silences(tuples, at_end=False)):
+        so_far = [item.arrival_time for item in tuples[: silence.position + 1]]
+        if so_far:  # no later than what comes next, or came before it
+            passed.append(Passed(silence.position, min(silence.time, max(so_far))))
+    assert stream(tuples, query, passed=passed) == stream(tuples, query)
+    assert batch(tuples, query, passed=passed) == batch(tuples, query)

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from tailrace import outputs
 from tailrace.disorder.clock import Clock, Fact, Frontier
 from tailrace.disorder.coverage import Coverage
+from tailrace.entry import Head
 
-# tick          4     7     9
-# its end      50    80   100
-# F            10    30    30
-FRONTIER = Frontier(
+HEAD = Head(8, "{}")
+CLOCK = Clock(t_max=90, frontier=30, k_ms=61, end=100, version=2)
+
+# tick          4     7     9 |   9     the last one again, at which the stream is closed
+# its end      50    80   100 | 100
+# F            10    30    30 |  40
+OPEN = Frontier(
     0,
     *(
         np.array(column, np.int64)
         for column in ([4, 7, 9], [50, 80, 100], [60, 90, 90], [50, 60, 61], [10, 30, 30], [1, 1, 2])
     ),
 )
+FRONTIER = dataclasses.replace(CLOCK).close(OPEN, 40)
 ANSWERS = pa.record_batch(
     {
         "key": pa.array(["a"] * 4),
@@ -32,7 +40,7 @@ LATE = pa.record_batch({"key": ["a", "b"], "pane": [0, 10], "tick": [9, 7], "tup
 NOTHING = ANSWERS.slice(0, 0), LATE.slice(0, 0)
 
 
-# end 10 closed at tick 4, 20 and 30 at tick 7, 40 not at all: the flush stamps the last tick
+# end 10 closed at tick 4, 20 and 30 at tick 7, 40 by the silence after the last tick, which stamps it
 def test_answers_carry_what_was_in_force_when_their_window_closed() -> None:
     found = outputs.results(ANSWERS, FRONTIER)
     assert found.column("as_of").to_pylist() == [50, 80, 80, 100]
@@ -48,24 +56,38 @@ def test_late_tuples_arrived_at_the_end_of_their_tick() -> None:
 
 
 def test_facts_as_they_were_stamped() -> None:
-    (row,) = outputs.facts([Fact(2, 7, "{}")]).to_pylist()
+    (row,) = outputs.facts([outputs.declared(Fact(2, 7, "{}"))]).to_pylist()
     assert row == {"version": 2, "from_tick": 7, "settings": "{}", "evidence": "declared"}
     assert outputs.facts([]).num_rows == 0
+    assert outputs.facts([]).schema == outputs.facts([outputs.declared(Fact(2, 7, "{}"))]).schema
+
+
+# v1 is in force, v2 holds from the next tick with tuples on: what closes now, closes by v1
+def test_that_a_stream_is_quiet_is_a_fact_by_the_settings_in_force() -> None:
+    clock = dataclasses.replace(CLOCK, version=1, facts=[Fact(1, 0, '{"v": 1}'), Fact(2, 10, '{"v": 2}')])
+    (row,) = outputs.facts([outputs.quiet(clock, 10)]).to_pylist()
+    assert (row["version"], row["from_tick"], row["settings"]) == (1, 10, '{"v": 1}')
+    assert row["evidence"] == "quiet: windows are closed up to 30 ms"
 
 
 def test_segments_as_they_were_read() -> None:
-    place = {"path": "f", "ordinal": 1, "position": 2, "first_row": 3, "rows": 4, "ingested_ms": None}
+    place = {"path": "f", "ordinal": 1, "position": 2, "first_row": 3, "rows": 4, "of_rows": 9, "size": 77}
+    place |= {"ingested_ms": None}
     place |= {"accepted": 3, "quarantined": 1, "before_tick": 5, "before_end": 60}
     assert outputs.segments(9, [place]).to_pylist() == [{"batch": 9} | place]
     assert outputs.segments(9, []).num_rows == 0
 
 
-def metrics(arrived=(), answers=ANSWERS, late=LATE, clock=None, frontier=FRONTIER) -> dict:
-    clock = clock or Clock(t_max=90, frontier=30, k_ms=61, end=100)
-    entry = {"batch": 8, "flush": False}
-    batch = outputs.metrics(entry, 1, list(arrived), answers, late, frontier, clock, Coverage(3, 1))
-    (row,) = batch.to_pylist()
+def metrics(arrived=(), answers=ANSWERS, late=LATE, clock=CLOCK, frontier=FRONTIER, committed=100, head=HEAD) -> dict:
+    measured = outputs.work(list(arrived), 3, answers, late, frontier)
+    measured |= outputs.standing(clock, Coverage(3, 1), committed)
+    (row,) = outputs.metrics(head, 1, measured).to_pylist()
     return row
+
+
+@pytest.mark.parametrize(("closes", "ends"), [(False, False), (True, False), (True, True)])
+def test_only_the_end_of_a_bounded_run_is_a_flush(closes: bool, ends: bool) -> None:
+    assert metrics(head=Head(8, "{}", 9, closes, ends))["flushed"] is ends
 
 
 def test_how_a_task_stood() -> None:
@@ -90,5 +112,11 @@ def test_latency_is_the_mean_time_from_a_windows_end_to_its_answer() -> None:
 def test_before_the_first_tick_there_is_no_time() -> None:
     answers, late = NOTHING
     empty = Frontier(0, *(np.zeros(0, np.int64),) * 6)
-    row = metrics(answers=answers, late=late, clock=Clock(), frontier=empty)
+    row = metrics(answers=answers, late=late, clock=Clock(), frontier=empty, committed=None)
     assert [row[name] for name in ("t_max", "frontier", "committed", "latency_ms", "load")] == [None] * 5
+
+
+def test_a_heartbeat_before_the_first_tick_commits_and_tells_no_event_time() -> None:
+    answers, late = NOTHING
+    row = metrics(answers=answers, late=late, clock=Clock(), frontier=Frontier(0, *(np.zeros(0, np.int64),) * 6))
+    assert (row["t_max"], row["frontier"], row["committed"]) == (None, None, 100)

@@ -47,10 +47,10 @@ class Aggregate:
         return operator.State.from_arrow(kept)
 
     def step(
-        self, state: operator.State, partials: pa.Table, frontier: Frontier, flush: bool
+        self, state: operator.State, partials: pa.Table, frontier: Frontier
     ) -> tuple[operator.State, pa.RecordBatch, pa.RecordBatch]:
         """Returns the new state, the answers of the windows that closed, and the late tuples (`operator.step`)."""
-        state, closed, late = operator.step(self.windows, state, partials, frontier, flush)
+        state, closed, late = operator.step(self.windows, state, partials, frontier)
         return state, self._answers(closed), late
 
     def evaluate(self, content: pa.RecordBatch) -> pa.RecordBatch:

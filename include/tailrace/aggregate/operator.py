@@ -72,7 +72,7 @@ class State:
 
 
 def step(
-    windows: Sliding, state: State, partials: pa.Table, frontier: Frontier, flush: bool
+    windows: Sliding, state: State, partials: pa.Table, frontier: Frontier
 ) -> tuple[State, pa.RecordBatch, pa.RecordBatch]:
     """Take in the partials of complete ticks, close what the frontier has passed.
 
@@ -80,8 +80,6 @@ def step(
     ----------
     partials : Table
         As `combine` gives them; every tick is one of `frontier`'s.
-    flush : bool
-        Close every open window, as at the end of a bounded run.
 
     Returns
     -------
@@ -100,11 +98,11 @@ def step(
     row, end = windows.ends(late.time, late_before, None)
     strays = Sums.add([state.strays, Sums(late.key[row], end, late.tuples[row], late.total[row])], windows.slide_ms)
 
-    until = None if flush else frontier.last
+    until = frontier.last
     row, end = windows.ends(panes.time, frontier.start, until)
-    ripe = np.ones(len(strays.key), bool) if until is None else strays.time <= until
+    ripe = strays.time <= until
     closed = Sums.add([Sums(panes.key[row], end, panes.tuples[row], panes.total[row]), strays[ripe]], windows.slide_ms)
-    stays = np.zeros(len(panes.key), bool) if until is None else windows.last_end(panes.time) > until
+    stays = windows.last_end(panes.time) > until
 
     registered = merge(windows, keys, late.key, late.time, late_tick, late.tuples, late.total)
     registered_before = frontier.before(frontier.index(np.asarray(registered.column("tick"))))

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from tailrace.bench.workloads import Workload
 from tailrace.spark import app
+from tailrace.spark.intake import Plan
 
 Pass = Callable[[SparkSession, Workload, Path, int], list[float]]
 """(session, workload, directory, parallelism) → when each batch was done, in seconds from the start of the query."""
@@ -50,7 +51,7 @@ def tailrace(spark: SparkSession, workload: Workload, directory: Path, paralleli
     app.run(
         workload.query(parallelism),
         directory,
-        batch_rows=1,
+        Plan(batch_rows=1),
         progress=lambda *_: times.append(time.perf_counter() - start),
         spark=spark,
     )

@@ -31,6 +31,8 @@ class Fact:
 class Frontier:
     """The clock at each of n complete ticks, in order; `start` is F before the first of them.
 
+    A stream that is quiet, or ends, has a last one more: its last tick again, at which F moves on.
+
     Attributes
     ----------
     tick, end, t_max, k_ms, after, version : ndarray, shape (n,)
@@ -62,8 +64,8 @@ class Frontier:
         return np.concatenate([[self.start], self.after])[index]
 
     def closing(self, window_end: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The place of the tick at which each window closed; the last one where F did not reach it (a flush)."""
-        return np.minimum(np.searchsorted(self.after, window_end), len(self) - 1)
+        """The place of the tick at which each window closed."""
+        return np.searchsorted(self.after, window_end)
 
 
 @dataclass
@@ -75,7 +77,13 @@ class Clock:
     k_ms: int = 0
     end: int = NEVER
     largest: int = 0
+    version: int = 0
     facts: list[Fact] = field(default_factory=list)
+
+    @property
+    def settings(self) -> str | None:
+        """The newest settings, in force or about to be."""
+        return self.facts[-1].settings if self.facts else None
 
     def stamp(self, settings: str, newest_tick: int) -> Fact:
         """Take up new settings from the first tick after `newest_tick`: nothing that was seen is touched by them."""
@@ -93,10 +101,18 @@ class Clock:
         k_ms, version = self._slack(ticks, t_max, largest)
         after = np.maximum.accumulate(np.maximum(t_max - k_ms, start))
         if len(ticks):
-            self.t_max, self.largest, self.k_ms, self.frontier, self.end = (
-                int(column[-1]) for column in (t_max, largest, k_ms, after, ticks.end)
+            self.t_max, self.largest, self.k_ms, self.frontier, self.end, self.version = (
+                int(column[-1]) for column in (t_max, largest, k_ms, after, ticks.end, version)
             )
         return Frontier(start, ticks.tick, ticks.end, t_max, k_ms, after, version)
+
+    def close(self, frontier: Frontier, until: int) -> Frontier:
+        """Move F on to `until`, by the last tick, K and facts there were; `frontier` is what `advance` gave."""
+        self.frontier = max(self.frontier, until)
+        last = frontier.tick[-1] if len(frontier) else NEVER
+        row = (last, self.end, self.t_max, self.k_ms, self.frontier, self.version)
+        columns = frontier.tick, frontier.end, frontier.t_max, frontier.k_ms, frontier.after, frontier.version
+        return Frontier(frontier.start, *(np.append(column, value) for column, value in zip(columns, row, strict=True)))
 
     def _slack(
         self, ticks: Ticks, t_max: NDArray[np.int64], largest: NDArray[np.int64]

@@ -34,7 +34,7 @@ class Coverage:
     ends: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     counts: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
-    def observe(self, windows: Sliding, counts: pa.Table, frontier: Frontier, flush: bool) -> None:
+    def observe(self, windows: Sliding, counts: pa.Table, frontier: Frontier) -> None:
         """Take in how many tuples (`count`) each complete `tick` brought to each `pane`."""
         pane, tick, count = (counts.column(name).to_numpy() for name in ("pane", "tick", "count"))
         before = frontier.before(frontier.index(tick))
@@ -42,7 +42,7 @@ class Coverage:
         self.missed += int(count[row].sum())
         row, end = windows.ends(pane, before, None)
         ends, (sums,) = group_sums(np.concatenate([self.ends, end]), np.concatenate([self.counts, count[row]]))
-        closed = np.full(len(ends), flush) | (ends <= frontier.last)
+        closed = ends <= frontier.last
         self.received += int(sums[closed].sum())
         self.ends, self.counts = ends[~closed], sums[~closed]
 

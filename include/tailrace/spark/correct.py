@@ -15,22 +15,14 @@ from tailrace.duration import format_duration, format_time
 from tailrace.errors import refuse
 from tailrace.query import Query
 from tailrace.spark.batch import Evaluation, Log, buckets_for
+from tailrace.spark.commits import Committed
 from tailrace.spark.layout import Layout
 from tailrace.spark.results import WINDOW, Answers
 from tailrace.spark.session import session
-from tailrace.spark.tables import CORRECTION_TABLES, Tables, schemas, with_times
+from tailrace.spark.tables import CORRECTION_TABLES, Tables, schemas, with_times, within
 from tailrace.spark.touched import Closed, Missed, Span, Touched
 from tailrace.stage import Stage
 from tailrace.streams.segments import Segment
-
-
-@dataclass(frozen=True)
-class Committed:
-    """How far stream and history have come: the end of the last complete tick, F, and whether it was flushed."""
-
-    until: int
-    frontier: int
-    flushed: bool
 
 
 @dataclass(frozen=True)
@@ -64,10 +56,8 @@ def correct(query: Query, warehouse: Path, span: Span = Span()) -> Report:  # no
     started = datetime.now(UTC)
     stage, tables = Stage.of(query, origin.types, layout.table("history")), Tables(layout)
     wanted = schemas(stage.kind.answer)
-    committed, late = _committed(tables), tables.read("late").to_pandas()
-    late = late[late["arrived"] <= committed.until]
-    if span.arrival:
-        late = late[(late["arrived"] > span.bounds[0]) & (late["arrived"] <= span.bounds[1])]
+    committed = _committed(layout)
+    late = _late(tables, committed.until, span)
     as_of, touched = _plan(span, query, stage, committed, late)
     with layout.lock("correction"):
         tables.create(wanted, CORRECTION_TABLES)
@@ -83,16 +73,17 @@ def correct(query: Query, warehouse: Path, span: Span = Span()) -> Report:  # no
         return report
 
 
-def _committed(tables: Tables) -> Committed:
-    """What every table has: a batch that is in `metrics` is in all of them."""
-    try:
-        metrics = tables.read("metrics", ["committed", "frontier", "flushed"]).to_pandas().dropna()
-    except FileNotFoundError as error:
-        raise refuse(str(tables.layout.home), "the stream has committed nothing yet", "tailrace run, first") from error
-    if metrics.empty:
-        return Committed(0, 0, False)
-    last = metrics.max()
-    return Committed(int(last["committed"]), int(last["frontier"]), bool(last["flushed"]))
+def _committed(layout: Layout) -> Committed:
+    found = Committed.read(layout)
+    if found is None:
+        raise refuse(str(layout.home), "the stream has committed nothing yet", "tailrace run, first")
+    return found
+
+
+def _late(tables: Tables, until: int, span: Span) -> pd.DataFrame:
+    """The tuples registered late up to a point of arrival time; those of an interval of arrival, if it is one."""
+    low, high = (span.bounds[0], min(span.bounds[1], until)) if span.arrival else (0, until)
+    return tables.read("late", where=within("arrived", low, high)).to_pandas()
 
 
 def _plan(span: Span, query: Query, stage: Stage, committed: Committed, late: pd.DataFrame) -> tuple[int, Touched]:
@@ -100,7 +91,7 @@ def _plan(span: Span, query: Query, stage: Stage, committed: Committed, late: pd
     if span.bounds[0] >= span.bounds[1]:
         raise refuse(str(span), "its end is not after its start", "an end after the start")
     if not span.arrival:
-        return committed.until, Closed(span, stage.kind.windows, None if committed.flushed else committed.frontier)
+        return committed.until, Closed(span, stage.kind.windows, committed.frontier)
     if span.start is None or span.end is None:
         raise refuse("interval of arrival", f"{span} is open", "a start and an end")
     for point in (span.start, span.end):
@@ -108,7 +99,7 @@ def _plan(span: Span, query: Query, stage: Stage, committed: Committed, late: pd
             before, tick = point // query.tick_ms * query.tick_ms, format_duration(query.tick_ms)
             right = f"{format_time(before)} or {format_time(before + query.tick_ms)}"
             raise refuse("interval of arrival", f"{format_time(point)} is no multiple of the tick, {tick}", right)
-    if span.end > committed.until and not committed.flushed:
+    if span.end > committed.until and not committed.ended:
         wrong = f"the stream has committed up to {format_time(committed.until)} only"
         raise refuse("interval of arrival", wrong, "an end up to there; or to let the stream go on, and try again")
     return min(span.end, committed.until), Missed.by(late, stage.kind.windows)
@@ -148,7 +139,7 @@ def _versions(found: pd.DataFrame, answers: Answers, touched: Touched, interval:
 
     What is retracted is looked for among all versions but those of the same interval, which these replace.
     """
-    versions = answers.versions()
+    versions = answers.versions(touched.events() or (0, 0))
     streamed = versions[~versions["corrected"]]
     rows = found.merge(streamed[[*WINDOW, "k_ms", "facts_version"]], how="left", on=WINDOW).assign(retracted=False)
     others = versions[(versions.get("interval") != interval) & ~versions["retracted"].astype(bool)]

@@ -4,93 +4,170 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from tailrace.errors import refuse
-from tailrace.spark.journal import Entry, Journal
+from tailrace.entry import Head
+from tailrace.errors import Problem, Refused
+from tailrace.spark.journal import Entry, Journal, Standing
+from tailrace.spark.status import wall_ms
+from tailrace.streams.feeds import Feed
 from tailrace.streams.segments import Segment
+
+BATCH_ROWS = 1_000_000
+
+
+class Ended(Refused):
+    """The stream was ended by a bounded run."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the batches of a run are cut; no answer depends on the first two.
+
+    Attributes
+    ----------
+    batch_rows : int
+        A batch takes segments up to so many rows, at least one.
+    pace_ms : int
+        A live run plans a batch that is not full no earlier than so long after the one before.
+    live : bool
+        The source goes on; its silence is put down. Else the run is over when all that was there is read.
+    flush : bool
+        Whether a run that is over ends the stream, and closes what is open.
+    """
+
+    batch_rows: int = BATCH_ROWS
+    pace_ms: int = 1000
+    live: bool = False
+    flush: bool = True
 
 
 class Intake:
-    """Plans the batches of a bounded run: what is there when it begins, in the order of the log.
+    """Plans batches, one at a time.
 
     Parameters
     ----------
-    files : list of Path
-        The source's, in order. What the journal names already is known by the file's name and the first row.
-    split : callable
-        Gives a file's segments.
+    waiting : list of Segment
+        What the feed has given so far.
     settings : str
         The policy's, as declared now.
-    batch_rows : int
-        A batch takes segments up to so many rows, at least one.
-    flush : bool
-        Whether the last entry ends the stream.
-    now_ms : int or None
-        The arrival time of what brings none.
+    tick_ms, idle_ms : int
+        The query's.
+    stamps : bool
+        Whether the source's tuples bring no arrival time, and get that of their planning.
+    now : callable
+        The wall clock, in epoch milliseconds.
     """
 
     def __init__(
         self,
         journal: Journal,
-        files: list[Path],
-        split: Callable[[Path], list[Segment]],
+        feed: Feed,
+        waiting: list[Segment],
         settings: str,
-        batch_rows: int,
-        flush: bool,
-        now_ms: int | None,
+        tick_ms: int,
+        idle_ms: int,
+        stamps: bool,
+        plan: Plan,
+        now: Callable[[], int] = wall_ms,
     ) -> None:
-        self.journal, self.batch_rows, self.flush = journal, batch_rows, flush
-        entries = list(journal)
-        taken = [segment for entry in entries for segment in entry.segments]
-        self.batches, self.ended = len(entries), bool(entries and entries[-1].flush)
-        in_force = next((entry.settings for entry in reversed(entries) if entry.settings is not None), None)
-        self.settings = settings if settings != in_force else None
-        self.log = _End(len(taken), sum(segment.rows for segment in taken))
-        known = {(Path(segment.path).name, segment.first_row): segment for segment in taken}
-        begun, fresh = {name for name, _ in known}, list[Segment]()
-        for segment in (segment for file in files for segment in split(file)):
-            old = known.get((Path(segment.path).name, segment.first_row))
-            if old is None:
-                fresh.append(replace(segment, ingested_ms=now_ms))
-            elif (old.path, old.rows) != (segment.path, segment.rows):
-                raise refuse(
-                    segment.path,
-                    f"a file of this name was read before: {old.rows} records of {old.path}; here are {segment.rows}",
-                    "files that stay as they are, and new names for new ones",
-                )
-        # The rest of what was begun comes first.
-        self.fresh = sorted((s for s in fresh if s.rows), key=lambda s: Path(s.path).name not in begun)
-        if self.ended and self.fresh:
-            raise refuse(
-                self.fresh[0].path,
-                "it came after the end of the stream was planned, and would never be read",
-                "another warehouse, or another name for the query; --keep-open leaves a run open",
-            )
+        self.journal, self.feed, self.settings, self.plan_as, self.now = journal, feed, settings, plan, now
+        self.tick_ms, self.idle_ms, self.stamps = tick_ms, idle_ms, stamps
+        self.last = journal.last()
+        self.standing = self.last.standing if self.last else Standing()
+        self.waiting = waiting
+
+    @property
+    def batches(self) -> int:
+        """How many batches are planned."""
+        return self.last.head.batch + 1 if self.last else 0
+
+    @property
+    def ended(self) -> bool:
+        return self.last is not None and self.last.head.ends
 
     @property
     def rows_left(self) -> int:
-        """How many rows no entry has named yet."""
-        return sum(segment.rows for segment in self.fresh)
+        """How many rows are known to be there that no entry has named yet."""
+        return sum(segment.rows for segment in self.waiting)
 
-    def plan(self) -> Entry | None:
-        """Write the next entry, or nothing when the run has no more to do."""
-        if self.ended or not (self.fresh or self.settings is not None or self.flush):
+    def plan(self, committed: int | None = None) -> Entry | None:
+        """Write the next entry; None when there is nothing to be done now.
+
+        Parameters
+        ----------
+        committed : int or None
+            The arrival time up to which the stream has taken in everything; ms.
+
+        Raises
+        ------
+        Ended
+            When the stream has ended, and there is more to read.
+        """
+        if self.plan_as.live:
+            self.waiting += self.feed.fresh()
+        if self.ended:
+            if self.waiting:
+                raise self._ended(f"{self.waiting[0].path} came after its end, and would never be read")
             return None
+        changed = self.last is not None and self.last.head.settings != self.settings
+        now = self.now()
+        if self.waiting or changed:
+            return self._rows(now) if self._due(now) or changed else None
+        if self.plan_as.live:
+            return self._silence(now, committed)
+        return self._append((), now, closes=True) if self.plan_as.flush else None
+
+    def refuse_ended(self) -> None:
+        """Refuse to go on with a stream that has ended."""
+        if self.ended:
+            raise self._ended("the stream was ended by a bounded run, and its windows are closed")
+
+    def _rows(self, now: int) -> Entry:
         segments: list[Segment] = []
-        while self.fresh and (not segments or sum(s.rows for s in segments) + self.fresh[0].rows <= self.batch_rows):
-            segment = self.fresh.pop(0)
-            segments.append(replace(segment, ordinal=self.log.segments, position=self.log.rows))
-            self.log = _End(self.log.segments + 1, self.log.rows + segment.rows)
-        entry = Entry(self.batches, tuple(segments), self.settings, self.flush and not self.fresh)
-        self.journal.append(entry)
-        self.batches, self.settings, self.ended = self.batches + 1, None, entry.flush
-        return entry
+        standing = self.standing
+        while self.waiting and (
+            not segments or sum(s.rows for s in segments) + self.waiting[0].rows <= self.plan_as.batch_rows
+        ):
+            segment = self.waiting.pop(0)
+            stamp = now if self.stamps else None
+            segments.append(replace(segment, ordinal=standing.segments, position=standing.rows, ingested_ms=stamp))
+            standing = replace(standing, segments=standing.segments + 1, rows=standing.rows + segment.rows)
+        if segments:
+            standing = replace(standing, heard_ms=now, passed_ms=None, quiet=False)
+        self.standing = standing
+        over = not self.plan_as.live and self.plan_as.flush and not self.waiting
+        return self._append(tuple(segments), now, closes=over)
 
+    def _due(self, now: int) -> bool:
+        full = self.rows_left >= self.plan_as.batch_rows
+        return full or not self.plan_as.live or now - self.standing.planned_ms >= self.plan_as.pace_ms
 
-@dataclass(frozen=True)
-class _End:
-    """Where the log ends: how many segments and rows are in it."""
+    def _silence(self, now: int, committed: int | None) -> Entry | None:
+        """What is put down while nothing comes: a heartbeat after the newest rows, that the stream is quiet, and from
+        then on heartbeats, by which what is committed keeps up with the time."""
+        last, silent = self.standing, now - self.standing.heard_ms
+        before, since = committed if last.passed_ms is None else last.passed_ms, now - last.planned_ms
+        # Where tuples bring their arrival time, only the length of the silence can tell how far it has come.
+        passed = now if self.stamps else None if before is None else before + since
+        if not last.quiet and silent >= self.idle_ms:
+            self.standing = replace(last, passed_ms=passed, quiet=True)
+            return self._append((), now, passed, closes=True)
+        completes = self.stamps and last.rows and last.passed_ms is None and silent > self.tick_ms
+        if completes and self._due(now) or last.quiet and last.rows and since >= max(self.idle_ms, self.tick_ms):
+            self.standing = replace(last, passed_ms=passed)
+            return self._append((), now, passed)
+        return None
 
-    segments: int
-    rows: int
+    def _append(
+        self, segments: tuple[Segment, ...], now: int, passed: int | None = None, closes: bool = False
+    ) -> Entry:
+        version = self.waiting[0].version - 1 if self.waiting else self.feed.version
+        self.standing = replace(self.standing, version=version, planned_ms=now)
+        head = Head(self.batches, self.settings, passed, closes, ends=closes and not self.plan_as.live)
+        self.last = Entry(head, segments, self.standing)
+        self.journal.append(self.last)
+        return self.last
+
+    def _ended(self, wrong: str) -> Ended:
+        right = "another warehouse, or another name for the query; --keep-open leaves a run open"
+        return Ended([Problem(str(self.journal.directory.parent.parent), wrong, right)])

@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from tailrace.errors import Problem, Refused, refuse
 from tailrace.streams.segments import Types
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,20 @@ class Layout:
     @property
     def journal(self) -> Path:
         return self.stream / "journal"
+
+    @property
+    def status(self) -> Path:
+        return self.stream / "status.json"
+
+    @property
+    def drain(self) -> Path:
+        """Where it is, the driver ends after the batch that it is at, and leaves everything open."""
+        return self.stream / "drain"
+
+    def ask_drain(self) -> None:
+        """Ask the driver to end between two batches."""
+        self.stream.mkdir(parents=True, exist_ok=True)
+        self.drain.touch()
 
     def origin(self) -> Origin | None:
         """What the checkpoint was made for; None where there is none yet."""

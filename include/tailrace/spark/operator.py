@@ -9,11 +9,11 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.state import GroupState
 
-from tailrace.kinds import Kind
 from tailrace.spark.source import ROWS
+from tailrace.stage import Stage
 from tailrace.task import Task
 
-_VERSION = 1  # of the state's bytes: a later tailrace that reads others must say so here
+_VERSION = 2  # of the state's bytes: a later tailrace that reads others must say so here
 
 
 def labels(spark: SparkSession, tasks: int) -> list[int]:
@@ -26,7 +26,7 @@ def labels(spark: SparkSession, tasks: int) -> list[int]:
     return [hashes["place"].index(task) for task in range(tasks)]
 
 
-def run_tasks(rows: DataFrame, kind: Kind, stream: str, labels: list[int]) -> DataFrame:
+def run_tasks(rows: DataFrame, stage: Stage, labels: list[int]) -> DataFrame:
     """What the tasks make of the messages to them: rows for the tables, opaque too."""
 
     def advance(group: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
@@ -36,7 +36,7 @@ def run_tasks(rows: DataFrame, kind: Kind, stream: str, labels: list[int]) -> Da
             version, kept = state.get
             if version != _VERSION:
                 raise RuntimeError(f"the checkpoint's state is of version {version}, this tailrace reads {_VERSION}")
-        kept, output = Task(kind, stream, labels.index(group[0])).advance(kept, messages)
+        kept, output = Task(stage.kind, stage.stream, stage.tick_ms, labels.index(group[0])).advance(kept, messages)
         state.update((_VERSION, kept))
         what, data = zip(*output, strict=True)
         yield pd.DataFrame({"task": group[0], "what": what, "bytes": data})

@@ -12,7 +12,7 @@ import pyarrow as pa
 from tailrace.kinds import build
 from tailrace.query import Query
 from tailrace.spark.layout import Layout
-from tailrace.spark.tables import Tables
+from tailrace.spark.tables import Tables, within
 from tailrace.windows.sliding import Sliding
 
 WINDOW = ["key", "window_start", "window_end"]
@@ -25,18 +25,22 @@ class Answers:
     tables: Tables
     windows: Sliding
 
-    def streamed(self) -> pd.DataFrame:
-        """As the stream gave them."""
-        return self.tables.read("results").to_pandas().assign(corrected=False, retracted=False)
+    def streamed(self, ends: tuple[int, int] | None = None) -> pd.DataFrame:
+        """As the stream gave them; those of windows that end in (low, high], if a range is given."""
+        return self._read("results", ends).assign(corrected=False, retracted=False)
 
-    def versions(self) -> pd.DataFrame:
+    def versions(self, ends: tuple[int, int] | None = None) -> pd.DataFrame:
         """All versions, the stream's and the corrections'; column `corrected` tells which."""
-        streamed = self.streamed()
+        streamed = self.streamed(ends)
         try:
-            corrected = self.tables.read("corrections").to_pandas().assign(corrected=True)
+            corrected = self._read("corrections", ends).assign(corrected=True)
         except FileNotFoundError:  # nothing was ever corrected
             return streamed
         return pd.concat([part for part in (streamed, corrected) if len(part)] or [streamed])
+
+    def _read(self, name: str, ends: tuple[int, int] | None) -> pd.DataFrame:
+        where = None if ends is None else within("window_end", *ends)
+        return self.tables.read(name, where=where).to_pandas()
 
     def latest(self) -> pd.DataFrame:
         """The version of each window with the greatest as_of, on a tie a correction's; without retracted answers."""

@@ -42,7 +42,9 @@ def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None 
         "spark.sql.streaming.stateStore.providerClass": _STATE,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     }
-    builder = SparkSession.builder.master(os.environ.get("TAILRACE_MASTER", "local[*]"))
+    builder = SparkSession.builder
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # else spark-submit has started the JVM, and named the master
+        builder = builder.master(os.environ.get("TAILRACE_MASTER", "local[*]"))
     for key, value in {**conf, **(settings or {})}.items():
         builder = builder.config(key, value)
     spark = None

@@ -16,6 +16,8 @@ from pyspark.sql import DataFrame
 from tailrace import wire
 from tailrace.spark.tables import STREAM_TABLES, TIME, Tables, with_times
 
+_COMPACT_EVERY = 64  # batches, each of which adds a file to each table
+
 Done = Callable[[int, dict[str, pa.Table]], None]
 
 
@@ -45,6 +47,8 @@ class Sink:
         for name in STREAM_TABLES:
             if name in written:
                 self.tables.append(name, written[name], self.app, batch)
+        if (batch + 1) % _COMPACT_EVERY == 0:
+            self.tables.compact(STREAM_TABLES)
         self.done(batch, written)
 
     def execute(self, rows: DataFrame) -> dict[str, pa.Table]:

@@ -31,7 +31,7 @@ def read_journal(spark: SparkSession, journal: Journal, stage: Stage, labels: li
             return {"entry": 0}
 
         def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:
-            return {"entry": min(start["entry"] + 1, len(journal))}
+            return {"entry": start["entry"] + (start["entry"] in journal)}
 
         def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
             entries = [journal[batch] for batch in range(start["entry"], end["entry"])]
@@ -69,7 +69,7 @@ def share(entry: Entry, readers: int) -> list[tuple[bytes | None, list[Segment]]
         parts[min((before + segment.rows // 2) * readers // total, readers - 1)].append(segment)
         before += segment.rows
     filled = [part for part in parts if part] or [[]]
-    return [(entry.head() if place == 0 else None, part) for place, part in enumerate(filled)]
+    return [(entry.head.pack() if place == 0 else None, part) for place, part in enumerate(filled)]
 
 
 def _rows(messages: list[Message], labels: list[int]) -> pa.RecordBatch:

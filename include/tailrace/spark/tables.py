@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.transaction import AddAction
 
@@ -17,6 +18,10 @@ from tailrace.streams import history
 
 TIME = pa.timestamp("us", "UTC")
 INT, TEXT, REAL = pa.int64(), pa.string(), pa.float64()
+
+_FAR = 1 << 53  # in ms: as far as microseconds can tell
+
+_RETENTION = dict.fromkeys(("delta.logRetentionDuration", "delta.deletedFileRetentionDuration"), "interval 3 hours")
 
 STAMPS = {"k_ms": INT, "as_of": TIME, "emitted_at": TIME, "facts_version": INT}
 """What every answer carries beside the kind's own columns."""
@@ -35,7 +40,18 @@ def schemas(answer: pa.Schema) -> dict[str, pa.Schema]:
         "segments": dict.fromkeys(("batch", "ordinal", "position"), INT)
         | {"path": TEXT}
         | dict.fromkeys(
-            ("first_row", "rows", "ingested_ms", "accepted", "quarantined", "before_tick", "before_end"), INT
+            (
+                "first_row",
+                "rows",
+                "of_rows",
+                "size",
+                "ingested_ms",
+                "accepted",
+                "quarantined",
+                "before_tick",
+                "before_end",
+            ),
+            INT,
         ),
         "metrics": dict.fromkeys(("batch", "task", "rows", "late", "answers", "ticks", "k_ms"), INT)
         | dict.fromkeys(("t_max", "frontier", "committed"), TIME)
@@ -63,7 +79,8 @@ class Tables:
         """Make those of a writer's tables that are not there yet, empty."""
         for name, schema in ((name, wanted[name]) for name in names if name in wanted):
             parts = history.PARTITIONS if name == "history" else None
-            DeltaTable.create(self.layout.table(name), schema, mode="ignore", partition_by=parts)
+            path = self.layout.table(name)
+            DeltaTable.create(path, schema, mode="ignore", partition_by=parts, configuration=_RETENTION)
 
     def append(self, name: str, rows: pa.Table, app: str, batch: int) -> bool:
         """Append a batch's rows, unless the table has this batch already.
@@ -89,6 +106,20 @@ class Tables:
             write_deltalake(table, rows, mode="append", commit_properties=done)
         return True
 
+    def compact(self, names: Iterable[str]) -> None:
+        """Put small files together, and clean up what nobody needs any more: to be called by the tables' writer.
+
+        Readers have `_RETENTION` to finish with what they have begun to read.
+        """
+        for name in names:
+            path = self.layout.table(name)
+            if DeltaTable.is_deltatable(str(path)):
+                table = DeltaTable(path)
+                table.optimize.compact()
+                table.vacuum(dry_run=False)
+                table.create_checkpoint()
+                table.cleanup_metadata()
+
     def add(self, name: str, rows: pa.Table) -> None:
         """Append rows of which it does not matter whether they come twice."""
         write_deltalake(self.layout.table(name), rows, mode="append")
@@ -102,8 +133,18 @@ class Tables:
         else:
             DeltaTable(path).delete(predicate)
 
-    def read(self, name: str, columns: Iterable[str] | None = None) -> pa.Table:
-        """All rows of a table, times as int64 milliseconds.
+    def greatest(self, name: str, column: str) -> int | None:
+        """The greatest value of a column, from the statistics of the table's files; None where it has no rows."""
+        actions = pa.table(DeltaTable(self.layout.table(name)).get_add_actions(flatten=True))
+        return pc.max(actions.column(f"max.{column}")).as_py() if actions.num_rows else None
+
+    def read(self, name: str, columns: Iterable[str] | None = None, where: Any = None) -> pa.Table:
+        """The rows of a table, times as int64 milliseconds.
+
+        Parameters
+        ----------
+        where : pyarrow.dataset.Expression, optional
+            Only these rows; files that can't have any are not read.
 
         Raises
         ------
@@ -113,8 +154,14 @@ class Tables:
         path = self.layout.table(name)
         if not DeltaTable.is_deltatable(str(path)):
             raise FileNotFoundError(path)
-        rows = DeltaTable(path).to_pyarrow_table(columns=list(columns) if columns else None)
+        rows = DeltaTable(path).to_pyarrow_dataset().to_table(columns=list(columns) if columns else None, filter=where)
         return in_ms(rows)
+
+
+def within(column: str, low: int, high: int) -> Any:
+    """The condition that a time lies in (low, high], both in ms."""
+    first, last = (pa.scalar(min(max(point, -_FAR), _FAR) * 1000, TIME) for point in (low, high))
+    return (ds.field(column) > first) & (ds.field(column) <= last)
 
 
 def with_times(rows: pa.Table, schema: pa.Schema) -> pa.Table:

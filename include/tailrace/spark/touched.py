@@ -48,17 +48,16 @@ class Closed:
 
     span: Span
     windows: Sliding
-    frontier: int | None
+    frontier: int
 
     def events(self) -> tuple[int, int] | None:
-        (start, end), frontier = self.span.bounds, _FAR if self.frontier is None else self.frontier
-        return start - self.windows.size_ms, min(end + self.windows.size_ms, frontier)
+        start, end = self.span.bounds
+        return start - self.windows.size_ms, min(end + self.windows.size_ms, self.frontier)
 
     def among(self, answers: pd.DataFrame) -> NDArray[np.bool_]:
         start, end = self.span.bounds
         overlaps = (answers["window_end"] > start) & (answers["window_start"] < end)
-        closed = True if self.frontier is None else answers["window_end"] <= self.frontier
-        return np.asarray(overlaps & closed)
+        return np.asarray(overlaps & (answers["window_end"] <= self.frontier))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from tailrace.errors import refuse
@@ -9,7 +10,8 @@ from tailrace.streams.json_files import JsonFiles
 from tailrace.streams.parquet_files import ParquetFiles
 from tailrace.streams.segments import Format
 
-FORMATS: dict[str, Format] = {"parquet": ParquetFiles(), "json": JsonFiles()}
+_PARQUET = ParquetFiles()
+FORMATS: dict[str, Format] = {"parquet": _PARQUET, "json": JsonFiles(), "delta": _PARQUET, "replay": _PARQUET}
 
 
 def list_files(path: Path, format_name: str) -> list[Path]:
@@ -25,15 +27,16 @@ def list_files(path: Path, format_name: str) -> list[Path]:
     if not path.is_dir():
         raise refuse(str(path), "there is no such file or directory", f"a {format_name} file or a directory of them")
     suffixes = FORMATS[format_name].suffixes
-    deeper = sorted(file.name for file in path.iterdir() if file.is_dir() and file.name[0] not in "._")
+    with os.scandir(path) as entries:  # asks the file system no more than once, however many there are
+        found = sorted((entry for entry in entries if entry.name[0] not in "._"), key=lambda entry: entry.name)
+    deeper = [entry.name for entry in found if entry.is_dir()]
     if deeper:
         raise refuse(f"{path}/{deeper[0]}", "this is a directory", "files only: their names tell the order of the log")
-    found = [file for file in path.iterdir() if file.is_file() and file.name[0] not in "._"]
-    strange = sorted(file.name for file in found if file.suffix not in suffixes)
+    strange = [entry.name for entry in found if not entry.name.endswith(suffixes)]
     if strange:
         raise refuse(
             f"{path}/{strange[0]}",
             f"this is no {format_name} file by its name",
             f"only files named *{' or *'.join(suffixes)}",
         )
-    return sorted(found, key=lambda file: file.name)
+    return [path / entry.name for entry in found]

@@ -47,7 +47,8 @@ class JsonFiles:
         return None
 
     def split(self, path: Path) -> list[Segment]:
-        return [Segment(str(path), 0, len(_lines(path)))]
+        rows = len(_lines(path))
+        return [Segment(str(path), 0, rows, of_rows=rows)]
 
     def read(self, segment: Segment, types: Types) -> Raw:
         lines = _lines(Path(segment.path))[segment.first_row : segment.first_row + segment.rows]

@@ -38,10 +38,10 @@ class ParquetFiles:
         for group in range(metadata.num_row_groups):
             size = metadata.row_group(group).num_rows
             if rows and rows + size > _ROWS_PER_SEGMENT:
-                segments.append(Segment(str(path), first, rows))
+                segments.append(Segment(str(path), first, rows, of_rows=metadata.num_rows))
                 first, rows = first + rows, 0
             rows += size
-        return [*segments, Segment(str(path), first, rows)]
+        return [*segments, Segment(str(path), first, rows, of_rows=metadata.num_rows)]
 
     def read(self, segment: Segment, types: Types) -> Raw:
         table = self._table(segment, list(dict.fromkeys(types)))
@@ -55,9 +55,10 @@ class ParquetFiles:
         file = pq.ParquetFile(segment.path)
         sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
         starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
-        stop = segment.first_row + segment.rows
-        groups = [g for g, start in enumerate(starts[:-1]) if segment.first_row <= start < stop]
-        return file.read_row_groups(groups, columns=columns, use_threads=False)
+        first, stop = segment.first_row, segment.first_row + segment.rows
+        groups = [g for g, size in enumerate(sizes) if starts[g] < stop and first < starts[g] + size]
+        table = file.read_row_groups(groups, columns=columns, use_threads=False)
+        return table.slice(first - starts[groups[0]], segment.rows) if groups else table
 
 
 def _open(path: Path) -> pq.ParquetFile:

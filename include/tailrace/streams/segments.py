@@ -33,6 +33,10 @@ class Segment:
         Its place in the log: how many segments, and how many records, are before it.
     ingested_ms : int or None
         The arrival time of its records where they bring none.
+    size, of_rows : int
+        The file's size in bytes, and how many records it has in all.
+    version : int
+        The version of the table that brought the file; 0 where the source is no table.
     """
 
     path: str
@@ -41,6 +45,9 @@ class Segment:
     ordinal: int = 0
     position: int = 0
     ingested_ms: int | None = None
+    size: int = 0
+    of_rows: int = 0
+    version: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -21,7 +21,15 @@ def frontier(start: int, **after: int) -> Frontier:
     return Frontier(start, tick, tick, zero, zero, np.array(list(after.values()), np.int64), zero)
 
 
-def taken(state: State, at: Frontier, *rows: Row, flush: bool = False) -> tuple[State, dict, dict]:
+def closed(at: Frontier, until: int) -> Frontier:
+    """With one row more, as a quiet stream and the end of a run have it: the last tick again, F moved on."""
+    columns = (at.tick, at.end, at.t_max, at.k_ms, at.after, at.version)
+    last = [column[-1] if len(at) else NEVER for column in columns]
+    last[4] = until
+    return Frontier(at.start, *(np.append(column, value) for column, value in zip(columns, last, strict=True)))
+
+
+def taken(state: State, at: Frontier, *rows: Row) -> tuple[State, dict, dict]:
     """The state, the answers (key, end) → (tuples, total), and the late rows (key, pane, tick) → (tuples, F)."""
     key, event, tick, value = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [], [])
     batch = pa.RecordBatch.from_pydict(
@@ -32,10 +40,10 @@ def taken(state: State, at: Frontier, *rows: Row, flush: bool = False) -> tuple[
             "value": pa.array(value, pa.float64()),
         }
     )
-    state, closed, late = step(TENS, state, pa.Table.from_batches([combine(TENS, batch)]), at, flush)
-    answers = {(row["key"], row["window_end"]): (row["tuples"], row["total"]) for row in closed.to_pylist()}
+    state, given, late = step(TENS, state, pa.Table.from_batches([combine(TENS, batch)]), at)
+    answers = {(row["key"], row["window_end"]): (row["tuples"], row["total"]) for row in given.to_pylist()}
     missed = {(row["key"], row["pane"], row["tick"]): (row["tuples"], row["frontier"]) for row in late.to_pylist()}
-    assert (len(answers), len(missed)) == (closed.num_rows, late.num_rows)
+    assert (len(answers), len(missed)) == (given.num_rows, late.num_rows)
     return state, answers, missed
 
 
@@ -87,16 +95,40 @@ def test_late_tuples_of_two_ticks_are_registered_apart() -> None:
     assert late == {("a", 0, 1): (1, 20), ("a", 0, 4): (2, 20)}
 
 
-def test_a_flush_closes_all_and_keeps_nothing() -> None:
-    state, answers, _ = taken(EMPTY, frontier(NEVER, t1=0), ("a", 5, 1, 1.0), (None, 95, 1, 2.0), flush=True)
+# event     5    95             windows up to [90, 110)
+# F         0  | 110            the end, or quiet: F moves on to the last of them
+def test_a_closing_closes_all_and_keeps_nothing() -> None:
+    state, answers, late = taken(EMPTY, closed(frontier(NEVER, t1=0), 110), ("a", 5, 1, 1.0), (None, 95, 1, 2.0))
     assert answers == {("a", 10): (1, 1.0), ("a", 20): (1, 1.0), (None, 100): (1, 2.0), (None, 110): (1, 2.0)}
     assert [len(state.keys), len(state.panes.key), len(state.strays.key)] == [0, 0, 0]
+    assert late == {}
 
 
-def test_a_flush_closes_strays_too() -> None:
+def test_a_closing_in_a_batch_without_ticks_closes_what_was_kept() -> None:
+    state, answers, _ = taken(EMPTY, frontier(NEVER, t1=0), ("a", 5, 1, 1.0))
+    assert answers == {}
+    state, answers, _ = taken(state, closed(frontier(0), 20))
+    assert answers == {("a", 10): (1, 1.0), ("a", 20): (1, 1.0)}
+    assert len(state.keys) == 0
+
+
+def test_a_closing_closes_strays_too() -> None:
     state, _, late = taken(EMPTY, frontier(10, t1=10), ("a", 5, 1, 1.0))
     assert late == {("a", 0, 1): (1, 10)}
-    assert taken(state, frontier(10, t2=10), flush=True)[1] == {("a", 20): (1, 1.0)}
+    assert taken(state, closed(frontier(10, t2=10), 20))[1] == {("a", 20): (1, 1.0)}
+
+
+def test_tuples_of_the_last_tick_are_not_late_by_the_closing_that_follows_it() -> None:
+    _, answers, late = taken(EMPTY, closed(frontier(NEVER, t1=0, t2=0), 110), ("a", 5, 1, 1.0), ("a", 95, 2, 1.0))
+    assert late == {}
+    assert answers["a", 10] == (1, 1.0)
+
+
+def test_what_comes_after_a_closing_for_its_windows_is_late() -> None:
+    state, _, _ = taken(EMPTY, closed(frontier(NEVER, t1=0), 20), ("a", 5, 1, 1.0))
+    _, answers, late = taken(state, frontier(20, t2=20), ("a", 6, 2, 1.0), ("a", 15, 2, 4.0))
+    assert late == {("a", 0, 2): (1, 20), ("a", 10, 2): (1, 20)}
+    assert answers == {}
 
 
 def test_a_key_is_forgotten_with_its_last_window() -> None:
@@ -114,7 +146,7 @@ def test_a_pane_is_forgotten_with_its_last_window() -> None:
 
 def test_a_tiny_value_does_not_feel_a_huge_one_in_another_window_or_key() -> None:
     rows = [("a", 5, 1, 1e300), ("a", 45, 1, 1e-9), ("b", 45, 1, 1e300), ("a", 46, 1, 1e-9), ("a", 95, 1, -1e300)]
-    _, answers, _ = taken(EMPTY, frontier(NEVER, t1=0), *rows, flush=True)
+    _, answers, _ = taken(EMPTY, closed(frontier(NEVER, t1=0), 110), *rows)
     assert answers["a", 50] == answers["a", 60] == (2, 2e-9)
 
 

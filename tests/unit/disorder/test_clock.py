@@ -142,8 +142,78 @@ def test_before_is_f_as_each_tick_found_it(frontier: Frontier) -> None:
     assert frontier.before(place).tolist() == [100, 70, 100, 100]
 
 
-# F      70 | 100  100  130
-# tick      |  2    5    6
-# end 100 closes at the first of the two ticks, 101 at the next that passes it, 999 never: the flush is the last
-def test_closing_is_the_first_tick_whose_f_reaches_the_end(frontier: Frontier) -> None:
-    assert frontier.closing(np.array([71, 100, 101, 130, 999])).tolist() == [0, 0, 2, 2, 2]
+# F      70 | 100  100  130 | 999
+# tick      |  2    5    6  |  6
+# end 100 closes at the first of the two ticks, 101 at the next that passes it, 999 where the stream is closed
+def test_closing_is_the_first_tick_whose_f_reaches_the_end() -> None:
+    one = clock()
+    one.advance(ticks((0, 70, 70)))
+    frontier = one.close(one.advance(ticks((2, 100, 100), (5, 90, 90), (6, 130, 130))), 999)
+    assert frontier.closing(np.array([71, 100, 101, 130, 999])).tolist() == [0, 0, 2, 2, 3]
+
+
+def test_a_close_is_the_last_tick_again_and_f_moves_on() -> None:
+    one = clock(k_slack(30))
+    frontier = one.close(one.advance(ticks((2, 100, 100), (5, 150, 150))), 400)
+    columns = (frontier.tick, frontier.end, frontier.t_max, frontier.k_ms, frontier.after, frontier.version)
+    assert [column.tolist() for column in columns] == [
+        [2, 5, 5],
+        [30, 60, 60],
+        [100, 150, 150],
+        [30, 30, 30],
+        [70, 120, 400],
+        [1, 1, 1],
+    ]
+    assert {column.dtype for column in columns} == {np.dtype(np.int64)}
+    assert (one.frontier, one.t_max, one.end, frontier.start, frontier.last) == (400, 150, 60, NEVER, 400)
+
+
+def test_the_tuples_of_a_tick_find_f_as_it_was_before_the_close(frontier: Frontier) -> None:
+    closed = clock().close(frontier, 999)
+    assert closed.before(closed.index(np.array([2, 6]))).tolist() == [70, 100]
+
+
+# tick       2    | quiet |   3     4
+# t_max    100    |       | 110   500
+# F        100    |  400  | 400   500
+def test_f_goes_on_from_a_close_and_does_not_fall() -> None:
+    one = clock()
+    one.close(one.advance(ticks((2, 100, 100))), 400)
+    frontier = one.advance(ticks((3, 110, 110), (4, 500, 500)))
+    assert (frontier.start, frontier.after.tolist()) == (400, [400, 500])
+
+
+def test_a_close_does_not_move_f_back() -> None:
+    one = clock()
+    frontier = one.close(one.advance(ticks((2, 100, 100))), 50)
+    assert (frontier.after.tolist(), one.frontier) == ([100, 100], 100)
+
+
+def test_a_close_in_a_batch_without_ticks_has_what_was_in_force() -> None:
+    one = clock(k_slack(30))
+    one.advance(ticks((2, 100, 100)))
+    one.stamp(NONE, 2)  # from tick 3 on, and none came
+    again = Clock.from_json(json.loads(json.dumps(one.to_json())))
+    frontier = again.close(again.advance(ticks((0, 0, 0))[:0]), 400)
+    found = (frontier.end, frontier.t_max, frontier.k_ms, frontier.after, frontier.version)
+    assert [column.tolist() for column in found] == [[30], [100], [30], [400], [1]]
+    assert (frontier.start, len(frontier)) == (70, 1)
+
+
+def test_the_newest_settings_are_those_stamped_last() -> None:
+    one = Clock()
+    assert one.settings is None
+    one.stamp(NONE, NEVER)
+    one.stamp(MP, 7)
+    assert one.settings == MP
+    assert Clock.from_json(json.loads(json.dumps(one.to_json()))).settings == MP
+
+
+def test_the_version_is_that_of_the_last_complete_tick() -> None:
+    one = clock()
+    assert one.version == 0
+    one.stamp(MP, 3)
+    one.advance(ticks((3, 0, 0)))
+    assert one.version == 1
+    one.advance(ticks((4, 0, 0)))
+    assert one.version == 2

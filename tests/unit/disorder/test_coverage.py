@@ -34,9 +34,9 @@ def still_open(coverage: Coverage) -> dict[int, int]:
     return dict(zip(coverage.ends.tolist(), coverage.counts.tolist(), strict=True))
 
 
-def observed(coverage: Coverage, rows: list[tuple[int, int, int]], at: Frontier, flush: bool = False) -> Coverage:
+def observed(coverage: Coverage, rows: list[tuple[int, int, int]], at: Frontier) -> Coverage:
     """Rows of (pane, tick, count), windows of 10 every 5."""
-    coverage.observe(Sliding(10, 5), counts(*np.array(rows, np.int64).reshape(-1, 3).T), at, flush)
+    coverage.observe(Sliding(10, 5), counts(*np.array(rows, np.int64).reshape(-1, 3).T), at)
     return coverage
 
 
@@ -56,9 +56,17 @@ def test_open_windows_count_only_when_they_close() -> None:
     assert observed(found, [], frontier(0, 10)).received == 6
 
 
-def test_a_flush_closes_what_is_open() -> None:
-    found = observed(Coverage(), [(0, 0, 3)], frontier(NEVER, 0), flush=True)
+# tick   0 | closed       the tuples of tick 0 found F before it, and what comes after finds it at 10
+# F      0 |  10
+def test_a_closing_closes_what_is_open() -> None:
+    found = observed(Coverage(), [(0, 0, 3)], Clock().close(frontier(NEVER, 0), 10))
     assert (found.share, found.received, still_open(found)) == (1.0, 6, {})
+    assert observed(found, [(0, 0, 2)], frontier(10, 10)).share == 6 / 10
+
+
+def test_a_closing_in_a_batch_without_ticks_closes_what_was_open() -> None:
+    found = observed(Coverage(), [(0, 0, 3)], frontier(NEVER, 0))
+    assert observed(found, [], Clock().close(frontier(0), 10)).received == 6
 
 
 def test_json_and_back() -> None:
@@ -85,19 +93,21 @@ def clock_of(query) -> Clock:
 
 @settings(max_examples=30, deadline=None)
 @given(st.data(), disordered(min_tuples=1, ticks=[0, 30, 100]), st.booleans())
-def test_cut_anywhere_it_is_the_count_of_the_oracle(data, case, flush) -> None:
+def test_cut_anywhere_it_is_the_count_of_the_oracle(data, case, ends) -> None:
     tuples, query = case
     windows = Sliding(query.size, query.slide)
     event, arrival = (np.array([getattr(t, name) for t in tuples]) for name in ("event_time", "arrival_time"))
     tick, end = number(arrival, np.arange(len(tuples)), query.tick)
     parts = pieces(sorted(set(tick.tolist())), data.draw(cuts(len(set(tick.tolist()))), label="cuts"))
-    if not flush:  # the newest tick stays incomplete
+    if not ends:  # the newest tick stays incomplete
         parts[-1] = parts[-1][:-1]
     clock, found = clock_of(query), Coverage()
     for part in parts:
         mine = np.isin(tick, part)
         at = clock.advance(summarise(tick[mine], end[mine], event[mine]))
+        if ends and part is parts[-1]:
+            at = clock.close(at, int(windows.last_end(np.array([clock.t_max]))[0]))
         ones = np.ones(int(mine.sum()), np.int64)
         table = counts(windows.pane(event[mine]), tick[mine], ones)
-        found.observe(windows, table, at, flush and part is parts[-1])
-    assert (found.received, found.missed) == counted(tuples, query, stream(tuples, query, flush=flush))
+        found.observe(windows, table, at)
+    assert (found.received, found.missed) == counted(tuples, query, stream(tuples, query, flush=ends))

@@ -1,0 +1,40 @@
+"""A query's feed: opened where its journal stands."""
+
+from __future__ import annotations
+
+from tailrace.query import Query
+from tailrace.spark.delta_feed import DeltaFeed
+from tailrace.spark.journal import Journal, Standing
+from tailrace.spark.layout import Layout, Origin
+from tailrace.spark.tables import Tables
+from tailrace.stage import columns_of
+from tailrace.streams.feeds import Feed, FileFeed, ReplayFeed, taken
+from tailrace.streams.segments import Segment
+
+_KNOWN = ("path", "first_row", "rows", "of_rows", "size")
+
+
+def open_feed(query: Query, layout: Layout, origin: Origin | None, live: bool) -> Feed:
+    """The growing end of the query's source; a bounded run replays at no rate."""
+    source, columns, types = query.stream[1].source, columns_of(query), origin.types if origin else {}
+    last = Journal(layout.journal).last()
+    before = taken(_read(layout))
+    if source.format == "delta":
+        return DeltaFeed(source.path, columns, types, before, (last.standing if last else Standing()).version)
+    files = FileFeed(source.path, source.format, columns, types, before)
+    return ReplayFeed(files, source.rate) if source.rate is not None and live else files
+
+
+def _read(layout: Layout) -> list[Segment]:
+    """What the journal has named: from the stream's own table, and from the entries that it does not have yet."""
+    tables, journal = Tables(layout), Journal(layout.journal)
+    found: list[Segment] = []
+    batch = 0
+    if layout.table("segments").exists():
+        rows = tables.read("segments", ["batch", *_KNOWN]).to_pylist()
+        found = [Segment(**{name: row[name] for name in _KNOWN}) for row in rows]
+        batch = max((row["batch"] + 1 for row in rows), default=0)
+    while batch in journal:
+        found += journal[batch].segments
+        batch += 1
+    return found

@@ -1,0 +1,68 @@
+"""How a stream's driver stands, as it says itself in `_stream/status.json`. No Spark."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from tailrace.spark.layout import Layout, write_whole
+
+State = Literal["starting", "streaming", "waiting", "drained", "ended"]
+
+
+@dataclass(frozen=True)
+class Status:
+    """A driver says this every second or so while it lives.
+
+    Attributes
+    ----------
+    state : str
+        `waiting` has nothing to read; `drained` and `ended` are the last words.
+    started_ms, at_ms : int
+        When it started, and when it said this, by the wall clock.
+    batches : int
+        How many are committed.
+    committed_at_ms : int or None
+        When the last of them was, by the wall clock; None before the first since the start.
+    rows_left : int
+        Rows that are known to be there and are not yet in a batch.
+    committed, frontier, t_max : int or None
+        Arrival time up to which all was taken in, F, and the largest event time, in ms.
+    k_ms, coverage : K in force, and λ over all closed windows
+    rows, late, answers : int
+        Totals since the start of the driver.
+    """
+
+    state: State
+    pid: int
+    started_ms: int
+    at_ms: int
+    batches: int
+    committed_at_ms: int | None = None
+    rows_left: int = 0
+    committed: int | None = None
+    frontier: int | None = None
+    t_max: int | None = None
+    k_ms: int | None = None
+    coverage: float | None = None
+    rows: int = 0
+    late: int = 0
+    answers: int = 0
+
+    def write(self, layout: Layout) -> None:
+        write_whole(layout.status, json.dumps(asdict(self)))
+
+    @staticmethod
+    def read(layout: Layout) -> Status | None:
+        """The last one; None where no driver ever said anything."""
+        try:
+            return Status(**json.loads(layout.status.read_text()))
+        except FileNotFoundError:
+            return None
+
+
+def wall_ms() -> int:
+    """Now, by the wall clock, in epoch milliseconds."""
+    return time.time_ns() // 1_000_000

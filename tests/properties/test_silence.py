@@ -1,0 +1,66 @@
+"""Live streams: heartbeats and quiet, recorded between batches, and the answers are the oracle's all the same."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from expect import assert_streamed
+from harness import run
+from oracle import Passed, Settings, Tuple, stream
+from streams import cuts, disordered
+from tailrace.arrivals import Arrivals
+
+MANY = settings(max_examples=150, deadline=None)
+
+
+@st.composite
+def silent(draw: st.DrawFn):
+    """A stream, its cuts, and silences after some of the pieces: as the harness takes them, and as the oracle does."""
+    tuples, query = draw(disordered(min_tuples=1))
+    at = draw(cuts(len(tuples)))
+    ends = [*at, len(tuples)]
+    silences, passed = [], []
+    for piece in sorted(draw(st.lists(st.integers(-1, len(at)), max_size=5))):
+        came = [item.arrival_time for item in tuples[: ends[piece]]] if piece >= 0 else []
+        near = max(came, default=tuples[0].arrival_time)
+        gap = st.one_of(st.integers(-3 * query.tick - 10, 3 * query.tick + 10), st.sampled_from([0, 60_000, 10**7]))
+        time, quiet = near + draw(gap), draw(st.booleans())
+        silences.append((piece, time, quiet))
+        passed.append(Passed(ends[piece] if piece >= 0 else 0, time, quiet))
+    return tuples, query, at, silences, passed
+
+
+@MANY
+@given(silent(), st.integers(1, 3), st.booleans())
+def test_silence_moves_the_clock_as_the_oracle_has_it(case, tasks, flush):
+    tuples, query, at, silences, passed = case
+    rows = run(tuples, query, cuts=at, tasks=tasks, flush=flush, silences=silences)
+    outcome = stream(tuples, query, flush=flush, passed=passed)
+    assert_streamed(rows, outcome)
+    if not flush:
+        assert {row["committed"] for row in rows["metrics"][-tasks:]} == {outcome.committed}
+    assert {row["frontier"] for row in rows["metrics"][-tasks:]} == {outcome.frontier}
+
+
+@MANY
+@given(disordered(min_tuples=1))
+def test_a_quiet_end_gives_what_the_end_of_a_bounded_run_gives(case):
+    tuples, query = case
+    quiet = run(tuples, query, flush=False, silences=[(0, None, True)])
+    assert sorted(map(str, quiet["results"])) == sorted(map(str, run(tuples, query)["results"]))
+
+
+@pytest.mark.parametrize("guard", ["passed", "complete"])
+def test_without_it_the_tuple_that_comes_after_counts_too_early(monkeypatch, guard):
+    #  arrival   10 │ silence │ 50       the second tuple comes in tick 0 by its arrival, but tick 0 is complete
+    #  event    250               20      so that it is late for [0, 100)
+    tuples = [Tuple(250, 10, "a", "k", 1.0), Tuple(20, 50, "b", "k", 2.0), Tuple(500, 700, "c", "k", 4.0)]
+    query = Settings(100, 100, 100, "sum", "none")
+    silences = [(0, 320, False) if guard == "passed" else (0, 20, True)]
+    passed = [Passed(1, silences[0][1], silences[0][2])]
+    assert_streamed(run(tuples, query, cuts=[1, 2], silences=silences), stream(tuples, query, passed=passed))
+    monkeypatch.setattr(Arrivals, guard, lambda self, *_: self)
+    with pytest.raises(AssertionError):
+        assert_streamed(run(tuples, query, cuts=[1, 2], silences=silences), stream(tuples, query, passed=passed))
