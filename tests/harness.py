@@ -77,7 +77,7 @@ def run(tuples, settings, cuts=(), tasks=1, flush=True, batch_of=lambda segment:
     kept: list[bytes | None] = [None] * tasks
     rows: dict[str, list[dict]] = {}
     policy = policy_json(settings.policy)
-    heads: list[tuple[Head, list]] = [(Head(0, policy, passed, closes), []) for at, passed, closes in silences if at < 0]
+    heads = [(Head(0, policy, passed, closes), []) for after, passed, closes in silences if after < 0]
     for batch in sorted(batches):
         changed = dict(changes).get(batch)
         policy = policy if changed is None or batch == min(batches) else policy_json(changed)

@@ -9,8 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from oracle import Settings, Tuple
+from oracle import Passed, Settings, Tuple
 from tailrace.query import Query
+from tailrace.spark.journal import Journal
 from tailrace.spark.layout import Layout
 from tailrace.spark.tables import Tables
 
@@ -57,23 +58,35 @@ def even(n: int, parts: int) -> list[int]:
 
 
 def make_query(
-    path: Path, settings: Settings, parallelism: int = 2, source: str = "parquet", **stream: object
+    path: Path, settings: Settings, parallelism: int = 2, source: str = "parquet", idle: str = "1 min", **stream: object
 ) -> Query:
     """The oracle's settings as a query over files."""
     name, *k = settings.policy if isinstance(settings.policy, tuple) else (settings.policy,)
-    disorder = {"policy": name, "tick": f"{settings.tick} ms"} | ({"k": f"{k[0]} ms"} if k else {})
+    disorder = {"policy": name, "tick": f"{settings.tick} ms", "idle": idle} | ({"k": f"{k[0]} ms"} if k else {})
+    rate = {"rate": 100} if source == "replay" else {}
     columns = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id", "key": "key"} | stream
     return Query.model_validate(
         {
             "name": "readings",
             "kind": "aggregate",
-            "streams": {"readings": {"source": {"format": source, "path": str(path)}} | columns},
+            "streams": {"readings": {"source": {"format": source, "path": str(path)} | rate} | columns},
             "window": {"size": f"{settings.size} ms", "slide": f"{settings.slide} ms"},
             "disorder": disorder,
             "aggregate": {"function": settings.function, "column": "value"},
             "parallelism": parallelism,
         }
     )
+
+
+def silences_of(warehouse: Path) -> list[Passed]:
+    """What a live stream put down of its source's silence, as the oracle takes it."""
+    journal, found, batch = Journal(Layout.of(warehouse, "readings").journal), [], 0
+    while batch in journal:
+        head, standing = journal[batch].head, journal[batch].standing
+        if head.passed_ms is not None or (head.closes and not head.ends):
+            found.append(Passed(standing.rows, head.passed_ms or 0, head.closes))
+        batch += 1
+    return found
 
 
 def tables_of(warehouse: Path) -> Tables:

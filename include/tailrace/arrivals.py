@@ -74,11 +74,15 @@ class Arrivals:
         number = int(self.ticks.tick[-1]) + 1 if len(self.ticks) else self.newest[0]
         return self._at_least((number, max(self.newest[1], arrival_ms)))
 
-    def complete(self, tick_ms: int) -> Arrivals:
-        """These, when all of them are complete: what comes belongs to a later tick."""
-        if not len(self.ticks):
-            return self
-        return self._at_least((int(self.ticks.tick[-1]) + 1, int(self.ticks.end[-1]) + max(tick_ms, 1)))
+    def complete(self, tick_ms: int, last_end: int) -> Arrivals:
+        """These, when all of them are complete: what comes belongs to a later tick.
+
+        `last_end` is the end of the last tick that was complete before.
+        """
+        last = self.newest[0] - 1, last_end
+        if len(self.ticks):
+            last = int(self.ticks.tick[-1]), int(self.ticks.end[-1])
+        return self._at_least((last[0] + 1, last[1] + max(tick_ms, 1)))
 
     def split(self) -> tuple[Arrivals, Arrivals]:
         """What came in complete ticks, and the rest."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from tailrace import show
+from tailrace import cli_drivers, show
 from tailrace.cli_tools import bench, demo, replay, schema, time_option
 from tailrace.declare import load
 from tailrace.errors import Problem, Refused, refuse
@@ -157,6 +157,8 @@ def results(
     show.answers(frame, columns, format.value, output, limit)
 
 
+for verb in (cli_drivers.deploy, cli_drivers.status, cli_drivers.drain, cli_drivers.stop):
+    app.command(epilog=f"Example: [bold]tailrace {verb.__name__} flights[/]")(verb)
 app.command(epilog="Example: [bold]tailrace replay --model game1 --rows 100000 --keys 16 --output data/readings[/]")(
     replay
 )

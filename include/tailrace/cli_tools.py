@@ -10,11 +10,8 @@ from typing import Annotated
 import typer
 
 from tailrace import show
-from tailrace.declare import load
 from tailrace.duration import parse_time_ms
 from tailrace.errors import refuse
-
-FLIGHTS = Path("include/queries/flights.yaml")
 
 
 class System(StrEnum):
@@ -57,12 +54,13 @@ def replay(
 
 
 def demo(
-    warehouse: Annotated[Path, typer.Option(help="Where its tables go.")] = Path("warehouse/demo"),
+    warehouse: Annotated[Path, typer.Option(help="Where everything of it goes.")] = Path("warehouse/demo"),
+    bounded: Annotated[bool, typer.Option("--bounded", help="End then, and fail if an answer is wrong.")] = False,
 ) -> None:
-    """Run the sample query over the sample of flights, correct it, and hold every answer against the truth."""
-    from tailrace.demo import demonstrate
+    """Start Airflow and a driver host, stream the sample of flights, correct it, and check every answer."""
+    from tailrace.demo.play import demonstrate
 
-    if not demonstrate(load(FLIGHTS), warehouse):
+    if not demonstrate(warehouse, bounded):
         raise typer.Exit(1)
 
 

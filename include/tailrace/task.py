@@ -62,7 +62,7 @@ class Task:
         facts = [outputs.declared(clock.stamp(head.settings, newest))] if head.settings != clock.settings else []
 
         arrived, places = memory.pending.follow(segments)
-        arrived = self._silent(arrived, head)
+        arrived = self._silent(arrived, head, clock.end)
         complete, pending = arrived.split()
         frontier = clock.advance(complete.ticks)
         if head.closes and clock.version:  # else there was no tuple yet, and nothing is open
@@ -84,11 +84,11 @@ class Task:
         rows = [(table, wire.pack({table: part})) for table, batch in output.items() for part in _cut(batch)]
         return _Memory(clock, coverage, state, pending).pack(), passing + rows
 
-    def _silent(self, arrived: Arrivals, head: Head) -> Arrivals:
+    def _silent(self, arrived: Arrivals, head: Head, last_end: int) -> Arrivals:
         """What has arrived, with what the silence after it says."""
         if head.passed_ms is not None:
             arrived = arrived.passed(head.passed_ms, self.tick_ms)
-        return arrived.complete(self.tick_ms) if head.closes else arrived
+        return arrived.complete(self.tick_ms, last_end) if head.closes else arrived
 
     def _committed(self, pending: Arrivals) -> int | None:
         """The point of arrival time up to which every tuple has been taken in."""

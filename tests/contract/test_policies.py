@@ -33,13 +33,16 @@ def ticks_of(rows: list[tuple[int, int, int, int]]) -> Ticks:
     return Ticks(tick, (tick + 1) * 10, count, low, low + span)
 
 
-def slack(name: str, ticks: Ticks, cuts: list[int]) -> list[int]:
-    """K at each tick, taken in in pieces; between them the clock goes through JSON."""
+def slack(name: str, ticks: Ticks, cuts: list[int], quiet: bool = False) -> list[int]:
+    """K at each tick, taken in in pieces; between them the clock goes through JSON, and the stream may be quiet."""
     clock, found = Clock(), []
     clock.stamp(policy(name).model_dump_json(), NEVER)
     for a, b in zip([0, *cuts], [*cuts, len(ticks)], strict=True):
         clock = Clock.from_json(json.loads(json.dumps(clock.to_json())))
-        found += clock.advance(ticks[a:b]).k_ms.tolist()
+        frontier = clock.advance(ticks[a:b])
+        found += frontier.k_ms.tolist()
+        if quiet:
+            assert clock.close(frontier, clock.frontier + 1000).k_ms.tolist()[-1:] == (found or [0])[-1:]
     return found
 
 
@@ -63,6 +66,15 @@ def test_k_is_a_function_of_the_ticks_however_they_are_cut(name: str, rows: list
     ticks = ticks_of(rows)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=4), label="cuts"))
     assert slack(name, ticks, cuts) == slack(name, ticks, [])
+
+
+@every
+@settings(max_examples=30, deadline=None)
+@given(rows=TICKS, data=st.data())
+def test_k_does_not_change_by_what_silence_closes(name: str, rows: list, data) -> None:
+    ticks = ticks_of(rows)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=4), label="cuts"))
+    assert slack(name, ticks, cuts, quiet=True) == slack(name, ticks, [])
 
 
 @every

@@ -1,7 +1,8 @@
 """A driver that kills itself: run as a process with a JSON of where and when. Nothing in tailrace knows of it.
 
 K1 after the offset log; K2 files staged, before the Delta commit; K3 after the last table, before Spark's commit log
-(K3p: the next entry is planned already); K4 between two tables.
+(K3p: the next entry is planned already); K4 between two tables; K12 between the compaction of two tables. `silent`: a
+live one that has read all there is, before the stream is quiet.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from oracle import Settings
-from tailrace.spark import app, tables
+from tailrace.spark import app, sink, tables, watch
 from tailrace.spark.intake import Plan
 from tailrace.spark.journal import Journal
 from tailrace.spark.sink import Sink
@@ -48,6 +49,24 @@ def arm(point: str, batch: int) -> None:
             return append(self, name, rows, app, number)
 
         tables.Tables.append = before_or_after
+    elif point == "K12":
+        optimize = tables.DeltaTable.optimize.fget
+        compacted = iter(range(10**6))
+
+        def in_the_middle(self):
+            return optimize(self) if next(compacted) <= 5 * batch + 2 else die()
+
+        sink._COMPACT_EVERY = 1
+        tables.DeltaTable.optimize = property(in_the_middle)
+    elif point == "silent":
+        say = watch.Watch.say
+
+        def when_nothing_comes(self, state, rows_left=0):
+            say(self, state, rows_left)
+            if state == "waiting" and self._status.batches > batch:
+                die()
+
+        watch.Watch.say = when_nothing_comes
     else:
         write = Sink.write
 
@@ -66,4 +85,5 @@ if __name__ == "__main__":
     told = json.loads(sys.argv[1])
     arm(told["point"], told["batch"])
     settings = Settings(**told["settings"] | {"policy": tuple(told["settings"]["policy"])})
-    app.run(make_query(Path(told["in"]), settings), Path(told["wh"]), Plan(100))
+    query = make_query(Path(told["in"]), settings, idle=told.get("idle", "1 min"))
+    app.run(query, Path(told["wh"]), Plan(100, live=told["point"] == "silent"))

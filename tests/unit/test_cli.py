@@ -17,7 +17,20 @@ from tailrace.cli import main
 
 ROOT = Path(__file__).parents[2]
 FLIGHTS = ROOT / "include" / "queries" / "flights.yaml"
-COMMANDS = ("validate", "run", "correct", "results", "replay", "demo", "bench")
+COMMANDS = (
+    "validate",
+    "run",
+    "correct",
+    "results",
+    "deploy",
+    "status",
+    "drain",
+    "stop",
+    "replay",
+    "demo",
+    "bench",
+    "schema",
+)
 
 
 @dataclass

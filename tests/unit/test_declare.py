@@ -128,7 +128,13 @@ WRONG = [
     Wrong(
         "tick: 1 min", "deduplicate: true", 11, "disorder.deduplicate", "this version does not have", "policy, k, tick"
     ),
-    Wrong("tick: 1 min", "tik: 1 min", 11, "disorder.tik", "is no field", "tick (of policy, k, tick)"),
+    Wrong("tick: 1 min", "tik: 1 min", 11, "disorder.tik", "is no field", "tick (of policy, k, tick, idle)"),
+    Wrong("tick: 1 min", "idle: 0 ms", 11, "disorder.idle", "'0 ms' does not fit", "more than 0 ms"),
+    Wrong("parallelism: 2", "correction: {schedule: daily}", 13, "correction.schedule", "no cron", "0 0 * * *"),
+    Wrong("parallelism: 2", "correction: {schedule: '61 * * * *'}", 13, "correction.schedule", "no cron", "@daily"),
+    Wrong("format: parquet", "format: replay", 5, "streams.departures.source.rate", "needs a rate", "rate: 2000"),
+    Wrong("format: parquet", "rate: 5, format: json", 5, "streams.departures.source.rate", "takes no rate", "neither"),
+    Wrong("format: parquet", "rate: 0, format: replay", 5, "streams.departures.source.rate", "'0' does not", "more than"),
     Wrong("avg", "median", 12, "aggregate.function", "does not have the function median yet", "sum, count, avg"),
     Wrong("avg", "mean", 12, "aggregate.function", "'mean' is no function", "sum, count, avg"),
     Wrong(", column: delay", "", 12, "aggregate.column", "function avg needs a column", "count in place of avg"),
@@ -138,9 +144,9 @@ WRONG = [
         "parallelism: 2",
         "correction: {gap: 5 s}",
         13,
-        "correction",
+        "correction.gap",
         "this version does not have",
-        "name, kind, streams",
+        "one of schedule",
     ),
     Wrong("parallelism: 2", "paralelism: 2", 13, "paralelism", "'paralelism' is no field", "parallelism (of name"),
     Wrong("parallelism: 2", "name: again", 13, "name", "stands twice, first in line 1", "one of the two"),
@@ -229,7 +235,7 @@ def test_all_problems_are_told_in_the_order_of_the_file(tmp_path: Path) -> None:
         "10: disorder.policy",
         "11: aggregate.function",
         "12: kind",
-        "13: correction",
+        "13: correction.gap",
     ]
 
 

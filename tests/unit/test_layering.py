@@ -1,4 +1,4 @@
-"""Imports go one way: core ← kinds ← spark ← bench, demo, cli; the core and the kinds know no engine."""
+"""Imports go one way: core ← kinds ← spark ← orchestration ← demo, cli ← dags; the core and the kinds know no engine."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "include" / "tailrace"
+DAGS, APPS = PACKAGE.parents[1] / "dags", PACKAGE.parents[1] / "spark_apps"
 ENGINES = {"pyspark", "delta", "deltalake", "airflow", "py4j", "fastapi"}
 
 # Each room, the rooms it may import, and the engines it may name. What is not listed may do nothing.
-LEAVES = {"columns", "duration", "errors", "wire", "windows"}
+LEAVES = {"columns", "duration", "entry", "errors", "trial", "wire", "windows"}
 CORE = LEAVES | {"disorder", "partition", "streams"}
 KINDS = CORE | {"aggregate", "query", "kinds"}
 QUERY = KINDS | {"declare", "stage", "task", "arrivals", "outputs"}
@@ -28,11 +29,15 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "kinds": (KINDS, set()),
     **{room: (QUERY, set()) for room in ("stage", "task", "arrivals", "outputs")},
     "spark": (QUERY | {"spark"}, {"pyspark", "deltalake"}),
+    "schema": (CORE | {"query"}, set()),
+    "orchestration": (QUERY | {"spark", "orchestration"}, {"airflow"}),
     "bench": (QUERY | {"spark", "bench"}, {"pyspark", "deltalake"}),
     "show": (CORE, set()),
-    "demo": (QUERY | {"spark", "show"}, set()),
-    "cli_tools": (QUERY | {"spark", "bench", "show", "demo"}, set()),
-    "cli": (QUERY | {"spark", "bench", "show", "demo", "cli_tools"}, set()),
+    "demo": (QUERY | {"spark", "orchestration", "show", "demo"}, set()),
+    "cli_tools": (QUERY | {"schema", "bench", "show", "demo"}, set()),
+    "cli_drivers": (QUERY | {"spark", "orchestration", "show"}, set()),
+    "cli": (QUERY | {"spark", "show", "cli_tools", "cli_drivers"}, set()),
+    "__main__": ({"cli"}, set()),
 }
 
 
@@ -62,9 +67,18 @@ def test_imports_go_one_way(file):
         assert top not in ENGINES - engines, f"{room} may not import {top}"
 
 
-@pytest.mark.parametrize("module", ["tailrace.task", "tailrace.stage", "tailrace.declare", "tailrace.spark.results"])
+@pytest.mark.parametrize("file", [*DAGS.glob("*.py"), *APPS.glob("*.py")], ids=lambda file: file.name)
+def test_dags_and_apps_only_name_what_the_package_has(file):
+    assert {name.split(".")[0] for name in imports(file)} <= {"__future__", "sys", "tailrace"}
+    assert len(file.read_text().splitlines()) <= 20
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["task", "stage", "declare", "spark.results", "spark.status", "spark.commits", "orchestration.launch"],
+)
 def test_no_engine_is_loaded_on_the_way(module):
-    script = f"import {module}, sys; print(sorted({{'pyspark', 'airflow'}} & set(sys.modules)))"
+    script = f"import tailrace.{module}, sys; print(sorted({{'pyspark', 'airflow'}} & set(sys.modules)))"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert loaded.stdout.strip() == "[]"
 

@@ -67,7 +67,7 @@ def test_that_a_stream_is_quiet_is_a_fact_by_the_settings_in_force() -> None:
     clock = dataclasses.replace(CLOCK, version=1, facts=[Fact(1, 0, '{"v": 1}'), Fact(2, 10, '{"v": 2}')])
     (row,) = outputs.facts([outputs.quiet(clock, 10)]).to_pylist()
     assert (row["version"], row["from_tick"], row["settings"]) == (1, 10, '{"v": 1}')
-    assert row["evidence"] == "quiet: windows are closed up to 30 ms"
+    assert row["evidence"] == "quiet: windows are closed up to 1970-01-01T00:00:00.030Z"
 
 
 def test_segments_as_they_were_read() -> None:

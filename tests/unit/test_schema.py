@@ -102,6 +102,9 @@ def test_it_holds_what_it_needs_and_no_more() -> None:
     sections = [SCHEMA, *SCHEMA["$defs"].values()]
     fields = [field for section in sections for field in section["properties"].values()]
     assert {key for node in [*sections, *fields] for key in node} <= known  # nothing of pydantic's own
+    assert [node["title"] for node in nodes() if "title" in node] == ["A tailrace query"]
+    assert all(node.get("default", "") is not None for node in nodes())
+    assert "References" not in json.dumps(SCHEMA)  # of the policies' docstrings
 
 
 def sections_of(model: type[BaseModel]) -> Iterator[tuple[type[BaseModel], dict[str, Any]]]:
@@ -232,6 +235,7 @@ def test_what_a_schema_cannot_say_is_left_to_load(path: Path, case: Unsaid) -> N
         ("parallelism: 2", "parallelism:", "None is not of type"),
         ("name: flights", "name: 5", "5 is not of type"),
         ("key: origin", "bounds: {earliest: 2000}", "2000 is less than the minimum"),
+        ("key: origin", "bounds: {earliest: 100000101}", "100000101 is greater than the maximum"),
         ("key: origin", "bounds: {earliest: 2000-13-01}", "does not match"),
     ],
 )
@@ -421,7 +425,8 @@ class Grown(Query):
     kind: Literal["aggregate", "topk"] = Field(description="the kind of query: aggregate")  # type: ignore[assignment]
     hurry: Wait = Field(default=timedelta(seconds=5), description="at most this long: 5 s")
     topk: TopK | None = Field(default=None, description="what is best: {order: [price]}")
-    sides: dict[str, Column] = Field(description="two columns, by names of yours: {left: a, right: b}")
+    sides: dict[str, Column] = Field(description="one or two columns, by names of yours: a")
+    more: dict[str, Column] = Field(default={}, description="any columns, by names of yours: a")
 
     @model_validator(mode="after")
     def _know_its_kind(self) -> Grown:
@@ -444,6 +449,8 @@ def test_a_new_field_and_its_rules_show_up_by_themselves() -> None:
         ({"sides": {}}, False),
         ({"sides": {"left": "a", "right": 5}}, True),
         ({"sides": {"left": "a", "right": "b", "top": "c"}}, False),
+        ({"more": {}}, True),
+        ({"more": dict.fromkeys("abcdef", "a")}, True),
         ({"kind": "topk"}, False),
         ({"topk": None}, True),
         ({"topk": topk["topk"]}, False),

@@ -156,7 +156,7 @@ class _Run:
                 continue
             if idle and (self.watch.drains or not self.intake.plan_as.live) and self.committed() == done:
                 return
-            self.watch.say("waiting" if idle else "streaming", self.intake.rows_left)
+            self.watch.say(self.intake.state if idle else "streaming", self.intake.rows_left)
             try:
                 batch, tables = self.written.get(timeout=0.02 if not self.intake.plan_as.live else _LOOK_S)
             except queue.Empty:

@@ -32,7 +32,7 @@ class Committed:
     def read(layout: Layout) -> Committed | None:
         """None where the stream has no table yet."""
         tables = Tables(layout)
-        if not layout.table("metrics").exists():
+        if not tables.has("metrics"):
             return None
         last = tables.greatest("metrics", "batch")
         if last is None:

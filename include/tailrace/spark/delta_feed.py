@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,12 +30,14 @@ class DeltaFeed:
     version : int
         Everything up to this version was read; -1 at the start.
     before : dict
-        What was read of later ones, by the file's name.
+        What was read of later ones, by the file's path.
     """
 
     def __init__(self, path: Path, columns: Columns, types: Types, before: dict[str, Taken], version: int) -> None:
         self.path, self.columns, self.types, self.version = path, columns, types, version
         self._before, self._log = before, path / "_delta_log"
+        if "%" in str(path):
+            raise refuse(str(path), "Delta's paths can't hold a %", "a path without one")
         if not DeltaTable.is_deltatable(str(path)):
             raise refuse(str(path), "there is no Delta table", "the directory of one, which holds _delta_log")
 
@@ -45,25 +47,45 @@ class DeltaFeed:
             found += self._catch_up()
         while (commit := self._commit(self.version + 1)).exists():
             self.version += 1
-            found += self._segments([self._added(json.loads(line)) for line in commit.read_text().splitlines()])
+            actions = [json.loads(line) for line in commit.read_bytes().splitlines()]
+            found += self._segments([self._added(action) for action in actions], self.version)
         return found
 
     def _catch_up(self) -> list[Segment]:
         """Where the next commit is not there: nothing is new, or the log was cleaned up before it was read."""
-        if not any(int(file.stem) > self.version for file in self._log.glob("[0-9]*.json")):
+        newest = max((int(file.stem) for file in self._log.glob("[0-9]" * 20 + ".json")), default=self.version)
+        if newest == self.version or self._commit(self.version + 1).exists():  # it may have come meanwhile
             return []
+        if newest < self.version:
+            raise refuse(
+                f"{self.path}: version {newest}",
+                f"the table was made anew: the stream has read it up to version {self.version}",
+                "another name for the query, to begin anew",
+            )
         if self.version >= 0:
             raise refuse(
                 f"{self.path}: version {self.version + 1}",
                 "its log was cleaned up before the stream had read it, so tuples would be missing",
                 "another name for the query to begin anew; delta.logRetentionDuration keeps more",
             )
+        return self._snapshot()
+
+    def _snapshot(self) -> list[Segment]:
+        """The table as it stands. Its files count as of version 0: who stops among them has not read any version."""
         table = DeltaTable(self.path)
-        actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         self._check(table.metadata().configuration, table.metadata().partition_columns)
-        self.version = table.version()
+        if pa.table(table.deletion_vectors()).num_rows:
+            wrong = "some of its rows are deleted by deletion vectors, and its files still hold them"
+            raise self._unfit(wrong, "a table without them: REORG TABLE … APPLY (PURGE) writes its files anew")
+        actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         actions.sort(key=lambda action: (action["modification_time"], action["path"]))
-        return self._segments([(self._path(action["path"]), action["size_bytes"]) for action in actions])
+        files = [(self._path(action["path"]), action["size_bytes"]) for action in actions]
+        for gone in sorted(self._before.keys() - {str(file) for file, _ in files}):
+            wrong = "it was read, and compacted before the stream had read all of the table as it found it"
+            raise refuse(gone, wrong, "another name for the query, to begin anew")
+        found = self._segments(files, 0)
+        self.version = table.version()
+        return found
 
     def _added(self, action: dict[str, Any]) -> tuple[Path, int] | None:
         """The file that an action added to what the table holds, and its size."""
@@ -78,15 +100,15 @@ class DeltaFeed:
                 "it removed or changed rows, and a stream's log may only grow",
                 "a table that is only appended to; or another name for the query, to begin anew",
             )
-        return self._path(unquote(what["path"])), what["size"]
+        return self._path(what["path"]), what["size"]
 
-    def _segments(self, files: list[tuple[Path, int] | None]) -> list[Segment]:
+    def _segments(self, files: Sequence[tuple[Path, int] | None], version: int) -> list[Segment]:
         found: list[Segment] = []
         for file, size in (file for file in files if file is not None):
             self.types = agreed(file, "delta", self.columns, self.types)
-            before = self._before.get(file.name)
+            before = self._before.get(str(file))
             rest = after(FORMATS["delta"].split(file), before.rows if before else 0)
-            found += [replace(segment, size=size, version=self.version) for segment in rest]
+            found += [replace(segment, size=size, version=version) for segment in rest]
         return found
 
     def _check(self, configuration: Mapping[str, str | None], partitions: list[str]) -> None:
@@ -100,8 +122,9 @@ class DeltaFeed:
     def _unfit(self, wrong: str, right: str) -> Refused:
         return refuse(str(self.path), wrong, right)
 
-    def _path(self, path: str) -> Path:
-        return Path(unquote(urlsplit(path).path)) if path.startswith("file:") else self.path / path
+    def _path(self, encoded: str) -> Path:
+        """Where a file is that an action names: by a URI, relative to the table's or absolute."""
+        return self.path / unquote(urlsplit(encoded).path if encoded.startswith("file:") else encoded)
 
     def _commit(self, version: int) -> Path:
         return self._log / f"{version:020d}.json"

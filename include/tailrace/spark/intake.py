@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from tailrace.entry import Head
 from tailrace.errors import Problem, Refused
@@ -90,6 +91,13 @@ class Intake:
         """How many rows are known to be there that no entry has named yet."""
         return sum(segment.rows for segment in self.waiting)
 
+    @property
+    def state(self) -> Literal["streaming", "waiting", "quiet"]:
+        """What a stream does that is at no batch."""
+        if self.waiting:
+            return "streaming"
+        return "quiet" if self.standing.quiet and self.standing.rows else "waiting"
+
     def plan(self, committed: int | None = None) -> Entry | None:
         """Write the next entry; None when there is nothing to be done now.
 
@@ -139,8 +147,8 @@ class Intake:
         return self._append(tuple(segments), now, closes=over)
 
     def _due(self, now: int) -> bool:
-        full = self.rows_left >= self.plan_as.batch_rows
-        return full or not self.plan_as.live or now - self.standing.planned_ms >= self.plan_as.pace_ms
+        full, since = self.rows_left >= self.plan_as.batch_rows, now - self.standing.planned_ms
+        return full or not self.plan_as.live or not 0 <= since < self.plan_as.pace_ms  # clocks are set back, too
 
     def _silence(self, now: int, committed: int | None) -> Entry | None:
         """What is put down while nothing comes: a heartbeat after the newest rows, that the stream is quiet, and from
@@ -152,8 +160,9 @@ class Intake:
         if not last.quiet and silent >= self.idle_ms:
             self.standing = replace(last, passed_ms=passed, quiet=True)
             return self._append((), now, passed, closes=True)
-        completes = self.stamps and last.rows and last.passed_ms is None and silent > self.tick_ms
-        if completes and self._due(now) or last.quiet and last.rows and since >= max(self.idle_ms, self.tick_ms):
+        completes = self.stamps and last.passed_ms is None and silent > self.tick_ms and self._due(now)
+        goes_on = last.quiet and passed is not None and since >= max(self.idle_ms, self.tick_ms)
+        if last.rows and (completes or goes_on):
             self.standing = replace(last, passed_ms=passed)
             return self._append((), now, passed)
         return None

@@ -91,9 +91,7 @@ class Journal:
             target = self._block(block * _BLOCK)
             mine = range(block * _BLOCK, (block + 1) * _BLOCK)
             if not target.exists():
-                new = target.with_name(f".{target.name}.new")
-                new.write_bytes(gzip.compress(b"\n".join(self._file(number).read_bytes() for number in mine)))
-                new.rename(target)
+                write_whole(target, gzip.compress(b"\n".join(self._file(number).read_bytes() for number in mine)))
             for number in mine:
                 self._file(number).unlink(missing_ok=True)
 

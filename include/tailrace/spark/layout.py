@@ -131,11 +131,11 @@ class Layout:
             lock.release()
 
 
-def write_whole(file: Path, text: str) -> None:
+def write_whole(file: Path, content: str | bytes) -> None:
     """Write a file so that it is there whole or not at all, also after a crash."""
     new = file.with_name(f".{file.name}.new")
-    with new.open("w") as out:
-        out.write(text)
+    with new.open("wb") as out:
+        out.write(content.encode() if isinstance(content, str) else content)
         out.flush()
         os.fsync(out.fileno())
     new.rename(file)

@@ -18,10 +18,11 @@ def open_feed(query: Query, layout: Layout, origin: Origin | None, live: bool) -
     """The growing end of the query's source; a bounded run replays at no rate."""
     source, columns, types = query.stream[1].source, columns_of(query), origin.types if origin else {}
     last = Journal(layout.journal).last()
-    before = taken(_read(layout))
+    read = _read(layout)
     if source.format == "delta":
-        return DeltaFeed(source.path, columns, types, before, (last.standing if last else Standing()).version)
-    files = FileFeed(source.path, source.format, columns, types, before)
+        version = (last.standing if last else Standing()).version
+        return DeltaFeed(source.path, columns, types, taken(read, str), version)
+    files = FileFeed(source.path, source.format, columns, types, taken(read))
     return ReplayFeed(files, source.rate) if source.rate is not None and live else files
 
 
@@ -30,7 +31,7 @@ def _read(layout: Layout) -> list[Segment]:
     tables, journal = Tables(layout), Journal(layout.journal)
     found: list[Segment] = []
     batch = 0
-    if layout.table("segments").exists():
+    if tables.has("segments"):
         rows = tables.read("segments", ["batch", *_KNOWN]).to_pylist()
         found = [Segment(**{name: row[name] for name in _KNOWN}) for row in rows]
         batch = max((row["batch"] + 1 for row in rows), default=0)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from tailrace.spark.layout import Layout, write_whole
 
-State = Literal["starting", "streaming", "waiting", "drained", "ended"]
+State = Literal["starting", "streaming", "waiting", "quiet", "drained", "ended"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,8 @@ class Status:
     Attributes
     ----------
     state : str
-        `waiting` has nothing to read; `drained` and `ended` are the last words.
+        `waiting` has nothing to read; `quiet` has had nothing for so long that its windows are closed; `drained` and
+        `ended` are the last words.
     started_ms, at_ms : int
         When it started, and when it said this, by the wall clock.
     batches : int

@@ -112,9 +112,8 @@ class Tables:
         Readers have `_RETENTION` to finish with what they have begun to read.
         """
         for name in names:
-            path = self.layout.table(name)
-            if DeltaTable.is_deltatable(str(path)):
-                table = DeltaTable(path)
+            if self.has(name):
+                table = DeltaTable(self.layout.table(name))
                 table.optimize.compact()
                 table.vacuum(dry_run=False)
                 table.create_checkpoint()
@@ -132,6 +131,10 @@ class Tables:
             write_deltalake(path, rows, mode="overwrite", predicate=predicate)
         else:
             DeltaTable(path).delete(predicate)
+
+    def has(self, name: str) -> bool:
+        """Whether the table is there; its directory alone is what a process leaves that was killed as it made it."""
+        return DeltaTable.is_deltatable(str(self.layout.table(name)))
 
     def greatest(self, name: str, column: str) -> int | None:
         """The greatest value of a column, from the statistics of the table's files; None where it has no rows."""
@@ -152,7 +155,7 @@ class Tables:
             When the query has no such table: it never ran in this warehouse.
         """
         path = self.layout.table(name)
-        if not DeltaTable.is_deltatable(str(path)):
+        if not self.has(name):
             raise FileNotFoundError(path)
         rows = DeltaTable(path).to_pyarrow_dataset().to_table(columns=list(columns) if columns else None, filter=where)
         return in_ms(rows)

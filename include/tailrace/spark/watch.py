@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
-import pandas as pd
 import pyarrow as pa
 
 from tailrace.spark.layout import Layout
 from tailrace.spark.status import State, Status, wall_ms
+from tailrace.spark.tables import in_ms
 
 _SAY_MS = 1000
 
@@ -40,24 +40,8 @@ class Watch:
 
     def see(self, batch: int, written: dict[str, pa.Table]) -> int | None:
         """Take in what a batch gave to the tables; returns the arrival time up to which all is taken in."""
-        metrics, old = written["metrics"].to_pandas(), self._status
-        now = metrics.iloc[-1]
-        committed = _ms(now["committed"])
-        self._status = replace(
-            old,
-            batches=batch + 1,
-            committed_at_ms=wall_ms(),
-            committed=committed,
-            frontier=_ms(now["frontier"]),
-            t_max=_ms(now["t_max"]),
-            k_ms=int(now["k_ms"]),
-            coverage=None if pd.isna(now["coverage"]) else float(now["coverage"]),
-            rows=old.rows + int(metrics["rows"].sum()),
-            late=old.late + int(metrics["late"].sum()),
-            answers=old.answers + int(metrics["answers"].sum()),
-        )
-        return committed
-
-
-def _ms(time: pd.Timestamp) -> int | None:
-    return None if pd.isna(time) else time.value // 1_000_000
+        metrics, old = in_ms(written["metrics"]).to_pylist(), self._status
+        stands = {name: metrics[-1][name] for name in ("committed", "frontier", "t_max", "k_ms", "coverage")}
+        totals = {name: getattr(old, name) + sum(row[name] for row in metrics) for name in ("rows", "late", "answers")}
+        self._status = replace(old, batches=batch + 1, committed_at_ms=wall_ms(), **stands, **totals)
+        return self._status.committed

@@ -47,11 +47,11 @@ class Taken:
     size: int
 
 
-def taken(segments: list[Segment]) -> dict[str, Taken]:
-    """What was read, by the name of the file."""
+def taken(segments: list[Segment], by: Callable[[str], str] = lambda path: Path(path).name) -> dict[str, Taken]:
+    """What was read, by the name of the file, or by what else of its path."""
     found: dict[str, Taken] = {}
     for segment in segments:
-        name, end = Path(segment.path).name, segment.first_row + segment.rows
+        name, end = by(segment.path), segment.first_row + segment.rows
         rows = max(end, found[name].rows) if name in found else end
         found[name] = Taken(segment.path, rows, segment.of_rows, segment.size)
     return found
@@ -85,13 +85,13 @@ class FileFeed:
                 continue
             segments = FORMATS[self.format_name].split(file)
             self.types = agreed(file, self.format_name, self.columns, self.types)
-            if not self.types and any(segment.rows for segment in segments):
-                raise refuse(
-                    str(self.path),
-                    f"no record has a value of a fitting type in each of {', '.join(self.columns.named().values())}",
-                    "times as ISO 8601 text or epoch milliseconds, ids and keys as text or integers, values as numbers",
-                )
             found += [replace(rest, size=size) for rest in after(segments, before.rows if before else 0)]
+        if found and not self.types:
+            raise refuse(
+                str(self.path),
+                f"no record has a value of a fitting type in each of {', '.join(self.columns.named().values())}",
+                "times as ISO 8601 text or epoch milliseconds, ids and keys as text or integers, values as numbers",
+            )
         return found
 
 

@@ -65,7 +65,7 @@ class JsonFiles:
 
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
         lines = _lines(Path(segment.path))
-        return [lines[row].decode(errors="replace") for row in rows]
+        return [lines[segment.first_row + row].decode(errors="replace") for row in rows]
 
 
 def _lines(path: Path) -> list[bytes]:

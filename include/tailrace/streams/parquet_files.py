@@ -80,7 +80,7 @@ def _is_time(kind: pa.DataType) -> bool:
 def _is_name(kind: pa.DataType) -> bool:
     if pa.types.is_integer(kind):
         return bool(not pa.types.is_uint64(kind))
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _is_number(kind: pa.DataType) -> bool:

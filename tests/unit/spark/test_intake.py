@@ -1,107 +1,142 @@
-"""The journal and what the driver plans: each row is read once, in the order of the log, wherever planning stopped."""
+"""What the driver plans: each row is read once, in the order of the log, wherever planning stopped."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
-from tailrace.errors import Refused
-from tailrace.spark.intake import Intake
-from tailrace.spark.journal import Journal
+from planning import IDLE, LIVE, WHOLE, Driver, Log, entries, rows_read, said, segments
+from tailrace.entry import Head
+from tailrace.spark.intake import Ended, Plan
+from tailrace.spark.journal import Entry, Standing
 from tailrace.spark.source import share
-from tailrace.streams.segments import Segment
-
-# file → the rows of its segments
-FILES = {"a": [3, 3, 2], "b": [4], "c": [0], "d": [1, 1]}
-WHOLE = [(name, first) for name, rows in FILES.items() for first in range(0, sum(rows))]
-
-
-def split(file: Path) -> list[Segment]:
-    rows = FILES[file.name]
-    return [Segment(str(file), sum(rows[:part]), size) for part, size in enumerate(rows)]
-
-
-def intake(
-    directory: Path, names: str = "abcd", settings: str = "{}", batch_rows: int = 4, flush: bool = True
-) -> Intake:
-    files = [Path("/somewhere") / name for name in names]
-    return Intake(Journal(directory), files, split, settings, batch_rows, flush, None)
-
-
-def rows_read(directory: Path) -> list[tuple[str, int]]:
-    """The rows that the journal names, and each segment's place in the log right."""
-    found, position = [], 0
-    segments = [segment for entry in Journal(directory) for segment in entry.segments]
-    for ordinal, segment in enumerate(segments):
-        assert (segment.ordinal, segment.position) == (ordinal, position)
-        position += segment.rows
-        first = segment.first_row
-        found += [(Path(segment.path).name, row) for row in range(first, first + segment.rows)]
-    return found
 
 
 @pytest.mark.parametrize("stop", range(6))
 @pytest.mark.parametrize("batch_rows", [1, 4, 6, 100])
 def test_planning_that_stops_anywhere_goes_on_with_the_next_row(tmp_path, stop, batch_rows):
-    first = intake(tmp_path, batch_rows=batch_rows)
+    driver = Driver(tmp_path, Log(*segments()), Plan(batch_rows))
     for _ in range(stop):
-        first.plan()
-    second = intake(tmp_path, batch_rows=batch_rows)
-    while second.plan() is not None:
-        pass
-    assert rows_read(tmp_path) == [row for row in WHOLE if row[0] != "c"]
-    entries = list(Journal(tmp_path))
-    assert [entry.flush for entry in entries] == [False] * (len(entries) - 1) + [True]
-    assert [entry.batch for entry in entries] == list(range(len(entries)))
+        driver.plan()
+    driver.restart()
+    driver.go()
+    assert rows_read(tmp_path) == WHOLE
+    heads = [entry.head for entry in entries(tmp_path)]
+    assert [(head.closes, head.ends) for head in heads] == [(False, False)] * (len(heads) - 1) + [(True, True)]
+    assert [head.batch for head in heads] == list(range(len(heads)))
+    assert driver.intake.batches == len(heads)
 
 
-def test_settings_are_told_once_and_when_they_change(tmp_path):
-    first = intake(tmp_path, names="a", flush=False)
-    while first.plan() is not None:
-        pass
-    assert [entry.settings for entry in Journal(tmp_path)] == ["{}", None, None]
-    assert intake(tmp_path, names="a", flush=False).plan() is None
-    changed = intake(tmp_path, names="a", settings='{"k": 1}', flush=False).plan()
-    assert changed is not None
-    assert (changed.segments, changed.settings, changed.flush) == ((), '{"k": 1}', False)
+def test_a_batch_takes_segments_up_to_its_rows_and_one_at_least(tmp_path):
+    driver = Driver(tmp_path, Log(*segments()), Plan(batch_rows=5))
+    found = []
+    while (entry := driver.plan()) is not None:
+        found.append(([segment.rows for segment in entry.segments], driver.intake.rows_left))
+    assert found == [([3], 11), ([3, 2], 6), ([4, 1], 1), ([1], 0)]
+    larger = Driver(tmp_path / "larger", Log(*segments("b")), Plan(batch_rows=2))
+    larger.directory.mkdir()
+    assert [segment.rows for segment in larger.plan().segments] == [4]
+
+
+def test_settings_are_told_each_time_and_change_at_once(tmp_path):
+    driver = Driver(tmp_path, Log(*segments("a")), Plan(4, flush=False))
+    driver.go()
+    assert [entry.head.settings for entry in entries(tmp_path)] == ["{}"] * 3
+    driver.restart()
+    assert driver.plan() is None
+    driver.restart(settings='{"k": 1}')
+    assert driver.plan() == Entry(Head(3, '{"k": 1}'), (), driver.intake.standing)
+    assert driver.plan() is None
+
+
+def test_a_run_that_is_kept_open_ends_nothing_and_goes_on(tmp_path):
+    driver = Driver(tmp_path, Log(*segments("ab")), Plan(4, flush=False))
+    driver.go()
+    assert not any(entry.head.closes or entry.head.ends for entry in entries(tmp_path))
+    driver.log.there += segments("d")
+    driver.restart(plan_as=Plan(4))
+    driver.go()
+    assert rows_read(tmp_path) == WHOLE
+    assert driver.intake.ended
+
+
+def test_the_end_of_a_run_that_was_kept_open_may_come_alone(tmp_path):
+    driver = Driver(tmp_path, Log(*segments()), Plan(100, flush=False))
+    driver.go()
+    driver.restart(plan_as=Plan(100))
+    assert said(driver.plan()) == (None, True, 0)
+    assert driver.intake.ended
 
 
 def test_nothing_to_read_is_one_batch_that_ends_the_stream(tmp_path):
-    entry = intake(tmp_path, names="").plan()
-    assert entry is not None
-    assert entry.flush
-    assert intake(tmp_path, names="").plan() is None  # it has ended
+    driver = Driver(tmp_path, Log(), Plan())
+    entry = driver.plan()
+    assert (entry.head, entry.segments) == (Head(0, "{}", None, closes=True, ends=True), ())
+    assert driver.plan() is None  # it has ended
+    driver.restart()
+    assert driver.plan() is None
 
 
-def test_a_file_that_comes_later_is_read_after_those_before_it_whatever_its_name(tmp_path):
-    while intake(tmp_path, names="b", flush=False).plan() is not None:
-        pass
-    while intake(tmp_path, names="ab", flush=False).plan() is not None:
-        pass
-    assert [name for name, _ in rows_read(tmp_path)] == ["b"] * 4 + ["a"] * 8
+@pytest.mark.parametrize("plan", [Plan(), LIVE])
+def test_what_comes_after_the_end_was_planned_is_refused(tmp_path, plan):
+    driver = Driver(tmp_path, Log(*segments("b")), Plan())
+    assert driver.plan().head.ends
+    with pytest.raises(Ended, match="its windows are closed"):
+        driver.intake.refuse_ended()
+    driver.log.there += segments("d")
+    driver.restart(plan_as=plan, settings='{"k": 1}')
+    with pytest.raises(Ended, match="/in/d came after its end, and would never be read"):
+        driver.plan()
+    assert len(entries(tmp_path)) == 1
 
 
-def test_a_file_that_comes_between_does_not_hide_the_rest_of_one_that_was_begun(tmp_path):
-    intake(tmp_path, names="a", batch_rows=1, flush=False).plan()
-    intake(tmp_path, names="ab", batch_rows=1, flush=False).plan()
-    while intake(tmp_path, names="abd", batch_rows=1, flush=False).plan() is not None:
-        pass
-    assert rows_read(tmp_path) == [row for row in WHOLE if row[0] != "c"]
-    assert [name for name, _ in rows_read(tmp_path)][:8] == ["a"] * 8
+def test_a_stream_that_has_not_ended_is_not_refused(tmp_path):
+    driver = Driver(tmp_path, Log(*segments()), LIVE)
+    driver.intake.refuse_ended()
+    driver.go()
+    driver.intake.refuse_ended()
 
 
-def test_a_file_that_comes_after_the_end_was_planned_is_refused(tmp_path):
-    assert intake(tmp_path, names="b").plan().flush
-    with pytest.raises(Refused, match="it came after the end of the stream was planned"):
-        intake(tmp_path, names="bd")
+@pytest.mark.parametrize("stamps", [False, True])
+def test_rows_get_the_time_of_their_planning_where_they_bring_none(tmp_path, stamps):
+    driver = Driver(tmp_path, Log(*segments("ab")), Plan(4), stamps=stamps)
+    times = [driver.time + 7 * (i + 1) for i in range(3)]
+    found = [{segment.ingested_ms for segment in driver.plan(after=7).segments} for _ in times]
+    assert found == [{time if stamps else None} for time in times]
+
+
+def test_a_bounded_run_does_not_wait(tmp_path):
+    driver = Driver(tmp_path, Log(*segments("dd")), replace(LIVE, live=False, batch_rows=1))
+    driver.go()
+    assert len(entries(tmp_path)) == 4
+
+
+def test_a_version_that_is_planned_in_part_is_not_yet_read(tmp_path):
+    driver = Driver(tmp_path, Log(*segments("a", 3), *segments("b", 4)), LIVE)
+    driver.log.version = 6  # 5 and 6 brought nothing
+    found = []
+    while (entry := driver.plan(after=LIVE.pace_ms)) is not None:
+        found.append(([segment.version for segment in entry.segments], entry.standing.version))
+    assert found == [([3], 2), ([3], 2), ([3], 3), ([4], 6)]
+    driver.log.version = 9
+    assert driver.plan(after=IDLE, committed=1).standing.version == 9
+
+
+def test_an_empty_journal_stands_before_everything(tmp_path):
+    driver = Driver(tmp_path, Log(), LIVE)
+    assert (driver.intake.standing, driver.intake.batches, driver.intake.ended) == (Standing(), 0, False)
 
 
 @pytest.mark.parametrize("readers", [1, 2, 3, 8])
 def test_readers_share_an_entry_in_order_and_one_tells_the_head(tmp_path, readers):
-    entry = intake(tmp_path, batch_rows=100).plan()
-    assert entry is not None
+    entry = Driver(tmp_path, Log(*segments()), Plan(100)).plan()
     parts = share(entry, readers)
     assert [segment for _, part in parts for segment in part] == list(entry.segments)
-    assert [head is not None for head, _ in parts] == [True] + [False] * (len(parts) - 1)
+    assert [head for head, _ in parts] == [entry.head.pack()] + [None] * (len(parts) - 1)
     assert 1 <= len(parts) <= readers
+
+
+def test_an_entry_without_segments_is_told_by_one_reader(tmp_path):
+    entry = Driver(tmp_path, Log(), Plan()).plan()
+    assert share(entry, 4) == [(entry.head.pack(), [])]

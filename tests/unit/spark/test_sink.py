@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 
 from tailrace import wire
+from tailrace.spark import sink as sink_module
+from tailrace.spark import tables as tables_module
 from tailrace.spark.layout import Layout
 from tailrace.spark.sink import Sink
 from tailrace.spark.tables import STREAM_TABLES, Tables, schemas
@@ -56,6 +58,23 @@ def test_the_next_batch_and_another_checkpoint_are_written(sink):
     sink.write(Plan(), 1)
     Sink(sink.tables, sink.schemas, "another", lambda *_: None).write(Plan(), 0)
     assert sink.tables.read("results").num_rows == 3
+
+
+def test_a_batch_is_written_once_also_after_its_commit_was_cleaned_up(tmp_path, monkeypatch):
+    none = dict.fromkeys(tables_module._RETENTION, "interval 0 seconds")
+    monkeypatch.setattr(tables_module, "_RETENTION", none)
+    monkeypatch.setattr(sink_module, "_COMPACT_EVERY", 3)
+    tables = Tables(Layout(tmp_path))
+    tables.create(schemas(ANSWER), STREAM_TABLES)
+    sink = Sink(tables, schemas(ANSWER), "checkpoint", lambda *_: None)
+    for batch in range(6):
+        sink.write(Plan(), batch)
+    assert not (tables.layout.table("results") / "_delta_log" / f"{1:020d}.json").exists()
+    for batch in (0, 2, 5):
+        sink.write(Plan(), batch)
+    sink.write(Plan(), 6)
+    assert tables.read("results").num_rows == tables.read("metrics").num_rows == 7
+    assert len(list(tables.layout.table("results").glob("*.parquet"))) <= 3
 
 
 def test_times_are_utc_microseconds_in_the_tables_and_ms_to_readers(sink):

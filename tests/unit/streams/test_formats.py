@@ -52,7 +52,8 @@ def test_an_empty_directory_is_no_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("format_name", "right"), [("parquet", "*.parquet"), ("json", "*.json or *.jsonl or *.ndjson")]
+    ("format_name", "right"),
+    [("parquet", "*.parquet"), ("replay", "*.parquet"), ("json", "*.json or *.jsonl or *.ndjson")],
 )
 def test_a_strange_file_is_refused(tmp_path: Path, format_name: str, right: str) -> None:
     with pytest.raises(Refused) as refused:
@@ -66,6 +67,17 @@ def test_a_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
         list_files(tmp_path / "none", "parquet")
 
 
-@pytest.mark.parametrize("name", ["parquet", "json"])
+def test_a_link_to_a_file_is_one_and_a_link_to_a_directory_none(tmp_path: Path) -> None:
+    make(tmp_path, "a.txt")
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "a.json").symlink_to(tmp_path / "a.txt")
+    assert names(here) == ["a.json"]
+    (here / "b.json").symlink_to(tmp_path)
+    with pytest.raises(Refused, match=r"b\.json: this is a directory"):
+        names(here)
+
+
+@pytest.mark.parametrize("name", ["parquet", "json", "delta", "replay"])
 def test_the_formats_that_a_query_file_may_name(name: str) -> None:
     assert FORMATS[name].suffixes

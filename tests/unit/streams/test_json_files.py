@@ -13,7 +13,7 @@ import pytest
 from tailrace.errors import Refused
 from tailrace.streams.check import Columns, check
 from tailrace.streams.json_files import JsonFiles
-from tailrace.streams.segments import Raw
+from tailrace.streams.segments import Raw, Segment
 
 FILES = JsonFiles()
 COLUMNS = Columns("t", None, "id", "k", {"value": "v"}, 0, 0)
@@ -114,6 +114,15 @@ def test_records_as_they_stand_in_the_file(path: Path) -> None:
 def types(path: Path, text: str) -> dict[str, str] | None:
     path.write_text(text)
     return FILES.types(path, COLUMNS)
+
+
+def test_a_segment_is_any_range_of_lines(path: Path) -> None:
+    path.write_bytes(b"".join(b'{"t": %d, "id": "a", "v": 0.5}\n' % line for line in range(5)) + b"x\n")
+    segment = Segment(str(path), 2, 4)
+    raw = FILES.read(segment, TYPES)
+    assert raw.table["t"].to_pylist() == [2, 3, 4]
+    assert (raw.row.tolist(), [(broken.row, broken.record) for broken in raw.broken]) == ([0, 1, 2], [(3, "x")])
+    assert FILES.records(segment, [1, 3]) == ['{"t": 3, "id": "a", "v": 0.5}', "x"]
 
 
 def test_types_from_the_first_record_with_a_value_in_every_column(path: Path) -> None:

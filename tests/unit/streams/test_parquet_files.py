@@ -90,6 +90,7 @@ def test_a_type_that_no_tuple_can_come_from_is_refused(path: Path, name: str, va
         ("event", pa.array([1, 2], pa.timestamp("ns"))),
         ("name", pa.array([1, 2], pa.uint32())),
         ("name", pa.array(["a", "b"], pa.large_string())),
+        ("name", pa.array(["a", "b"], pa.string_view())),  # as a merge by deltalake writes it
         ("sensor", pa.array(["a", "b"]).dictionary_encode()),
         ("speed", pa.array([1, 2], pa.uint64())),
         ("speed", pa.array([1, 2], pa.decimal128(10, 2))),
@@ -126,6 +127,7 @@ def test_a_large_file_is_cut_between_row_groups(path: Path, monkeypatch: pytest.
     pq.write_table(table(11), path, row_group_size=2)  # groups of 2 2 2 2 2 1
     found = FILES.split(path)
     assert [(segment.first_row, segment.rows) for segment in found] == [(0, 4), (4, 4), (8, 3)]
+    assert {segment.of_rows for segment in found} == {11}
 
 
 def test_a_row_group_larger_than_a_segment_stays_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,6 +144,37 @@ def test_the_segments_hold_every_record_once(path: Path, monkeypatch: pytest.Mon
     assert [value for raw in raws for value in raw.table["speed"].to_pylist()] == [float(i) for i in range(11)]
     assert [raw.row.tolist() for raw in raws] == [list(range(raw.table.num_rows)) for raw in raws]
     assert not any(raw.broken for raw in raws)
+
+
+# rows      0 1 2 | 3 4 5 | 6 7 8 | 9 10     row groups
+@pytest.mark.parametrize("first", range(12))
+def test_a_segment_is_any_range_of_rows(path: Path, first: int) -> None:
+    pq.write_table(table(11), path, row_group_size=3)
+    types = FILES.types(path, COLUMNS)
+    for rows in range(12 - first):
+        segment = Segment(str(path), first, rows)
+        raw = FILES.read(segment, types)
+        assert raw.table["speed"].to_pylist() == [float(i) for i in range(first, first + rows)]
+        assert raw.row.tolist() == list(range(rows))
+        texts = FILES.records(segment, list(range(rows))[::-1])
+        assert [json.loads(text)["name"] for text in texts] == [f"n{i}" for i in range(first, first + rows)][::-1]
+
+
+def test_a_segment_within_a_row_group_has_the_types_of_the_file(path: Path) -> None:
+    pq.write_table(table(4), path)
+    types = FILES.types(path, COLUMNS)
+    whole, part, none = (FILES.read(Segment(str(path), 1, rows), types).table for rows in (3, 1, 0))
+    assert whole.schema == part.schema == none.schema
+
+
+def test_row_groups_that_hold_none_of_a_segments_rows_are_not_read(path: Path, monkeypatch) -> None:
+    pq.write_table(table(11), path, row_group_size=3)
+    read, groups = pq.ParquetFile.read_row_groups, []
+    monkeypatch.setattr(
+        pq.ParquetFile, "read_row_groups", lambda self, of, **how: groups.append(list(of)) or read(self, of, **how)
+    )
+    FILES.read(Segment(str(path), 4, 4), FILES.types(path, COLUMNS))
+    assert groups == [[1, 2]]
 
 
 def test_only_the_columns_of_the_query_are_read(path: Path) -> None:
@@ -169,8 +202,9 @@ def test_records_of_a_later_segment(path: Path) -> None:
     assert json.loads(FILES.records(Segment(str(path), 4, 2), [1])[0])["name"] == "n5"
 
 
-def test_a_key_of_dictionary_type_is_text(path: Path) -> None:
-    pq.write_table(table(sensor=pa.array(["a", "b"]).dictionary_encode()), path)
+@pytest.mark.parametrize("kind", [pa.dictionary(pa.int32(), pa.string()), pa.large_string(), pa.string_view()], ids=str)
+def test_a_key_of_any_type_of_text_is_text(path: Path, kind: pa.DataType) -> None:
+    pq.write_table(table(sensor=pa.array(["a", "b"]).cast(kind), name=pa.array(["n0", "n1"], pa.string_view())), path)
     stream = {
         "source": {"format": "parquet", "path": str(path)},
         "event_time": "event",
@@ -182,4 +216,6 @@ def test_a_key_of_dictionary_type_is_text(path: Path) -> None:
     query = Query.model_validate(declared | {"aggregate": {"function": "sum", "column": "speed"}})
     stage = Stage.of(query, FILES.types(path, columns_of(query)), path.parent)
     assert stage.kind.key_type == pa.string()
-    assert stage.content(Segment(str(path), 0, 2)).tuples.column("key").to_pylist() == ["a", "b"]
+    tuples = stage.content(Segment(str(path), 0, 2)).tuples
+    assert tuples.column("key").to_pylist() == ["a", "b"]
+    assert (tuples.column("id").type, tuples.column("id").to_pylist()) == (pa.string(), ["n0", "n1"])

@@ -1,0 +1,7 @@
+"""Airflow finds a DAG stream_<query> here for each declared query."""
+
+from __future__ import annotations
+
+from tailrace.orchestration.streams import stream_dags
+
+globals().update(stream_dags())

@@ -1,0 +1,7 @@
+"""`python -m tailrace` is `tailrace`."""
+
+from __future__ import annotations
+
+from tailrace.cli import main
+
+main()

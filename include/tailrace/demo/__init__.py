@@ -1,0 +1,1 @@
+"""The demonstration: the platform as its users have it, on a laptop."""

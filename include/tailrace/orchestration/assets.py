@@ -1,0 +1,22 @@
+"""The query's tables as Airflow's assets, so that its pages show what comes from what."""
+
+from __future__ import annotations
+
+from airflow.sdk import Asset
+
+from tailrace.query import Query
+
+STREAM_WRITES = ("results", "late", "quarantine", "metrics")
+CORRECTION_READS, CORRECTION_WRITES = ("late",), ("corrections",)
+
+
+def tables(query: Query, names: tuple[str, ...]) -> list[Asset]:
+    """Tables of a query. They are known by the query's name, wherever the warehouse is."""
+    return [
+        Asset(name=f"{query.name}.{name}", uri=f"tailrace://{query.name}/{name}", group="tailrace") for name in names
+    ]
+
+
+def sources(query: Query) -> list[Asset]:
+    """What the query's streams are read from."""
+    return [Asset(stream.source.path.absolute().as_uri()) for stream in query.streams.values()]

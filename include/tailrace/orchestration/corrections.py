@@ -1,0 +1,82 @@
+"""The DAG factory of corrections: correct_<query> for each declared query."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from airflow.sdk import DAG, CronDataIntervalTimetable, Param
+
+from tailrace.orchestration import assets, settings
+from tailrace.orchestration.correcting import CorrectOperator, WaitOperator
+from tailrace.orchestration.settings import Declared
+from tailrace.orchestration.streams import MEMORY, RETRIES
+
+MAX_WAITING = 100  # runs that wait hold no slot; with fewer, intervals would be passed over while a driver is down
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # arrival times may be old: a backfill goes as far back as they do
+FORM = {
+    "from": Param(
+        None,
+        type=["null", "string"],
+        format="date-time",
+        title="From",
+        description="Event time: correct the closed windows that end after it. Empty: from the first one on.",
+    ),
+    "to": Param(
+        None,
+        type=["null", "string"],
+        format="date-time",
+        title="To",
+        description="Event time: correct the closed windows that start before it. Empty: up to the last one.",
+    ),
+    "driver_memory": MEMORY,
+}
+_DOC = """
+Corrects the answers of the query **{name}** (`{file}`): windows that late tuples missed get their next version.
+
+| task | does |
+| --- | --- |
+| `wait` | waits until the stream has committed all that arrived before the end of the run's interval; see its log |
+| `correct` | evaluates these windows anew, over all that arrived before that end |
+
+**By schedule** (`{schedule}`, UTC) a run takes the tuples that came late in its interval *of arrival*. A driver that
+is down loses nothing: the runs wait for it. **By hand** a run corrects a range *of event time*, or all. **Intervals of
+the past**, in any order, also again:
+
+    airflow backfill create --dag-id correct_{name} --from-date … --to-date … --reprocess-behavior completed
+
+The DAG must not be paused for that. With `--reprocess-behavior none` only what is missing is run, as after a time when
+Airflow itself was down. Run twice, a correction changes nothing.
+"""
+
+
+def correction_dags() -> dict[str, DAG]:
+    """A DAG for each query that is declared rightly; the others are told by `refused_queries`."""
+    return {f"correct_{one.query.name}": _dag(one) for one in settings.declared()[0]}
+
+
+def _dag(one: Declared) -> DAG:
+    name, schedule = one.query.name, one.query.correction.schedule
+    with DAG(
+        dag_id=f"correct_{name}",
+        description=f"Late tuples of {name}: the windows that they missed are corrected",
+        schedule=CronDataIntervalTimetable(schedule, timezone="UTC"),
+        start_date=EPOCH,
+        catchup=False,
+        max_active_runs=MAX_WAITING,
+        params=FORM,
+        default_args=RETRIES,
+        tags=["tailrace", "correction", one.query.kind],
+        doc_md=_DOC.format(name=name, file=one.file.name, schedule=schedule),
+    ) as dag:
+        wait = WaitOperator(task_id="wait", query=name, file=str(one.file))
+        correct = CorrectOperator(
+            task_id="correct",
+            query=name,
+            file=str(one.file),
+            name=f"tailrace correct {name}",
+            max_active_tis_per_dag=1,  # of backfills too: the corrections' tables have one writer
+            inlets=assets.tables(one.query, assets.CORRECTION_READS),
+            outlets=assets.tables(one.query, assets.CORRECTION_WRITES),
+        )
+        wait >> correct
+    return dag

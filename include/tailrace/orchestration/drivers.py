@@ -1,0 +1,131 @@
+"""What can be done with a query's driver: deploy, status, drain, stop. The DAGs and the command line call the same."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from tailrace.orchestration.driver_host import Driver, DriverHost
+from tailrace.orchestration.launch import starts_file
+from tailrace.orchestration.standing import Standing
+from tailrace.spark.layout import Layout, write_whole
+from tailrace.spark.status import Status, wall_ms
+
+LAST_LINES = 30
+_LOOK_S = 0.5
+_GOING_S = 45.0  # how long a driver that drains may take until another one is deployed
+_LOCK_S = 120.0
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """What `deploy` came to.
+
+    Attributes
+    ----------
+    made : bool
+        Whether the driver was made now; else it was there.
+    deployment : str
+        Names the deployment, through all its restarts; each time a driver is made it is another one.
+    """
+
+    driver: Driver
+    made: bool
+    deployment: str
+
+
+def status(host: DriverHost, layout: Layout) -> Standing:
+    """How the driver of a query stands."""
+    return Standing(host.look(layout.home.name), Status.read(layout), wall_ms())
+
+
+def deploy(host: DriverHost, layout: Layout, command: Sequence[str], environment: Mapping[str, str]) -> Deployed:
+    """The query's only driver: the one that lives, or else a new one with a new count of restarts.
+
+    One that drains is waited for. The deployment is named before there is a driver: one who dies on the way leaves a
+    driver that the next call finds, under its name.
+    """
+    name = layout.home.name
+    layout.stream.mkdir(parents=True, exist_ok=True)
+    with FileLock(layout.home / ".deploy.lock", timeout=_LOCK_S):
+        driver, until = host.look(name), time.monotonic() + _GOING_S
+        while driver.alive and layout.drain.exists() and time.monotonic() < until:
+            time.sleep(_LOOK_S)
+            driver = host.look(name)
+        if driver.alive:
+            return Deployed(driver, False, deployment(layout))
+        for left in (starts_file(layout.home), layout.drain):
+            left.unlink(missing_ok=True)
+        write_whole(_deployment_file(layout), secrets.token_hex(8))
+        return Deployed(host.deploy(name, command, environment), True, deployment(layout))
+
+
+def deployment(layout: Layout) -> str:
+    """The name of the last deployment; empty where there was none."""
+    file = _deployment_file(layout)
+    return file.read_text() if file.exists() else ""
+
+
+def drain(
+    host: DriverHost,
+    layout: Layout,
+    deadline_s: float,
+    stop_s: float,
+    tell: Callable[[str], Any] = lambda line: None,
+    only: str | None = None,
+) -> Driver:
+    """End a driver between two batches; after the deadline, or where it does not listen, end it by force.
+
+    What is open stays open, and what is committed stays: the next driver goes on from there.
+
+    Parameters
+    ----------
+    deadline_s : float
+        How long the driver has for its batch and its goodbye.
+    stop_s : float
+        How long it has after a SIGTERM, before it is killed.
+    tell : callable
+        Is told what happens.
+    only : str, optional
+        The deployment that is meant; one that came after it stays.
+    """
+    name, until = layout.home.name, time.monotonic() + deadline_s
+    driver = host.look(name)
+    if driver.alive:
+        tell(f"{name}: to be drained, pid {driver.pid}")
+    while driver.alive and time.monotonic() < until and _is(layout, only):
+        layout.ask_drain()  # again and again: a driver that is only starting takes an older wish away
+        time.sleep(_LOOK_S)
+        driver = host.look(name)
+    if driver.alive and not _is(layout, only):
+        tell(f"{name}: another driver was deployed meanwhile, it stays")
+        return driver
+    if driver.alive:
+        tell(f"{name}: not drained after {deadline_s:.0f} s, now it is stopped")
+        driver = stop(host, layout, stop_s)
+    tell(f"{name}: {driver.state}, {driver.detail}")
+    return driver
+
+
+def stop(host: DriverHost, layout: Layout, wait_s: float) -> Driver:
+    """End a driver by SIGTERM, and after the wait by SIGKILL; it is dead when this returns."""
+    return host.stop(layout.home.name, wait_s)
+
+
+def last_lines(host: DriverHost, layout: Layout) -> str:
+    """The end of the driver's log, indented; empty where there is none."""
+    return "\n".join(f"    {line}" for line in host.last_lines(layout.home.name, LAST_LINES))
+
+
+def _deployment_file(layout: Layout) -> Path:
+    return layout.stream / "deployment"
+
+
+def _is(layout: Layout, only: str | None) -> bool:
+    return only is None or deployment(layout) == only

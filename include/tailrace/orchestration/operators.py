@@ -1,0 +1,197 @@
+"""The tasks of stream_<query>: check, deploy, supervise, drain."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+from airflow.sdk import BaseOperator, Context
+from airflow.sdk.exceptions import AirflowFailException, TaskDeferralError
+
+from tailrace.errors import Refused, refuse
+from tailrace.orchestration import drivers, settings
+from tailrace.orchestration.driver_host import DriverHost
+from tailrace.orchestration.judge import Verdict
+from tailrace.orchestration.settings import Declared
+from tailrace.orchestration.submit import Options, driver_command, environment
+from tailrace.orchestration.triggers import DRAIN_S, STOP_S, DriverTrigger
+from tailrace.spark.layout import Layout
+
+POLL_S, PATIENCE_S = 5.0, 1800.0
+_WAREHOUSE = "a warehouse that Airflow and the driver host may write to"
+WATCHED = "watched"  # XCom of supervise: the deployment that it watches
+OWN_END = "own_end"  # what supervise leaves behind where it ended by itself, and was not marked by someone
+
+
+@contextmanager
+def refusals_fail() -> Iterator[None]:
+    """What is refused would be refused again: it fails the task for good, saying what would be right."""
+    try:
+        yield
+    except Refused as refused:
+        raise AirflowFailException(str(refused)) from None
+
+
+class StreamOperator(BaseOperator):
+    """A task about the driver of a declared query.
+
+    Parameters
+    ----------
+    query, file : str
+        The query's name, and the file that declares it, which is read again where a task needs it.
+    """
+
+    ui_color = "#e8f1fa"
+
+    def __init__(self, *, query: str, file: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.query, self.file = query, file
+
+    def layout(self) -> Layout:
+        return Layout.of(settings.warehouse(), self.query)
+
+    def host(self) -> DriverHost:
+        return settings.driver_host()
+
+    def command(self, options: Options) -> list[str]:
+        return driver_command(Declared.read(Path(self.file)), settings.warehouse(), options)
+
+
+class CheckOperator(StreamOperator):
+    """Refuses what could not run, before anything is deployed: the query, its checkpoint, the warehouse, the host."""
+
+    def execute(self, context: Context) -> None:
+        with refusals_fail():
+            layout, query = self.layout(), Declared.read(Path(self.file)).query
+            _check_writable(layout.home)
+            origin = layout.origin()
+            if origin is not None:
+                layout.agree(origin, query.structure())
+            self.command(Options.of(context["params"]))
+            standing = drivers.status(self.host(), layout)
+        self.log.info("%s is right; its stream %s", self.file, "begins anew" if origin is None else "goes on")
+        self.log.info("%s", standing)
+
+
+class DeployOperator(StreamOperator):
+    """Gets the query's driver, or makes it."""
+
+    def execute(self, context: Context) -> None:
+        with refusals_fail():
+            command = self.command(Options.of(context["params"]))
+            done = drivers.deploy(self.host(), self.layout(), command, environment())
+        how = "made a driver" if done.made else "found the driver, it stays as it is"
+        self.log.info("%s: %s, %s, pid %s", self.query, how, done.driver.state, done.driver.pid)
+
+
+class SuperviseOperator(StreamOperator):
+    """Watches the query's driver from the triggerer until it ends. Clearing it takes the watch up again."""
+
+    def execute(self, context: Context) -> NoReturn:
+        self._watch(context, [])
+
+    def _watch(self, context: Context, hangs: list[float]) -> NoReturn:
+        with refusals_fail():
+            layout = self.layout()
+        trigger = DriverTrigger(
+            query=self.query,
+            warehouse=str(layout.home.parent),
+            poll_s=POLL_S,
+            hang_after_s=context["params"]["hang_after_s"],
+            patience_s=PATIENCE_S,
+        )
+        context["ti"].xcom_push(WATCHED, drivers.deployment(layout))
+        self.defer(trigger=trigger, method_name="resume", kwargs={"hangs": hangs})
+
+    def resume(self, context: Context, event: dict[str, Any], hangs: list[float]) -> str:
+        """Act on what the trigger found.
+
+        Parameters
+        ----------
+        event : dict
+            A `Verdict`.
+        hangs : list of float
+            When drivers hung under this watch, in seconds since the epoch.
+        """
+        verdict = Verdict(**event)
+        with refusals_fail():
+            layout, host = self.layout(), self.host()
+        if verdict.kind == "hung":
+            self._replace(context, host, layout, verdict, hangs)
+        self._note(context, verdict.kind)
+        if verdict.kind == "ended":
+            return str(drivers.status(host, layout))
+        raise AirflowFailException(_explain(verdict, host, layout))
+
+    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
+        """As ever; but where the trigger broke, nobody wished the stream to end."""
+        try:
+            return super().resume_execution(next_method, next_kwargs, context)
+        except TaskDeferralError:
+            self._note(context, "trigger broke")
+            raise
+
+    def _replace(
+        self, context: Context, host: DriverHost, layout: Layout, verdict: Verdict, hangs: list[float]
+    ) -> NoReturn:
+        """Put a new driver in the place of one that hangs, within the budget of restarts, and watch on."""
+        options = Options.of(context["params"])
+        if host.look(self.query).pid == verdict.pid:  # else another watch was faster
+            self.log.warning("the driver hangs, %s; pid %s is killed", verdict.detail, verdict.pid)
+            drivers.stop(host, layout, 0)
+            hangs = [at for at in hangs if at > time.time() - options.within_s] + [time.time()]
+            if len(hangs) > options.restarts:
+                self._note(context, verdict.kind)
+                raise AirflowFailException(_explain(verdict, host, layout))
+            with refusals_fail():
+                driver = drivers.deploy(host, layout, self.command(options), environment()).driver
+            self.log.info("a new driver: %s, pid %s", driver.state, driver.pid)
+        self._watch(context, hangs)
+
+    def _note(self, context: Context, end: str) -> None:
+        context["ti"].xcom_push(OWN_END, end)
+
+
+class DrainOperator(StreamOperator):
+    """Where the stream's task was marked failed or success, sees to it that the driver is gone.
+
+    The trigger's `on_kill` is faster, and drains most of them; it is not called while the triggerer is down.
+    """
+
+    def execute(self, context: Context) -> None:
+        end, watched = (context["ti"].xcom_pull(task_ids="supervise", key=key) for key in (OWN_END, WATCHED))
+        if end is not None:
+            self.log.info("nothing to drain, supervise came to its own end: %s", end)
+            return
+        with refusals_fail():
+            drivers.drain(self.host(), self.layout(), DRAIN_S, STOP_S, self.log.info, watched)
+
+
+def _check_writable(home: Path) -> None:
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        writable = os.access(home, os.W_OK | os.X_OK)
+    except OSError as error:
+        raise refuse(str(home), f"it cannot be made: {error.strerror}", _WAREHOUSE) from None
+    if not writable:
+        raise refuse(str(home), "it cannot be written to", _WAREHOUSE)
+
+
+def _explain(verdict: Verdict, host: DriverHost, layout: Layout) -> str:
+    """What became of a driver, and what can be done."""
+    name = layout.home.name
+    if verdict.kind == "unreachable":
+        return (
+            f"the driver host: {verdict.detail}. The stream of {name} was left as it is, nobody watches it now. Start "
+            "the driver host, or mend the connection tailrace_driver_host; then clear this task"
+        )
+    lines = f"\nIts last lines:\n{drivers.last_lines(host, layout)}"
+    if verdict.kind == "gone":
+        return f"the driver of {name} was stopped or removed: {verdict.detail}. To go on, clear this task{lines}"
+    if verdict.kind == "hung":
+        return f"the driver of {name} hangs again and again: {verdict.detail}; it is stopped now{lines}"
+    return f"the driver of {name} has given up: {verdict.detail}. Mend what its last lines say; clear this task{lines}"

@@ -1,0 +1,158 @@
+"""Where things are: queries, warehouse and Spark apps by environment, Spark and the driver host by connections."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+
+from airflow.configuration import conf
+from airflow.sdk import BaseHook, Connection
+from airflow.sdk.exceptions import AirflowNotFoundException
+
+from tailrace.declare import load
+from tailrace.errors import Problem, Refused, refuse
+from tailrace.orchestration.driver_host import DriverHost
+from tailrace.orchestration.supervisor import SupervisorHost
+from tailrace.query import Query
+
+SPARK = "tailrace_spark"
+HOST = "tailrace_driver_host"
+
+_ADD = {
+    SPARK: "airflow connections add tailrace_spark --conn-type spark --conn-host 'local[*]'",
+    HOST: "airflow connections add tailrace_driver_host --conn-type http --conn-host 127.0.0.1 --conn-port 9001 "
+    '--conn-login tailrace --conn-password … --conn-extra \'{"programs": "/etc/tailrace/programs"}\'',
+}
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A query, and the file that declares it."""
+
+    file: Path
+    query: Query
+
+    @staticmethod
+    def read(file: Path) -> Declared:
+        return Declared(file, load(file))
+
+
+def queries() -> Path:
+    """The directory of the declared queries: TAILRACE_QUERIES, or include/queries beside the folder of the DAGs."""
+    return _directory("TAILRACE_QUERIES", "include", "queries")
+
+
+def spark_apps() -> Path:
+    """The directory of the Spark apps' entry points: TAILRACE_SPARK_APPS, or spark_apps beside the DAGs' folder."""
+    return _directory("TAILRACE_SPARK_APPS", "spark_apps")
+
+
+def warehouse() -> Path:
+    """The directory that holds the tables of all queries: TAILRACE_WAREHOUSE.
+
+    Raises
+    ------
+    Refused
+        When it is not set, or is relative: every process of Airflow would make another directory of it.
+    """
+    given = os.environ.get("TAILRACE_WAREHOUSE", "")
+    if not Path(given).is_absolute():
+        wrong = f"{given} is relative, and Airflow's processes run in many places" if given else "it is not set"
+        right = "the path of the directory of all tables, in the environment of Airflow and of the driver host"
+        raise refuse("environment variable TAILRACE_WAREHOUSE", wrong, right)
+    return Path(given)
+
+
+def declared() -> tuple[list[Declared], list[Problem]]:
+    """Every query that is declared, by file name, and what is wrong with the files that declare none."""
+    found: dict[str, Declared] = {}
+    problems: list[Problem] = []
+    for file in sorted(queries().glob("*.y*ml")):
+        try:
+            one = Declared.read(file)
+        except Refused as refused:
+            problems += refused.problems
+            continue
+        first = found.setdefault(one.query.name, one)
+        if first is not one:
+            wrong = f"{one.query.name} is declared in {first.file.name} already"
+            problems.append(Problem(f"{file}: name", wrong, "a name of its own for each query"))
+    return list(found.values()), problems
+
+
+def find(name: str) -> Declared:
+    """The declared query of this name.
+
+    Raises
+    ------
+    Refused
+        When there is none, or its file is wrong.
+    """
+    known, problems = declared()
+    for one in known:
+        if one.query.name == name:
+            return one
+    if problems:  # one of them may be the query that is looked for
+        raise Refused(problems)
+    names = [one.query.name for one in known]
+    right = " or ".join(get_close_matches(name, names) or names) or "a query file in that directory"
+    raise refuse(f"query {name}", f"none of this name is declared in {queries()}", right)
+
+
+def connection(conn_id: str) -> Connection:
+    """A connection of Airflow's, in a task, in a trigger or in a shell.
+
+    Raises
+    ------
+    Refused
+        When Airflow does not know it.
+    """
+    try:
+        return BaseHook.get_connection(conn_id)
+    except AirflowNotFoundException:
+        right = f"{_ADD[conn_id]}; or the environment variable AIRFLOW_CONN_{conn_id.upper()}"
+        raise refuse(f"connection {conn_id}", "Airflow knows none of this name", right) from None
+
+
+def driver_host() -> DriverHost:
+    """The driver host of the connection `tailrace_driver_host`; whether it answers shows when it is asked.
+
+    Raises
+    ------
+    Refused
+        When the connection is missing or incomplete.
+    """
+    given = connection(HOST)
+    programs = given.extra_dejson.get("programs", "")
+    missing = [name for name, value in (("host", given.host), ("port", given.port)) if not value]
+    if missing or not Path(programs).is_absolute():
+        wrong = f"it has no {' and no '.join(missing)}" if missing else "its extra has no absolute path of `programs`"
+        raise refuse(f"connection {HOST}", wrong, _ADD[HOST])
+    return SupervisorHost(f"http://{given.host}:{given.port}", Path(programs), given.login, given.password)
+
+
+def spark_environment() -> dict[str, str]:
+    """What spark-submit needs around it, on this machine: this Python, its programs first, and quiet logging."""
+    programs = str(Path(sys.executable).parent)
+    return {
+        "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', '')}",
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_CONF_DIR": os.environ.get("SPARK_CONF_DIR", str(files("tailrace.spark") / "conf")),
+    }
+
+
+def use_in_shell() -> None:
+    """Read connections as `airflow connections` does: from Airflow's database too, which no task may."""
+    os.environ.setdefault("_AIRFLOW_PROCESS_CONTEXT", "server")
+
+
+def _directory(variable: str, *beside: str) -> Path:
+    given = os.environ.get(variable)
+    path = Path(given) if given else Path(conf.get_mandatory_value("core", "dags_folder")).parent.joinpath(*beside)
+    if not path.is_dir():
+        raise refuse(f"{variable}={given}" if given else str(path), "it is no directory", f"{variable}, a directory")
+    return path.absolute()

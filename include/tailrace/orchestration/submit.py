@@ -1,0 +1,70 @@
+"""The command that starts a driver: the provider's spark-submit, behind the launcher that guards it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+
+from tailrace.errors import refuse
+from tailrace.orchestration import settings
+from tailrace.orchestration.settings import Declared
+from tailrace.spark.layout import Layout
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a driver is run; no answer depends on it.
+
+    Attributes
+    ----------
+    batch_rows : int
+        How many rows make a batch.
+    restarts, within_s : int
+        The budget: more restarts than this within so many seconds are a crash loop.
+    driver_memory : str
+        Heap of the driver's JVM, as Spark writes it.
+    """
+
+    batch_rows: int = 1_000_000
+    restarts: int = 5
+    within_s: int = 600
+    driver_memory: str = "2g"
+
+    @classmethod
+    def of(cls, params: Mapping[str, Any]) -> Self:
+        """Those of a form that also holds other fields."""
+        return cls(**{name: params[name] for name in cls.__dataclass_fields__ if name in params})
+
+
+def driver_command(query: Declared, warehouse: Path, options: Options) -> list[str]:
+    """What the driver host is to start. Not to be logged: a connection may put secrets into it.
+
+    Raises
+    ------
+    Refused
+        When Airflow does not know the connection `tailrace_spark`, or it would take the driver away from its host.
+    """
+    settings.connection(settings.SPARK)  # the hook would go to YARN where it is missing
+    hook = SparkSubmitHook(
+        conn_id=settings.SPARK,
+        name=f"tailrace {query.query.name}",
+        driver_memory=options.driver_memory,
+        application_args=[str(query.file), "--warehouse", str(warehouse), "--batch-rows", str(options.batch_rows)],
+    )
+    if hook._connection["deploy_mode"] == "cluster":
+        wrong = "deploy-mode cluster starts the driver elsewhere, out of the driver host's reach"
+        raise refuse(f"connection {settings.SPARK}", wrong, "deploy-mode client")
+    submit = hook._build_spark_submit_command(str(settings.spark_apps() / "stream.py"))
+    home = Layout.of(warehouse, query.query.name).home
+    budget = ["--restarts", str(options.restarts), "--within", str(options.within_s)]
+    return [sys.executable, "-m", "tailrace.orchestration.launch", "--home", str(home), *budget, "--", *submit]
+
+
+def environment() -> dict[str, str]:
+    """What the driver host adds to its own environment for a driver; the launcher finds this Python's programs."""
+    return {name: value for name, value in settings.spark_environment().items() if name != "PATH"}

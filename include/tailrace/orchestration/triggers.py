@@ -1,0 +1,164 @@
+"""What waits in the triggerer, where no worker slot is held: for a driver's end, and for the frontier."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+from tailrace.duration import format_time
+from tailrace.orchestration import drivers, settings
+from tailrace.orchestration.judge import Judge
+from tailrace.orchestration.standing import Standing
+from tailrace.spark.layout import Layout
+
+TELL_S = 60.0  # how often a waiting task says how things stand
+DRAIN_S, STOP_S = 30.0, 5.0  # with what Airflow takes to call, within a minute
+OVER = ("success", "failed", "skipped", "upstream_failed", "removed")
+DELETED = "deleted"
+_ENDINGS: set[asyncio.Task[None]] = set()
+
+
+class DriverTrigger(BaseTrigger):
+    """Watches a query's driver, and fires once, with a `Verdict`.
+
+    Parameters
+    ----------
+    query, warehouse : str
+        The query's name, and the directory of all tables.
+    poll_s : float
+        From look to look.
+    hang_after_s, patience_s : float
+        How long the driver may be silent, and its host unreachable.
+    """
+
+    def __init__(self, query: str, warehouse: str, poll_s: float, hang_after_s: float, patience_s: float) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.query, self.warehouse = query, warehouse
+        self.poll_s, self.hang_after_s, self.patience_s = poll_s, hang_after_s, patience_s
+        self._watched = ""  # the deployment
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        names = ("query", "warehouse", "poll_s", "hang_after_s", "patience_s")
+        return f"{type(self).__module__}.{type(self).__name__}", {name: getattr(self, name) for name in names}
+
+    @property
+    def layout(self) -> Layout:
+        return Layout.of(Path(self.warehouse), self.query)
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        judge = Judge(self.hang_after_s, self.patience_s)
+        told: tuple[object, float] = (None, -math.inf)
+        while True:
+            standing, line = await asyncio.to_thread(self._look)
+            now_s, gist = time.monotonic(), None if standing is None else standing.gist
+            verdict = judge.see(standing.driver if standing else None, standing.said if standing else None, now_s)
+            if verdict is not None or gist != told[0] or now_s - told[1] >= TELL_S:
+                self.log.info(line)
+                told = gist, now_s
+            if verdict is not None:
+                yield TriggerEvent(verdict.as_event())  # type: ignore[no-untyped-call]
+                return
+            await asyncio.sleep(self.poll_s)
+
+    def _look(self) -> tuple[Standing | None, str]:
+        """How the driver stands, or None; and what is to be said of it. The watch outlives whatever goes wrong here."""
+        try:
+            standing = drivers.status(settings.driver_host(), self.layout)
+            self._watched = drivers.deployment(self.layout)
+        except Exception as error:
+            return None, f"{self.query}: the driver host does not answer; a driver that lives goes on: {error}"
+        return standing, str(standing)
+
+    async def on_kill(self) -> None:
+        """Drain the driver when the task is over; leave it when the task was cleared, for it comes back.
+
+        Airflow calls this on clear as well, and where another triggerer took the trigger over. It cancels it again and
+        again, each second, so what must be done is done beside it. It does not call it at all where the triggerer was
+        down meanwhile: the task `drain` sees to that.
+        """
+        ending = asyncio.create_task(asyncio.to_thread(self._end))
+        _ENDINGS.add(ending)  # else nothing would hold it
+        ending.add_done_callback(_ENDINGS.discard)
+        await asyncio.shield(ending)
+
+    def _end(self) -> None:
+        state = self._task_state()
+        if state not in (*OVER, DELETED):
+            self.log.info("the driver of %s stays, the task is %s", self.query, state or "to run again")
+            return
+        self.log.info("the task is %s", state)
+        drivers.drain(settings.driver_host(), self.layout, DRAIN_S, STOP_S, self.log.info, self._watched)
+
+    def _task_state(self) -> str | None:
+        ti = self.task_instance
+        if ti is None:
+            return None
+        states = RuntimeTaskInstance.get_task_states(
+            dag_id=ti.dag_id, task_ids=[ti.task_id], run_ids=[ti.run_id], map_index=ti.map_index
+        )
+        found: str | None = states.get(ti.run_id, {ti.task_id: DELETED}).get(ti.task_id)
+        return found
+
+
+class FrontierTrigger(BaseTrigger):
+    """Fires when stream and history have committed up to a point of arrival time.
+
+    Parameters
+    ----------
+    query, warehouse : str
+        The query's name, and the directory of all tables.
+    until_ms : int
+        The point that is waited for.
+    poll_s : float
+        From look to look.
+    """
+
+    def __init__(self, query: str, warehouse: str, until_ms: int, poll_s: float) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.query, self.warehouse, self.until_ms, self.poll_s = query, warehouse, until_ms, poll_s
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        names = ("query", "warehouse", "until_ms", "poll_s")
+        return f"{type(self).__module__}.{type(self).__name__}", {name: getattr(self, name) for name in names}
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        layout, told_s = Layout.of(Path(self.warehouse), self.query), -math.inf
+        while True:
+            there, line = await asyncio.to_thread(reached, layout, self.until_ms)
+            if there:
+                self.log.info(line)
+                yield TriggerEvent({"until_ms": self.until_ms})  # type: ignore[no-untyped-call]
+                return
+            if time.monotonic() - told_s >= TELL_S:
+                self.log.info("%s; %s", line, await asyncio.to_thread(_driver_line, layout))
+                told_s = time.monotonic()
+            await asyncio.sleep(self.poll_s)
+
+
+def reached(layout: Layout, until_ms: int) -> tuple[bool, str]:
+    """Whether stream and history have committed up to a point, and how to say it."""
+    from tailrace.spark.commits import Committed  # noqa: PLC0415 (Delta takes long to import, and DAG files import this)
+
+    committed = Committed.read(layout)
+    if committed is None or not committed.until:
+        return False, f"{layout.home.name} has committed nothing yet; this run waits for {format_time(until_ms)}"
+    if committed.ended:
+        return True, f"the stream has ended, all of {layout.home.name} is committed"
+    there, so_far = committed.until >= until_ms, format_time(committed.until)
+    waits = "" if there else f"; this run waits for {format_time(until_ms)}"
+    return there, f"the stream has committed up to {so_far}{waits}"
+
+
+def _driver_line(layout: Layout) -> str:
+    try:
+        standing = drivers.status(settings.driver_host(), layout)
+    except Exception as error:
+        return f"the driver host does not answer: {error}"
+    return str(standing) if standing.driver.alive else f"no driver runs (trigger stream_{layout.home.name}): {standing}"

@@ -1,0 +1,10 @@
+"""The stream app, for spark-submit: FILE --warehouse DIR [--batch-rows N]. It is `tailrace run`, live."""
+
+from __future__ import annotations
+
+import sys
+
+from tailrace.cli import main
+
+sys.argv.insert(1, "run")
+main()

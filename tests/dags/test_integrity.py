@@ -1,0 +1,206 @@
+"""The DAG files: what Airflow finds in them, how their forms look, how fast they are, and what a wrong query does."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from airflow.dag_processing.dagbag import DagBag
+from airflow.sdk import CronDataIntervalTimetable
+from airflow.serialization.serialized_objects import DagSerialization
+
+from airflow_home import HOME
+from fake_host import QUERY, declare
+
+DAGS = Path(__file__).parents[2] / "dags"
+FILES = ("corrections.py", "refused_queries.py", "streams.py")
+# Parses each DAG file as the DAG processor does: in a fork of a process that has imported airflow.
+PARSE = """
+import json, os, sys, time
+import airflow.sdk
+from airflow.dag_processing.dagbag import DagBag
+from airflow.dag_processing.processor import _serialize_dags, _pre_import_airflow_modules
+import structlog
+
+folder = sys.argv[1]
+for name in sorted(os.listdir(folder)):
+    if name.endswith(".py"):
+        file = os.path.join(folder, name)
+        _pre_import_airflow_modules(file, structlog.get_logger())
+        if os.fork() == 0:
+            began = time.process_time()  # of this process alone, however busy the machine is
+            bag = DagBag(file, load_op_links=False)
+            _, errors = _serialize_dags(bag, structlog.get_logger())
+            seconds = time.process_time() - began
+            slow = [module for module in ("pyspark", "pandas", "deltalake") if module in sys.modules]
+            print("FOUND", json.dumps([name, sorted(bag.dags), bag.import_errors | errors, seconds, slow]), flush=True)
+            os._exit(0)
+        os.wait()
+"""
+
+
+@pytest.fixture
+def queries(tmp_path, monkeypatch):
+    monkeypatch.setenv("TAILRACE_QUERIES", str(tmp_path))
+    return tmp_path
+
+
+def found(**environment):
+    """Of each DAG file: its DAGs, its import errors, how many seconds it took, and slow modules that it imported."""
+    run = subprocess.run(
+        [sys.executable, "-c", PARSE, str(DAGS)],
+        env=os.environ | {"AIRFLOW_HOME": HOME} | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    lines = [json.loads(line[6:]) for line in run.stdout.splitlines() if line.startswith("FOUND ")]
+    return {name: rest for name, *rest in lines}
+
+
+def load():
+    bag = DagBag(DAGS, load_op_links=False)
+    assert not bag.import_errors
+    return bag.dags
+
+
+def test_the_repositorys_own_queries_are_found_beside_the_dags():
+    environment = {name: value for name, value in os.environ.items() if name != "TAILRACE_QUERIES"}
+    assert "TAILRACE_QUERIES" not in environment
+    parsed = found(AIRFLOW__CORE__DAGS_FOLDER=str(DAGS))
+    assert tuple(parsed) == FILES
+    assert "stream_flights" in parsed["streams.py"][0]
+    assert "correct_flights" in parsed["corrections.py"][0]
+    assert not any(errors for _, errors, *_ in parsed.values())
+
+
+def test_ten_queries_parse_in_two_seconds(queries):
+    names = [f"query_{number}" for number in range(10)]
+    for name in names:
+        declare(queries, name)
+    parsed = found()
+    assert parsed["streams.py"][0] == [f"stream_{name}" for name in names]
+    assert parsed["corrections.py"][0] == [f"correct_{name}" for name in names]
+    for name, (_, errors, seconds, slow) in parsed.items():
+        assert not errors, name
+        assert seconds < 2, name
+        assert not slow, name
+
+
+def test_a_wrong_query_is_told_and_takes_no_other_down(queries):
+    declare(queries, "right")
+    wrong = declare(queries, "wrong", QUERY.replace("size: 2 h", "size: 2"))
+    parsed = found()
+    assert parsed["streams.py"][:2] == [["stream_right"], {}]
+    assert parsed["corrections.py"][:2] == [["correct_right"], {}]
+    dags, errors, *_ = parsed["refused_queries.py"]
+    assert dags == []
+    [error] = errors.values()
+    assert f"{wrong}:9: window.size: 2 has no unit\n    right would be: write 2 ms" in error
+
+
+def test_of_two_queries_of_one_name_the_second_is_told(queries):
+    declare(queries, "a", QUERY.replace("{name}", "same"))
+    declare(queries, "b", QUERY.replace("{name}", "same"))
+    bag = DagBag(DAGS, load_op_links=False)
+    assert set(bag.dags) == {"stream_same", "correct_same"}
+    [error] = bag.import_errors.values()
+    assert "b.yaml: name: same is declared in a.yaml already" in error
+
+
+@pytest.fixture
+def dags(queries):
+    declare(queries, "first")
+    declare(queries, "second", QUERY + "correction: {{schedule: '30 1 * * 1'}}\n")
+    return load()
+
+
+def test_each_query_has_its_two_dags(dags):
+    assert set(dags) == {"stream_first", "correct_first", "stream_second", "correct_second"}
+    for name in ("stream_first", "stream_second"):
+        assert set(dags[name].task_ids) == {"check", "deploy", "supervise", "drain"}
+        assert dags[name].schedule is None
+    for name, cron in (("correct_first", "@daily"), ("correct_second", "30 1 * * 1")):
+        dag = dags[name]
+        assert dag.get_task("correct").upstream_task_ids == {"wait"}
+        assert dag.timetable == CronDataIntervalTimetable(cron, timezone="UTC")
+        assert (dag.catchup, dag.start_date.year) == (False, 1970)
+
+
+def test_dags_are_described(dags):
+    for dag in dags.values():
+        kind, _, name = dag.dag_id.partition("_")
+        assert {"tailrace", {"stream": "stream", "correct": "correction"}[kind], "aggregate"} == dag.tags
+        assert f"**{name}**" in dag.doc_md
+        assert "{" not in dag.doc_md
+        assert dag.description
+
+
+def test_forms_have_types_titles_descriptions_and_defaults_that_are_right(dags):
+    for dag in dags.values():
+        assert dag.params
+        for name, param in dag.params.items():
+            assert {"type", "title"} <= set(param.schema), (dag.dag_id, name)
+            assert len(param.description) > 20, (dag.dag_id, name)
+            param.resolve()  # the default is there, and keeps the bounds
+    assert set(dags["stream_first"].params) == {
+        "batch_rows",
+        "restarts",
+        "within_s",
+        "hang_after_s",
+        "driver_memory",
+    }
+    assert set(dags["correct_first"].params) == {"from", "to", "driver_memory"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("batch_rows", 0), ("restarts", -1), ("within_s", 9), ("hang_after_s", 5), ("hang_after_s", "a minute")]
+    + [("driver_memory", memory) for memory in ("2", "2 g", "0g", "2g --conf x=y")],
+)
+def test_forms_refuse_what_is_out_of_bounds(dags, name, value):
+    with pytest.raises(ValueError, match=r"Invalid input|does not match|is not|less than"):
+        dags["stream_first"].params[name] = value
+
+
+def test_tasks_are_tried_again_with_growing_pauses(dags):
+    for dag in dags.values():
+        for task in dag.tasks:
+            assert task.retries > 0
+            assert task.retry_exponential_backoff > 1
+            assert task.max_retry_delay
+
+
+def test_drain_is_there_for_what_deploy_set_up_and_decides_nothing(dags):
+    """With on_failure_fail_dagrun a run whose `supervise` was marked failed would be a success."""
+    dag = dags["stream_first"]
+    assert dag.get_task("deploy").is_setup
+    assert dag.get_task("drain").is_teardown
+    assert not dag.get_task("drain").on_failure_fail_dagrun
+    assert dag.get_task("drain").upstream_task_ids == {"deploy", "supervise"}
+
+
+def test_corrections_run_one_by_one_and_runs_that_wait_hold_up_none(dags):
+    dag = dags["correct_first"]
+    assert dag.get_task("correct").max_active_tis_per_dag == 1
+    assert dag.max_active_runs >= 100
+
+
+def test_tables_are_assets_and_show_where_they_come_from(dags, queries):
+    supervise, correct = dags["stream_first"].get_task("supervise"), dags["correct_first"].get_task("correct")
+    assert [asset.uri for asset in supervise.inlets] == [(queries / "readings").as_uri()]
+    assert "first.late" in [asset.name for asset in supervise.outlets]
+    assert [asset.name for asset in correct.inlets] == ["first.late"]
+    assert [asset.uri for asset in correct.outlets] == ["tailrace://first/corrections"]
+    names = [asset.name for dag in dags.values() for task in dag.tasks for asset in task.outlets]
+    assert len(names) == len(set(names)), "each table has one writer"
+
+
+def test_dags_can_be_stored(dags):
+    for dag in dags.values():
+        DagSerialization.to_dict(dag)

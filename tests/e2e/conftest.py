@@ -1,0 +1,114 @@
+"""One Airflow with everything in it, and one driver host, for all end-to-end tests."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tailrace.orchestration import fence
+from tailrace.orchestration.embedded import EmbeddedHost
+from tailrace.orchestration.embedded_airflow import Api, EmbeddedAirflow
+from tailrace.spark.layout import Layout
+from tailrace.spark.status import Status
+
+ROOT = Path(__file__).parents[2]
+QUERY = (ROOT / "include" / "queries" / "flights.yaml").read_text()
+
+
+@dataclass
+class Platform:
+    """Airflow, the driver host, and the query `flights`, replayed at a rate that can be changed."""
+
+    home: Path
+    hosting: EmbeddedHost
+    airflow: EmbeddedAirflow
+    api: Api
+
+    @property
+    def layout(self) -> Layout:
+        return Layout.of(self.home / "tables", "flights")
+
+    def declare(self, rate: int) -> None:
+        sample = str(ROOT / "samples" / "flights")
+        text = QUERY.replace("../../samples/flights", sample).replace("rate: 1500", f"rate: {rate}")
+        assert str(rate) in text
+        assert sample in text
+        (self.home / "queries" / "flights.yaml").write_text(text)
+
+    def trigger(self, dag: str, **conf: Any) -> str:
+        return self.api.call("POST", f"dags/{dag}/dagRuns", {"logical_date": None, "conf": conf})["dag_run_id"]
+
+    def states(self, dag: str, run: str) -> dict[str, str | None]:
+        found = self.api.call("GET", f"dags/{dag}/dagRuns/{run}/taskInstances")["task_instances"]
+        return {one["task_id"]: one["state"] for one in found}
+
+    def log(self, dag: str, run: str, task: str) -> str:
+        """All that a task has logged, in all its tries."""
+        tries = self.api.call("GET", f"dags/{dag}/dagRuns/{run}/taskInstances/{task}")["try_number"]
+        path = f"dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs"
+        return "\n".join(json.dumps(self.api.call("GET", f"{path}/{number}")) for number in range(1, tries + 1))
+
+    def mark(self, run: str, state: str, dag: str = "stream_flights") -> None:
+        self.api.call("PATCH", f"dags/{dag}/dagRuns/{run}", {"state": state})
+
+    def driver(self) -> int | None:
+        """The pid of the living driver."""
+        driver = self.hosting.host.look("flights")
+        return driver.pid if driver.alive else None
+
+    def processes(self) -> list[psutil.Process]:
+        return fence.marked(self.layout.home)
+
+    def batches(self) -> int:
+        """How many batches the driver that lives has seen committed."""
+        said = Status.read(self.layout)
+        return said.batches if said and said.committed_at_ms else 0
+
+    def until(self, what: Callable[[], Any], seconds: float = 90) -> Any:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            found = what()
+            if found:
+                return found
+            time.sleep(0.3)
+        driver = self.hosting.host
+        pytest.fail(
+            f"waited in vain: {driver.look('flights')}, {Status.read(self.layout)}: {driver.last_lines('flights', 20)}"
+        )
+
+    def streams(self) -> bool:
+        """Whether batches are being committed."""
+        before = self.batches()
+        return bool(self.until(lambda: self.driver() and self.batches() > before))
+
+
+@pytest.fixture(scope="session")
+def platform(tmp_path_factory) -> Iterator[Platform]:
+    home = tmp_path_factory.mktemp("platform")
+    (home / "queries").mkdir()
+    with EmbeddedHost(home / "drivers") as hosting:
+        access = hosting.access
+        there = {"host": access.host, "port": access.port, "login": access.user, "password": access.password}
+        extra = {"programs": str(hosting.directory / "programs")}
+        environment = {
+            "TAILRACE_QUERIES": str(home / "queries"),
+            "TAILRACE_WAREHOUSE": str(home / "tables"),
+            "AIRFLOW_CONN_TAILRACE_SPARK": json.dumps({"conn_type": "spark", "host": "local[*]"}),
+            "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps({"conn_type": "http", **there, "extra": extra}),
+        }
+        airflow = EmbeddedAirflow(home / "airflow", ROOT / "dags", environment)
+        found = Platform(home, hosting, airflow, Api("", ""))
+        found.declare(200)
+        with airflow:
+            found.api = airflow.api()
+            for dag in ("stream_flights", "correct_flights"):
+                found.until(lambda dag=dag: dag in [one["dag_id"] for one in found.api.call("GET", "dags")["dags"]])
+                found.api.call("PATCH", f"dags/{dag}", {"is_paused": False})
+            yield found

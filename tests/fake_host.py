@@ -1,0 +1,74 @@
+"""A driver host in memory, whose drivers do as they are told; and queries that are declared for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tailrace.orchestration.driver_host import Driver, DriverHostDown
+from tailrace.spark.layout import Layout
+from tailrace.spark.status import Status
+
+QUERY = """\
+name: {name}
+kind: aggregate
+streams:
+  readings:
+    source: {{format: parquet, path: readings}}
+    event_time: event_time
+    arrival_time: arrival_time
+    id: id
+window: {{size: 2 h, slide: 1 h}}
+disorder: {{tick: 1 min}}
+aggregate: {{function: sum, column: value}}
+"""
+
+
+def declare(directory: Path, name: str, text: str = QUERY) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    file = directory / f"{name}.yaml"
+    file.write_text(text.format(name=name))
+    return file
+
+
+def says(layout: Layout, at_ms: int, state: str = "streaming") -> None:
+    """Write a driver's own word."""
+    layout.stream.mkdir(parents=True, exist_ok=True)
+    Status(state, 1, 0, at_ms, batches=3, committed_at_ms=at_ms, rows_left=7).write(layout)
+
+
+@dataclass
+class FakeHost:
+    """One driver. What `on_look` does happens before each look at it."""
+
+    driver: Driver = field(default_factory=lambda: Driver("readings", "absent", None, None, "unknown"))
+    on_look: Callable[[], None] = lambda: None
+    down: bool = False
+    deployed: list[tuple[list[str], dict[str, str]]] = field(default_factory=list)
+    stopped: list[float] = field(default_factory=list)
+
+    def is_now(self, state: str, exit_code: int | None = None, detail: str = "") -> None:
+        alive = state in ("starting", "running", "stopping")
+        pid = (self.driver.pid or 100) if alive else None
+        self.driver = replace(self.driver, state=state, pid=pid, exit_code=exit_code, detail=detail)
+
+    def deploy(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> Driver:
+        if not self.look(name).alive:
+            self.deployed.append((list(command), dict(environment)))
+            self.driver = Driver(name, "running", 100 + len(self.deployed), None, "")
+        return self.driver
+
+    def look(self, name: str) -> Driver:
+        self.on_look()
+        if self.down:
+            raise DriverHostDown("the driver host at http://somewhere:1 does not answer")
+        return replace(self.driver, name=name)
+
+    def stop(self, name: str, wait_s: float) -> Driver:
+        self.stopped.append(wait_s)
+        self.is_now("ended", 130, "stopped by request")
+        return self.look(name)
+
+    def last_lines(self, name: str, lines: int) -> list[str]:
+        return ["a line", "the last line"]

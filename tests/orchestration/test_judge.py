@@ -1,0 +1,96 @@
+"""What a supervisor makes of what it sees, on a clock of the test's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from tailrace.orchestration.driver_host import Driver
+from tailrace.orchestration.judge import GONE_S, START_S, Judge
+from tailrace.spark.status import Status
+
+
+def driver(state="running", pid=1, exit_code=None):
+    return Driver("readings", state, pid, exit_code, "as its host says")
+
+
+def said(at_ms):
+    return Status("streaming", 9, 0, at_ms, 0)
+
+
+@pytest.fixture
+def judge():
+    return Judge(hang_after_s=60, patience_s=600)
+
+
+def see_speaking(judge, until_s):
+    """A driver that says something new each 10 s."""
+    for now in range(0, until_s + 1, 10):
+        assert judge.see(driver(), said(now * 1000), now) is None
+
+
+def test_a_driver_that_speaks_is_left_alone(judge):
+    see_speaking(judge, 10_000)
+
+
+def test_a_driver_hangs_once_it_was_silent_for_so_long(judge):
+    see_speaking(judge, 100)
+    assert judge.see(driver(), said(100_000), 159.9) is None
+    verdict = judge.see(driver(), said(100_000), 160)
+    assert (verdict.kind, verdict.pid) == ("hung", 1)
+
+
+def test_the_wall_clocks_of_other_machines_make_no_driver_hang(judge):
+    for now in range(0, 1000, 10):  # it speaks, by a clock that is years behind and runs backwards
+        assert judge.see(driver(), said(1_000_000 - now), now) is None
+
+
+def test_a_machine_that_slept_makes_no_driver_hang(judge):
+    see_speaking(judge, 50)
+    assert judge.see(driver(), said(50_000), 55) is None  # the steady clock stood still: for hours, by the wall clock
+
+
+@pytest.mark.parametrize("first", [None, said(5)])
+def test_a_driver_that_has_not_spoken_yet_has_time_to_start(judge, first):
+    judge.see(driver(), first, 0)
+    assert judge.see(driver(), first, START_S - 1) is None
+    assert judge.see(driver(), first, START_S).kind == "hung"
+
+
+def test_a_restarted_driver_has_time_to_start_again(judge):
+    see_speaking(judge, 100)
+    assert judge.see(driver(pid=2), said(100_000), 105) is None
+    assert judge.see(driver(pid=2), said(100_000), 105 + START_S - 1) is None
+    assert judge.see(driver(pid=2), said(100_000), 105 + START_S).pid == 2
+
+
+def test_a_driver_that_is_being_stopped_does_not_hang(judge):
+    see_speaking(judge, 100)
+    assert judge.see(driver("stopping"), said(100_000), 500) is None
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "kind"), [("ended", 0, "ended"), ("failed", 3, "failed"), ("failed", 2, "failed")]
+)
+def test_a_driver_that_is_over_is_judged_at_once(judge, state, code, kind):
+    verdict = judge.see(driver(state, None, code), None, 0)
+    assert (verdict.kind, verdict.detail) == (kind, "as its host says")
+
+
+@pytest.mark.parametrize(("state", "code"), [("absent", None), ("ended", 130), ("ended", -1)])
+def test_a_driver_that_was_stopped_or_removed_is_gone_unless_it_is_deployed_again(judge, state, code):
+    see_speaking(judge, 10)
+    assert judge.see(driver(state, None, code), None, 20) is None
+    assert judge.see(driver(pid=2), None, 30) is None  # another watch has replaced it
+    assert judge.see(driver(state, None, code), None, 40) is None
+    assert judge.see(driver(state, None, code), None, 40 + GONE_S - 1) is None
+    assert judge.see(driver(state, None, code), None, 40 + GONE_S).kind == "gone"
+
+
+def test_a_host_that_is_down_is_waited_for(judge):
+    see_speaking(judge, 10)
+    assert judge.see(None, None, 20) is None
+    assert judge.see(None, None, 619) is None
+    assert judge.see(driver(), said(1), 619.5) is None  # it is there again, and the patience is whole
+    assert judge.see(None, None, 620) is None
+    assert judge.see(None, None, 1219) is None
+    assert judge.see(None, None, 1220).kind == "unreachable"

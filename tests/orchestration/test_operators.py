@@ -1,0 +1,223 @@
+"""The tasks of stream_<query>, against a driver host in memory."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException, TaskDeferralError, TaskDeferred
+
+from fake_host import QUERY, declare
+from tailrace.declare import load
+from tailrace.orchestration import drivers, operators
+from tailrace.orchestration.driver_host import DriverHostDown
+from tailrace.orchestration.operators import (
+    OWN_END,
+    WATCHED,
+    CheckOperator,
+    DeployOperator,
+    DrainOperator,
+    SuperviseOperator,
+)
+
+PARAMS = {"batch_rows": 5, "restarts": 2, "within_s": 600, "hang_after_s": 77, "driver_memory": "3g"}
+
+
+class Notes:
+    """A task instance, as far as XComs go."""
+
+    def __init__(self, **notes):
+        self.notes = notes
+
+    def xcom_push(self, key, value):
+        self.notes[key] = value
+
+    def xcom_pull(self, task_ids, key):
+        assert task_ids == "supervise"
+        return self.notes.get(key)
+
+
+@pytest.fixture
+def context():
+    return {"params": PARAMS, "ti": Notes()}
+
+
+@pytest.fixture
+def make(place):
+    """An operator on the declared query."""
+    return lambda cls: cls(task_id=cls.__name__, query="readings", file=str(place / "queries" / "readings.yaml"))
+
+
+def verdict(kind, pid=None):
+    return {"kind": kind, "detail": "as the judge says", "pid": pid}
+
+
+def test_check_lets_a_right_query_pass(make, host, context):
+    make(CheckOperator).execute(context)
+    assert host.deployed == []
+
+
+def test_check_names_file_line_and_field(make, host, context, place):
+    file = declare(place / "queries", "readings", QUERY.replace("size: 2 h", "size: 2"))
+    with pytest.raises(AirflowFailException, match=rf"{file}:9: window.size: 2 has no unit\n +right would be: "):
+        make(CheckOperator).execute(context)
+
+
+def test_check_refuses_a_query_that_its_checkpoint_does_not_fit(make, host, context, place, layout):
+    layout.found(load(place / "queries" / "readings.yaml").structure(), {"id": "int64"})
+    make(CheckOperator).execute(context)
+    declare(place / "queries", "readings", QUERY.replace("2 h", "3 h"))
+    with pytest.raises(AirflowFailException, match=r"window.size: .*\n.*the old value; or another name"):
+        make(CheckOperator).execute(context)
+
+
+@pytest.mark.parametrize("wrong", ["unset", "relative", "file", "forbidden"])
+def test_check_refuses_a_warehouse_that_cannot_be_written_to(make, host, context, place, monkeypatch, wrong):
+    (place / "file").touch()
+    if wrong == "unset":
+        monkeypatch.delenv("TAILRACE_WAREHOUSE")
+    elif wrong == "forbidden":
+        monkeypatch.setattr(operators.os, "access", lambda *asked: False)  # root may write everywhere
+    else:
+        monkeypatch.setenv("TAILRACE_WAREHOUSE", {"relative": "wh", "file": str(place / "file")}[wrong])
+    with pytest.raises(AirflowFailException, match="right would be"):
+        make(CheckOperator).execute(context)
+
+
+def test_check_refuses_a_connection_that_is_missing(make, host, context, monkeypatch):
+    monkeypatch.delenv("AIRFLOW_CONN_TAILRACE_SPARK")
+    with pytest.raises(
+        AirflowFailException, match=r"connection tailrace_spark.*\n.*airflow connections add tailrace_spark"
+    ):
+        make(CheckOperator).execute(context)
+
+
+def test_check_tries_again_when_the_host_is_down(make, host, context):
+    host.down = True
+    with pytest.raises(DriverHostDown):
+        make(CheckOperator).execute(context)
+
+
+def test_deploy_makes_one_driver_of_the_form(make, host, context, place):
+    for _ in range(2):
+        make(DeployOperator).execute(context)
+    [(command, environment)] = host.deployed
+    words = " ".join(command)
+    home = place / "warehouse" / "readings"
+    assert f"-m tailrace.orchestration.launch --home {home} --restarts 2 --within 600 -- spark-submit" in words
+    assert "--master local[*]" in words
+    assert "--driver-memory 3g" in words
+    assert words.endswith(f"stream.py {place}/queries/readings.yaml --warehouse {place}/warehouse --batch-rows 5")
+    assert set(environment) == {"PYSPARK_PYTHON", "SPARK_CONF_DIR"}
+    assert Path(environment["SPARK_CONF_DIR"], "log4j2.properties").exists()
+
+
+def test_deploy_refuses_to_start_a_driver_out_of_its_hosts_reach(make, host, context, monkeypatch):
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_TAILRACE_SPARK", '{"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": "cluster"}}'
+    )
+    with pytest.raises(AirflowFailException, match="deploy-mode client"):
+        make(DeployOperator).execute(context)
+
+
+def test_supervise_defers_at_once(make, host, context, place):
+    drivers.deploy(host, operators.Layout.of(place / "warehouse", "readings"), ["go"], {})
+    with pytest.raises(TaskDeferred) as deferred:
+        make(SuperviseOperator).execute(context)
+    assert deferred.value.method_name == "resume"
+    trigger = deferred.value.trigger
+    assert (trigger.query, trigger.warehouse, trigger.hang_after_s) == ("readings", str(place / "warehouse"), 77)
+    assert context["ti"].notes[WATCHED]
+
+
+def test_supervise_ends_well_when_the_driver_ended(make, host, context):
+    host.is_now("ended", 0)
+    assert "readings: ended" in make(SuperviseOperator).resume(context, verdict("ended"), [])
+    assert context["ti"].notes[OWN_END] == "ended"
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("failed", r"given up: as the judge says.*\n.*\n    a line\n    the last line"),
+        ("gone", "stopped or removed"),
+        ("unreachable", r"nobody watches it now.*mend the connection tailrace_driver_host"),
+    ],
+)
+def test_supervise_fails_for_good_and_says_what_to_do(make, host, context, kind, told):
+    with pytest.raises(AirflowFailException, match=told):
+        make(SuperviseOperator).resume(context, verdict(kind), [])
+    assert context["ti"].notes[OWN_END] == kind, "nobody wished the stream to end"
+
+
+def test_supervise_puts_a_new_driver_in_the_place_of_one_that_hangs(make, host, context, layout):
+    first = drivers.deploy(host, layout, ["go"], {})
+    with pytest.raises(TaskDeferred) as deferred:
+        make(SuperviseOperator).resume(context, verdict("hung", first.driver.pid), [])
+    assert host.stopped == [0]
+    assert host.driver.pid != first.driver.pid
+    [at] = deferred.value.kwargs["hangs"]
+    assert abs(at - time.time()) < 60
+    assert context["ti"].notes == {WATCHED: drivers.deployment(layout)}
+
+
+def test_supervise_leaves_the_new_driver_of_another_watch(make, host, context, layout):
+    drivers.deploy(host, layout, ["go"], {})
+    with pytest.raises(TaskDeferred) as deferred:
+        make(SuperviseOperator).resume(context, verdict("hung", 99), [])
+    assert host.stopped == []
+    assert deferred.value.kwargs["hangs"] == []
+
+
+def test_supervise_gives_up_a_driver_that_hangs_beyond_the_budget(make, host, context, layout):
+    now = time.time()
+    pid = drivers.deploy(host, layout, ["go"], {}).driver.pid
+    with pytest.raises(TaskDeferred) as deferred:  # those of long ago count no more
+        make(SuperviseOperator).resume(context, verdict("hung", pid), [now - 700, now - 650, now - 5])
+    assert len(deferred.value.kwargs["hangs"]) == 2
+    pid = host.driver.pid
+    with pytest.raises(AirflowFailException, match="hangs again and again"):
+        make(SuperviseOperator).resume(context, verdict("hung", pid), deferred.value.kwargs["hangs"])
+    assert not host.driver.alive
+    assert context["ti"].notes[OWN_END] == "hung"
+
+
+def test_a_trigger_that_broke_is_no_wish_to_drain(make, host, context):
+    with pytest.raises(TaskDeferralError):
+        make(SuperviseOperator).resume_execution("__fail__", {"error": "Trigger failure"}, context)
+    assert OWN_END in context["ti"].notes
+
+
+def drainable(host, layout):
+    done = drivers.deploy(host, layout, ["go"], {})
+    host.on_look = lambda: layout.drain.exists() and host.is_now("ended", 0)
+    return done.deployment
+
+
+def test_drain_drains_after_supervise_was_marked(make, host, context, layout):
+    context["ti"] = Notes(**{WATCHED: drainable(host, layout)})
+    make(DrainOperator).execute(context)
+    assert host.driver.state == "ended"
+
+
+def test_drain_leaves_the_stream_when_supervise_ended_by_itself(make, host, context, layout):
+    """As when the driver host was not reachable: the stream goes on, though nobody watches it."""
+    context["ti"] = Notes(**{WATCHED: drainable(host, layout), OWN_END: "unreachable"})
+    make(DrainOperator).execute(context)
+    assert host.driver.alive
+
+
+def test_drain_leaves_a_driver_that_was_deployed_since(make, host, context, layout):
+    drainable(host, layout)
+    context["ti"] = Notes(**{WATCHED: "an earlier one"})
+    make(DrainOperator).execute(context)
+    assert host.driver.alive
+
+
+def test_secrets_of_a_connection_come_into_no_log(make, host, context, place, monkeypatch, capfd):
+    extra = '{"conn_type": "spark", "host": "spark://h:7077", "password": "s3cret", "extra": {"keytab": "czNjcmV0"}}'
+    monkeypatch.setenv("AIRFLOW_CONN_TAILRACE_SPARK", extra)
+    make(DeployOperator).execute(context)
+    assert "s3cret" not in str(host.deployed)
+    assert "s3cret" not in "".join(capfd.readouterr())

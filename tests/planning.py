@@ -1,0 +1,86 @@
+"""The driver's planning without Spark: a source whose segments keep coming, a clock, and restarts at any time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tailrace.spark.intake import Intake, Plan
+from tailrace.spark.journal import Entry, Journal
+from tailrace.streams.segments import Segment
+
+# file → the rows of its segments
+FILES = {"a": [3, 3, 2], "b": [4], "d": [1, 1]}
+WHOLE = [(name, row) for name, rows in FILES.items() for row in range(sum(rows))]
+LIVE = Plan(batch_rows=4, pace_ms=100, live=True)
+IDLE, TICK = 1_000, 50
+
+
+def segments(names: str = "abd", version: int = 0) -> list[Segment]:
+    parts = [(name, part, rows) for name in names for part, rows in enumerate(FILES[name])]
+    return [Segment(f"/in/{name}", sum(FILES[name][:part]), rows, version=version) for name, part, rows in parts]
+
+
+class Log:
+    """A source whose segments keep coming."""
+
+    types = {"event_time": "int64"}  # noqa: RUF012
+    version = 0
+
+    def __init__(self, *there: Segment) -> None:
+        self.there, self.given = list(there), 0
+
+    def fresh(self) -> list[Segment]:
+        found = self.there[self.given :]
+        self.given = len(self.there)
+        return found
+
+
+class Driver:
+    """An intake with a clock, which may be begun anew at any time."""
+
+    def __init__(self, directory: Path, log: Log, plan: Plan, settings: str = "{}", stamps: bool = False) -> None:
+        self.directory, self.log, self.plan_as, self.settings, self.stamps = directory, log, plan, settings, stamps
+        self.time = 1_000_000
+        self.restart()
+
+    def restart(self, **changed: object) -> None:
+        for name, value in changed.items():
+            setattr(self, name, value)
+        journal = Journal(self.directory)
+        self.log.given = sum(len(entry.segments) for entry in entries(self.directory))
+        waiting = self.log.fresh()
+        self.intake = Intake(
+            journal, self.log, waiting, self.settings, TICK, IDLE, self.stamps, self.plan_as, lambda: self.time
+        )
+
+    def plan(self, after: int = 0, committed: int | None = None) -> Entry | None:
+        self.time += after
+        return self.intake.plan(committed)
+
+    def go(self) -> None:
+        while self.plan() is not None:
+            pass
+
+
+def entries(directory: Path) -> list[Entry]:
+    journal, found = Journal(directory), []
+    while len(found) in journal:
+        found.append(journal[len(found)])
+    return found
+
+
+def rows_read(directory: Path) -> list[tuple[str, int]]:
+    """The rows that the journal names, and each segment's place in the log right."""
+    found, position, ordinal = [], 0, 0
+    for entry in entries(directory):
+        for segment in entry.segments:
+            assert (segment.ordinal, segment.position) == (ordinal, position)
+            ordinal, position = ordinal + 1, position + segment.rows
+            found += [(Path(segment.path).name, segment.first_row + row) for row in range(segment.rows)]
+        assert (entry.standing.segments, entry.standing.rows) == (ordinal, position)
+    return found
+
+
+def said(entry: Entry | None) -> tuple[int | None, bool, int] | None:
+    """What silence an entry puts down, and how many segments it has."""
+    return None if entry is None else (entry.head.passed_ms, entry.head.closes, len(entry.segments))

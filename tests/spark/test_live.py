@@ -1,0 +1,209 @@
+"""Live streams on Spark: what keeps coming, silence, drain and restart; the answers are the oracle's."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+import killed
+from expect import assert_close, assert_streamed
+from killed import kill
+from oracle import Settings, batch, stream
+from tailrace.spark import sink
+from tailrace.spark.app import run
+from tailrace.spark.correct import correct
+from tailrace.spark.intake import Plan
+from tailrace.spark.journal import Journal
+from tailrace.spark.layout import Layout
+from tailrace.spark.results import Answers
+from tailrace.spark.status import Status
+from tailrace.windows.sliding import Sliding
+from warehouse import TIME, even, make_query, make_stream, rows_of, silences_of, tables_of, write_files
+
+pytestmark = pytest.mark.spark
+
+TUPLES = make_stream(400, seed=23)
+SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))
+LIVE = Plan(100, pace_ms=100, live=True)
+WAIT_S = 60
+
+
+class Beside(threading.Thread):
+    """Does something beside a stream that runs, and asks it to drain in the end, come what may."""
+
+    def __init__(self, warehouse: Path, act) -> None:
+        super().__init__(daemon=True)
+        self.layout, self.act, self.failed = Layout.of(warehouse, "readings"), act, None
+
+    def run(self) -> None:
+        try:
+            self.act(self)
+        except BaseException as error:
+            self.failed = error
+        finally:
+            while self.is_wanted():
+                self.layout.ask_drain()  # again, should it have come before the driver
+                time.sleep(0.1)
+
+    def is_wanted(self) -> bool:
+        status = Status.read(self.layout)
+        return status is None or status.state not in ("drained", "ended")
+
+    def until(self, what) -> None:
+        """Wait for what the stream's status, or its newest entry, must say."""
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end:
+            status, entry = Status.read(self.layout), Journal(self.layout.journal).last()
+            if status is not None and entry is not None and what(status, entry):
+                return
+            time.sleep(0.05)
+        pytest.fail(f"waited in vain: {Status.read(self.layout)}")
+
+
+def live(query, warehouse: Path, act, plan: Plan = LIVE) -> None:
+    beside = Beside(warehouse, act)
+    beside.layout.status.unlink(missing_ok=True)
+    beside.start()
+    run(query, warehouse, plan)
+    beside.join(10)
+    if beside.failed:
+        raise beside.failed
+
+
+def written(batches: int):
+    return lambda status, entry: status.batches >= batches
+
+
+def quiet(status: Status, entry) -> bool:
+    return entry.standing.quiet and status.batches > entry.head.batch
+
+
+def test_files_that_keep_coming_a_drain_and_silence(tmp_path, spark):
+    query, warehouse = make_query(tmp_path / "in", SETTINGS, idle="2 s"), tmp_path / "wh"
+    bounds = even(len(TUPLES), 8)
+    write_files(TUPLES, tmp_path / "in", bounds[:2])
+
+    def first_half(beside):
+        for number in range(1, 4):
+            beside.until(lambda status, entry, number=number: entry.standing.segments == number)
+            write_files(TUPLES, tmp_path / "in", bounds[number : number + 2], first=number)
+        beside.until(lambda status, entry: entry.standing.segments == 4 and status.batches > entry.head.batch)
+
+    live(query, warehouse, first_half)
+    assert Status.read(Layout.of(warehouse, "readings")).state == "drained"
+    half = TUPLES[: bounds[4]]
+    assert_streamed(rows_of(warehouse), stream(half, SETTINGS, flush=False, passed=silences_of(warehouse)))
+    write_files(TUPLES, tmp_path / "in", bounds[4:], first=4)
+    live(query, warehouse, lambda beside: beside.until(quiet))
+    passed = silences_of(warehouse)
+    assert passed[-1].quiet
+    assert_streamed(rows_of(warehouse), stream(TUPLES, SETTINGS, flush=False, passed=passed))
+    assert sum(row["rows"] for row in rows_of(warehouse)["metrics"]) == len(TUPLES)
+    (fact,) = [f for f in tables_of(warehouse).read("facts").to_pylist() if f["evidence"].startswith("quiet")][-1:]
+    assert fact["version"] == 1
+    correct(query, warehouse)
+    assert_corrected(warehouse)
+
+
+def assert_corrected(warehouse: Path) -> None:
+    found = Answers(tables_of(warehouse), Sliding(SETTINGS.size, SETTINGS.slide)).latest()
+    truth = batch(TUPLES, SETTINGS)
+    rows = {(row.key, row.window_start, row.window_end): row for row in found.itertuples()}
+    assert rows.keys() == truth.keys()
+    for window, true in truth.items():
+        assert rows[window].tuples == true.tuples
+        assert_close(rows[window].value, true.value, true.sum_abs)
+
+
+def test_a_silent_stream_gives_its_last_windows_though_it_was_killed_in_between(tmp_path, spark):
+    kill(tmp_path, "silent", 3, idle="4 s")
+    assert not silences_of(tmp_path / "wh"), "it died too late"
+    outcome = stream(killed.TUPLES, killed.SETTINGS)
+    assert len(rows_of(tmp_path / "wh")["results"]) < len(outcome.answers)
+    query = make_query(tmp_path / "in", killed.SETTINGS, idle="4 s")
+    live(query, tmp_path / "wh", lambda beside: beside.until(quiet))
+    assert_streamed(rows_of(tmp_path / "wh"), outcome)
+
+
+def test_a_delta_table_that_grows_is_read_commit_by_commit(tmp_path, spark):
+    source, warehouse, bounds = tmp_path / "in", tmp_path / "wh", even(len(TUPLES), 6)
+    query = make_query(source, SETTINGS, source="delta", idle="2 s")
+
+    def append(number: int) -> None:
+        part = TUPLES[bounds[number] : bounds[number + 1]]
+        columns = {name: pa.array([getattr(t, name) for t in part]) for name in ("id", "key", "value")}
+        times = {n: pa.array([getattr(t, n) for t in part], TIME) for n in ("event_time", "arrival_time")}
+        write_deltalake(source, pa.table(columns | times), mode="append")
+
+    def grow(beside):
+        for number in range(1, 6):
+            beside.until(lambda status, entry, number=number: entry.standing.segments == number)
+            append(number)
+            if number == 3:
+                DeltaTable(source).optimize.compact()  # moves rows, brings none
+        beside.until(quiet)
+
+    append(0)
+    live(query, warehouse, grow)
+    assert_streamed(rows_of(warehouse), stream(TUPLES, SETTINGS, flush=False, passed=silences_of(warehouse)))
+    assert not (Layout.of(warehouse, "readings").home / "history").exists()  # the table is the history
+    correct(query, warehouse)
+    assert_corrected(warehouse)
+
+
+def test_the_time_of_ingest_goes_on_in_silence(tmp_path, spark):
+    query = make_query(tmp_path / "in", SETTINGS, source="json", idle="3 s", arrival_time=None)
+    warehouse, bounds = tmp_path / "wh", even(len(TUPLES), 3)
+
+    def lines(number: int) -> None:
+        part = [t._asdict() for t in TUPLES[bounds[number] : bounds[number + 1]]]
+        new = tmp_path / f"part-{number}.json"
+        new.write_text("".join(json.dumps(row) + "\n" for row in part))
+        new.rename(tmp_path / "in" / new.name)
+
+    def come(beside):
+        for number in (1, 2):
+            beside.until(lambda status, entry, number=number: entry.standing.segments == number)
+            lines(number)
+        beside.until(lambda status, entry: entry.standing.segments == 3 and entry.standing.passed_ms)  # a heartbeat
+        beside.until(quiet)
+
+    (tmp_path / "in").mkdir()
+    lines(0)
+    live(query, warehouse, come)
+    segments = sorted(rows_of(warehouse)["segments"], key=lambda row: row["ordinal"])
+    stamps = [row["ingested_ms"] for row in segments for _ in range(row["rows"])]
+    came = [t._replace(arrival_time=stamp) for t, stamp in zip(TUPLES, stamps, strict=True)]
+    passed = silences_of(warehouse)
+    assert any(not silence.quiet for silence in passed)
+    assert_streamed(rows_of(warehouse), stream(came, SETTINGS, flush=False, passed=passed))
+    correct(query, warehouse)
+    assert_corrected(warehouse)
+
+
+def test_the_streams_own_tables_are_compacted(tmp_path, spark, monkeypatch):
+    monkeypatch.setattr(sink, "_COMPACT_EVERY", 4)
+    write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 14))
+    run(make_query(tmp_path / "in", SETTINGS), tmp_path / "wh", Plan(1))
+    assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, SETTINGS))
+    for name in ("results", "metrics", "segments"):
+        assert len(DeltaTable(tables_of(tmp_path / "wh").layout.table(name)).file_uris()) <= 4, name
+
+
+def test_a_replay_goes_no_faster_than_its_rate(tmp_path, spark):
+    write_files(TUPLES, tmp_path / "in", [0, len(TUPLES)])
+    query = make_query(tmp_path / "in", SETTINGS, source="replay", idle="2 s")
+    live(query, tmp_path / "wh", lambda beside: beside.until(quiet))
+    rows = rows_of(tmp_path / "wh")
+    assert_streamed(rows, stream(TUPLES, SETTINGS, flush=False, passed=silences_of(tmp_path / "wh")))
+    journal = Journal(Layout.of(tmp_path / "wh", "readings").journal)
+    heard = [journal[number].standing for number in range(len(rows["metrics"]) // 2)]
+    first, last = heard[0], next(standing for standing in heard if standing.rows == len(TUPLES))
+    assert len(rows["segments"]) > 1
+    assert (last.heard_ms - first.heard_ms) / 1000 >= (len(TUPLES) - first.rows) / 100 - 0.2

@@ -1,0 +1,142 @@
+"""What a driver says of itself, how often, and whether it is asked to drain."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tailrace.spark import watch as watching
+from tailrace.spark.layout import Layout
+from tailrace.spark.status import Status
+from tailrace.spark.tables import schemas, with_times
+from tailrace.spark.watch import Watch
+
+ANSWER = pa.schema([("key", pa.string()), ("window_start", pa.int64()), ("window_end", pa.int64())])
+METRICS = {"batch": 0, "task": 0, "rows": 4, "late": 1, "answers": 2, "ticks": 1, "k_ms": 300, "load": 1.0}
+METRICS |= {
+    "t_max": 9_000,
+    "frontier": 8_700,
+    "committed": 9_100,
+    "coverage": 0.75,
+    "latency_ms": 1.0,
+    "flushed": False,
+}
+
+
+class Clock:
+    """The wall clock."""
+
+    now = 1_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(watching, "wall_ms", clock)
+    return clock
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    return Layout(tmp_path / "query")
+
+
+def written(*tasks: dict[str, object]) -> dict[str, pa.Table]:
+    """What a batch gave to the tables, in their types."""
+    rows = pa.Table.from_pylist([METRICS | task for task in tasks])
+    return {"metrics": with_times(rows, schemas(ANSWER)["metrics"])}
+
+
+def test_a_driver_says_that_it_starts(layout: Layout, clock: Clock) -> None:
+    Watch(layout)
+    assert Status.read(layout) == Status("starting", os.getpid(), clock.now, clock.now, 0)
+
+
+def test_it_says_that_it_lives_each_second(layout: Layout, clock: Clock) -> None:
+    watch = Watch(layout)
+    said = []
+    for _ in range(40):
+        clock.now += 100
+        watch.say("waiting", 7)
+        status = Status.read(layout)
+        said.append((status.state, status.at_ms, status.rows_left))
+    assert said[:9] == [("starting", 1_000_000, 0)] * 9
+    assert said[9:19] == [("waiting", 1_001_000, 7)] * 10
+    assert said[-1] == ("waiting", 1_004_000, 7)
+    assert Status.read(layout).started_ms == 1_000_000
+
+
+@pytest.mark.parametrize("last", ["drained", "ended"])
+def test_the_last_words_are_said_at_once(layout: Layout, clock: Clock, last: str) -> None:
+    watch = Watch(layout)
+    clock.now += 1
+    watch.say(last, 3)
+    status = Status.read(layout)
+    assert (status.state, status.at_ms, status.rows_left) == (last, clock.now, 3)
+
+
+def test_a_wish_to_drain_is_seen(layout: Layout, clock: Clock) -> None:
+    watch = Watch(layout)
+    assert not watch.drains
+    layout.ask_drain()
+    assert watch.drains
+
+
+def test_a_wish_to_drain_from_before_is_none(layout: Layout, clock: Clock) -> None:
+    layout.ask_drain()
+    watch = Watch(layout)
+    assert not watch.drains
+    assert not layout.drain.exists()
+
+
+def test_what_batches_did_adds_up_and_how_they_stand_is_the_last_ones(layout: Layout, clock: Clock) -> None:
+    watch = Watch(layout)
+    clock.now += 5_000
+    assert watch.see(6, written({"task": 0, "rows": 1}, {"task": 1, "rows": 2, "late": 0})) == 9_100
+    clock.now += 1
+    later = {"frontier": 9_000, "t_max": 9_300, "committed": 9_400, "k_ms": 310, "coverage": 0.5}
+    assert watch.see(7, written(later, later | {"task": 1})) == 9_400
+    clock.now += 1_000
+    watch.say("streaming", 9)
+    assert Status.read(layout) == Status(
+        state="streaming",
+        pid=os.getpid(),
+        started_ms=1_000_000,
+        at_ms=1_006_001,
+        batches=8,
+        committed_at_ms=1_005_001,
+        rows_left=9,
+        committed=9_400,
+        frontier=9_000,
+        t_max=9_300,
+        k_ms=310,
+        coverage=0.5,
+        rows=1 + 2 + 4 + 4,
+        late=1 + 0 + 1 + 1,
+        answers=8,
+    )
+
+
+def test_before_anything_is_complete_nothing_is_known(layout: Layout, clock: Clock) -> None:
+    watch = Watch(layout)
+    none = dict.fromkeys(("t_max", "frontier", "committed", "coverage"))
+    assert watch.see(0, written(none, none | {"task": 1})) is None
+    watch.say("drained")
+    status = Status.read(layout)
+    assert (status.t_max, status.frontier, status.committed, status.coverage) == (None, None, None, None)
+    assert (status.batches, status.k_ms, status.committed_at_ms) == (1, 300, 1_000_000)
+
+
+@pytest.mark.parametrize("time", [-62_135_596_800_000, 0, 253_402_300_799_999])  # the years 1, 1970 and 9999
+def test_any_time_that_a_tuple_can_have_is_told(layout: Layout, clock: Clock, time: int) -> None:
+    watch = Watch(layout)
+    assert watch.see(0, written({"t_max": time, "frontier": time, "committed": time})) == time
+    watch.say("drained")
+    status = Status.read(layout)
+    assert (status.t_max, status.frontier, status.committed) == (time, time, time)
