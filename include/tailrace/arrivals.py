@@ -79,10 +79,10 @@ class Arrivals:
 
         `last_end` is the end of the last tick that was complete before.
         """
-        last = self.newest[0] - 1, last_end
+        number, end = self.newest[0], last_end
         if len(self.ticks):
-            last = int(self.ticks.tick[-1]), int(self.ticks.end[-1])
-        return self._at_least((last[0] + 1, last[1] + max(tick_ms, 1)))
+            number, end = int(self.ticks.tick[-1]) + 1, int(self.ticks.end[-1])
+        return self if end == NEVER else self._at_least((number, end + max(tick_ms, 1)))
 
     def split(self) -> tuple[Arrivals, Arrivals]:
         """What came in complete ticks, and the rest."""

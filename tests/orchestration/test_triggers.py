@@ -140,9 +140,8 @@ def test_on_kill_goes_on_when_airflow_cancels_it(trigger, host, layout, states, 
         with pytest.raises(asyncio.CancelledError):
             await task
         assert not host.stopped
-        await asyncio.gather(*triggers._ENDINGS)
 
-    asyncio.run(kill())
+    asyncio.run(kill())  # which waits for its threads
     assert host.stopped == [triggers.STOP_S]
 
 

@@ -12,7 +12,7 @@ from oracle import Passed, Settings, Tuple, stream
 from streams import cuts, disordered
 from tailrace.arrivals import Arrivals
 
-MANY = settings(max_examples=1500, deadline=None)
+MANY = settings(max_examples=150, deadline=None)
 
 
 @st.composite

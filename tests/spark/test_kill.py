@@ -7,14 +7,16 @@ from pathlib import Path
 import pytest
 from deltalake import CommitProperties
 
-from expect import assert_streamed
+from expect import assert_close, assert_streamed
 from killed import SETTINGS, TUPLES, kill
-from oracle import stream
+from oracle import corrected, stream
 from tailrace.spark import tables
 from tailrace.spark.app import run
+from tailrace.spark.correct import correct
 from tailrace.spark.intake import Plan
 from tailrace.spark.sink import Sink
-from warehouse import make_query, rows_of, tables_of
+from tailrace.spark.touched import Span
+from warehouse import EPOCH, make_query, rows_of, tables_of
 
 pytestmark = pytest.mark.spark
 
@@ -58,3 +60,23 @@ def test_a_batch_that_is_skipped_unexecuted_fails(tmp_path, spark, monkeypatch):
     monkeypatch.setattr(Sink, "write", ask_first)
     with pytest.raises(RuntimeError, match="STATE_STORE_COMMIT_VALIDATION_FAILED"):
         go_on(tmp_path)
+
+
+@pytest.mark.parametrize("point", ["K6", "K7"])
+def test_a_correction_that_was_killed_is_run_again(tmp_path, spark, point):
+    a, b = EPOCH, EPOCH + 4000
+    kill(tmp_path, point, 0, span=[a, b])
+    query, tables = make_query(tmp_path / "in", SETTINGS), tables_of(tmp_path / "wh")
+    assert bool(tables.read("corrections").num_rows) == (point == "K7"), "it died elsewhere"
+    assert not tables.read("correction_runs").num_rows
+    for _ in range(2):
+        report = correct(query, tmp_path / "wh", Span(a, b, arrival=True))
+    outcome = stream(TUPLES, SETTINGS)
+    expected = {window: version for window, version in corrected(outcome, TUPLES, SETTINGS, a, b).items() if version}
+    rows = tables.read("corrections").to_pylist()
+    found = {(row["key"], row["window_start"], row["window_end"]): row for row in rows}
+    assert len(rows) == len(found) == len(expected) == report.answers > 0
+    for window, version in expected.items():
+        assert (found[window]["tuples"], found[window]["as_of"]) == (version.tuples, version.as_of)
+        assert_close(found[window]["value"], version.value, version.sum_abs)
+    assert tables.read("correction_runs").num_rows == 2

@@ -1,7 +1,8 @@
 """A driver that kills itself: run as a process with a JSON of where and when. Nothing in tailrace knows of it.
 
 K1 after the offset log; K2 files staged, before the Delta commit; K3 after the last table, before Spark's commit log
-(K3p: the next entry is planned already); K4 between two tables; K12 between the compaction of two tables. `silent`: a
+(K3p: the next entry is planned already); K4 between two tables; K6 a correction between its reads and
+its write; K7 after its write, before its ledger; K12 between the compaction of two tables. `silent`: a
 live one that has read all there is, before the stream is quiet.
 """
 
@@ -18,9 +19,11 @@ import pyarrow.parquet as pq
 
 from oracle import Settings
 from tailrace.spark import app, sink, tables, watch
+from tailrace.spark.correct import correct
 from tailrace.spark.intake import Plan
 from tailrace.spark.journal import Journal
 from tailrace.spark.sink import Sink
+from tailrace.spark.touched import Span
 from warehouse import make_query
 
 
@@ -67,6 +70,15 @@ def arm(point: str, batch: int) -> None:
                 die()
 
         watch.Watch.say = when_nothing_comes
+    elif point in ("K6", "K7"):
+        replace = tables.Tables.replace
+
+        def before_or_after_it(self, *rows):
+            if point == "K7":
+                replace(self, *rows)
+            die()
+
+        tables.Tables.replace = before_or_after_it
     else:
         write = Sink.write
 
@@ -87,3 +99,4 @@ if __name__ == "__main__":
     settings = Settings(**told["settings"] | {"policy": tuple(told["settings"]["policy"])})
     query = make_query(Path(told["in"]), settings, idle=told.get("idle", "1 min"))
     app.run(query, Path(told["wh"]), Plan(100, live=told["point"] == "silent"))
+    correct(query, Path(told["wh"]), Span(*told["span"], arrival=True))

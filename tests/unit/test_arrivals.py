@@ -120,7 +120,7 @@ def test_what_comes_behind_a_heartbeat_joins_its_tick() -> None:
 
 def test_complete_is_all_of_it_and_what_comes_is_later() -> None:
     arrivals, _ = NONE.follow([segment(0, (1, 0, "a"), (3, 0, "b"))])
-    due, left = arrivals.complete(10).split()
+    due, left = arrivals.complete(10, NEVER).split()
     assert (ticks(due)["ticks"], ticks(left)["ticks"]) == ([1, 3], [])
     assert left.newest == (4, 50)
     again, _ = left.follow([segment(1, (3, 0, "b"))])
@@ -129,13 +129,14 @@ def test_complete_is_all_of_it_and_what_comes_is_later() -> None:
 
 def test_complete_is_no_less_than_a_heartbeat() -> None:
     arrivals, _ = NONE.follow([segment(0, (1, 0, "a"))])
-    assert arrivals.passed(57, 10).complete(10).newest == (5, 60)
+    assert arrivals.passed(57, 10).complete(10, NEVER).newest == (5, 60)
 
 
-@pytest.mark.parametrize("newest", [(NEVER, NEVER), (7, 80)])
-def test_complete_of_nothing_moves_nothing(newest: tuple[int, int]) -> None:
+# nothing ever came; a heartbeat alone; a heartbeat after tick 6, which is complete
+@pytest.mark.parametrize(("newest", "last_end"), [((NEVER, NEVER), NEVER), ((7, 80), NEVER), ((7, 80), 70)])
+def test_complete_of_nothing_moves_nothing(newest: tuple[int, int], last_end: int) -> None:
     none = Arrivals(NONE.partials, NONE.ticks, NONE.counts, newest)
-    assert none.complete(10).newest == newest
+    assert none.complete(10, last_end).newest == newest
 
 
 # tick 0: each tuple is a tick of its own, whatever silence is before it; its end is no less than what had passed
@@ -153,8 +154,16 @@ def test_with_tick_0_silence_completes_the_last_tuple_and_joins_no_two() -> None
 
 def test_with_tick_0_complete_is_past_the_last_tuple() -> None:
     arrivals, _ = NONE.follow([segment(0, (3, 0, "a"), tick_ms=0)])
-    assert arrivals.complete(0).newest == (4, 5)
-    assert arrivals.passed(50, 0).complete(0).newest == (4, 50)
+    assert arrivals.complete(0, NEVER).newest == (4, 5)
+    assert arrivals.passed(50, 0).complete(0, NEVER).newest == (4, 50)
+
+
+# with tick 0 a heartbeat in the ms of the last tuple says no more than its end; that it is complete is 1 ms later
+def test_with_tick_0_complete_is_past_the_last_tuple_also_after_a_heartbeat() -> None:
+    arrivals, _ = NONE.follow([segment(0, (3, 0, "a"), tick_ms=0)])
+    _, left = arrivals.passed(4, 0).split()
+    assert left.newest == (4, 4)
+    assert left.complete(0, 4).newest == (4, 5)
 
 
 def test_what_is_left_through_arrow() -> None:

@@ -134,7 +134,9 @@ WRONG = [
     Wrong("parallelism: 2", "correction: {schedule: '61 * * * *'}", 13, "correction.schedule", "no cron", "@daily"),
     Wrong("format: parquet", "format: replay", 5, "streams.departures.source.rate", "needs a rate", "rate: 2000"),
     Wrong("format: parquet", "rate: 5, format: json", 5, "streams.departures.source.rate", "takes no rate", "neither"),
-    Wrong("format: parquet", "rate: 0, format: replay", 5, "streams.departures.source.rate", "'0' does not", "more than"),
+    Wrong(
+        "format: parquet", "rate: 0, format: replay", 5, "streams.departures.source.rate", "'0' does not", "more than"
+    ),
     Wrong("avg", "median", 12, "aggregate.function", "does not have the function median yet", "sum, count, avg"),
     Wrong("avg", "mean", 12, "aggregate.function", "'mean' is no function", "sum, count, avg"),
     Wrong(", column: delay", "", 12, "aggregate.column", "function avg needs a column", "count in place of avg"),

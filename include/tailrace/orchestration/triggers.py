@@ -22,7 +22,6 @@ TELL_S = 60.0  # how often a waiting task says how things stand
 DRAIN_S, STOP_S = 30.0, 5.0  # with what Airflow takes to call, within a minute
 OVER = ("success", "failed", "skipped", "upstream_failed", "removed")
 DELETED = "deleted"
-_ENDINGS: set[asyncio.Task[None]] = set()
 
 
 class DriverTrigger(BaseTrigger):
@@ -79,14 +78,11 @@ class DriverTrigger(BaseTrigger):
     async def on_kill(self) -> None:
         """Drain the driver when the task is over; leave it when the task was cleared, for it comes back.
 
-        Airflow calls this on clear as well, and where another triggerer took the trigger over. It cancels it again and
-        again, each second, so what must be done is done beside it. It does not call it at all where the triggerer was
-        down meanwhile: the task `drain` sees to that.
+        Airflow calls this on clear as well, and where another triggerer took the trigger over. After a second it cancels
+        it again, so all is done in one thread, which goes on. It does not call it at all where the triggerer was down
+        meanwhile: the task `drain` sees to that.
         """
-        ending = asyncio.create_task(asyncio.to_thread(self._end))
-        _ENDINGS.add(ending)  # else nothing would hold it
-        ending.add_done_callback(_ENDINGS.discard)
-        await asyncio.shield(ending)
+        await asyncio.to_thread(self._end)
 
     def _end(self) -> None:
         state = self._task_state()

@@ -99,19 +99,21 @@ def test_before_the_first_row_silence_says_nothing(tmp_path):
         assert [driver.plan(after=IDLE, committed=5_000) for _ in range(5)] == [None] * 5
 
 
-def test_it_waits_and_is_quiet_from_the_closing_until_there_are_rows_again(tmp_path):
+def test_it_streams_what_is_there_then_waits_and_is_quiet_from_the_closing_on(tmp_path):
     driver = Driver(tmp_path, Log(), LIVE)
-    assert driver.intake.rest == "waiting"  # before the first row, nothing is closed
-    driver.log.there += segments("b")
+    assert driver.intake.state == "waiting"  # before the first row, nothing is closed
+    driver.log.there += segments("bb")
     driver.plan()
-    assert driver.intake.rest == "waiting"
+    assert driver.intake.state == "streaming"  # there is more
+    driver.plan(after=LIVE.pace_ms)
+    assert driver.intake.state == "waiting"
     driver.plan(after=IDLE)
-    assert driver.intake.rest == "quiet"
+    assert driver.intake.state == "quiet"
     driver.restart()
-    assert driver.intake.rest == "quiet"
+    assert driver.intake.state == "quiet"
     driver.log.there += segments("b")
     driver.plan(after=IDLE)
-    assert driver.intake.rest == "waiting"
+    assert driver.intake.state == "waiting"
 
 
 def test_rows_end_the_silence_and_it_is_counted_anew(tmp_path):
