@@ -211,12 +211,17 @@ def test_on_kill_leaves_nothing_behind(correct, called, place):
 def test_a_new_correction_kills_what_a_killed_worker_has_left(correct, called, place):
     told(place, stays=True)
     environment = os.environ | {"TAILRACE_CORRECTION": str(place / "warehouse" / "readings")}
-    with subprocess.Popen([place / "bin" / "spark-submit"], env=environment, stdout=subprocess.DEVNULL) as left:
-        _, child = family(called)
+    left = subprocess.Popen([place / "bin" / "spark-submit"], env=environment, stdout=subprocess.DEVNULL)
+    _, child = family(called)
+    try:
         told(place)
         correct.execute(context())
-        assert left.wait(30) == -signal.SIGKILL
+        assert left.wait(10) == -signal.SIGKILL
         assert dead(child)
+    finally:
+        left.kill()
+        left.wait()
+        child.kill() if child.is_running() else None
 
 
 def test_a_missing_connection_is_refused_and_does_not_mean_yarn(correct, called, monkeypatch):

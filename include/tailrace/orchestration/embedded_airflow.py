@@ -167,7 +167,7 @@ class EmbeddedAirflow:
         )
 
     def processes(self) -> list[psutil.Process]:
-        """All that live: what carries its mark and, as some write over their environment, what of its session is here."""
+        """All that live: what carries its mark and, as some write over their environment, its session in this place."""
         session = int(self._started.read_text()) if self._started.exists() else None
         marked = fence.carrying(_MARK, lambda value: value == str(self.directory))
         return list({*marked, *(fence.of_session(session, self.directory) if session else ())})

@@ -78,8 +78,8 @@ class DriverTrigger(BaseTrigger):
     async def on_kill(self) -> None:
         """Drain the driver when the task is over; leave it when the task was cleared, for it comes back.
 
-        Airflow calls this on clear as well, and where another triggerer took the trigger over. After a second it cancels
-        it again, so all is done in one thread, which goes on. It does not call it at all where the triggerer was down
+        Airflow calls this on clear as well, and where another triggerer took the trigger over. It cancels it after a
+        second, so all is done in one thread, which goes on. It does not call it at all where the triggerer was down
         meanwhile: the task `drain` sees to that.
         """
         await asyncio.to_thread(self._end)

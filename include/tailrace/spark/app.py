@@ -85,7 +85,7 @@ def run(
         waiting += _first_record(feed, watch)
         if not feed.types:  # drained before anything came
             return 0
-        origin = origin or layout.found(query.structure(), feed.types)
+        origin = origin or layout.found(query.structure(), feed.types, feed.identity)
         stage = Stage.of(query, origin.types, layout.table("history"))
         intake = Intake(
             Journal(layout.journal),
@@ -154,7 +154,8 @@ class _Run:
             idle = done == self.intake.batches
             if idle and not self.watch.drains and self.intake.plan(committed) is not None:
                 continue
-            if idle and (self.watch.drains or not self.intake.plan_as.live) and self.committed() == done:
+            over = self.watch.drains or self.intake.ended or not self.intake.plan_as.live
+            if idle and over and self.committed() == done:
                 return
             self.watch.say(self.intake.state if idle else "streaming", self.intake.rows_left)
             try:

@@ -40,6 +40,7 @@ class DeltaFeed:
             raise refuse(str(path), "Delta's paths can't hold a %", "a path without one")
         if not DeltaTable.is_deltatable(str(path)):
             raise refuse(str(path), "there is no Delta table", "the directory of one, which holds _delta_log")
+        self.identity = str(DeltaTable(path).metadata().id)
 
     def fresh(self) -> list[Segment]:
         found: list[Segment] = []

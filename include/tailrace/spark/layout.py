@@ -31,11 +31,14 @@ class Origin:
         `Query.structure()`: what may not change while the checkpoint lives.
     types : dict
         The types of the source's columns, as they were first found.
+    identity : str
+        Of the source, where it has one: a Delta table's id.
     """
 
     id: str
     structure: dict[str, Any]
     types: Types
+    identity: str = ""
     format: int = _FORMAT
 
 
@@ -88,9 +91,9 @@ class Layout:
         file = self.stream / "origin.json"
         return Origin(**json.loads(file.read_text())) if file.exists() else None
 
-    def found(self, structure: dict[str, Any], types: Types) -> Origin:
+    def found(self, structure: dict[str, Any], types: Types, identity: str = "") -> Origin:
         """Begin a checkpoint."""
-        origin = Origin(uuid.uuid4().hex, structure, types)
+        origin = Origin(uuid.uuid4().hex, structure, types, identity)
         self.journal.mkdir(parents=True, exist_ok=True)
         write_whole(self.stream / "origin.json", json.dumps(asdict(origin), indent=1))
         return origin

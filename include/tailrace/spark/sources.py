@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tailrace.errors import refuse
 from tailrace.query import Query
 from tailrace.spark.delta_feed import DeltaFeed
 from tailrace.spark.journal import Journal, Standing
@@ -21,7 +22,11 @@ def open_feed(query: Query, layout: Layout, origin: Origin | None, live: bool) -
     read = _read(layout)
     if source.format == "delta":
         version = (last.standing if last else Standing()).version
-        return DeltaFeed(source.path, columns, types, taken(read, str), version)
+        delta = DeltaFeed(source.path, columns, types, taken(read, str), version)
+        if origin is not None and origin.identity != delta.identity:
+            wrong = f"it is another table than the stream has read: {delta.identity}, not {origin.identity}"
+            raise refuse(str(source.path), wrong, "the table that it was; or another name for the query, to begin anew")
+        return delta
     files = FileFeed(source.path, source.format, columns, types, taken(read))
     return ReplayFeed(files, source.rate) if source.rate is not None and live else files
 

@@ -23,6 +23,10 @@ class Feed(Protocol):
         """The types of the columns that are read; empty as long as no record tells them."""
 
     @property
+    def identity(self) -> str:
+        """Tells the source from another one in its place, if it can be told; else empty."""
+
+    @property
     def version(self) -> int:
         """The version of the source's table that was last looked at; 0 where it is no table."""
 
@@ -63,7 +67,7 @@ class FileFeed:
     A file must be there whole when it appears under its name, and stay as it is.
     """
 
-    version = 0
+    version, identity = 0, ""
 
     def __init__(self, path: Path, format_name: str, columns: Columns, types: Types, before: dict[str, Taken]) -> None:
         self.path, self.format_name, self.columns, self.types = path, format_name, columns, types
@@ -101,7 +105,7 @@ class ReplayFeed:
     The first call looks, and gives nothing; time begins with the second, when there is somebody to read.
     """
 
-    version = 0
+    version, identity = 0, ""
 
     def __init__(self, log: Feed, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         """`rate` in rows a second; `clock` in seconds."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from oracle import Settings, Tuple
 from planning import entries
 from tailrace.entry import Head
+from tailrace.errors import Refused
 from tailrace.query import Query
 from tailrace.spark.delta_feed import DeltaFeed
 from tailrace.spark.journal import Entry, Journal, Standing
@@ -42,7 +44,11 @@ def layout(tmp_path: Path) -> Layout:
 
 
 def origin(query: Query) -> Origin:
-    return Origin("id", query.structure(), {"event_time": "timestamp[ms, tz=UTC]", "id": "string", "key": "string"})
+    types = {"event_time": "timestamp[ms, tz=UTC]", "id": "string", "key": "string"}
+    source = query.stream[1].source
+    return Origin(
+        "id", query.structure(), types, DeltaTable(source.path).metadata().id if source.format == "delta" else ""
+    )
 
 
 def plan(layout: Layout, segments: list[Segment], version: int = -1) -> None:
@@ -155,3 +161,15 @@ def test_a_delta_feed_goes_on_in_the_middle_of_a_version_and_of_a_file(tmp_path,
     plan(layout, [second, replace(last, rows=1)], version=0)
     (rest,) = open_feed(declared, layout, origin(declared), live=False).fresh()
     assert (rest.path, rest.first_row, rest.rows) == (last.path, 1, 1)
+
+
+def test_another_table_in_the_place_of_the_one_that_was_read_is_refused(tmp_path, layout):
+    columns = {"event_time": [1], "arrival_time": [1], "key": ["k"], "value": [1.0], "id": ["a"]}
+    write_deltalake(tmp_path / "table", pa.table(columns))
+    declared = query(tmp_path / "table", "delta")
+    begun = origin(declared)
+    shutil.rmtree(tmp_path / "table")
+    for _ in range(3):
+        write_deltalake(tmp_path / "table", pa.table(columns), mode="append")
+    with pytest.raises(Refused, match="it is another table than the stream has read"):
+        open_feed(declared, layout, begun, live=True)
