@@ -1,4 +1,4 @@
-"""Imports go one way: core ← kinds ← spark ← orchestration ← demo, cli ← dags; the core and the kinds know no engine."""
+"""Imports go one way: core ← kinds ← spark ← orchestration ← demo, cli ← dags; core and kinds know no engine."""
 
 from __future__ import annotations
 
