@@ -10,5 +10,4 @@ import tempfile
 HOME = tempfile.mkdtemp(prefix="tailrace-airflow-")
 atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 os.environ["AIRFLOW_HOME"] = HOME
-os.environ["AIRFLOW__CORE__UNIT_TEST_MODE"] = "False"
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"

@@ -14,7 +14,7 @@ from typer.exceptions import TyperException
 from tailrace import cli_drivers, show
 from tailrace.cli_tools import bench, demo, replay, schema, time_option
 from tailrace.declare import load
-from tailrace.errors import Problem, Refused, refuse
+from tailrace.errors import Busy, Problem, Refused, refuse
 from tailrace.query import Query
 
 _INTERRUPTED = 130
@@ -203,7 +203,7 @@ def main() -> None:
         code = app(standalone_mode=False)
     except Refused as refused:
         show.refusal(refused)
-        code = 2
+        code = 1 if isinstance(refused, Busy) else 2
     except TyperException as wrong:
         show.err.print("[bold red]refused[/] ", end="")
         told = getattr(wrong, "format_message", wrong.__str__)()  # names the option, where it is one

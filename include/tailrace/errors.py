@@ -1,4 +1,4 @@
-"""Refusals: bad input, told so that a newcomer can mend it. Every command turns one into exit code 2."""
+"""Refusals: bad input, told so that a newcomer can mend it. Commands turn them into exit code 2."""
 
 from __future__ import annotations
 
@@ -30,6 +30,10 @@ class Refused(Exception):
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
+
+
+class Busy(Refused):
+    """Another process is at it: exit code 1, since the same may be right a little later."""
 
 
 def refuse(where: str, wrong: str, right: str) -> Refused:

@@ -20,7 +20,7 @@ import pytest
 
 from expect import assert_streamed
 from oracle import Settings, stream
-from tailrace.errors import Refused
+from tailrace.errors import Busy, Refused
 from tailrace.spark import app
 from tailrace.spark.correct import correct
 from tailrace.spark.intake import Plan
@@ -145,10 +145,10 @@ def test_a_checkpoint_that_another_process_began_meanwhile_is_kept(tmp_path, spa
 def test_two_writers_are_one_too_many(tmp_path, spark):
     write_files(TUPLES, tmp_path / "in", BOUNDS)
     query, layout = make_query(tmp_path / "in", SETTINGS), Layout.of(tmp_path / "wh", "readings")
-    with layout.lock("stream"), pytest.raises(Refused, match="another process is the stream"):
+    with layout.lock("stream"), pytest.raises(Busy, match="another process is the stream"):
         app.run(query, tmp_path / "wh")
     app.run(query, tmp_path / "wh")
-    with layout.lock("correction"), pytest.raises(Refused, match="another process is the correction"):
+    with layout.lock("correction"), pytest.raises(Busy, match="another process is the correction"):
         correct(query, tmp_path / "wh")
 
 

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tailrace.cli import main
+from tailrace.spark.layout import Layout
 
 ROOT = Path(__file__).parents[2]
 FLIGHTS = ROOT / "include" / "queries" / "flights.yaml"
@@ -99,7 +100,7 @@ def test_validate_tells_right_and_wrong(tailrace, tmp_path):
     assert "right" in tailrace("validate", FLIGHTS).stdout
     wrong = query(tmp_path, window="window: {size: 5, slide: 15 min}")
     done = tailrace("validate", FLIGHTS, wrong, code=2)
-    assert f"{wrong}:12: window.size" in done.stderr
+    assert f"{wrong}:13: window.size" in done.stderr
     assert "right would be" in done.stderr
 
 
@@ -154,6 +155,21 @@ def test_options_that_do_not_fit_are_refused(tailrace, tmp_path):
         assert fragment in tailrace(*arguments, code=2).stderr
     assert not (tmp_path / "wh").exists()
     assert not (tmp_path / "out").exists()
+
+
+def test_a_lock_that_another_holds_is_no_refusal_for_good(tailrace, tmp_path):
+    file = query(tmp_path, source=f"source: {{format: parquet, path: {ROOT / 'samples' / 'flights'}}}")
+    with Layout.of(tmp_path / "wh", "flights").lock("stream"):
+        busy = tailrace("run", file, "--warehouse", tmp_path / "wh", code=1)  # a supervisor tries again
+    assert "another process is the stream" in busy.stderr
+
+
+@pytest.mark.parametrize("verb", ["deploy", "status", "drain", "stop"])
+def test_a_query_that_is_not_declared_has_no_driver(tailrace, tmp_path, monkeypatch, verb):
+    monkeypatch.setenv("TAILRACE_QUERIES", str(FLIGHTS.parent))
+    assert "right would be: flights" in tailrace(verb, "flight", code=2).stderr
+    monkeypatch.setenv("TAILRACE_QUERIES", str(tmp_path / "nowhere"))
+    assert "it is no directory" in tailrace(verb, "flights", code=2).stderr
 
 
 def test_results_of_a_query_that_never_ran_are_none(tailrace, tmp_path):

@@ -13,7 +13,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from tailrace.errors import Problem, Refused, refuse
+from tailrace.errors import Busy, Problem, Refused, refuse
 from tailrace.streams.segments import Types
 
 _FORMAT = 2
@@ -125,9 +125,8 @@ class Layout:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            raise refuse(
-                str(self.home), f"another process is the {writer} of this query", "to wait for it, or to stop it"
-            ) from None
+            wrong = f"another process is the {writer} of this query"
+            raise Busy([Problem(str(self.home), wrong, "to wait for it, or to stop it")]) from None
         try:
             yield
         finally:

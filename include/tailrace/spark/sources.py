@@ -27,7 +27,8 @@ def open_feed(query: Query, layout: Layout, origin: Origin | None, live: bool) -
             wrong = f"it is another table than the stream has read: {delta.identity}, not {origin.identity}"
             raise refuse(str(source.path), wrong, "the table that it was; or another name for the query, to begin anew")
         return delta
-    files = FileFeed(source.path, source.format, columns, types, taken(read))
+    kept_as = "parquet" if source.format == "replay" else source.format
+    files = FileFeed(source.path, kept_as, columns, types, taken(read))
     return ReplayFeed(files, source.rate) if source.rate is not None and live else files
 
 

@@ -59,7 +59,8 @@ class Status:
     def read(layout: Layout) -> Status | None:
         """The last one; None where no driver ever said anything."""
         try:
-            return Status(**json.loads(layout.status.read_text()))
+            said = json.loads(layout.status.read_text())
+            return Status(**{name: said[name] for name in Status.__dataclass_fields__ if name in said})
         except FileNotFoundError:
             return None
 
