@@ -15,10 +15,11 @@ demo: setup ## Start Airflow, stream flights, correct them, check every answer; 
 	@$(BIN)/tailrace demo $(if $(BOUNDED),--bounded)
 
 test: setup lint ## All tests (with Spark), the linters and the type checker
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not e2e"
+	$(BIN)/python -m pytest -m e2e  # alone: it measures how soon things are back
 
-test-fast: setup ## The tests without Spark, in less than a minute
-	$(BIN)/python -m pytest -n 2 -m "not spark"
+test-fast: setup ## The tests without Spark, supervisord and Airflow's DAG files, in about a minute
+	$(BIN)/python -m pytest -n 2 -m "not spark" tests/unit tests/contract tests/properties
 
 lint: setup ## Ruff and the type checker
 	$(BIN)/ruff check .

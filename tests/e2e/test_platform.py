@@ -22,7 +22,7 @@ from tailrace.spark.results import read_answers
 from tailrace.spark.status import Status
 from tailrace.spark.tables import Tables
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.timeout(900), pytest.mark.xdist_group("e2e")]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.timeout(900)]
 
 STREAM, CORRECT = "stream_flights", "correct_flights"
 GONE_S = 60
@@ -162,6 +162,11 @@ def test_the_driver_comes_back_and_no_correction_is_lost(platform):
     assert_right(platform)
 
 
+def backfills_are_over(platform) -> bool:
+    found = platform.api.call("GET", "backfills", dag_id=CORRECT)["backfills"]
+    return all(one["completed_at"] for one in found)
+
+
 def corrections(platform) -> dict[str, str]:
     runs = platform.api.call("GET", f"dags/{CORRECT}/dagRuns", run_type="backfill")["dag_runs"]
     return {run["dag_run_id"]: run["state"] for run in runs}
@@ -179,6 +184,7 @@ def assert_right(platform) -> pd.DataFrame:
 
 def test_backwards_again_with_one_run_killed_nothing_changes(platform):
     before = assert_right(platform)
+    platform.until(lambda: backfills_are_over(platform))  # Airflow sees to that each half a minute
     again = ("--run-backwards", "--reprocess-behavior", "completed")
     done = platform.airflow.command("backfill", "create", "--dag-id", CORRECT, *PAST, *again)
     assert done.returncode == 0, done.stderr
