@@ -25,6 +25,7 @@ class Log:
 
     types = {"event_time": "int64"}  # noqa: RUF012
     version = 0
+    holds_back = False
 
     def __init__(self, *there: Segment) -> None:
         self.there, self.given = list(there), 0

@@ -189,15 +189,16 @@ def _tell(report: Any) -> None:
 
 
 def main() -> None:
-    """The entry point. SIGTERM, which a supervisor sends, ends as cleanly as Ctrl-C."""
+    """The entry point. SIGTERM and SIGHUP end as cleanly as Ctrl-C."""
     came: list[int] = []
 
     def interrupt(number: int, frame: object) -> None:
         came.append(number)
         raise KeyboardInterrupt
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if (number, signal.getsignal(number)) != (signal.SIGHUP, signal.SIG_IGN):  # nohup
+            signal.signal(number, interrupt)
     code: int | None = 1
     try:
         code = app(standalone_mode=False)
@@ -214,6 +215,12 @@ def main() -> None:
             show.err.print(f"[bold red]failed[/] {type(error).__name__}: ", end="")
             show.err.print(str(error), markup=False, soft_wrap=True)
     if came or code == _INTERRUPTED:  # typer makes this code of a KeyboardInterrupt
-        show.err.print("interrupted: what is committed stays, and the same command goes on from there")
+        demo = sys.argv[1:2] == ["demo"]
+        stays = (
+            "nothing of it runs any more"
+            if demo
+            else "what is committed stays, and the same command goes on from there"
+        )
+        show.err.print(f"interrupted: {stays}")
         code = _INTERRUPTED
     sys.exit(code or 0)

@@ -18,7 +18,7 @@ from tailrace.declare import load
 from tailrace.demo.truth import share_right, truth
 from tailrace.orchestration.launch import starts_file
 from tailrace.spark.commits import committed_until
-from tailrace.spark.results import read_answers
+from tailrace.spark.results import WINDOW, read_answers
 from tailrace.spark.status import Status
 from tailrace.spark.tables import Tables
 
@@ -160,6 +160,19 @@ def test_the_driver_comes_back_and_no_correction_is_lost(platform):
     platform.mark(run, "success")
     platform.until(lambda: platform.driver() is None, GONE_S)
     assert_right(platform)
+    assert_as_never_disturbed(platform)
+
+
+def assert_as_never_disturbed(platform) -> None:
+    """What the stream answered, through all that befell it, is what an undisturbed bounded run answers."""
+    file, home = platform.home / "queries" / "flights.yaml", platform.home / "undisturbed"
+    done = shell(platform, "run", str(file), "--warehouse", str(home), "--bounded")
+    assert done.returncode == 0, done.stderr
+    lived, calm = (read_answers(load(file), there, streamed=True)[0] for there in (platform.home / "tables", home))
+    columns = [*WINDOW, "tuples", "k_ms", "as_of"]
+    pd.testing.assert_frame_equal(lived[columns], calm[columns])
+    pd.testing.assert_series_equal(lived["value"], calm["value"], rtol=1e-9)
+    assert int(Tables(platform.layout).read("late").to_pandas()["tuples"].sum()) == 2042
 
 
 def backfills_are_over(platform) -> bool:

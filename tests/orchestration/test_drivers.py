@@ -8,6 +8,7 @@ import time
 import pytest
 
 from fake_host import says
+from tailrace.errors import Busy
 from tailrace.orchestration import drivers
 from tailrace.orchestration.standing import Standing
 
@@ -64,6 +65,19 @@ def test_deploy_waits_for_a_driver_that_drains(host, layout):
     looks = iter(["running"] * 3)
     host.on_look = lambda: host.is_now(next(looks, "ended")) if not host.deployed else None
     assert drivers.deploy(host, layout, ["go"], {}).made
+
+
+def test_deploy_is_busy_while_a_driver_drains_on_and_on(host, layout, monkeypatch):
+    """It would be told that its driver is there, and that one then goes."""
+    monkeypatch.setattr(drivers, "_GOING_S", 0.05)
+    first = drivers.deploy(host, layout, ["go"], {})
+    layout.ask_drain()
+    with pytest.raises(Busy, match="its driver still drains"):
+        drivers.deploy(host, layout, ["another"], {})
+    assert (host.driver.alive, layout.drain.exists(), len(host.deployed)) == (True, True, 1)
+    assert drivers.deployment(layout) == first.deployment
+    host.is_now("ended", 0)
+    assert drivers.deploy(host, layout, ["another"], {}).made, "the same is right a little later"
 
 
 def test_a_driver_that_drains_is_not_stopped(host, layout):

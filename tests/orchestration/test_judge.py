@@ -13,8 +13,8 @@ def driver(state="running", pid=1, exit_code=None):
     return Driver("readings", state, pid, exit_code, "as its host says")
 
 
-def said(at_ms):
-    return Status("streaming", 9, 0, at_ms, 0)
+def said(at_ms, state="streaming"):
+    return Status(state, 9, 0, at_ms, 0)
 
 
 @pytest.fixture
@@ -61,6 +61,37 @@ def test_a_restarted_driver_has_time_to_start_again(judge):
     assert judge.see(driver(pid=2), said(100_000), 105) is None
     assert judge.see(driver(pid=2), said(100_000), 105 + START_S - 1) is None
     assert judge.see(driver(pid=2), said(100_000), 105 + START_S).pid == 2
+
+
+def test_a_restarted_driver_that_only_said_that_it_starts_has_time_for_that(judge):
+    """After that word Spark starts, and may have to fetch its jars first."""
+    see_speaking(judge, 100)
+    assert judge.see(driver(pid=2), said(100_000), 105) is None
+    assert judge.see(driver(pid=2), said(110_000, "starting"), 110) is None
+    assert judge.see(driver(pid=2), said(110_000, "starting"), 110 + START_S - 1) is None
+    assert judge.see(driver(pid=2), said(110_000, "starting"), 110 + START_S).pid == 2
+
+
+def test_a_driver_that_waited_for_its_first_record_has_time_to_start_spark_then(judge):
+    for now in range(0, 100, 10):
+        assert judge.see(driver(), said(now * 1000, "waiting"), now) is None
+    assert judge.see(driver(), said(100_000, "starting"), 100) is None
+    assert judge.see(driver(), said(100_000, "starting"), 100 + START_S - 1) is None
+    assert judge.see(driver(), said(100_000, "starting"), 100 + START_S).kind == "hung"
+
+
+def test_a_driver_that_has_started_is_watched_as_ever(judge):
+    judge.see(driver(), None, 0)
+    judge.see(driver(), said(5_000, "starting"), 5)
+    assert judge.see(driver(), said(200_000, "waiting"), 200) is None
+    assert judge.see(driver(), said(200_000, "waiting"), 259) is None
+    assert judge.see(driver(), said(200_000, "waiting"), 260).kind == "hung"
+
+
+def test_a_word_that_is_taken_away_is_no_new_one(judge):
+    see_speaking(judge, 100)
+    assert judge.see(driver(), None, 159) is None
+    assert judge.see(driver(), None, 160).kind == "hung"
 
 
 def test_a_driver_that_is_being_stopped_does_not_hang(judge):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, TaskDeferralError, TaskDeferred
+from filelock import Timeout
 
 from fake_host import QUERY, declare
 from tailrace.declare import load
+from tailrace.errors import Busy
 from tailrace.orchestration import drivers, operators
 from tailrace.orchestration.driver_host import DriverHostDown
 from tailrace.orchestration.operators import (
@@ -121,6 +124,15 @@ def test_deploy_refuses_to_start_a_driver_out_of_its_hosts_reach(make, host, con
         make(DeployOperator).execute(context)
 
 
+def test_deploy_is_tried_again_while_a_driver_drains(make, host, context, layout, monkeypatch):
+    monkeypatch.setattr(drivers, "_GOING_S", 0.05)
+    make(DeployOperator).execute(context)
+    layout.ask_drain()
+    with pytest.raises(Busy):  # which Airflow takes for a fault that may pass
+        make(DeployOperator).execute(context)
+    assert len(host.deployed) == 1
+
+
 def test_supervise_defers_at_once(make, host, context, place):
     drivers.deploy(host, operators.Layout.of(place / "warehouse", "readings"), ["go"], {})
     with pytest.raises(TaskDeferred) as deferred:
@@ -160,6 +172,32 @@ def test_supervise_puts_a_new_driver_in_the_place_of_one_that_hangs(make, host, 
     [at] = deferred.value.kwargs["hangs"]
     assert abs(at - time.time()) < 60
     assert context["ti"].notes == {WATCHED: drivers.deployment(layout)}
+
+
+def test_nobody_deploys_while_supervise_replaces_a_driver(make, host, context, layout):
+    """Else there would be a driver by another's form, or the one that was just made would be stopped."""
+    pid = drivers.deploy(host, layout, ["go"], {}).driver.pid
+    free = []
+
+    def ask() -> None:
+        try:
+            with drivers.alone(layout).acquire(timeout=0):
+                free.append(True)
+        except Timeout:
+            free.append(False)
+
+    def look() -> None:
+        asks = threading.Thread(target=ask)
+        asks.start()
+        asks.join()
+
+    host.on_look = look
+    with pytest.raises(TaskDeferred):
+        make(SuperviseOperator).resume(context, verdict("hung", pid), [])
+    assert len(free) >= 3, "to see what it is about, to stop, and to make"
+    assert not any(free)
+    host.on_look()
+    assert free[-1]
 
 
 def test_supervise_leaves_the_new_driver_of_another_watch(make, host, context, layout):

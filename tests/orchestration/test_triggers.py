@@ -203,3 +203,20 @@ def test_the_frontier_is_waited_for_while_the_host_is_down(place, host, committe
     committed += [Committed(60_000, 0, False), Committed(120_000, 0, False)]
     fire(frontier(place, 120_000))
     assert "the driver host does not answer" in told[0]
+
+
+def test_the_frontier_is_waited_for_while_it_can_not_be_read(place, host, told, monkeypatch):
+    said = [OSError(5, "the disk is away"), ValueError("half a log"), Committed(120_000, 0, False)]
+
+    def read(layout):
+        found = said.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    monkeypatch.setattr(triggers, "TELL_S", 0.0)
+    monkeypatch.setattr(Committed, "read", staticmethod(read))
+    assert fire(frontier(place, 120_000)) == {"until_ms": 120_000}
+    assert "how far the stream of readings has come can't be read: [Errno 5] the disk is away; no driver" in told[0]
+    assert "can't be read: half a log" in told[1]
+    assert told[2:] == ["the stream has committed up to 1970-01-01T00:02:00.000Z"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -13,7 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tailrace import cli
 from tailrace.cli import main
+from tailrace.spark import session
 from tailrace.spark.layout import Layout
 
 ROOT = Path(__file__).parents[2]
@@ -65,6 +68,56 @@ def test_the_entry_point_is_there():
         check=True,
     )
     assert done.stdout == f"{FLIGHTS}: right\n"
+
+
+@pytest.fixture
+def handlers():
+    """The signals' handlers are as they were afterwards."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+STAYS = "interrupted: what is committed stays, and the same command goes on from there\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+@pytest.mark.parametrize(("command", "told"), [("run", STAYS), ("demo", "interrupted: nothing of it runs any more\n")])
+def test_a_signal_interrupts_and_says_what_is_left(tailrace, handlers, monkeypatch, number, command, told):
+    left = []
+
+    def works(**_: object) -> None:
+        try:
+            signal.raise_signal(number)
+        finally:
+            left.append("cleaned up")
+
+    monkeypatch.setattr(cli, "app", works)
+    assert tailrace(command, code=130).stderr == told
+    assert left == ["cleaned up"]
+
+
+def test_under_nohup_a_terminal_that_goes_is_no_interruption(tailrace, handlers, monkeypatch):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    monkeypatch.setattr(cli, "app", lambda **_: signal.raise_signal(signal.SIGHUP))
+    assert tailrace("run").stderr == ""
+
+
+def test_neither_is_it_while_spark_starts(handlers):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with session._uninterrupted():
+        signal.raise_signal(signal.SIGHUP)
+    assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_an_interruption_while_spark_starts_is_put_off_until_it_has(handlers, number):
+    done = []
+    with pytest.raises(KeyboardInterrupt), session._uninterrupted():
+        signal.raise_signal(number)
+        done.append("started")
+    assert done == ["started"]
 
 
 def query(tmp_path: Path, **changes: str) -> Path:

@@ -11,7 +11,7 @@ from tailrace.orchestration.correcting import CorrectOperator, WaitOperator
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.streams import MEMORY, RETRIES
 
-MAX_WAITING = 100  # runs that wait hold no slot; with fewer, intervals would be passed over while a driver is down
+MAX_WAITING = 500  # runs that wait hold no slot; with fewer, intervals would be passed over while a driver is down
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # arrival times may be old: a backfill goes as far back as they do
 FORM = {
     "from": Param(
@@ -39,8 +39,8 @@ Corrects the answers of the query **{name}** (`{file}`): windows that late tuple
 | `correct` | evaluates these windows anew, over all that arrived before that end |
 
 **By schedule** (`{schedule}`, UTC) a run takes the tuples that came late in its interval *of arrival*. A driver that
-is down loses nothing: the runs wait for it. **By hand** a run corrects a range *of event time*, or all. **Intervals of
-the past**, in any order, also again:
+is down loses nothing: the runs wait for it, up to 500 of them; a backfill takes up what would be passed over then.
+**By hand** a run corrects a range *of event time*, or all. **Intervals of the past**, in any order, also again:
 
     airflow backfill create --dag-id correct_{name} --from-date … --to-date … --reprocess-behavior completed
 

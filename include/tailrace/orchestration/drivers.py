@@ -11,6 +11,7 @@ from typing import Any
 
 from filelock import FileLock
 
+from tailrace.errors import Busy, Problem
 from tailrace.orchestration.driver_host import Driver, DriverHost
 from tailrace.orchestration.launch import starts_file
 from tailrace.orchestration.standing import Standing
@@ -19,7 +20,7 @@ from tailrace.spark.status import Status, wall_ms
 
 LAST_LINES = 30
 _LOOK_S = 0.5
-_GOING_S = 45.0  # how long a driver that drains may take until another one is deployed
+_GOING_S = 90.0  # how long a driver that drains may take until another one is deployed
 _LOCK_S = 120.0
 
 
@@ -51,19 +52,31 @@ def deploy(host: DriverHost, layout: Layout, command: Sequence[str], environment
     One that drains is waited for. The deployment is named before there is a driver: one who dies on the way leaves a
     driver that the next call finds, under its name.
     """
-    name = layout.home.name
+    with alone(layout):
+        return get_or_make(host, layout, command, environment)
+
+
+def alone(layout: Layout) -> FileLock:
+    """A lock: while one deploys a query's driver, or replaces it, no other one does."""
     layout.stream.mkdir(parents=True, exist_ok=True)
-    with FileLock(layout.home / ".deploy.lock", timeout=_LOCK_S):
-        driver, until = host.look(name), time.monotonic() + _GOING_S
-        while driver.alive and layout.drain.exists() and time.monotonic() < until:
-            time.sleep(_LOOK_S)
-            driver = host.look(name)
-        if driver.alive:
-            return Deployed(driver, False, deployment(layout))
-        for left in (starts_file(layout.home), layout.drain):
-            left.unlink(missing_ok=True)
-        write_whole(_deployment_file(layout), secrets.token_hex(8))
-        return Deployed(host.deploy(name, command, environment), True, deployment(layout))
+    return FileLock(layout.home / ".deploy.lock", timeout=_LOCK_S)
+
+
+def get_or_make(host: DriverHost, layout: Layout, command: Sequence[str], environment: Mapping[str, str]) -> Deployed:
+    """As `deploy`, for one who is `alone`."""
+    name = layout.home.name
+    driver, until = host.look(name), time.monotonic() + _GOING_S
+    while driver.alive and layout.drain.exists() and time.monotonic() < until:
+        time.sleep(_LOOK_S)
+        driver = host.look(name)
+    if driver.alive and layout.drain.exists():
+        raise Busy([Problem(name, f"its driver still drains after {_GOING_S:.0f} s", "to stop it, or to wait")])
+    if driver.alive:
+        return Deployed(driver, False, deployment(layout))
+    for left in (starts_file(layout.home), layout.drain):
+        left.unlink(missing_ok=True)
+    write_whole(_deployment_file(layout), secrets.token_hex(8))
+    return Deployed(host.deploy(name, command, environment), True, deployment(layout))
 
 
 def deployment(layout: Layout) -> str:

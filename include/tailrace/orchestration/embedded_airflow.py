@@ -21,6 +21,7 @@ import psutil
 
 from tailrace.orchestration import fence
 from tailrace.orchestration.embedded import free_port
+from tailrace.orchestration.supervisor import write_private
 
 USER = "admin"
 _MARK = "TAILRACE_AIRFLOW"  # in the environment of all its processes: its directory
@@ -122,22 +123,21 @@ class EmbeddedAirflow:
             When it ends, or is not healthy in time; says what it wrote last.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
-        self._passwords.write_text(json.dumps({USER: self.password}))
-        self._passwords.chmod(0o600)
+        write_private(self._passwords, json.dumps({USER: self.password}))
         log = self.directory / "standalone.log"
-        with log.open("ab") as output:
-            child = subprocess.Popen(
-                [sys.executable, "-m", "airflow", "standalone"],
-                env=self._inherited | self.environment,
-                cwd=self.directory,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,  # so that no Ctrl-C reaches it
-            )
-        self._started.write_text(str(child.pid))
         end = time.monotonic() + wait_s
         try:
+            with log.open("ab") as output:
+                child = subprocess.Popen(
+                    [sys.executable, "-m", "airflow", "standalone"],
+                    env=self._inherited | self.environment,
+                    cwd=self.directory,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    start_new_session=True,  # so that no Ctrl-C reaches it
+                )
+            self._started.write_text(str(child.pid))
             while True:
                 if self._healthy():
                     with suppress(httpx.HTTPError):  # one that was killed may look healthy before it is

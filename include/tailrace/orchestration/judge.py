@@ -88,8 +88,8 @@ class Judge:
         said_ms = None if said is None else said.at_ms
         if self._silent_since is None or driver.pid != self._pid:
             self._speaks, self._silent_since = False, now_s
-        elif said_ms != self._said_ms:
-            self._speaks, self._silent_since = True, now_s
+        elif said is not None and said_ms != self._said_ms:
+            self._speaks, self._silent_since = said.state != "starting", now_s  # after that word Spark starts
         self._pid, self._said_ms = driver.pid, said_ms
         silent_s = now_s - self._silent_since
         limit_s = self._hang_after_s if self._speaks else max(self._hang_after_s, START_S)

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from airflow.sdk import BaseOperator, Context
 from airflow.sdk.exceptions import AirflowFailException, TaskDeferralError
 
-from tailrace.errors import Refused, refuse
+from tailrace.errors import Busy, Refused, refuse
 from tailrace.orchestration import drivers, settings
 from tailrace.orchestration.driver_host import DriverHost
 from tailrace.orchestration.judge import Verdict
@@ -29,9 +29,14 @@ OWN_END = "own_end"  # what supervise leaves behind where it ended by itself, an
 
 @contextmanager
 def refusals_fail() -> Iterator[None]:
-    """What is refused would be refused again: it fails the task for good, saying what would be right."""
+    """What is refused would be refused again: it fails the task for good, saying what would be right.
+
+    Where another one is at it, the task is tried again.
+    """
     try:
         yield
+    except Busy:
+        raise
     except Refused as refused:
         raise AirflowFailException(str(refused)) from None
 
@@ -140,16 +145,17 @@ class SuperviseOperator(StreamOperator):
     ) -> NoReturn:
         """Put a new driver in the place of one that hangs, within the budget of restarts, and watch on."""
         options = Options.of(context["params"])
-        if host.look(self.query).pid == verdict.pid:  # else another watch was faster
-            self.log.warning("the driver hangs, %s; pid %s is killed", verdict.detail, verdict.pid)
-            drivers.stop(host, layout, 0)
-            hangs = [at for at in hangs if at > time.time() - options.within_s] + [time.time()]
-            if len(hangs) > options.restarts:
-                self._note(context, verdict.kind)
-                raise AirflowFailException(_explain(verdict, host, layout))
-            with refusals_fail():
-                driver = drivers.deploy(host, layout, self.command(options), environment()).driver
-            self.log.info("a new driver: %s, pid %s", driver.state, driver.pid)
+        with drivers.alone(layout):
+            if host.look(self.query).pid == verdict.pid:  # else another watch was faster
+                self.log.warning("the driver hangs, %s; pid %s is killed", verdict.detail, verdict.pid)
+                drivers.stop(host, layout, 0)
+                hangs = [at for at in hangs if at > time.time() - options.within_s] + [time.time()]
+                if len(hangs) > options.restarts:
+                    self._note(context, verdict.kind)
+                    raise AirflowFailException(_explain(verdict, host, layout))
+                with refusals_fail():
+                    driver = drivers.get_or_make(host, layout, self.command(options), environment()).driver
+                self.log.info("a new driver: %s, pid %s", driver.state, driver.pid)
         self._watch(context, hangs)
 
     def _note(self, context: Context, end: str) -> None:

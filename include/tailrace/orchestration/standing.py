@@ -59,7 +59,7 @@ class Standing:
         parts = [
             f"{said.state}, {_seconds(silent)} ago",
             f"{said.batches:,} batches, the last one {'–' if age is None else _seconds(age)} ago",
-            f"{said.rows_left:,} rows to read",
+            f"{self.lag_rows:,} rows to read",
             f"committed up to {_time(said.committed)}",
             f"frontier {_time(said.frontier)}",
             f"K {'–' if said.k_ms is None else format_duration(said.k_ms)}",

@@ -127,7 +127,7 @@ class FrontierTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         layout, told_s = Layout.of(Path(self.warehouse), self.query), -math.inf
         while True:
-            there, line = await asyncio.to_thread(reached, layout, self.until_ms)
+            there, line = await asyncio.to_thread(_reached_or_why_not, layout, self.until_ms)
             if there:
                 self.log.info(line)
                 yield TriggerEvent({"until_ms": self.until_ms})  # type: ignore[no-untyped-call]
@@ -136,6 +136,14 @@ class FrontierTrigger(BaseTrigger):
                 self.log.info("%s; %s", line, await asyncio.to_thread(_driver_line, layout))
                 told_s = time.monotonic()
             await asyncio.sleep(self.poll_s)
+
+
+def _reached_or_why_not(layout: Layout, until_ms: int) -> tuple[bool, str]:
+    """As `reached`; but whatever goes wrong, as a disk that is away, the wait outlives it."""
+    try:
+        return reached(layout, until_ms)
+    except Exception as error:
+        return False, f"how far the stream of {layout.home.name} has come can't be read: {error}"
 
 
 def reached(layout: Layout, until_ms: int) -> tuple[bool, str]:

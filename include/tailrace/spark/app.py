@@ -84,6 +84,7 @@ def run(
         watch = Watch(layout)
         waiting += _first_record(feed, watch)
         if not feed.types:  # drained before anything came
+            watch.say("drained")
             return 0
         origin = origin or layout.found(query.structure(), feed.types, feed.identity)
         stage = Stage.of(query, origin.types, layout.table("history"))
@@ -124,6 +125,7 @@ class _Run:
 
     def go(self, there: SparkSession | None) -> int:
         first = self.committed()
+        self.watch.begin(first)
         if self.intake.batches == first:  # all that was planned is done
             self.intake.refuse_ended()
             if not self.intake.plan_as.live and self.intake.plan() is None:

@@ -70,6 +70,7 @@ def correct(query: Query, warehouse: Path, span: Span = Span()) -> Report:  # no
         report = Report(str(span), as_of, int(late["tuples"].sum()), len(rows) - retracted, retracted)
         ledger = pa.Table.from_pylist([asdict(report) | {"started_at": started}])
         tables.add("correction_runs", with_times(ledger, wanted["correction_runs"]))
+        tables.compact(CORRECTION_TABLES)
         return report
 
 

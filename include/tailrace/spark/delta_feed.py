@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,8 @@ from tailrace.streams.check import Columns
 from tailrace.streams.feeds import Taken, after, agreed
 from tailrace.streams.formats import FORMATS
 from tailrace.streams.segments import Segment, Types
+
+_LOOK_S = 60.0
 
 
 class DeltaFeed:
@@ -35,7 +38,8 @@ class DeltaFeed:
 
     def __init__(self, path: Path, columns: Columns, types: Types, before: dict[str, Taken], version: int) -> None:
         self.path, self.columns, self.types, self.version = path, columns, types, version
-        self._before, self._log = before, path / "_delta_log"
+        self.holds_back = False
+        self._before, self._log, self._look_s = before, path / "_delta_log", 0.0
         if "%" in str(path):
             raise refuse(str(path), "Delta's paths can't hold a %", "a path without one")
         if not DeltaTable.is_deltatable(str(path)):
@@ -44,7 +48,10 @@ class DeltaFeed:
 
     def fresh(self) -> list[Segment]:
         found: list[Segment] = []
-        if not self._commit(self.version + 1).exists():
+        gone = self.version >= 0 and not self._commit(self.version).exists()
+        due = gone or time.monotonic() >= self._look_s
+        if not self._commit(self.version + 1).exists() and due:
+            self._look_s = time.monotonic() + _LOOK_S  # the whole log is listed, and may be long
             found += self._catch_up()
         while (commit := self._commit(self.version + 1)).exists():
             self.version += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -14,6 +15,7 @@ from tailrace.streams.feeds import Feed
 from tailrace.streams.segments import Segment
 
 BATCH_ROWS = 1_000_000
+_SEGMENTS = 10_000  # in a batch, however small they are
 
 
 class Ended(Refused):
@@ -29,7 +31,7 @@ class Plan:
     batch_rows : int
         A batch takes segments up to so many rows, at least one.
     pace_ms : int
-        A live run plans a batch that is not full no earlier than so long after the one before.
+        A live run looks for more no earlier than so long after it planned a batch.
     live : bool
         The source goes on; its silence is put down. Else the run is over when all that was there is read.
     flush : bool
@@ -75,7 +77,7 @@ class Intake:
         self.tick_ms, self.idle_ms, self.stamps = tick_ms, idle_ms, stamps
         self.last = journal.last()
         self.standing = self.last.standing if self.last else Standing()
-        self.waiting = waiting
+        self.waiting = deque(waiting)
 
     @property
     def batches(self) -> int:
@@ -111,16 +113,18 @@ class Intake:
         Ended
             When the stream has ended, and there is more to read.
         """
+        now = self.now()
+        changed = self.last is not None and self.last.head.settings != self.settings
         if self.plan_as.live:
+            if not (self._due(now) or changed):  # what comes meanwhile comes together
+                return None
             self.waiting += self.feed.fresh()
         if self.ended:
             if self.waiting:
                 raise self._ended(f"{self.waiting[0].path} came after its end, and would never be read")
             return None
-        changed = self.last is not None and self.last.head.settings != self.settings
-        now = self.now()
         if self.waiting or changed:
-            return self._rows(now) if self._due(now) or changed else None
+            return self._rows(now)
         if self.plan_as.live:
             return self._silence(now, committed)
         return self._append((), now, closes=True) if self.plan_as.flush else None
@@ -132,11 +136,10 @@ class Intake:
 
     def _rows(self, now: int) -> Entry:
         segments: list[Segment] = []
-        standing = self.standing
-        while self.waiting and (
-            not segments or sum(s.rows for s in segments) + self.waiting[0].rows <= self.plan_as.batch_rows
-        ):
-            segment = self.waiting.pop(0)
+        standing, room = self.standing, self.plan_as.batch_rows
+        while self.waiting and len(segments) < _SEGMENTS and (not segments or self.waiting[0].rows <= room):
+            segment = self.waiting.popleft()
+            room -= segment.rows
             stamp = now if self.stamps else None
             segments.append(replace(segment, ordinal=standing.segments, position=standing.rows, ingested_ms=stamp))
             standing = replace(standing, segments=standing.segments + 1, rows=standing.rows + segment.rows)
@@ -147,12 +150,14 @@ class Intake:
         return self._append(tuple(segments), now, closes=over)
 
     def _due(self, now: int) -> bool:
-        full, since = self.rows_left >= self.plan_as.batch_rows, now - self.standing.planned_ms
-        return full or not self.plan_as.live or not 0 <= since < self.plan_as.pace_ms  # clocks are set back, too
+        since = now - self.standing.planned_ms
+        return bool(self.waiting) or not 0 <= since < self.plan_as.pace_ms  # clocks are set back, too
 
     def _silence(self, now: int, committed: int | None) -> Entry | None:
         """What is put down while nothing comes: a heartbeat after the newest rows, that the stream is quiet, and from
         then on heartbeats, by which what is committed keeps up with the time."""
+        if self.feed.holds_back:
+            return None
         last, silent = self.standing, now - self.standing.heard_ms
         before, since = committed if last.passed_ms is None else last.passed_ms, now - last.planned_ms
         # Where tuples bring their arrival time, only the length of the silence can tell how far it has come.
@@ -160,7 +165,7 @@ class Intake:
         if not last.quiet and silent >= self.idle_ms:
             self.standing = replace(last, passed_ms=passed, quiet=True)
             return self._append((), now, passed, closes=True)
-        completes = self.stamps and last.passed_ms is None and silent > self.tick_ms and self._due(now)
+        completes = self.stamps and last.passed_ms is None and silent > self.tick_ms
         goes_on = last.quiet and passed is not None and since >= max(self.idle_ms, self.tick_ms)
         if last.rows and (completes or goes_on):
             self.standing = replace(last, passed_ms=passed)

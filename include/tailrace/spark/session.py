@@ -64,7 +64,9 @@ def _uninterrupted() -> Iterator[None]:
         return
     came: list[int] = []
     before = {
-        number: signal.signal(number, lambda got, _: came.append(got)) for number in (signal.SIGINT, signal.SIGTERM)
+        number: signal.signal(number, lambda got, _: came.append(got))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) != signal.SIG_IGN  # as SIGHUP under nohup
     }
     try:
         yield

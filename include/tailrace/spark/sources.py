@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyarrow.compute as pc
+
 from tailrace.errors import refuse
 from tailrace.query import Query
 from tailrace.spark.delta_feed import DeltaFeed
@@ -9,39 +13,43 @@ from tailrace.spark.journal import Journal, Standing
 from tailrace.spark.layout import Layout, Origin
 from tailrace.spark.tables import Tables
 from tailrace.stage import columns_of
-from tailrace.streams.feeds import Feed, FileFeed, ReplayFeed, taken
-from tailrace.streams.segments import Segment
+from tailrace.streams.feeds import Feed, FileFeed, ReplayFeed, Taken, taken
 
-_KNOWN = ("path", "first_row", "rows", "of_rows", "size")
+_FILES_AT_ONCE = 1000
 
 
 def open_feed(query: Query, layout: Layout, origin: Origin | None, live: bool) -> Feed:
     """The growing end of the query's source; a bounded run replays at no rate."""
     source, columns, types = query.stream[1].source, columns_of(query), origin.types if origin else {}
     last = Journal(layout.journal).last()
-    read = _read(layout)
+    before = _taken(layout)
     if source.format == "delta":
         version = (last.standing if last else Standing()).version
-        delta = DeltaFeed(source.path, columns, types, taken(read, str), version)
+        delta = DeltaFeed(source.path, columns, types, before, version)
         if origin is not None and origin.identity != delta.identity:
             wrong = f"it is another table than the stream has read: {delta.identity}, not {origin.identity}"
             raise refuse(str(source.path), wrong, "the table that it was; or another name for the query, to begin anew")
         return delta
     kept_as = "parquet" if source.format == "replay" else source.format
-    files = FileFeed(source.path, kept_as, columns, types, taken(read))
-    return ReplayFeed(files, source.rate) if source.rate is not None and live else files
+    by_name = {Path(path).name: one for path, one in before.items()}
+    if source.rate is not None and live:
+        return ReplayFeed(FileFeed(source.path, kept_as, columns, types, by_name), source.rate)
+    return FileFeed(source.path, kept_as, columns, types, by_name, _FILES_AT_ONCE if live else None)
 
 
-def _read(layout: Layout) -> list[Segment]:
-    """What the journal has named: from the stream's own table, and from the entries that it does not have yet."""
+def _taken(layout: Layout) -> dict[str, Taken]:
+    """What the journal has named of each file: by the stream's own table, and by entries that it does not have yet."""
     tables, journal = Tables(layout), Journal(layout.journal)
-    found: list[Segment] = []
+    found: dict[str, Taken] = {}
     batch = 0
     if tables.has("segments"):
-        rows = tables.read("segments", ["batch", *_KNOWN]).to_pylist()
-        found = [Segment(**{name: row[name] for name in _KNOWN}) for row in rows]
-        batch = max((row["batch"] + 1 for row in rows), default=0)
+        rows = tables.read("segments", ["batch", "path", "first_row", "rows", "of_rows", "size"])
+        batch = (pc.max(rows.column("batch")).as_py() or 0) + 1 if rows.num_rows else 0
+        ends = rows.append_column("end", pc.add(rows.column("first_row"), rows.column("rows")))
+        files = ends.group_by("path").aggregate([("end", "max"), ("of_rows", "max"), ("size", "max")])
+        for file in files.to_pylist():
+            found[file["path"]] = Taken(file["path"], file["end_max"], file["of_rows_max"], file["size_max"])
     while batch in journal:
-        found += journal[batch].segments
+        found |= taken(journal[batch].segments, found)
         batch += 1
     return found

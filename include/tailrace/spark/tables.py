@@ -21,7 +21,8 @@ INT, TEXT, REAL = pa.int64(), pa.string(), pa.float64()
 
 _FAR = 1 << 53  # in ms: as far as microseconds can tell
 
-_RETENTION = dict.fromkeys(("delta.logRetentionDuration", "delta.deletedFileRetentionDuration"), "interval 3 hours")
+_FILE_BYTES = 8 << 20  # a file that is so large is left alone: each compaction writes the last one, not the table, anew
+_RETENTION = dict.fromkeys(("delta.logRetentionDuration", "delta.deletedFileRetentionDuration"), "interval 1 hours")
 
 STAMPS = {"k_ms": INT, "as_of": TIME, "emitted_at": TIME, "facts_version": INT}
 """What every answer carries beside the kind's own columns."""
@@ -114,7 +115,7 @@ class Tables:
         for name in names:
             if self.has(name):
                 table = DeltaTable(self.layout.table(name))
-                table.optimize.compact()
+                table.optimize.compact(target_size=_FILE_BYTES)
                 table.vacuum(dry_run=False)
                 table.create_checkpoint()
                 table.cleanup_metadata()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -11,7 +12,8 @@ from tailrace.spark.layout import Layout
 from tailrace.spark.status import State, Status, wall_ms
 from tailrace.spark.tables import in_ms
 
-_SAY_MS = 1000
+_SAY_S = 1.0
+_AT_ONCE = ("starting", "drained", "ended")  # the last words for long
 
 
 @dataclass
@@ -24,19 +26,25 @@ class Watch:
         self.layout.stream.mkdir(parents=True, exist_ok=True)
         self.layout.drain.unlink(missing_ok=True)
         now = wall_ms()
-        self._status = Status("starting", os.getpid(), now, 0, 0)
+        self._status = Status("starting", os.getpid(), now, now, 0)
         self.say("starting")
 
     @property
     def drains(self) -> bool:
         return self.layout.drain.exists()
 
+    def begin(self, batches: int) -> None:
+        """So many batches are committed already, and now Spark starts."""
+        self._status = replace(self._status, batches=batches)
+        self.say("starting")
+
     def say(self, state: State, rows_left: int = 0) -> None:
         """Say how it stands, if that was not just said."""
-        now = wall_ms()
-        if state in ("drained", "ended") or now - self._status.at_ms >= _SAY_MS:
-            self._status = replace(self._status, state=state, at_ms=now, rows_left=rows_left)
+        now_s = time.monotonic()  # the wall clock may be set back
+        if state in _AT_ONCE or now_s - self._said_s >= _SAY_S:
+            self._status = replace(self._status, state=state, at_ms=wall_ms(), rows_left=rows_left)
             self._status.write(self.layout)
+            self._said_s = now_s
 
     def see(self, batch: int, written: dict[str, pa.Table]) -> int | None:
         """Take in what a batch gave to the tables; returns the arrival time up to which all is taken in."""

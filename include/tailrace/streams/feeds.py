@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -30,6 +30,10 @@ class Feed(Protocol):
     def version(self) -> int:
         """The version of the source's table that was last looked at; 0 where it is no table."""
 
+    @property
+    def holds_back(self) -> bool:
+        """Whether there is more that it knows of: then nothing is no silence."""
+
     def fresh(self) -> list[Segment]:
         """What was not given before, in the order of the log; to be called again and again.
 
@@ -51,13 +55,13 @@ class Taken:
     size: int
 
 
-def taken(segments: list[Segment], by: Callable[[str], str] = lambda path: Path(path).name) -> dict[str, Taken]:
-    """What was read, by the name of the file, or by what else of its path."""
+def taken(segments: Iterable[Segment], before: Mapping[str, Taken]) -> dict[str, Taken]:
+    """What was read of the files of these segments, by path; `before` is what was read of them earlier."""
     found: dict[str, Taken] = {}
     for segment in segments:
-        name, end = by(segment.path), segment.first_row + segment.rows
-        rows = max(end, found[name].rows) if name in found else end
-        found[name] = Taken(segment.path, rows, segment.of_rows, segment.size)
+        path, end = segment.path, segment.first_row + segment.rows
+        earlier = found.get(path) or before.get(path)
+        found[path] = Taken(path, max(end, earlier.rows) if earlier else end, segment.of_rows, segment.size)
     return found
 
 
@@ -65,18 +69,36 @@ class FileFeed:
     """A file, or a directory whose files keep coming: in the order of their names, the rest of what was begun first.
 
     A file must be there whole when it appears under its name, and stay as it is.
+
+    Parameters
+    ----------
+    before : dict
+        What was read, by the file's name.
+    at_once : int or None
+        How many files a call looks into: a live driver must say that it lives meanwhile.
     """
 
     version, identity = 0, ""
 
-    def __init__(self, path: Path, format_name: str, columns: Columns, types: Types, before: dict[str, Taken]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        format_name: str,
+        columns: Columns,
+        types: Types,
+        before: dict[str, Taken],
+        at_once: int | None = None,
+    ) -> None:
         self.path, self.format_name, self.columns, self.types = path, format_name, columns, types
-        self._before, self._seen = before, set[str]()
+        self._before, self._seen, self._at_once = before, set[str](), at_once
+        self.holds_back = False
 
     def fresh(self) -> list[Segment]:
         found: list[Segment] = []
         files = [file for file in list_files(self.path, self.format_name) if file.name not in self._seen]
-        for file in sorted(files, key=lambda file: file.name not in self._before):  # stable
+        files.sort(key=lambda file: file.name not in self._before)  # stable
+        self.holds_back = self._at_once is not None and len(files) > self._at_once
+        for file in files[: self._at_once]:
             before, size = self._before.get(file.name), file.stat().st_size
             if before is not None and (before.path, before.size) != (str(file), size):
                 raise refuse(
@@ -90,7 +112,7 @@ class FileFeed:
             segments = FORMATS[self.format_name].split(file)
             self.types = agreed(file, self.format_name, self.columns, self.types)
             found += [replace(rest, size=size) for rest in after(segments, before.rows if before else 0)]
-        if found and not self.types:
+        if found and not self.types and not self.holds_back:  # else the rest may tell them
             raise refuse(
                 str(self.path),
                 f"no record has a value of a fitting type in each of {', '.join(self.columns.named().values())}",
@@ -117,6 +139,10 @@ class ReplayFeed:
     @property
     def types(self) -> Types:
         return self._log.types
+
+    @property
+    def holds_back(self) -> bool:
+        return bool(self._waiting) or self._log.holds_back
 
     def fresh(self) -> list[Segment]:
         self._waiting += self._log.fresh()

@@ -72,7 +72,7 @@ def _lines(path: Path) -> list[bytes]:
     try:
         lines = path.read_bytes().split(b"\n")
         return lines if lines[-1] else lines[:-1]
-    except OSError as error:
+    except FileNotFoundError as error:  # what else stands in the way may pass
         raise refuse(str(path), f"it can't be read ({error})", "a file of JSON lines") from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -65,6 +66,8 @@ def _open(path: Path) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError) as error:
+        if isinstance(error, OSError) and error.errno not in (None, errno.ENOENT):
+            raise  # not the file, but the way to it: it may pass
         raise refuse(str(path), f"it can't be read as Parquet ({error})", "a whole Parquet file") from error
 
 

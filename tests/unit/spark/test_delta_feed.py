@@ -13,6 +13,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from tailrace.errors import Refused
+from tailrace.spark import delta_feed
 from tailrace.spark.delta_feed import DeltaFeed
 from tailrace.streams import parquet_files
 from tailrace.streams.check import Columns
@@ -62,7 +63,7 @@ def clean_up(path: Path, below: int) -> None:
 
 def opened(path: Path, *before: Segment, version: int = -1) -> DeltaFeed:
     """A feed that begins after a version, and what was read of later ones."""
-    return DeltaFeed(path, COLUMNS, TYPES if before else {}, taken(list(before), str), version)
+    return DeltaFeed(path, COLUMNS, TYPES if before else {}, taken(before, {}), version)
 
 
 def ids(segments: list[Segment]) -> str:
@@ -315,6 +316,62 @@ def test_a_commit_that_comes_while_the_log_is_listed_is_no_gap(path, monkeypatch
     monkeypatch.setattr(Path, "glob", late)
     found += ids(feed.fresh())
     assert (found + ids(feed.fresh()), feed.version) == ("ab", 1)
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def listings(monkeypatch):
+    """How often a log was listed."""
+    listed, count = Path.glob, []
+    monkeypatch.setattr(Path, "glob", lambda self, pattern: count.append(pattern) or listed(self, pattern))
+    return count
+
+
+def test_a_log_is_listed_once_a_minute_and_a_new_commit_is_seen_at_once(path, monkeypatch, listings):
+    monkeypatch.setattr(delta_feed, "time", clock := Clock())
+    append(path, "a")
+    feed, found = opened(path), ""
+    found += ids(feed.fresh())
+    for _ in range(1200):  # ten minutes
+        assert feed.fresh() == []
+        clock.now += 0.5
+    assert len(listings) == 10
+    for name in "bcd":
+        append(path, name)
+        found += ids(feed.fresh())
+    assert (found, len(listings)) == ("abcd", 10), "a commit is found by its name"
+
+
+def test_a_table_that_was_made_anew_since_the_last_look_is_seen_at_once(path, monkeypatch, listings):
+    monkeypatch.setattr(delta_feed, "time", Clock())
+    append(path, "a", "b", "c")
+    feed = opened(path)
+    feed.fresh()
+    assert (feed.fresh(), len(listings)) == ([], 1)
+    shutil.rmtree(path)
+    append(path, "d", "e")
+    assert "made anew" in refusal(feed.fresh)
+
+
+def test_a_gap_is_refused_within_a_minute(path, monkeypatch):
+    monkeypatch.setattr(delta_feed, "time", clock := Clock())
+    append(path, "a")
+    feed = opened(path)
+    feed.fresh()
+    assert feed.fresh() == []
+    append(path, "b", "c")
+    (path / "_delta_log" / f"{1:020d}.json").unlink()  # while the commits around it are there
+    assert feed.fresh() == []
+    clock.now += 60.0
+    assert "its log was cleaned up before the stream had read it" in refusal(feed.fresh)
 
 
 def test_where_the_first_commits_are_cleaned_up_it_begins_with_the_table_as_it_stands(path):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
 
 from planning import IDLE, LIVE, WHOLE, Driver, Log, entries, rows_read, said, segments
 from tailrace.entry import Head
+from tailrace.spark import intake
 from tailrace.spark.intake import Ended, Plan
 from tailrace.spark.journal import Entry, Standing
 from tailrace.spark.source import share
+from tailrace.streams.segments import Segment
+
+LIVE_LARGE = replace(LIVE, batch_rows=1_000_000)
 
 
 @pytest.mark.parametrize("stop", range(6))
@@ -37,6 +42,27 @@ def test_a_batch_takes_segments_up_to_its_rows_and_one_at_least(tmp_path):
     larger = Driver(tmp_path / "larger", Log(*segments("b")), Plan(batch_rows=2))
     larger.directory.mkdir()
     assert [segment.rows for segment in larger.plan().segments] == [4]
+
+
+def tiny(many: int) -> list[Segment]:
+    return [Segment("/in/x", row, 1) for row in range(many)]
+
+
+def test_a_batch_takes_no_more_than_ten_thousand_segments_however_small(tmp_path):
+    driver = Driver(tmp_path, Log(*tiny(25_000)), LIVE_LARGE)
+    found = [driver.plan() for _ in range(3)]
+    assert [len(entry.segments) for entry in found] == [10_000, 10_000, 5_000], "at once, one after the other"
+    assert driver.intake.rows_left == 0
+    assert rows_read(tmp_path) == [("x", row) for row in range(25_000)]
+    assert driver.plan() is None
+
+
+def test_planning_takes_time_in_proportion_to_the_segments(tmp_path, monkeypatch):
+    monkeypatch.setattr(intake, "_SEGMENTS", 10**9)
+    driver = Driver(tmp_path, Log(*tiny(50_000)), LIVE_LARGE)
+    begun = time.process_time()
+    assert len(driver.plan().segments) == 50_000
+    assert time.process_time() - begun < 20  # in proportion to their square it would take minutes
 
 
 def test_settings_are_told_each_time_and_change_at_once(tmp_path):

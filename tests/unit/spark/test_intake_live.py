@@ -5,28 +5,52 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from planning import FILES, IDLE, LIVE, TICK, WHOLE, Driver, Log, entries, rows_read, said, segments
-from tailrace.spark.intake import Plan
-from tailrace.spark.journal import Entry
+from tailrace.spark.intake import Intake, Plan
+from tailrace.spark.journal import Entry, Journal
+from tailrace.streams.feeds import ReplayFeed, after
+from tailrace.streams.segments import Segment
 
 
-def test_a_live_run_waits_for_its_pace_and_takes_a_full_batch_at_once(tmp_path):
-    driver = Driver(tmp_path, Log(), LIVE)
+class Counted(Log):
+    """Counts how often it is looked at."""
+
+    looks = 0
+
+    def fresh(self) -> list[Segment]:
+        self.looks += 1
+        return super().fresh()
+
+
+def test_a_live_run_looks_at_its_pace_and_what_came_meanwhile_comes_together(tmp_path):
+    driver = Driver(tmp_path, log := Counted(), LIVE)
     assert driver.plan() is None
-    driver.log.there += segments("d")
+    log.there += segments("d")
     assert said(driver.plan(after=5)) == (None, False, 2)  # the first one has none before it
-    driver.log.there += segments("a")[:1]
-    assert [said(driver.plan(after=99)), said(driver.plan(after=1))] == [None, (None, False, 1)]
-    driver.log.there += segments("b")
-    assert said(driver.plan(after=1)) == (None, False, 1)
-    driver.log.there += segments("a")[1:]
-    assert said(driver.plan(after=1)) == (None, False, 1)  # five rows are more than a batch
-    assert said(driver.plan(after=1)) is None  # two are not
-    assert driver.intake.rows_left == 2
+    looks = log.looks
+    log.there += segments("d")[:1]
+    assert said(driver.plan(after=1)) is None
+    log.there += segments("a")[:1]
     assert said(driver.plan(after=98)) is None
-    assert said(driver.plan(after=1)) == (None, False, 1)
+    assert (log.looks, driver.intake.rows_left) == (looks, 0)
+    assert said(driver.plan(after=1)) == (None, False, 2)
+    assert log.looks == looks + 1
+    log.there += segments("b")
+    assert [said(driver.plan(after=99)), said(driver.plan(after=1))] == [None, (None, False, 1)], "a full one, too"
+
+
+def test_what_a_batch_has_left_is_planned_at_once(tmp_path):
+    driver = Driver(tmp_path, Log(*segments("a")), LIVE)
+    found = [said(driver.plan()) for _ in range(4)]
+    assert found == [*[(None, False, 1)] * 3, None]
+    driver = Driver(tmp_path, driver.log, LIVE)
+    driver.log.there += segments("a")
+    driver.plan(after=LIVE.pace_ms)
+    driver.restart()
+    assert [said(driver.plan()), said(driver.plan())] == [(None, False, 1)] * 2
 
 
 def test_a_wall_clock_that_is_set_back_does_not_hold_up_rows(tmp_path):
@@ -122,10 +146,9 @@ def test_rows_end_the_silence_and_it_is_counted_anew(tmp_path):
     assert said(driver.plan(after=IDLE)) == (driver.time, True, 0)
     driver.log.there += segments("d")
     assert said(driver.plan(after=IDLE - 1)) == (None, False, 2)
-    assert [said(driver.plan(after=IDLE - 1)), said(driver.plan(after=1))] == [
-        (driver.time - 1, False, 0),
-        (driver.time, True, 0),
-    ]
+    assert said(driver.plan(after=IDLE - 1)) == (driver.time, False, 0)
+    assert said(driver.plan(after=LIVE.pace_ms - 1)) is None  # it is idle, and looks once more before it says so
+    assert said(driver.plan(after=1)) == (driver.time, True, 0)
 
 
 @pytest.mark.parametrize("stamps", [False, True])
@@ -133,9 +156,12 @@ def test_silence_is_counted_on_over_a_restart(tmp_path, stamps):
     driver = Driver(tmp_path, Log(*segments("b")), LIVE, stamps=stamps)
     driver.plan()
     heard = driver.time
-    driver.time += IDLE - 1
+    driver.time += IDLE - LIVE.pace_ms
     driver.restart()
-    driver.plan(committed=5_000)
+    assert said(driver.plan(committed=5_000)) == ((driver.time, False, 0) if stamps else None)
+    driver.time += LIVE.pace_ms - 1
+    driver.restart()
+    assert driver.plan(committed=5_000) is None
     driver.time += 1
     driver.restart()
     entry = driver.plan(committed=5_000)
@@ -193,10 +219,10 @@ def test_a_bounded_run_puts_down_no_silence(tmp_path):
 SCRIPT = {0: "b", 150: "d", 160: "a", 420: "d", 2_000: "b", 2_010: "b", 7_000: "a"}
 
 
-def scripted(directory: Path, stamps: bool, restart_at: set[int]) -> list[Entry]:
+def scripted(directory: Path, plan: Plan, stamps: bool, restart_at: set[int]) -> list[Entry]:
     """Rows that come by the script; the driver looks every 10 ms, and is killed before some of the looks."""
     directory.mkdir()
-    driver, start = Driver(directory, Log(), LIVE, stamps=stamps), 1_000_000
+    driver, start = Driver(directory, Log(), plan, stamps=stamps), 1_000_000
     for look in range(0, 9_000, 10):
         driver.log.there += segments(SCRIPT.get(look, ""))
         driver.time = start + look
@@ -206,13 +232,88 @@ def scripted(directory: Path, stamps: bool, restart_at: set[int]) -> list[Entry]
     return entries(directory)
 
 
+ALL = [name for names in SCRIPT.values() for name in names for _ in range(sum(FILES[name]))]
+ALWAYS, OFTEN = set(range(0, 9_000, 10)), set(range(0, 9_000, 170))
+
+
 @pytest.mark.parametrize("stamps", [False, True])
 def test_a_driver_that_is_killed_at_any_time_plans_as_one_that_never_was(tmp_path, stamps):
-    never = scripted(tmp_path / "never", stamps, set())
+    each_look = replace(LIVE, pace_ms=10)
+    never = scripted(tmp_path / "never", each_look, stamps, set())
     assert sum(entry.head.closes for entry in never) == 3
     assert [entry for entry in never if entry.head.passed_ms is not None and not entry.head.closes]
-    assert scripted(tmp_path / "always", stamps, set(range(0, 9_000, 10))) == never
-    assert scripted(tmp_path / "often", stamps, set(range(0, 9_000, 170))) == never
-    assert [name for name, _ in rows_read(tmp_path / "always")] == [
-        name for names in SCRIPT.values() for name in names for _ in range(sum(FILES[name]))
-    ]
+    assert scripted(tmp_path / "always", each_look, stamps, ALWAYS) == never
+    assert scripted(tmp_path / "often", each_look, stamps, OFTEN) == never
+    assert [name for name, _ in rows_read(tmp_path / "always")] == ALL
+
+
+@pytest.mark.parametrize("restart_at", [ALWAYS, OFTEN], ids=["always", "often"])
+@pytest.mark.parametrize("stamps", [False, True])
+def test_a_restart_looks_before_the_pace_and_says_the_same_of_silence(tmp_path, stamps, restart_at):
+    def silences(entries: list[Entry]) -> tuple[list[tuple[int, bool]], list[tuple[int, int]]]:
+        silent = [entry for entry in entries if not entry.segments]
+        times = [(entry.standing.planned_ms, entry.head.passed_ms) for entry in silent]
+        return [(entry.standing.rows, entry.head.closes) for entry in silent], times
+
+    never = scripted(tmp_path / "never", LIVE, stamps, set())
+    killed = scripted(tmp_path / "killed", LIVE, stamps, restart_at)
+    assert rows_read(tmp_path / "killed") == rows_read(tmp_path / "never")
+    assert [name for name, _ in rows_read(tmp_path / "killed")] == ALL
+    (what, times), (same, earlier) = silences(never), silences(killed)
+    assert what == same
+    assert np.abs(np.subtract(times, earlier)).max() <= LIVE.pace_ms
+    for entry in killed:
+        assert not entry.head.closes or entry.standing.planned_ms - entry.standing.heard_ms >= IDLE
+
+
+class Clock:
+    """The time of a driver, in ms, and of a replay, in seconds."""
+
+    ms = 1_000_000
+
+    def __call__(self) -> float:
+        return self.ms / 1000
+
+
+@pytest.mark.parametrize("stamps", [False, True])
+@pytest.mark.parametrize("down_at", [set(), {5}, {3, 4, 12, 27}, set(range(31))], ids=len)
+def test_a_replay_that_is_down_for_longer_than_idle_is_not_quiet_until_all_is_given_out(tmp_path, stamps, down_at):
+    clock = Clock()
+
+    def begin() -> Intake:
+        done, rest = len(rows_read(tmp_path)), []
+        for segment in segments():
+            skip = min(done, segment.rows)
+            rest += after([segment], segment.first_row + skip)
+            done -= skip
+        feed = ReplayFeed(Log(*rest), 0.5, clock)  # a row each two idles
+        return Intake(Journal(tmp_path), feed, feed.fresh(), "{}", TICK, IDLE, stamps, LIVE, lambda: clock.ms)
+
+    intake, looks = begin(), 0
+    while len(rows_read(tmp_path)) < len(WHOLE):
+        if looks in down_at:
+            clock.ms += 10 * IDLE
+            intake = begin()
+        intake.plan(committed=5_000)
+        clock.ms += IDLE
+        looks += 1
+        assert looks < 100
+    assert looks > len(WHOLE), "it was silent meanwhile"
+    assert all(entry.segments for entry in entries(tmp_path)), "and said nothing of it"
+    assert rows_read(tmp_path) == WHOLE
+    assert said(intake.plan(committed=5_000))[1:] == (True, 0)  # now it is quiet
+    assert not intake.feed.holds_back
+
+
+@pytest.mark.parametrize("stamps", [False, True])
+def test_what_a_feed_holds_back_is_no_silence(tmp_path, stamps):
+    driver = Driver(tmp_path, Log(*segments("b")), LIVE, stamps=stamps)
+    driver.plan()
+    driver.log.holds_back = True
+    assert [driver.plan(after=IDLE, committed=5_000) for _ in range(5)] == [None] * 5
+    driver.log.holds_back = False
+    assert said(driver.plan(committed=5_000))[1:] == (True, 0)
+    driver.log.holds_back = True
+    assert driver.plan(after=IDLE, committed=5_000) is None
+    driver.restart(settings='{"k": 1}')
+    assert said(driver.plan(after=1)) == (None, False, 0)  # settings are told all the same

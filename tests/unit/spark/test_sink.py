@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from datetime import UTC
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from tailrace import wire
 from tailrace.spark import sink as sink_module
 from tailrace.spark import tables as tables_module
 from tailrace.spark.layout import Layout
 from tailrace.spark.sink import Sink
-from tailrace.spark.tables import STREAM_TABLES, Tables, schemas
+from tailrace.spark.tables import STREAM_TABLES, Tables, schemas, with_times
 
 INT = pa.int64()
 ANSWER = pa.schema(
@@ -79,8 +82,6 @@ def test_a_batch_is_written_once_also_after_its_commit_was_cleaned_up(tmp_path, 
 
 def test_times_are_utc_microseconds_in_the_tables_and_ms_to_readers(sink):
     sink.write(Plan(), 0)
-    from deltalake import DeltaTable
-
     kept = DeltaTable(sink.tables.layout.table("results")).to_pyarrow_table().to_pylist()[0]
     assert kept["window_end"].tzinfo is not None
     assert kept["window_end"].astimezone(UTC).timestamp() == 0.1
@@ -95,3 +96,40 @@ def test_a_batch_that_is_told_is_told_after_it_is_written(sink):
     )
     told.write(Plan(), 4)
     assert seen == [(4, 1)]
+
+
+def test_compaction_leaves_large_files_alone(tmp_path, monkeypatch):
+    """Else each one writes all of the table anew, and the time of a batch grows with its age."""
+    tables, wanted = Tables(Layout(tmp_path)), schemas(ANSWER)["quarantine"]
+    tables.create(schemas(ANSWER), STREAM_TABLES)
+    noise, batches = random.Random(1), itertools.count()
+
+    def files() -> dict[str, int]:
+        actions = pa.table(DeltaTable(tables.layout.table("quarantine")).get_add_actions(flatten=True))
+        return dict(zip(actions["path"].to_pylist(), actions["size_bytes"].to_pylist(), strict=True))
+
+    def write_some() -> None:
+        for _ in range(8):
+            row = {"stream": "s", "position": "1", "arrival_time": 0, "reason": "r"}
+            rows = [row | {"record": noise.randbytes(20).hex()} for _ in range(100)]
+            batch = next(batches)
+            tables.append("quarantine", with_times(pa.Table.from_pylist(rows), wanted), "app", batch)
+
+    write_some()
+    tables.compact(STREAM_TABLES)
+    ((first, size),) = files().items()
+    monkeypatch.setattr(tables_module, "_FILE_BYTES", size)
+    write_some()
+    small = files()
+    tables.compact(STREAM_TABLES)
+    assert first in files(), "it is as large as wanted"
+    assert len(files()) < len(small)
+    rewritten = []
+    for _ in range(6):
+        write_some()
+        before = files()
+        tables.compact(STREAM_TABLES)
+        rewritten.append(sum(before[gone] for gone in before.keys() - files().keys()))
+    assert first in files()
+    assert max(rewritten[3:]) <= 1.5 * max(rewritten[:3]), "no more, though the table has doubled"
+    assert tables.read("quarantine").num_rows == 8 * 8 * 100

@@ -15,6 +15,7 @@ from planning import entries
 from tailrace.entry import Head
 from tailrace.errors import Refused
 from tailrace.query import Query
+from tailrace.spark import sources
 from tailrace.spark.delta_feed import DeltaFeed
 from tailrace.spark.journal import Entry, Journal, Standing
 from tailrace.spark.layout import Layout, Origin
@@ -108,6 +109,30 @@ def test_a_file_that_was_named_in_part_goes_on_and_one_that_changed_is_refused(t
     write_files(TUPLES * 9, tmp_path / "in", [0, 9 * ROWS])
     with pytest.raises(Exception, match="a file of this name was read before"):
         open_feed(declared, layout, origin(declared), live=False).fresh()
+
+
+@pytest.mark.parametrize("written", range(4))
+def test_a_file_that_was_named_over_many_batches_goes_on_after_the_last(tmp_path, layout, written):
+    write_files(TUPLES, tmp_path / "in", [0, 6, ROWS])
+    declared = query(tmp_path / "in")
+    first, second = open_feed(declared, layout, None, live=False).fresh()
+    for row in range(3):
+        plan(layout, [replace(first, first_row=row * 2, rows=2)])
+    plan(layout, [replace(second, rows=1)])
+    for batch in range(written):
+        write(layout, batch)
+    (rest,) = open_feed(declared, layout, origin(declared), live=False).fresh()
+    assert (rest.path, rest.first_row, rest.rows) == (second.path, 1, 3)
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_live_run_looks_into_a_part_of_many_files_at_once(tmp_path, layout, monkeypatch, live):
+    monkeypatch.setattr(sources, "_FILES_AT_ONCE", 2)
+    write_files(TUPLES, tmp_path / "in", list(range(0, ROWS + 1, 2)))
+    feed = open_feed(query(tmp_path / "in"), layout, None, live)
+    assert (numbers(feed.fresh()), feed.holds_back) == (
+        (["0", "1"], True) if live else (["0", "1", "2", "3", "4"], False)
+    )
 
 
 def test_types_are_those_of_the_checkpoint(tmp_path, layout):

@@ -27,18 +27,22 @@ METRICS |= {
 
 
 class Clock:
-    """The wall clock."""
+    """The wall clock, in ms, and a steady one; set back and forth, the wall clock alone changes."""
 
-    now = 1_000_000
+    now, steady = 1_000_000, 77_000
 
-    def __call__(self) -> int:
-        return self.now
+    def passes(self, ms: int) -> None:
+        self.now, self.steady = self.now + ms, self.steady + ms
+
+    def monotonic(self) -> float:
+        return self.steady / 1000
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(watching, "wall_ms", clock)
+    monkeypatch.setattr(watching, "wall_ms", lambda: clock.now)
+    monkeypatch.setattr(watching, "time", clock)
     return clock
 
 
@@ -62,7 +66,7 @@ def test_it_says_that_it_lives_each_second(layout: Layout, clock: Clock) -> None
     watch = Watch(layout)
     said = []
     for _ in range(40):
-        clock.now += 100
+        clock.passes(100)
         watch.say("waiting", 7)
         status = Status.read(layout)
         said.append((status.state, status.at_ms, status.rows_left))
@@ -72,10 +76,40 @@ def test_it_says_that_it_lives_each_second(layout: Layout, clock: Clock) -> None
     assert Status.read(layout).started_ms == 1_000_000
 
 
+@pytest.mark.parametrize("back", [-3_600_000, 3_600_000])
+def test_a_wall_clock_that_is_set_does_not_silence_it(layout: Layout, clock: Clock, back: int) -> None:
+    watch = Watch(layout)
+    clock.passes(1_000)
+    watch.say("streaming")
+    clock.now += back
+    said = []
+    for _ in range(40):
+        clock.passes(100)
+        watch.say("waiting")
+        said.append(Status.read(layout).at_ms)
+    later = [clock.now - 3_000, clock.now - 2_000, clock.now - 1_000, clock.now]
+    assert said == [1_001_000] * 9 + [time for time in later for _ in range(10)][:31]
+
+
+def test_it_says_at_once_that_spark_starts_and_how_many_batches_there_are(layout: Layout, clock: Clock) -> None:
+    """Who watches it grants it more time then, also if it has waited for the first record before."""
+    watch = Watch(layout)
+    clock.passes(1_000)
+    watch.say("waiting")
+    clock.passes(1)
+    watch.begin(12)
+    status = Status.read(layout)
+    assert (status.state, status.at_ms, status.batches) == ("starting", clock.now, 12)
+    assert (status.committed_at_ms, status.started_ms) == (None, 1_000_000)
+    clock.passes(1_000)
+    watch.say("waiting")
+    assert (Status.read(layout).state, Status.read(layout).batches) == ("waiting", 12)
+
+
 @pytest.mark.parametrize("last", ["drained", "ended"])
 def test_the_last_words_are_said_at_once(layout: Layout, clock: Clock, last: str) -> None:
     watch = Watch(layout)
-    clock.now += 1
+    clock.passes(1)
     watch.say(last, 3)
     status = Status.read(layout)
     assert (status.state, status.at_ms, status.rows_left) == (last, clock.now, 3)
@@ -97,12 +131,12 @@ def test_a_wish_to_drain_from_before_is_none(layout: Layout, clock: Clock) -> No
 
 def test_what_batches_did_adds_up_and_how_they_stand_is_the_last_ones(layout: Layout, clock: Clock) -> None:
     watch = Watch(layout)
-    clock.now += 5_000
+    clock.passes(5_000)
     assert watch.see(6, written({"task": 0, "rows": 1}, {"task": 1, "rows": 2, "late": 0})) == 9_100
-    clock.now += 1
+    clock.passes(1)
     later = {"frontier": 9_000, "t_max": 9_300, "committed": 9_400, "k_ms": 310, "coverage": 0.5}
     assert watch.see(7, written(later, later | {"task": 1})) == 9_400
-    clock.now += 1_000
+    clock.passes(1_000)
     watch.say("streaming", 9)
     assert Status.read(layout) == Status(
         state="streaming",

@@ -36,9 +36,16 @@ def write_json(directory: Path, name: str, *records: object) -> Path:
     return directory
 
 
-def opened(path: Path, *before: Segment, types: dict[str, str] | None = None, format_name: str = "parquet") -> FileFeed:
+def opened(
+    path: Path,
+    *before: Segment,
+    types: dict[str, str] | None = None,
+    format_name: str = "parquet",
+    at_once: int | None = None,
+) -> FileFeed:
     """A feed that begins after what was read before."""
-    return FileFeed(path, format_name, COLUMNS, types or (TYPES if before else {}), taken(list(before)))
+    by_name = {Path(path).name: one for path, one in taken(before, {}).items()}
+    return FileFeed(path, format_name, COLUMNS, types or (TYPES if before else {}), by_name, at_once)
 
 
 def rows(segments: list[Segment]) -> list[tuple[str, int]]:
@@ -192,14 +199,75 @@ def test_a_file_of_which_no_record_fits_is_read_where_another_tells_the_types(tm
     assert rows(feed.fresh()) == [("c.json", 0)]
 
 
+def test_a_call_looks_into_so_many_files_and_tells_that_there_are_more(tmp_path, monkeypatch):
+    for name in "bcdef":
+        write(tmp_path, f"{name}.parquet", 1)
+    assert opened(tmp_path).holds_back is False
+    split, opens = parquet_files.ParquetFiles.split, []
+    monkeypatch.setattr(parquet_files.ParquetFiles, "split", lambda self, path: opens.append(path) or split(self, path))
+    feed = opened(tmp_path, at_once=2)
+    found = [(rows(feed.fresh()), feed.holds_back, len(opens))]
+    write(tmp_path, "a.parquet", 1)
+    for _ in range(3):
+        found.append((rows(feed.fresh()), feed.holds_back, len(opens)))
+    write(tmp_path, "g.parquet", 1)
+    found.append((rows(feed.fresh()), feed.holds_back, len(opens)))
+    assert found == [
+        (of(b=1, c=1), True, 2),
+        (of(a=1, d=1), True, 4),
+        (of(e=1, f=1), False, 6),
+        ([], False, 6),
+        (of(g=1), False, 7),
+    ]
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3])
+@pytest.mark.parametrize("stop", range(5))
+def test_opened_anew_what_was_read_is_passed_over_some_at_once(tmp_path, stop, at_once):
+    for name in "bcde":
+        write(tmp_path, f"{name}.parquet", 2)
+    read = opened(tmp_path).fresh()[:stop]
+    write(tmp_path, "a.parquet", 1)  # after the rest of what was begun, though its name is before
+    part = [Segment(one.path, 0, 1, size=one.size, of_rows=2) for one in read[-1:]]
+    feed, found = opened(tmp_path, *read[:-1], *part, at_once=at_once), []
+    while True:
+        found += feed.fresh()
+        if not feed.holds_back:
+            break
+    last = [(Path(one.path).name, 1) for one in part]
+    assert rows(found) == last + of(a=1, **dict.fromkeys("bcde"[stop:], 2))
+
+
+def test_of_records_that_fit_none_it_is_refused_once_all_files_were_looked_into(tmp_path):
+    for name in "abc":
+        write_json(tmp_path, f"{name}.json", GOOD | {"v": "one"})
+    feed = opened(tmp_path, format_name="json", at_once=2)
+    assert (rows(feed.fresh()), feed.types, feed.holds_back) == ([("a.json", 0), ("b.json", 0)], {}, True)
+    assert "no record has a value of a fitting type" in refusal(feed)
+    (tmp_path / "c.json").unlink()
+    write_json(tmp_path, "c.json", GOOD)
+    feed = opened(tmp_path, format_name="json", at_once=2)
+    assert len(feed.fresh() + feed.fresh()) == 3
+    assert feed.types == TYPES
+
+
 def test_what_was_taken_of_a_file_is_as_far_as_it_was_read(tmp_path):
     segments = [
         Segment("/x/a", 0, 3, of_rows=9, size=5),
         Segment("/x/b", 0, 1),
         Segment("/x/a", 3, 2, of_rows=9, size=5),
     ]
+    whole = {"/x/a": Taken("/x/a", 5, 9, 5), "/x/b": Taken("/x/b", 1, 0, 0)}
     for order in (segments, segments[::-1]):
-        assert taken(order) == {"a": Taken("/x/a", 5, 9, 5), "b": Taken("/x/b", 1, 0, 0)}
+        assert taken(order, {}) == whole
+        for cut in range(len(order) + 1):
+            before = taken(order[:cut], {})
+            assert before | taken(order[cut:], before) == whole, "only of these files, and no less than before"
+
+
+def test_files_of_the_same_name_in_other_directories_are_told_apart():
+    both = taken([Segment("/x/a", 0, 3), Segment("/y/a", 0, 1)], {"/y/a": Taken("/y/a", 2, 9, 5)})
+    assert {path: one.rows for path, one in both.items()} == {"/x/a": 3, "/y/a": 2}
 
 
 @pytest.mark.parametrize("row", range(8))
@@ -284,3 +352,25 @@ def test_files_that_come_during_a_replay_are_replayed_too(log):
     write(log, "d.parquet", 3)
     clock.now += 1.0
     assert rows(found + feed.fresh()) == WHOLE + of(d=3)
+
+
+def test_a_replay_holds_back_until_it_has_given_out_all(log):
+    clock = Clock()
+    feed = replayed(log, 1, clock)
+    left = []
+    for _ in range(len(WHOLE) + 1):
+        left.append(feed.holds_back)
+        clock.now += 1.0
+        feed.fresh()
+    assert left == [True] * len(WHOLE) + [False]
+    write(log, "d.parquet", 2)
+    assert (rows(feed.fresh()), feed.holds_back) == (of(d=1), True)
+
+
+def test_a_replay_holds_back_what_its_log_does(log):
+    write(log, "d.parquet", 2)
+    feed = ReplayFeed(opened(log, at_once=1), 1000, clock := Clock())
+    assert [feed.fresh(), feed.fresh()] == [[], []]
+    clock.now += 100.0
+    assert (rows(feed.fresh()), feed.holds_back) == (WHOLE, True)
+    assert (rows(feed.fresh()), feed.holds_back) == (of(d=2), False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -163,6 +164,16 @@ def test_a_record_whose_values_do_not_fit_tells_no_types(path: Path, record: str
 
 def test_no_file_is_refused(path: Path) -> None:
     with pytest.raises(Refused, match="a file of JSON lines"):
+        FILES.split(path)
+
+
+def test_a_fault_on_the_way_to_a_file_is_not_the_files(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(self: Path) -> bytes:
+        raise PermissionError(errno.EACCES, "not now")
+
+    path.write_bytes(GOOD)
+    monkeypatch.setattr(Path, "read_bytes", fails)
+    with pytest.raises(PermissionError, match="not now"):
         FILES.split(path)
 
 

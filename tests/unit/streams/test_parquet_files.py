@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 
@@ -120,6 +121,23 @@ def test_a_file_that_is_cut_off_is_refused(path: Path, keep: int) -> None:
 
 def test_no_file_is_refused(path: Path) -> None:
     assert "can't be read as Parquet" in refusal(path)
+
+
+@pytest.mark.parametrize("error", [errno.EACCES, errno.EMFILE, errno.EIO, errno.ESTALE], ids=errno.errorcode.get)
+def test_a_fault_on_the_way_to_a_file_is_not_the_files(path: Path, monkeypatch: pytest.MonkeyPatch, error: int) -> None:
+    """It may pass: a driver that was refused would not be started again."""
+    pq.write_table(table(), path)
+
+    def fails(*_: object) -> None:
+        raise OSError(error, "not now")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(parquet_files.pq, "ParquetFile", fails)
+        for act in (lambda: FILES.types(path, COLUMNS), lambda: FILES.split(path)):
+            with pytest.raises(OSError, match="not now") as raised:
+                act()
+            assert raised.value.errno == error
+    assert FILES.split(path)
 
 
 def test_a_large_file_is_cut_between_row_groups(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
