@@ -26,7 +26,7 @@ class Watch:
         self.layout.stream.mkdir(parents=True, exist_ok=True)
         self.layout.drain.unlink(missing_ok=True)
         now = wall_ms()
-        self._status = Status("starting", os.getpid(), now, now, 0)
+        self._said_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0)
         self.say("starting")
 
     @property
