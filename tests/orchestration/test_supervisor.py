@@ -490,7 +490,7 @@ def test_what_does_not_live_is_stopped_without_ado(host, name, code):
 
 
 def test_the_last_lines_are_kept_after_the_end(host, name):
-    code = "import sys; print(*range(100), sep='\\n'); print('last: é 😀', file=sys.stderr); sys.exit(2)"
+    code = "import sys; print(*range(100), sep='\\n', flush=True); print('last: é 😀', file=sys.stderr); sys.exit(2)"
     host.deploy(name, [sys.executable, "-X", "utf8", "-c", code], {})
     until(lambda: host.look(name).state == "failed")
     assert host.last_lines(name, 3) == ["98", "99", "last: é 😀"]

@@ -132,7 +132,7 @@ def test_a_range_of_event_time_covers_what_overlaps_it_and_has_closed(tmp_path, 
 
 def test_an_interval_waits_for_the_stream(tmp_path, spark):
     query = streamed(tmp_path, plan=Plan(flush=False))
-    until = stream(TUPLES, SETTINGS, flush=False).as_of
+    until = stream(TUPLES, SETTINGS, flush=False).committed
     with pytest.raises(Refused, match="committed up to"):
         correct(query, tmp_path / "wh", Span(EPOCH, until + 100, arrival=True))
     with pytest.raises(Refused, match="no multiple of the tick"):

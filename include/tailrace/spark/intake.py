@@ -114,7 +114,7 @@ class Intake:
             When the stream has ended, and there is more to read.
         """
         now = self.now()
-        changed = self.last is not None and self.last.head.settings != self.settings
+        changed = self.last.head.settings != self.settings if self.last else not self.plan_as.live
         if self.plan_as.live:
             if not (self._due(now) or changed):  # what comes meanwhile comes together
                 return None
