@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 from tailrace.disorder.policies import POLICIES
 from tailrace.duration import format_duration, ms
 from tailrace.errors import Problem, Refused, refuse
-from tailrace.query import Query
+from tailrace.query import Disorder, Query
 
 MAX_BYTES, MAX_DEPTH, MAX_MESSAGE = 64 * 1024, 20, 300
 
@@ -31,6 +31,7 @@ LATER_VALUES = {
 LATER_FIELDS = ("gap", "topk", "emd_join", "spatial_join", "deduplicate", "q")
 LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 FieldPath = tuple[str, ...]
+_BESIDE_POLICY = [name for name in Disorder.model_fields if name != "policy"]
 
 
 def load(path: Path) -> Query:
@@ -154,7 +155,7 @@ def _explain(details: ErrorDetails) -> tuple[FieldPath, str, str]:
     if error == "taught":
         return (*path, context["field"]) if context["field"] else path, context["wrong"], context["right"]
     if error == "extra_forbidden":
-        known = [*owner.model_fields, *(["tick", "idle"] if path[0] == "disorder" else [])]
+        known = [*owner.model_fields, *(_BESIDE_POLICY if path[0] == "disorder" else [])]
         return path, *_unknown("field", path[-1], known, LATER_FIELDS)
     if get_origin(owner) is dict:  # what the user named, as a stream: its section's field describes it
         owner, location = Query, location[:-1]

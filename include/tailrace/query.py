@@ -138,7 +138,7 @@ class Disorder(Section):
     def _gather(cls, section: Any) -> Any:
         if not isinstance(section, dict) or isinstance(section.get("policy"), SlackPolicy):
             return section
-        own = {name: section[name] for name in ("tick", "idle") if name in section}
+        own = {name: section[name] for name in cls.model_fields if name != "policy" and name in section}
         settings = {name: value for name, value in section.items() if name not in own}
         return own | {"policy": settings or NoSlack()}
 
