@@ -14,6 +14,7 @@ import time
 import psutil
 import pytest
 
+from processes import is_dead, until
 from tailrace.errors import Refused
 from tailrace.orchestration import embedded as module
 from tailrace.orchestration import fence
@@ -53,22 +54,6 @@ def family(tmp_path):
         return [int(line) for line in file.read_text().split()] if file.exists() else []
 
     return [sys.executable, str(script), str(file)], pids
-
-
-def until(condition, seconds=20.0):
-    """Wait for something to be true."""
-    end = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.02)
-    return value
-
-
-def is_dead(pid: int) -> bool:
-    try:
-        return fence.dead(psutil.Process(pid))
-    except psutil.NoSuchProcess:
-        return True
 
 
 def pid_of(host: SupervisorHost) -> int:

@@ -22,10 +22,10 @@ import psutil
 import pytest
 from filelock import FileLock
 
+from processes import is_dead, until
 from tailrace.errors import Refused
 from tailrace.orchestration.driver_host import Driver, DriverHost, DriverHostDown
 from tailrace.orchestration.embedded import EmbeddedHost
-from tailrace.orchestration.fence import dead
 from tailrace.orchestration.supervisor import SupervisorHost, _driver
 
 NUMBERS = itertools.count()
@@ -120,22 +120,6 @@ def python(notes, tmp_path):
         return [sys.executable, str(script), notes.file, *words]
 
     return python
-
-
-def until(condition, seconds=20.0):
-    """Wait for something to be true."""
-    end = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.02)
-    return value
-
-
-def is_dead(pid: int) -> bool:
-    try:
-        return dead(psutil.Process(pid))
-    except psutil.NoSuchProcess:
-        return True
 
 
 def victim(embedded, name, when, point, command) -> subprocess.CompletedProcess:

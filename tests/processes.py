@@ -1,0 +1,25 @@
+"""Watching processes from a test."""
+
+from __future__ import annotations
+
+import time
+
+import psutil
+
+from tailrace.orchestration.fence import dead
+
+
+def until(condition, seconds=20.0):
+    """Wait for something to be true."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.02)
+    return value
+
+
+def is_dead(pid: int) -> bool:
+    try:
+        return dead(psutil.Process(pid))
+    except psutil.NoSuchProcess:
+        return True
