@@ -12,6 +12,7 @@ from contextlib import suppress
 import psutil
 import pytest
 
+from processes import is_dead
 from tailrace.orchestration.fence import MARK, dead, fence, kill, mark, marked
 
 STUBBORN = """
@@ -61,13 +62,6 @@ def start():
         process.kill()
         process.wait()
         process.stdout.close()
-
-
-def is_dead(pid: int) -> bool:
-    try:
-        return dead(psutil.Process(pid))
-    except psutil.NoSuchProcess:
-        return True
 
 
 def test_every_process_of_another_start_is_killed(tmp_path, start):
