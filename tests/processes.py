@@ -23,3 +23,11 @@ def is_dead(pid: int) -> bool:
         return dead(psutil.Process(pid))
     except psutil.NoSuchProcess:
         return True
+
+
+def command(process: psutil.Process) -> list[str]:
+    """A process's command line; empty once it has ended, whether or not anyone has waited for it."""
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:  # a zombie is one, to psutil
+        return []

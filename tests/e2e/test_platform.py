@@ -10,10 +10,13 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pandas as pd
+import psutil
 import pytest
 
+from processes import command
 from tailrace.declare import load
 from tailrace.demo.truth import share_right, truth
 from tailrace.orchestration.launch import starts_file
@@ -39,7 +42,7 @@ def test_two_triggers_find_one_driver_that_outlives_them_all(platform):
         platform.until(watched(platform, run))
     assert platform.streams()
     first = platform.driver()
-    submits = [p for p in platform.processes() if "org.apache.spark.deploy.SparkSubmit" in p.cmdline()]
+    submits = [p for p in platform.processes() if "org.apache.spark.deploy.SparkSubmit" in command(p)]
     assert [p.pid for p in submits] == [first]
     assert "found the driver" in "".join(platform.log(STREAM, run, "deploy") for run in runs)
     assert platform.api.call("GET", "pools/default_pool")["running_slots"] == 0  # no worker slot is held
@@ -203,10 +206,11 @@ def test_backwards_again_with_one_run_killed_nothing_changes(platform):
     assert done.returncode == 0, done.stderr
 
     def correcting() -> list:
-        return [p for p in platform.airflow.processes() if any("correct.py" in word for word in p.cmdline())]
+        return [p for p in platform.airflow.processes() if any("correct.py" in word for word in command(p))]
 
     for process in platform.until(correcting, 120):
-        process.kill()
+        with suppress(psutil.NoSuchProcess):  # a child of the one before
+            process.kill()
     platform.until(lambda: "success" in set(corrections(platform).values()), 300)
     platform.until(lambda: set(corrections(platform).values()) == {"success"}, 300)
     pd.testing.assert_frame_equal(assert_right(platform), before)

@@ -22,7 +22,7 @@ import psutil
 import pytest
 from filelock import FileLock
 
-from processes import is_dead, until
+from processes import command, is_dead, until
 from tailrace.errors import Refused
 from tailrace.orchestration.driver_host import Driver, DriverHost, DriverHostDown
 from tailrace.orchestration.embedded import EmbeddedHost
@@ -106,7 +106,7 @@ def notes(tmp_path):
     for pid, *_ in read():
         with suppress(psutil.NoSuchProcess):
             left = psutil.Process(pid)
-            if str(file) in left.cmdline():  # or its number is another's by now
+            if str(file) in command(left):  # or its number is another's by now
                 left.kill()
 
 
@@ -312,9 +312,9 @@ def test_no_secret_is_seen_in_a_command(host, name, python, notes):
 
 @pytest.mark.parametrize("text", ["a\nb", "a\rb", "a\0b", "\udcff"])
 def test_more_than_a_line_is_refused_unseen(host, name, text):
-    for command, environment in ((["x", f"secret{text}"], {}), (["x"], {"V": f"secret{text}"})):
+    for words, environment in ((["x", f"secret{text}"], {}), (["x"], {"V": f"secret{text}"})):
         with pytest.raises(Refused, match="a single line of text") as refused:
-            host.deploy(name, command, environment)
+            host.deploy(name, words, environment)
         assert "secret" not in str(refused.value)
     assert not host._file(name).exists()
 
