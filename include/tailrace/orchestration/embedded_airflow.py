@@ -26,6 +26,7 @@ from tailrace.orchestration.supervisor import write_private
 USER = "admin"
 _MARK = "TAILRACE_AIRFLOW"  # in the environment of all its processes: its directory
 _LOOK_AGAIN_S = 0.5
+_LOCKED_S = 60  # how long one process waits for another's write: by default five, which a busy laptop exceeds
 _SETTINGS = {
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
     "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
@@ -93,6 +94,7 @@ class EmbeddedAirflow:
             "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             "AIRFLOW_HOME": str(self.directory),
             "AIRFLOW__CORE__DAGS_FOLDER": str(dags.absolute()),
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self.directory}/airflow.db?timeout={_LOCKED_S}",
             "AIRFLOW__API__PORT": str(self._ports["api"]),
             "AIRFLOW__API__BASE_URL": self.url,
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
