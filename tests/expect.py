@@ -10,7 +10,7 @@ ANSWER = ("k_ms", "as_of", "facts_version", "tuples")
 
 
 def assert_streamed(rows: dict[str, list[dict]], outcome: Outcome) -> None:
-    """Answers, late counts, k_ms and as_of are the oracle's exactly; values within 1e-9 · Σ|v|. Nothing twice."""
+    """Answers, late counts, k_ms and as_of are the oracle's exactly; values, totals to 1e-9 · Σ|v|. Nothing twice."""
     answers = rows.get("results", [])
     got = {(row["key"], row["window_start"], row["window_end"]): row for row in answers}
     assert len(got) == len(answers), "an answer was given twice"
@@ -26,6 +26,10 @@ def assert_late(late: list[dict], outcome: Outcome) -> None:
     counted = {(row["key"], row["pane_start"], row["tick"]): row["tuples"] for row in late}
     assert len(counted) == len(late), "late tuples were registered twice"
     assert counted == outcome.late
+    totals = outcome.late_totals
+    for row in late:
+        total, sum_abs = totals[row["key"], row["pane_start"], row["tick"]]
+        assert row["total"] is None if total is None else close(row["total"], total, sum_abs), (row, total)
     bounds = {(item.tuple.key, item.pane_start, item.tick): (item.end, item.frontier) for item in outcome.late_tuples}
     assert {(r["key"], r["pane_start"], r["tick"]): (r["arrived"], r["frontier"]) for r in late} == bounds
 

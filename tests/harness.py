@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tailrace import wire
 from tailrace.aggregate.kind import Aggregate
+from tailrace.disorder.clock import Clock
 from tailrace.disorder.policies import policy_from_json
 from tailrace.entry import Head
 from tailrace.stage import Stage
@@ -52,8 +53,15 @@ def policy_json(policy) -> str:
     return policy_from_json(json.dumps(declared)).model_dump_json()
 
 
+def again(clock: Clock) -> Clock:
+    """The clock after a restart: all that it keeps goes through bytes."""
+    batches, values = clock.pack()
+    return Clock.unpack(*wire.unpack(wire.pack(batches, **values)))
+
+
 def make_stage(settings, tasks: int = 1, keyed: bool = True) -> Stage:
-    kind = Aggregate(Sliding(settings.size, settings.slide), settings.function, {"value": "value"}, pa.string())
+    windows = Sliding(settings.size, settings.slide)
+    kind = Aggregate(windows, settings.function, {"value": "value"}, pa.string(), settings.q)
     names = NAMES | ({} if keyed else {"key": None})
     columns = Columns(**names, values={"value": "value"}, earliest_ms=-(10**15), ahead_ms=10**15)
     return Stage(kind, "readings", "memory", columns, {}, settings.tick, tasks, None)
@@ -72,7 +80,7 @@ def run(tuples, settings, cuts=(), tasks=1, flush=True, batch_of=lambda segment:
     with mock.patch.dict(FORMATS, {"memory": Memory(tables)}):
         batches: dict[int, list[tuple[int, str, bytes]]] = {}
         for i, table in enumerate(tables.values()):
-            messages = stage.messages(Segment(str(i), 0, table.num_rows, ordinal=i, position=bounds[i]))
+            messages = stage.messages(Segment(str(i), 0, table.num_rows, ordinal=i, position=bounds[i]), sample=True)
             batches.setdefault(batch_of(i), []).extend(messages)
     kept: list[bytes | None] = [None] * tasks
     rows: dict[str, list[dict]] = {}

@@ -22,8 +22,10 @@ Not here: quarantine, several source partitions, `deduplicate: true`, joins, top
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import NamedTuple
 
 Policy = str | tuple[str, int]  # 'none' | ('k_slack', k) | 'mp_k_slack'
@@ -58,9 +60,10 @@ class Settings:
     size: int
     slide: int
     tick: int  # 0: each tuple is a tick of its own, numbered by its position
-    function: str = "sum"  # sum | count | avg
+    function: str = "sum"  # sum | count | avg | min | max | median | quantile
     policy: Policy = "none"
     changes: tuple[tuple[int, Policy], ...] = ()  # in the order of their versions: the first of them is version 2
+    q: float | None = None  # of function quantile
 
     @property
     def pane(self) -> int:
@@ -101,6 +104,13 @@ class Late(NamedTuple):
     windows: tuple[tuple[int, int], ...]  # those of its windows that had closed before it
 
 
+class LateTotal(NamedTuple):
+    """The sum of the values of late tuples, by which a sum, a count or a mean can be amended; None for all else."""
+
+    total: float | None
+    sum_abs: float
+
+
 class Tick(NamedTuple):
     tick: int
     end: int
@@ -112,6 +122,7 @@ class Tick(NamedTuple):
 
 @dataclass
 class Outcome:
+    function: str
     answers: dict[Window, Answer] = field(default_factory=dict)
     late: dict[tuple[str | None, int, int], int] = field(default_factory=dict)  # (key, pane_start, tick) -> tuples
     late_tuples: list[Late] = field(default_factory=list)  # in order of position
@@ -124,6 +135,18 @@ class Outcome:
     def as_of(self) -> int | None:
         """The end of the last completed tick with tuples. None before the first one."""
         return self.trace[-1].end if self.trace else None
+
+    @property
+    def late_totals(self) -> dict[tuple[str | None, int, int], LateTotal]:
+        """Of the rows of `late`."""
+        values: dict[tuple[str | None, int, int], list[float]] = {}
+        for item in self.late_tuples:
+            values.setdefault((item.tuple.key, item.pane_start, item.tick), []).append(item.tuple.value)
+        sums = self.function in ("sum", "count", "avg")
+        return {
+            row: LateTotal(math.fsum(those) if sums else None, math.fsum(abs(value) for value in those))
+            for row, those in values.items()
+        }
 
     def closed(self, end: int) -> bool:
         """Whether a window with this end has closed by the end of the run."""
@@ -195,7 +218,17 @@ def ticks_of(tuples: Sequence[Tuple], tick: int, passed: Sequence[Passed] = ()) 
     return found
 
 
-def aggregate(function: str, values: Sequence[float]) -> Truth:
+def quantile(values: Sequence[float], q: Fraction) -> float:
+    """In order, the value at place q * (n - 1), counted from 0; between two places in proportion. Exactly rounded."""
+    ordered = sorted(Fraction(value) for value in values)
+    place = q * (len(ordered) - 1)
+    below = math.floor(place)
+    if place == below:
+        return float(ordered[below])
+    return float(ordered[below] + (place - below) * (ordered[below + 1] - ordered[below]))
+
+
+def aggregate(function: str, values: Sequence[float], q: float | None = None) -> Truth:
     total = math.fsum(values)
     sum_abs = math.fsum(abs(value) for value in values)
     if function == "sum":
@@ -204,6 +237,15 @@ def aggregate(function: str, values: Sequence[float]) -> Truth:
         value = float(len(values))
     elif function == "avg":
         value = total / len(values)
+    elif function == "min":
+        value = min(values)
+    elif function == "max":
+        value = max(values)
+    elif function == "median":
+        value = float(statistics.median(Fraction(value) for value in values))
+    elif function == "quantile":
+        assert q is not None
+        value = quantile(values, Fraction(q))
     else:
         raise ValueError(function)
     return Truth(value, len(values), sum_abs)
@@ -230,7 +272,7 @@ def _k_of(policy: Policy, largest_delay: int) -> int:
 
 def stream(tuples: Sequence[Tuple], settings: Settings, flush: bool = True, passed: Sequence[Passed] = ()) -> Outcome:
     """What the stream answers. flush=True: a bounded run. flush=False: `--keep-open`, its newest tick incomplete."""
-    outcome = Outcome()
+    outcome = Outcome(settings.function)
     numbers, newest = read_log(tuples, settings.tick, passed)
     if newest is not None:
         outcome.committed = newest[1] if flush else newest[1] - max(settings.tick, 1)
@@ -249,7 +291,7 @@ def stream(tuples: Sequence[Tuple], settings: Settings, flush: bool = True, pass
     def close_up_to(reached: int, k_ms: int, as_of: int, facts_version: int) -> None:
         for window, values in held.items():
             if window not in outcome.answers and window[2] <= reached:
-                value, count, sum_abs = aggregate(settings.function, values)
+                value, count, sum_abs = aggregate(settings.function, values, settings.q)
                 outcome.answers[window] = Answer(value, count, k_ms, as_of, facts_version, sum_abs)
 
     def close_all(before: int | None) -> int | None:
@@ -338,7 +380,7 @@ def batch(
     for item in distinct(tuples, settings.tick, before, passed):
         for start, stop in windows_of(item.event_time, settings.size, settings.slide):
             held.setdefault((item.key, start, stop), []).append(item.value)
-    return {window: aggregate(settings.function, values) for window, values in held.items()}
+    return {window: aggregate(settings.function, values, settings.q) for window, values in held.items()}
 
 
 def arrived_in(late: Late, a: int, b: int) -> bool:

@@ -13,6 +13,7 @@ FILES = {"a": [3, 3, 2], "b": [4], "d": [1, 1]}
 WHOLE = [(name, row) for name, rows in FILES.items() for row in range(sum(rows))]
 LIVE = Plan(batch_rows=4, pace_ms=100, live=True)
 IDLE, TICK = 1_000, 50
+NONE, WAITING = '{"policy": "none"}', '{"policy": "k_slack", "k": "1 ms"}'
 
 
 def segments(names: str = "abd", version: int = 0) -> list[Segment]:
@@ -39,7 +40,7 @@ class Log:
 class Driver:
     """An intake with a clock, which may be begun anew at any time."""
 
-    def __init__(self, directory: Path, log: Log, plan: Plan, settings: str = "{}", stamps: bool = False) -> None:
+    def __init__(self, directory: Path, log: Log, plan: Plan, settings: str = NONE, stamps: bool = False) -> None:
         self.directory, self.log, self.plan_as, self.settings, self.stamps = directory, log, plan, settings, stamps
         self.time = 1_000_000
         self.restart()
@@ -51,7 +52,15 @@ class Driver:
         self.log.given = sum(len(entry.segments) for entry in entries(self.directory))
         waiting = self.log.fresh()
         self.intake = Intake(
-            journal, self.log, waiting, self.settings, TICK, IDLE, self.stamps, self.plan_as, lambda: self.time
+            journal,
+            self.log,
+            waiting,
+            lambda: (self.settings, "declared"),
+            TICK,
+            IDLE,
+            self.stamps,
+            self.plan_as,
+            lambda: self.time,
         )
 
     def plan(self, after: int = 0, committed: int | None = None) -> Entry | None:

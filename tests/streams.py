@@ -34,7 +34,8 @@ WINDOWS = [
     (1, 1),
 ]
 TICKS = [100, 0, 1, 30, 250]
-FUNCTIONS = ["sum", "count", "avg"]
+FUNCTIONS = ["sum", "count", "avg", "min", "max", "median", "quantile"]
+QUANTILES = [0.9, 0.5, 0.25, 0.1, 1 / 3, 0.001, 0.999999]
 KEYS = ["a", "b", "c", "", "clé", "A", "10", "9", "null", "with space", "x/y=z"]
 
 
@@ -70,6 +71,7 @@ def disordered(
     size, slide = draw(st.sampled_from(WINDOWS))
     tick = draw(st.sampled_from(ticks or TICKS))
     function = draw(st.sampled_from(functions or FUNCTIONS))
+    q = draw(st.sampled_from(QUANTILES)) if function == "quantile" else None
     policy = draw(policies(size))
 
     keys: list[str | None] = draw(st.sampled_from([[None], KEYS[:1], KEYS[:2], KEYS, [f"k{i}" for i in range(40)]]))
@@ -124,7 +126,7 @@ def disordered(
             largest = max(item.arrival_time for item in tuples[: position + 1])
             number = position if tick == 0 else largest // tick
             facts.append((number, draw(policies(size))))
-    return tuples, Settings(size, slide, tick, function, policy, tuple(facts))
+    return tuples, Settings(size, slide, tick, function, policy, tuple(facts), q)
 
 
 def cuts(n: int, max_cuts: int = 6) -> st.SearchStrategy[list[int]]:

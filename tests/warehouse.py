@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from oracle import Passed, Settings, Tuple
+from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.query import Query
 from tailrace.spark.journal import Journal
 from tailrace.spark.layout import Layout
+from tailrace.spark.proposals import Proposal, Proposals
 from tailrace.spark.tables import Tables
 
 TIME = pa.timestamp("ms", "UTC")
@@ -58,11 +60,18 @@ def even(n: int, parts: int) -> list[int]:
 
 
 def make_query(
-    path: Path, settings: Settings, parallelism: int = 2, source: str = "parquet", idle: str = "1 min", **stream: object
+    path: Path,
+    settings: Settings,
+    parallelism: int = 2,
+    source: str = "parquet",
+    idle: str = "1 min",
+    calibrated: bool = False,
+    **stream: object,
 ) -> Query:
-    """The oracle's settings as a query over files."""
+    """The oracle's settings as a query over files; `calibrated`: its k_slack is the policy cache_duration."""
     name, *k = settings.policy if isinstance(settings.policy, tuple) else (settings.policy,)
-    disorder = {"policy": name, "tick": f"{settings.tick} ms", "idle": idle} | ({"k": f"{k[0]} ms"} if k else {})
+    disorder = {"tick": f"{settings.tick} ms", "idle": idle, "policy": "cache_duration" if calibrated else name}
+    disorder |= {"initial" if calibrated else "k": f"{k[0]} ms"} if k else {}
     rate = {"rate": 100} if source == "replay" else {}
     columns = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id", "key": "key"} | stream
     return Query.model_validate(
@@ -72,10 +81,19 @@ def make_query(
             "streams": {"readings": {"source": {"format": source, "path": str(path)} | rate} | columns},
             "window": {"size": f"{settings.size} ms", "slide": f"{settings.slide} ms"},
             "disorder": disorder,
-            "aggregate": {"function": settings.function, "column": "value"},
+            "aggregate": {"function": settings.function, "column": "value", "q": settings.q},
             "parallelism": parallelism,
         }
     )
+
+
+def propose(query: Query, warehouse: Path, k_ms: int) -> None:
+    """What a calibration would put down that found this K."""
+    declared = query.policy
+    assert isinstance(declared, CacheDuration)
+    settings = declared.waiting(k_ms).model_dump_json()
+    found = Proposal(0, declared.model_dump_json(), settings, k_ms, 0, k_ms, (), 1, None, 0, f"found {k_ms}")
+    Proposals(Layout.of(warehouse, query.name)).add(found)
 
 
 def silences_of(warehouse: Path) -> list[Passed]:

@@ -47,5 +47,5 @@ if [ -z "$uv" ]; then
     .venv/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
     uv=.venv/bin/uv
 fi
-"$uv" sync --locked --quiet --inexact --python "$(command -v "$python")"
+"$uv" sync --locked --quiet --inexact --all-extras --python "$(command -v "$python")"
 touch "$stamp"

@@ -11,19 +11,21 @@ import pyarrow as pa
 from tailrace.columns import unify
 from tailrace.disorder import ticks as ticking
 from tailrace.disorder.clock import NEVER
+from tailrace.disorder.seen import COUNTS, SAMPLE
 from tailrace.disorder.ticks import Ticks
 from tailrace.kinds import Kind
 from tailrace.wire import Batches
 
-_COUNTS = pa.schema([(name, pa.int64()) for name in ("tick", "pane", "count")])
-
 
 @dataclass(frozen=True)
 class Arrivals:
-    """A task's partials, and the query's statistics: ticks, and how many tuples each tick brought to each pane.
+    """A task's partials, and the query's statistics, which every task is told alike.
 
     Attributes
     ----------
+    ticks : Ticks
+    counts, sample : Table
+        As in `disorder.seen`: how many tuples each tick brought to each pane, and the partials of some keys.
     newest : (int, int)
         The least tick that a coming tuple can belong to, and the end of it in ms: the newest one with tuples, where
         no heartbeat says more. Ticks before it are complete.
@@ -32,6 +34,7 @@ class Arrivals:
     partials: pa.Table
     ticks: Ticks
     counts: pa.Table
+    sample: pa.Table
     newest: tuple[int, int]
 
     @staticmethod
@@ -40,7 +43,8 @@ class Arrivals:
         columns |= {name: pa.float64() for name in kind.columns}
         nothing = pa.RecordBatch.from_pylist([], pa.schema(columns.items()))
         no_ticks = Ticks.from_arrow(pa.RecordBatch.from_pylist([], ticking.SCHEMA))
-        return Arrivals(pa.Table.from_batches([kind.combine(nothing)]), no_ticks, _COUNTS.empty_table(), (NEVER, NEVER))
+        partials = pa.Table.from_batches([kind.combine(nothing)])
+        return Arrivals(partials, no_ticks, COUNTS.empty_table(), SAMPLE.empty_table(), (NEVER, NEVER))
 
     def follow(self, segments: list[tuple[Batches, dict[str, Any]]]) -> tuple[Arrivals, list[dict[str, Any]]]:
         """These and the segments after them, given in the order of the log.
@@ -54,16 +58,18 @@ class Arrivals:
         places : list of dict
             What is known of each segment, with the tick and the end of it that the segment found.
         """
-        partials, ticks, counts, places = [self.partials], [self.ticks], [self.counts], []
+        partials, ticks, counts, sample, places = [self.partials], [self.ticks], [self.counts], [self.sample], []
         newest = self.newest
         for batches, about in segments:
             places.append(about | {"before_tick": newest[0], "before_end": newest[1]})
             partials.append(_at_least(batches["partials"], newest[0]))
             counts.append(_at_least(batches["counts"], newest[0]))
+            sample.append(_at_least(batches["sample"], newest[0]))
             ticks.append(ticking.follow(Ticks.from_arrow(batches["ticks"]), *newest))
             if len(ticks[-1]):
                 newest = (int(ticks[-1].tick[-1]), int(ticks[-1].end[-1]))
-        return Arrivals(pa.concat_tables(partials), ticking.merge(ticks), pa.concat_tables(counts), newest), places
+        one, two, three = (pa.concat_tables(parts) for parts in (partials, counts, sample))
+        return Arrivals(one, ticking.merge(ticks), two, three, newest), places
 
     def passed(self, arrival_ms: int, tick_ms: int) -> Arrivals:
         """These, when the source has passed a point of arrival time (a heartbeat)."""
@@ -89,8 +95,9 @@ class Arrivals:
         bound = self.newest[0]
         before, rest = self.ticks[self.ticks.tick < bound], self.ticks[self.ticks.tick >= bound]
         due, left = _split(self.partials, bound)
-        counted, uncounted = _split(self.counts, bound)
-        return Arrivals(due, before, counted, self.newest), Arrivals(left, rest, uncounted, self.newest)
+        (counted, uncounted), (drawn, undrawn) = _split(self.counts, bound), _split(self.sample, bound)
+        complete = Arrivals(due, before, counted, drawn, self.newest)
+        return complete, Arrivals(left, rest, uncounted, undrawn, self.newest)
 
     def _at_least(self, newest: tuple[int, int]) -> Arrivals:
         return replace(self, newest=max(self.newest, newest))
@@ -104,12 +111,13 @@ class Arrivals:
             "partials": _one(self.partials.set_column(0, "key", key)),
             "ticks": self.ticks.to_arrow(),
             "counts": _one(self.counts),
+            "sample": _one(self.sample),
         }
 
     @staticmethod
     def from_arrow(kept: Batches, newest: tuple[int, int]) -> Arrivals:
-        partials, counts = (pa.Table.from_batches([kept[name]]) for name in ("partials", "counts"))
-        return Arrivals(partials, Ticks.from_arrow(kept["ticks"]), counts, newest)
+        partials, counts, sample = (pa.Table.from_batches([kept[name]]) for name in ("partials", "counts", "sample"))
+        return Arrivals(partials, Ticks.from_arrow(kept["ticks"]), counts, sample, newest)
 
 
 def _at_least(batch: pa.RecordBatch, tick: int) -> pa.Table:

@@ -12,6 +12,7 @@ import typer
 from typer.exceptions import TyperException
 
 from tailrace import cli_drivers, show
+from tailrace.cli_calibrate import calibrate
 from tailrace.cli_tools import bench, demo, replay, schema, time_option
 from tailrace.declare import load
 from tailrace.errors import Busy, Problem, Refused, refuse
@@ -157,6 +158,22 @@ def results(
     show.answers(frame, columns, format.value, output, limit)
 
 
+@app.command(epilog="Example: [bold]tailrace quality flights.yaml --warehouse warehouse[/]")
+def quality(
+    file: File,
+    warehouse: Warehouse,
+    format: Annotated[Form, typer.Option(help="How it is written.")] = Form.table,
+    output: Annotated[Path | None, typer.Option(help="The file to write; absent: the terminal.")] = None,
+    limit: Annotated[int, typer.Option(help="How many rows a table on the terminal shows.", min=0)] = 50,
+) -> None:
+    """Show how far answers were from what corrections found, over time, against what is promised."""
+    from tailrace.spark.quality import read_quality
+
+    frame, columns = read_quality(load(file), warehouse)
+    show.answers(frame, columns, format.value, output, limit)
+
+
+app.command(epilog="Example: [bold]tailrace calibrate flights.yaml --warehouse warehouse --dry-run[/]")(calibrate)
 for verb in (cli_drivers.deploy, cli_drivers.status, cli_drivers.drain, cli_drivers.stop):
     app.command(epilog=f"Example: [bold]tailrace {verb.__name__} flights[/]")(verb)
 app.command(epilog="Example: [bold]tailrace replay --model game1 --rows 100000 --keys 16 --output data/readings[/]")(

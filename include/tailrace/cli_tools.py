@@ -23,6 +23,11 @@ class Format(StrEnum):
     json = "json"
 
 
+class SourceFormat(StrEnum):
+    parquet = "parquet"
+    debs2013 = "debs2013"
+
+
 def replay(
     output: Annotated[Path, typer.Option(help="The directory to write to, empty or new.")],
     model: Annotated[
@@ -31,23 +36,32 @@ def replay(
     rows: Annotated[int, typer.Option(help="How many tuples to make.")] = 100_000,
     rate: Annotated[float, typer.Option(help="Tuples in a second of event time.")] = 1000.0,
     keys: Annotated[int, typer.Option(help="How many sensors.")] = 16,
-    start: Annotated[str, typer.Option(help="Event time of the first one.", metavar="T")] = "2026-01-01",
-    source: Annotated[Path | None, typer.Option(help="Replay this Parquet file in place of made tuples …")] = None,
-    event_time: Annotated[str, typer.Option(help="… which has its event time in this column.")] = "event_time",
+    start: Annotated[
+        str, typer.Option(help="Event time of the first one; of the kick-off in debs2013.", metavar="T")
+    ] = "2026-01-01",
+    source: Annotated[Path | None, typer.Option(help="Replay this file in place of made tuples …")] = None,
+    source_format: Annotated[
+        SourceFormat, typer.Option(help="… which is Parquet, or the CSV of the DEBS 2013 football match …")
+    ] = SourceFormat.parquet,
+    event_time: Annotated[str, typer.Option(help="… and has its event time in this column.")] = "event_time",
     seed: Annotated[int, typer.Option(help="The same seed makes the same stream.")] = 1,
     files: Annotated[int, typer.Option(help="How many files to cut it in.")] = 10,
     format: Annotated[Format, typer.Option(help="How they are stored.")] = Format.parquet,
 ) -> None:
     """Make an out-of-order stream with a seeded delay model, in files in the order of arrival."""
+    from tailrace.streams import debs2013
     from tailrace.streams import replay as replaying
     from tailrace.streams.delays import delay_model
 
     try:
         delays = delay_model(model)
+        start_ms = time_option("--start", start) or 0
         if source is None:
-            table = replaying.generate(rows, rate, keys, delays, seed, time_option("--start", start) or 0)
+            table = replaying.generate(rows, rate, keys, delays, seed, start_ms)
         else:
-            table = replaying.disorder(replaying.read(source), event_time, delays, seed)
+            parquet = source_format is SourceFormat.parquet
+            read = replaying.read(source) if parquet else debs2013.read(source, start_ms)
+            table = replaying.disorder(read, event_time, delays, seed)
         replaying.write(table, output, files, format.value, lambda rows: show.err.print(f"wrote {rows:,} rows"))
     except (ValueError, OSError) as error:
         raise refuse("replay", str(error), "tailrace replay --help tells each option") from error
@@ -56,11 +70,14 @@ def replay(
 def demo(
     warehouse: Annotated[Path, typer.Option(help="Where everything of it goes.")] = Path("warehouse/demo"),
     bounded: Annotated[bool, typer.Option("--bounded", help="End then, and fail if an answer is wrong.")] = False,
+    game2: Annotated[
+        bool, typer.Option("--game2", help="Then stream game2 too, whose corrections start by themselves.")
+    ] = False,
 ) -> None:
     """Start Airflow and a driver host, stream the sample of flights, correct it, and check every answer."""
     from tailrace.demo.play import demonstrate
 
-    if not demonstrate(warehouse, bounded):
+    if not demonstrate(warehouse, bounded, game2):
         raise typer.Exit(1)
 
 
@@ -72,17 +89,35 @@ def bench(
     files: Annotated[int, typer.Option(help="Files, each a batch.", min=2)] = 8,
     rounds: Annotated[int, typer.Option(help="Rounds that count; one more is dropped.", min=1)] = 5,
     case: Annotated[list[str] | None, typer.Option(help="A part of a case's name: dense, 60/5.")] = None,
+    flink: Annotated[
+        Path | None,
+        typer.Option(help="Beside them Flink's windows, in an environment of its own (1 GB) made here.", metavar="DIR"),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Measure the paper's experiments too; tables and plots go here.", metavar="DIR"),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Every pass and the summary as JSON.")] = False,
 ) -> None:
-    """Measure side by side: ours, Spark's own windows, and a pass-through without state."""
+    """Measure side by side: ours, Spark's own windows, a pass-through without state and, where asked for, Flink."""
     from tailrace.bench import aggregate
 
     for part in case or []:
         if not any(part in name for name in aggregate.CASES):
             raise refuse(f"--case {part}", "it is a part of no case's name", ", ".join(aggregate.CASES))
-    found = aggregate.bench(
-        rows, files, rounds, case or ["dense", "sparse"], lambda line: show.err.print(line, soft_wrap=True)
-    )
+
+    def tell(line: str) -> None:
+        show.err.print(line, soft_wrap=True)
+
+    if report is not None:
+        from tailrace.bench.report import Effort
+        from tailrace.bench.report import report as write_report
+
+        if case or json:
+            raise refuse("--report", "it measures its own cases, and writes JSON itself", "no --case and no --json")
+        show.err.print(f"written: {write_report(report, Effort(rows, files, rounds, flink), tell)}")
+        return
+    found = aggregate.bench(rows, files, rounds, case or ["dense", "sparse"], tell, flink)
     if json:
         print(aggregate.as_json(found))
     else:

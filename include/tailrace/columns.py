@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+How = Literal["sum", "min", "max"]
 
 _EXACT = 1 << 53  # up to there a double, in which a table of codes is summed, holds every integer
 _ROOM = 1 << 62
@@ -51,34 +52,51 @@ def pair(a: Ints, b: Ints) -> tuple[Ints, Callable[[Ints], tuple[Ints, Ints]]]:
 
 
 def group_sums(code: Ints, *weights: NDArray[Any]) -> tuple[Ints, list[NDArray[Any]]]:
-    """Sums of each column over the rows of equal code.
+    """Sums of each column, of shape (n,), over the rows of equal code, as `group` gives them."""
+    return group(code, *((weight, "sum") for weight in weights))
+
+
+def group(code: Ints, *columns: tuple[NDArray[Any], How]) -> tuple[Ints, list[NDArray[Any]]]:
+    """The sum, the least or the greatest of each column over the rows of equal code.
 
     Parameters
     ----------
     code : ndarray, shape (n,)
-    weights : ndarrays, shape (n,)
-        Integer columns are summed as integers.
+    columns : pairs of ndarray, shape (n,), and how
+        Integer columns are summed as integers; min and max are for doubles other than NaN.
 
     Returns
     -------
     code : ndarray, shape (m,)
         The distinct codes; ascending.
-    sums : list of ndarray, shape (m,)
+    columns : list of ndarray, shape (m,)
     """
     if not len(code):
-        return code, list(weights)
+        return code, [column for column, _ in columns]
     low, high = int(code.min()), int(code.max())
-    exact = all(weight.dtype.kind == "f" or int(np.abs(weight).max()) * len(code) < _EXACT for weight in weights)
+    exact = all(column.dtype.kind == "f" or int(np.abs(column).max()) * len(code) < _EXACT for column, _ in columns)
     if high - low < 4 * len(code) + 1024 and exact:  # a table of all codes is cheaper than hashing
         offset = code - low
         present = np.flatnonzero(np.bincount(offset))
-        sums = [np.bincount(offset, weight)[present].astype(weight.dtype) for weight in weights]
-        return present + low, sums
-    table = pa.table([code, *weights], names=["code", *map(str, range(len(weights)))])
-    grouped = table.group_by("code", use_threads=False).aggregate([(str(i), "sum") for i in range(len(weights))])
-    found = grouped["code"].to_numpy()
-    order = np.argsort(found)
-    return found[order], [grouped[f"{i}_sum"].to_numpy()[order] for i in range(len(weights))]
+        found = [_by_table(offset, high - low + 1, *column)[present].astype(column[0].dtype) for column in columns]
+        return present + low, found
+    names = list(map(str, range(len(columns))))
+    table = pa.table([code, *(column for column, _ in columns)], names=["code", *names])
+    grouped = table.group_by("code", use_threads=False).aggregate(
+        [(name, how) for name, (_, how) in zip(names, columns, strict=True)]
+    )
+    codes = grouped["code"].to_numpy()
+    order = np.argsort(codes)
+    found = [grouped[f"{name}_{how}"].to_numpy()[order] for name, (_, how) in zip(names, columns, strict=True)]
+    return codes[order], found
+
+
+def _by_table(offset: Ints, size: int, column: NDArray[Any], how: How) -> NDArray[Any]:
+    if how == "sum":
+        return np.bincount(offset, column)
+    extremes = np.full(size, np.inf if how == "min" else -np.inf)
+    (np.minimum if how == "min" else np.maximum).at(extremes, offset, column)
+    return extremes
 
 
 def unify(arrays: list[pa.Array]) -> tuple[pa.Array, list[Ints]]:

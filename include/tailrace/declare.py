@@ -25,10 +25,9 @@ MAX_BYTES, MAX_DEPTH, MAX_MESSAGE = 64 * 1024, 20, 300
 LATER_VALUES = {
     "kind": ("topk", "emd_join", "spatial_join"),
     "format": ("kafka",),
-    "policy": ("hybrid", "aq_k_slack", "quantile", "cache_duration"),
-    "function": ("min", "max", "median", "quantile"),
+    "policy": ("hybrid", "aq_k_slack", "quantile"),
 }
-LATER_FIELDS = ("gap", "topk", "emd_join", "spatial_join", "deduplicate", "q")
+LATER_FIELDS = ("topk", "emd_join", "spatial_join", "deduplicate")
 LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 FieldPath = tuple[str, ...]
 _BESIDE_POLICY = [name for name in Disorder.model_fields if name != "policy"]

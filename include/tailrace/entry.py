@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+DECLARED = "declared"
+
 
 @dataclass(frozen=True)
 class Head:
@@ -13,13 +15,17 @@ class Head:
     Attributes
     ----------
     settings : str
-        The slack policy's, as declared when the batch was planned.
+        The slack policy's, as they stood when the batch was planned.
     passed_ms : int or None
         A heartbeat: the source has passed this arrival time, and what comes from it counts as later.
     closes : bool
         All that came is complete, and open windows close: the stream is quiet, or it ends.
     ends : bool
         Whether this is the last batch of a bounded run.
+    sample : bool
+        Whether a policy that is in force, or will be, needs a sample of the partials.
+    evidence : str
+        Where the settings are from: declared, or what a calibration has found.
     """
 
     batch: int
@@ -27,6 +33,8 @@ class Head:
     passed_ms: int | None = None
     closes: bool = False
     ends: bool = False
+    sample: bool = False
+    evidence: str = DECLARED
 
     def pack(self) -> bytes:
         return json.dumps(asdict(self)).encode()

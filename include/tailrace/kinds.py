@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.clock import Frontier
+from tailrace.disorder.seen import Promise
 from tailrace.query import Query
 from tailrace.windows.sliding import Sliding
 
@@ -31,11 +32,18 @@ class Kind(Protocol):
     def key_type(self) -> pa.DataType: ...
 
     @property
+    def promise(self) -> Promise | None:
+        """What it knows of the errors of its answers; None: policies that promise (error, risk) are not for it."""
+
+    @property
     def answer(self) -> pa.Schema:
         """Columns of an answer: `key`, `window_start`, `window_end` (ms), the kind's own, `tuples`."""
 
     def combine(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
         """Partials by key, pane and tick: columns `key` (dictionary), `pane`, `tick`, `tuples`, and the kind's own."""
+
+    def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
+        """Partials of a few keys, as every task is told them: `disorder.seen.SAMPLE`; empty where `promise` is None."""
 
     def start(self) -> Any:
         """The state of a task that has seen nothing."""
@@ -49,14 +57,32 @@ class Kind(Protocol):
     def evaluate(self, content: pa.RecordBatch) -> pa.RecordBatch:
         """The answers of all windows over a given content."""
 
+    def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
+        """What streamed answers are with the late tuples that their windows missed, where no tuple is a repeat.
+
+        Windows that can't be told by these alone are left out, and evaluated anew from history: for some kinds all.
+
+        Parameters
+        ----------
+        answers : Table
+            Of windows, each once.
+        late : Table
+            `key`, `window_start`, `window_end`, `tuples` and `total` of each late row, for every window that it missed.
+        """
+
+    def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
+        """`key`, `window_start`, `window_end`, `error` of every exactly answered window: 0 where it is right, 1 where
+        the approximate answer is missing, more where it is worse than that."""
+
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
         """How near approximate answers are to the exact ones, in [0, 1]."""
 
 
 def _aggregate(query: Query, key_type: pa.DataType) -> Kind:
     windows = Sliding(query.window.size_ms, query.window.slide_ms)
-    column = query.aggregate.column
-    return Aggregate(windows, query.aggregate.function, {"value": column} if column else {}, key_type)
+    declared = query.aggregate
+    columns = {"value": declared.column} if declared.column else {}
+    return Aggregate(windows, declared.function, columns, key_type, declared.q)
 
 
 KINDS = {"aggregate": _aggregate}

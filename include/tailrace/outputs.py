@@ -12,10 +12,12 @@ from tailrace.disorder.clock import Clock, Fact, Frontier
 from tailrace.disorder.coverage import Coverage
 from tailrace.duration import format_time
 from tailrace.entry import Head
+from tailrace.windows.sliding import Sliding
 from tailrace.wire import Batches
 
 _METRICS = pa.schema(
     dict.fromkeys(("batch", "task", "rows", "late", "answers", "ticks", "t_max", "frontier", "committed"), pa.int64())
+    | dict.fromkeys(("buffered", "in_process", "expired"), pa.int64())
     | {"k_ms": pa.int64(), "coverage": pa.float64(), "latency_ms": pa.float64(), "load": pa.float64()}
     | {"flushed": pa.bool_()}
 )
@@ -43,15 +45,16 @@ def late(rows: pa.RecordBatch, frontier: Frontier, stream: str) -> pa.RecordBatc
             "pane_start": rows.column("pane"),
             "tick": tick,
             "tuples": rows.column("tuples"),
+            "total": rows.column("total"),
             "arrived": pa.array(frontier.end[frontier.index(np.asarray(tick))]),
             "frontier": rows.column("frontier"),
         }
     )
 
 
-def declared(fact: Fact) -> dict[str, Any]:
-    """A fact that the declaration made."""
-    return asdict(fact) | {"evidence": "declared"}
+def stamped(fact: Fact, evidence: str) -> dict[str, Any]:
+    """A fact, and where it is from."""
+    return asdict(fact) | {"evidence": evidence}
 
 
 def quiet(clock: Clock, from_tick: int) -> dict[str, Any]:
@@ -68,15 +71,12 @@ def facts(rows: list[dict[str, Any]]) -> pa.RecordBatch:
 
 def segments(batch: int, places: list[dict[str, Any]]) -> pa.RecordBatch:
     """What was read of the log, and the tick that each segment found when it came."""
+    id_type = pa.string() if any(isinstance(place["min_id"], str) for place in places) else pa.int64()
     names = ["ordinal", "position", "first_row", "rows", "of_rows", "size", "ingested_ms"]
-    names += ["accepted", "quarantined", "before_tick", "before_end"]
-    return pa.RecordBatch.from_pydict(
-        {
-            "batch": pa.array([batch] * len(places), pa.int64()),
-            "path": pa.array([p["path"] for p in places], pa.string()),
-        }
-        | {name: pa.array([place[name] for place in places], pa.int64()) for name in names}
-    )
+    names += ["accepted", "quarantined", "before_tick", "before_end", "min_event", "max_event"]
+    types = dict.fromkeys(names, pa.int64()) | {"path": pa.string(), "min_id": id_type, "max_id": id_type}
+    columns = {name: pa.array([place[name] for place in places], kind) for name, kind in types.items()}
+    return pa.RecordBatch.from_pydict({"batch": pa.array([batch] * len(places), pa.int64())} | columns)
 
 
 def work(
@@ -96,6 +96,20 @@ def work(
     latency = float((frontier.end[frontier.closing(ends)] - ends).mean()) if len(ends) else None
     counts = {"rows": rows, "late": _total(late), "answers": answers.num_rows, "ticks": ticks}
     return counts | {"latency_ms": latency, "load": rows / accepted if accepted else None}
+
+
+def classes(windows: Sliding, counts: pa.Table, frontier: Frontier) -> dict[str, Any]:
+    """How many tuples of all keys came before the frontier had reached their pane (`buffered`), while a window of
+    theirs was open (`in_process`), and when none was any more (`expired`): paper 002, section 1.3; F is t_max − K.
+
+    `counts` tells how many tuples each complete tick brought to each pane. A tuple may be late and still in process:
+    it counts in those of its windows that are open.
+    """
+    pane, tick, count = (counts.column(name).to_numpy() for name in ("pane", "tick", "count"))
+    before = frontier.before(frontier.index(tick))
+    place = np.where(pane >= before, 0, np.where(windows.last_end(pane) > before, 1, 2))
+    found = np.bincount(place, count, minlength=3).astype(np.int64).tolist()
+    return dict(zip(("buffered", "in_process", "expired"), found, strict=True))
 
 
 def standing(clock: Clock, coverage: Coverage, committed: int | None) -> dict[str, Any]:

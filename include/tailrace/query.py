@@ -147,6 +147,9 @@ class Correction(Section):
     """When late tuples are corrected."""
 
     schedule: str = Field(default="@daily", description="cron expression of the intervals of arrival, UTC: 0 0 * * *")
+    gap: Length | None = Field(
+        default=None, description="late tuples whose event times span more than this are corrected at once: 5 s"
+    )
 
     @field_validator("schedule")
     @classmethod
@@ -160,14 +163,26 @@ class Correction(Section):
 class Aggregate(Section):
     """What an aggregate query computes of each key and window."""
 
-    function: Literal["sum", "count", "avg"] = Field(description="what is computed of each window: sum")
+    function: Literal["sum", "count", "avg", "min", "max", "median", "quantile"] = Field(
+        description="what is computed of each window: sum"
+    )
     column: Column | None = Field(default=None, description="column of the numbers: speed")
+    q: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = Field(
+        default=None, description="the share of the numbers that lie below, for function quantile: 0.9"
+    )
 
     @model_validator(mode="after")
     def _know_the_column(self) -> Self:
         if self.column is None and self.function != "count":
             right = f"column: speed (the numbers' column), or function: count in place of {self.function}"
             raise teach(f"function {self.function} needs a column", right, "column")
+        return self
+
+    @model_validator(mode="after")
+    def _know_the_quantile(self) -> Self:
+        if (self.function == "quantile") != (self.q is not None):
+            wrong = "function quantile needs q" if self.q is None else f"function {self.function} takes no q"
+            raise teach(wrong, "function: quantile and q: 0.9 (more than 0, less than 1), or neither of them", "q")
         return self
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -127,12 +128,18 @@ def _table(text: pd.DataFrame, limit: int) -> Table:
     cut = f"the first {limit:,} of {len(text):,}; --limit or --format gives more" if len(text) > limit else None
     table = Table(*text.columns, caption=cut)
     for row in text.head(limit).itertuples(index=False):
-        table.add_row(*(f"{cell:.6g}" if isinstance(cell, float) else _plain(str(cell)) for cell in row))
+        table.add_row(*map(_cell, row))
     return table
 
 
+def _cell(value: Any) -> str:
+    if pd.isna(value):
+        return "–"
+    return f"{value:.6g}" if isinstance(value, float) else _plain(str(value))
+
+
 def _times(columns: list[str]) -> list[str]:
-    return [name for name in columns if name in ("window_start", "window_end", "as_of")]
+    return [name for name in columns if name in ("window_start", "window_end", "as_of", "bucket_start", "bucket_end")]
 
 
 def _plain(text: str) -> str:

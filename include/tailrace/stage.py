@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace import wire
 from tailrace.columns import group_sums, pair
 from tailrace.disorder import ticks
+from tailrace.disorder.seen import COUNTS
 from tailrace.kinds import Kind, build
 from tailrace.partition.by_key import task_of
 from tailrace.query import Query
@@ -91,14 +94,19 @@ class Stage:
         quarantine = self._quarantine(segment, checked, raw.row, raw.broken)
         return Content(tuples, ticks.summarise(tick, end, event), quarantine)
 
-    def messages(self, segment: Segment) -> list[Message]:
-        """What every task is told of a segment: its own partials, and the query's statistics."""
+    def messages(self, segment: Segment, sample: bool = False) -> list[Message]:
+        """What every task is told of a segment: its own partials, and the query's statistics.
+
+        `sample`: whether there is a policy that needs one.
+        """
         content = self.content(segment)
         partials = self.kind.combine(content.tuples)
         counts = self._counts(partials)
         owner = task_of(partials.column("key").dictionary, self.tasks)
         about = segment.to_json() | {"accepted": content.tuples.num_rows, "quarantined": content.quarantine.num_rows}
-        shared = {"ticks": content.summary.to_arrow(), "counts": counts}
+        about |= _ranges(content.tuples)
+        drawn = self.kind.sample(content.tuples if sample else content.tuples.slice(0, 0))
+        shared = {"ticks": content.summary.to_arrow(), "counts": counts, "sample": drawn}
         found: list[Message] = [
             (task, "segment", wire.pack({"partials": _of_keys(partials, owner == task), **shared}, **about))
             for task in range(self.tasks)
@@ -115,7 +123,7 @@ class Stage:
         code, split = pair(tick, pane)
         code, (tuples,) = group_sums(code, tuples)
         columns = [*split(code), tuples]
-        return pa.RecordBatch.from_arrays(list(map(pa.array, columns)), names=["tick", "pane", "count"])
+        return pa.RecordBatch.from_arrays(list(map(pa.array, columns)), schema=COUNTS)
 
     def _quarantine(self, segment: Segment, checked: Checked, row: np.ndarray, broken: list[Broken]) -> pa.RecordBatch:
         """The rejects: where each stands, when it came, why it was rejected, and the record as it came."""
@@ -133,6 +141,15 @@ class Stage:
                 "record": pa.array([r[3] for r in rejects], pa.string()),
             }
         )
+
+
+def _ranges(tuples: pa.RecordBatch) -> dict[str, Any]:
+    """The least and the greatest event time and id: what tells later whether a segment need be read; None: no tuple."""
+    found: dict[str, Any] = {}
+    for what, column in (("event", "event_time"), ("id", "id")):
+        ends = pc.min_max(tuples.column(column)).as_py()
+        found |= {f"min_{what}": ends["min"], f"max_{what}": ends["max"]}
+    return found
 
 
 def _of_keys(partials: pa.RecordBatch, mine: np.ndarray) -> pa.RecordBatch:

@@ -19,6 +19,7 @@ from tailrace import outputs, wire
 from tailrace.arrivals import Arrivals
 from tailrace.disorder.clock import NEVER, Clock
 from tailrace.disorder.coverage import Coverage
+from tailrace.disorder.seen import Brought
 from tailrace.entry import Head
 from tailrace.kinds import Kind
 from tailrace.wire import Batches
@@ -59,20 +60,27 @@ class Task:
         segments.sort(key=lambda segment: segment[1]["ordinal"])
         memory = _Memory.start(self.kind) if kept is None else _Memory.restore(self.kind, kept)
         clock, coverage, newest = memory.clock, memory.coverage, memory.pending.newest[0]
-        facts = [outputs.declared(clock.stamp(head.settings, newest))] if head.settings != clock.settings else []
+        facts = (
+            [outputs.stamped(clock.stamp(head.settings, newest), head.evidence)]
+            if head.settings != clock.settings
+            else []
+        )
 
         arrived, places = memory.pending.follow(segments)
         arrived = self._silent(arrived, head, clock.end)
         complete, pending = arrived.split()
-        frontier = clock.advance(complete.ticks)
+        windows = self.kind.windows
+        brought = Brought(windows, complete.counts, complete.sample, self.kind.promise)
+        frontier = clock.advance(complete.ticks, brought)
         if head.closes and clock.version:  # else there was no tuple yet, and nothing is open
-            frontier = clock.close(frontier, int(self.kind.windows.last_end(np.array([clock.t_max]))[0]))
+            frontier = clock.close(frontier, int(windows.last_end(np.array([clock.t_max]))[0]))
             facts += [] if head.ends else [outputs.quiet(clock, arrived.newest[0])]
-        coverage.observe(self.kind.windows, complete.counts, frontier)
+        coverage.observe(windows, complete.counts, frontier)
         state, answers, late = self.kind.step(memory.state, complete.partials, frontier)
 
         measured = outputs.work(segments, len(complete.ticks), answers, late, frontier)
         measured |= outputs.standing(clock, coverage, self._committed(pending))
+        measured |= outputs.classes(windows, complete.counts, frontier)
         output: Batches = {
             "results": outputs.results(answers, frontier),
             "late": outputs.late(late, frontier, self.stream),
@@ -117,13 +125,21 @@ class _Memory:
     @staticmethod
     def restore(kind: Kind, kept: bytes) -> _Memory:
         batches, values = wire.unpack(kept)
-        state = {name.removeprefix("state."): batch for name, batch in batches.items() if name.startswith("state.")}
-        clock, coverage = Clock.from_json(values["clock"]), Coverage.from_json(values["coverage"])
+        clock = Clock.unpack(_named("clock.", batches), values["clock"])
+        coverage = Coverage.from_json(values["coverage"])
         newest, end = values["newest"]
-        return _Memory(clock, coverage, kind.restore(state), Arrivals.from_arrow(batches, (newest, end)))
+        return _Memory(
+            clock, coverage, kind.restore(_named("state.", batches)), Arrivals.from_arrow(batches, (newest, end))
+        )
 
     def pack(self) -> bytes:
         state = {f"state.{name}": batch for name, batch in self.state.to_arrow().items()}
-        kept = state | self.pending.to_arrow()
-        values = {"clock": self.clock.to_json(), "coverage": self.coverage.to_json(), "newest": self.pending.newest}
+        clock, values = self.clock.pack()
+        kept = state | {f"clock.{name}": batch for name, batch in clock.items()} | self.pending.to_arrow()
+        values = {"clock": values, "coverage": self.coverage.to_json(), "newest": self.pending.newest}
         return wire.pack(kept, **values)
+
+
+def _named(prefix: str, batches: Batches) -> Batches:
+    """The batches whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): batch for name, batch in batches.items() if name.startswith(prefix)}

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from harness import again
 from tailrace.disorder.clock import NEVER, Clock
 from tailrace.disorder.policies import POLICIES, policy_from_json
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.ticks import Ticks
 
-SAMPLES = {"none": {}, "k_slack": {"k": "250 ms"}, "mp_k_slack": {}}
+SAMPLES = {"none": {}, "k_slack": {"k": "250 ms"}, "mp_k_slack": {}, "cache_duration": {"initial": "4 s"}}
 every = pytest.mark.parametrize("name", SAMPLES)
 # (gap to the tick before, tuples, smallest event time, span)
 TICKS = st.lists(
@@ -38,7 +39,7 @@ def slack(name: str, ticks: Ticks, cuts: list[int], quiet: bool = False) -> list
     clock, found = Clock(), []
     clock.stamp(policy(name).model_dump_json(), NEVER)
     for a, b in zip([0, *cuts], [*cuts, len(ticks)], strict=True):
-        clock = Clock.from_json(json.loads(json.dumps(clock.to_json())))
+        clock = again(clock)
         frontier = clock.advance(ticks[a:b])
         found += frontier.k_ms.tolist()
         if quiet:

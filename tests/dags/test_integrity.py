@@ -9,15 +9,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from airflow._shared.module_loading import import_string
 from airflow.dag_processing.dagbag import DagBag
-from airflow.sdk import CronDataIntervalTimetable
+from airflow.sdk import CronDataIntervalTimetable, CronTriggerTimetable
 from airflow.serialization.serialized_objects import DagSerialization
+from pendulum import datetime
 
 from airflow_home import HOME
 from fake_host import QUERY, declare
+from tailrace.orchestration.watching import GapTrigger
 
 DAGS = Path(__file__).parents[2] / "dags"
-FILES = ("corrections.py", "refused_queries.py", "streams.py")
+FILES = ("calibrations.py", "corrections.py", "refused_queries.py", "streams.py")
+TAGS = {"stream": "stream", "correct": "correction", "calibrate": "calibration"}
 # Parses each DAG file as the DAG processor does: in a fork of a process that has imported airflow.
 PARSE = """
 import json, os, sys, time
@@ -76,16 +80,18 @@ def test_the_repositorys_own_queries_are_found_beside_the_dags():
     assert tuple(parsed) == FILES
     assert "stream_flights" in parsed["streams.py"][0]
     assert "correct_flights" in parsed["corrections.py"][0]
+    assert "calibrate_flights" in parsed["calibrations.py"][0]
     assert not any(errors for _, errors, *_ in parsed.values())
 
 
 def test_ten_queries_parse_in_two_seconds(queries):
     names = [f"query_{number}" for number in range(10)]
     for name in names:
-        declare(queries, name)
+        declare(queries, name, GAP)
     parsed = found()
     assert parsed["streams.py"][0] == [f"stream_{name}" for name in names]
     assert parsed["corrections.py"][0] == [f"correct_{name}" for name in names]
+    assert parsed["calibrations.py"][0] == [f"calibrate_{name}" for name in names]
     for name, (_, errors, seconds, slow) in parsed.items():
         assert not errors, name
         assert seconds < 2, name
@@ -98,6 +104,7 @@ def test_a_wrong_query_is_told_and_takes_no_other_down(queries):
     parsed = found()
     assert parsed["streams.py"][:2] == [["stream_right"], {}]
     assert parsed["corrections.py"][:2] == [["correct_right"], {}]
+    assert parsed["calibrations.py"][:2] == [["calibrate_right"], {}]
     dags, errors, *_ = parsed["refused_queries.py"]
     assert dags == []
     [error] = errors.values()
@@ -108,9 +115,12 @@ def test_of_two_queries_of_one_name_the_second_is_told(queries):
     declare(queries, "a", QUERY.replace("{name}", "same"))
     declare(queries, "b", QUERY.replace("{name}", "same"))
     bag = DagBag(DAGS, load_op_links=False)
-    assert set(bag.dags) == {"stream_same", "correct_same"}
+    assert set(bag.dags) == {"stream_same", "correct_same", "calibrate_same"}
     [error] = bag.import_errors.values()
     assert "b.yaml: name: same is declared in a.yaml already" in error
+
+
+GAP = QUERY + "correction: {{schedule: '@hourly', gap: 90 s}}\n"
 
 
 @pytest.fixture
@@ -120,8 +130,10 @@ def dags(queries):
     return load()
 
 
-def test_each_query_has_its_two_dags(dags):
-    assert set(dags) == {"stream_first", "correct_first", "stream_second", "correct_second"}
+def test_each_query_has_its_three_dags(dags):
+    assert set(dags) == {
+        f"{does}_{name}" for does in ("stream", "correct", "calibrate") for name in ("first", "second")
+    }
     for name in ("stream_first", "stream_second"):
         assert set(dags[name].task_ids) == {"check", "deploy", "supervise", "drain"}
         assert dags[name].schedule is None
@@ -132,10 +144,50 @@ def test_each_query_has_its_two_dags(dags):
         assert (dag.catchup, dag.start_date.year) == (False, 1970)
 
 
+def test_where_a_gap_is_declared_the_correction_comes_by_schedule_and_by_the_watch(dags, queries):
+    declare(queries, "third", GAP)
+    dag = load()["correct_third"]
+    assert dag.timetable.timetable == CronDataIntervalTimetable("@hourly", timezone="UTC")
+    [asset] = dag.timetable.asset_condition.objects
+    [watcher] = asset.watchers
+    path, arguments = watcher.trigger.serialize()
+    assert import_string(path) is GapTrigger
+    assert (arguments["query"], arguments["gap_ms"]) == ("third", 90_000)
+    written = {asset.name for task in dag.tasks for asset in task.outlets}
+    assert asset.name not in written, "an event of a task has no range"
+    assert set(dag.task_ids) == set(dags["correct_first"].task_ids)
+    assert (dag.catchup, dag.start_date.year) == (False, 1970)
+    assert "more than Γ (90 s)" in dag.doc_md
+    assert "third.uncorrected" in dag.doc_md
+    assert "no run starts" not in dag.doc_md
+    assert "no run starts" in dags["correct_first"].doc_md
+
+
+def test_a_dag_with_a_gap_is_stored_whole_and_can_be_backfilled(dags, queries):
+    """Airflow takes up its watch, its asset and its schedule from what is stored."""
+    declare(queries, "third", GAP)
+    dag = load()["correct_third"]
+    stored = DagSerialization.from_dict(json.loads(json.dumps(DagSerialization.to_dict(dag))))
+    timetable = stored.timetable
+    [asset] = [asset for _, asset in timetable.asset_condition.iter_assets()]
+    [watcher] = asset.watchers
+    trigger = dict(watcher.trigger)
+    assert import_string(trigger["classpath"])(**trigger["kwargs"]).gap_ms == 90_000
+    assert timetable.can_be_scheduled
+    assert timetable.periodic
+    found = list(stored.iter_dagrun_infos_between(datetime(2013, 1, 1), datetime(2013, 1, 1, 5)))
+    ends = [(info.data_interval.start.hour, info.data_interval.end.hour) for info in found]
+    assert ends == [(hour, hour + 1) for hour in range(6)]
+
+
 def test_dags_are_described(dags):
     for dag in dags.values():
         kind, _, name = dag.dag_id.partition("_")
-        assert {"tailrace", {"stream": "stream", "correct": "correction"}[kind], "aggregate"} == dag.tags
+        assert {
+            "tailrace",
+            {"stream": "stream", "correct": "correction", "calibrate": "calibration"}[kind],
+            "aggregate",
+        } == dag.tags
         assert f"**{name}**" in dag.doc_md
         assert "{" not in dag.doc_md
         assert dag.description
@@ -156,6 +208,7 @@ def test_forms_have_types_titles_descriptions_and_defaults_that_are_right(dags):
         "driver_memory",
     }
     assert set(dags["correct_first"].params) == {"from", "to", "driver_memory"}
+    assert set(dags["calibrate_first"].params) == {"dry_run", "driver_memory"}
 
 
 @pytest.mark.parametrize(
@@ -199,6 +252,25 @@ def test_tables_are_assets_and_show_where_they_come_from(dags, queries):
     assert [asset.uri for asset in correct.outlets] == ["tailrace://first/corrections"]
     names = [asset.name for dag in dags.values() for task in dag.tasks for asset in task.outlets]
     assert len(names) == len(set(names)), "each table has one writer"
+
+
+LEARNS = QUERY.replace("{{tick: 1 min}}", "{{policy: cache_duration, tick: 1 min}}")
+
+
+def test_calibrations_come_by_schedule_where_the_policy_takes_up_what_they_find(dags, queries):
+    declare(queries, "third", LEARNS)
+    learns, constant = load()["calibrate_third"], dags["calibrate_first"]
+    assert learns.timetable == CronTriggerTimetable("@hourly", timezone="UTC")
+    assert (learns.catchup, learns.max_active_runs) == (False, 1)
+    assert constant.schedule is None
+    assert [asset.uri for asset in learns.get_task("calibrate").outlets] == ["tailrace://third/proposals"]
+    assert constant.get_task("calibrate").outlets == []
+    assert (learns.params["dry_run"], constant.params["dry_run"]) == (False, True)
+    learns.params["dry_run"] = True
+    with pytest.raises(ValueError, match="True was expected"):
+        constant.params["dry_run"] = False
+    assert "which takes no proposal" in constant.doc_md
+    assert "(`@hourly`, UTC)" in learns.doc_md
 
 
 def test_dags_can_be_stored(dags):

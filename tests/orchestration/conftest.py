@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import airflow_home  # isort: skip  (before whatever imports airflow)
 
+import json
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,3 +43,37 @@ def host(place: Path, monkeypatch: pytest.MonkeyPatch) -> FakeHost:
     monkeypatch.setattr(drivers, "_LOOK_S", 0.01)
     monkeypatch.setattr(settings, "driver_host", lambda: host)
     return host
+
+
+# In the place of spark-submit: notes how it was called, and does as the warehouse says.
+STAND_IN = f"""#!{sys.executable}
+import json, os, pathlib, subprocess, sys, time
+told = pathlib.Path(os.environ["TAILRACE_WAREHOUSE"], "told")
+do = json.loads(told.read_text()) if told.exists() else {{}}
+child = subprocess.Popen(["sleep", "600"], start_new_session=True) if do.get("stays") else None
+note = told.with_name("called")
+note.with_suffix(".new").write_text(json.dumps([os.getpid(), child and child.pid, sys.argv[1:]]))
+note.with_suffix(".new").rename(note)
+print("its last words", flush=True)
+if child:
+    child.wait()
+sys.exit(do.get("code", 0))
+"""
+
+
+@pytest.fixture
+def called(place, monkeypatch):
+    """How spark-submit was called: its pid, its child's, its words."""
+    from tailrace.orchestration import settings
+
+    program = place / "bin" / "spark-submit"
+    program.parent.mkdir()
+    program.write_text(STAND_IN)
+    program.chmod(0o755)
+    surroundings = settings.spark_environment()
+    path = f"{program.parent}:{os.environ['PATH']}"
+    monkeypatch.setattr(settings, "spark_environment", lambda: surroundings | {"PATH": path})
+    before = dict(os.environ)
+    yield lambda: json.loads((place / "warehouse" / "called").read_text())
+    os.environ.clear()
+    os.environ.update(before)

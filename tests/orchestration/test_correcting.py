@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from datetime import UTC, datetime
@@ -16,31 +15,19 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, TaskDeferred
+from airflow.sdk.execution_time.context import TriggeringAssetEventsAccessor
 
 from fake_host import QUERY, declare
+from late_tables import LateTables
 from tailrace.orchestration import correcting
 from tailrace.orchestration.correcting import CorrectOperator, WaitOperator
 from tailrace.orchestration.fence import dead
 from tailrace.spark.commits import Committed
 
-# In the place of spark-submit: notes how it was called, and does as the warehouse says.
-STAND_IN = f"""#!{sys.executable}
-import json, os, pathlib, subprocess, sys, time
-told = pathlib.Path(os.environ["TAILRACE_WAREHOUSE"], "told")
-do = json.loads(told.read_text()) if told.exists() else {{}}
-child = subprocess.Popen(["sleep", "600"], start_new_session=True) if do.get("stays") else None
-note = told.with_name("called")
-note.with_suffix(".new").write_text(json.dumps([os.getpid(), child and child.pid, sys.argv[1:]]))
-note.with_suffix(".new").rename(note)
-print("its last words", flush=True)
-if child:
-    child.wait()
-sys.exit(do.get("code", 0))
-"""
-
 
 def context(run_type="scheduled", start="2013-01-01T00:00:00", end="2013-01-02T00:00:00", **params):
-    interval = {} if run_type == "manual" else {"data_interval_start": utc(start), "data_interval_end": utc(end)}
+    ends = {"data_interval_start": utc(start), "data_interval_end": utc(end)}
+    interval = ends if run_type in ("scheduled", "backfill") else {}
     form = {"from": None, "to": None, "driver_memory": "1g"} | {
         name.rstrip("_"): value for name, value in params.items()
     }
@@ -116,20 +103,44 @@ def test_an_interval_without_an_end_of_a_tick_is_left_to_the_next(place):
         correcting.span(context(start="2013-01-01T00:10:00", end="2013-01-01T00:20:00"), query)
 
 
-@pytest.fixture
-def called(place, monkeypatch):
-    """How spark-submit was called: its pid, its child's, its words."""
-    program = place / "bin" / "spark-submit"
-    program.parent.mkdir()
-    program.write_text(STAND_IN)
-    program.chmod(0o755)
-    surroundings = correcting.settings.spark_environment()
-    path = f"{program.parent}:{os.environ['PATH']}"
-    monkeypatch.setattr(correcting.settings, "spark_environment", lambda: surroundings | {"PATH": path})
-    before = dict(os.environ)
-    yield lambda: json.loads((place / "warehouse" / "called").read_text())
-    os.environ.clear()
-    os.environ.update(before)
+def triggered(*payloads):
+    """A run that Airflow has started by the asset's events, as a task sees it."""
+    asset = SimpleNamespace(name="readings.uncorrected", uri="tailrace://readings/uncorrected")
+    extras = [{"from_trigger": True, "payload": payload} if payload else {} for payload in payloads]
+    events = [SimpleNamespace(asset=asset, source_aliases=[], extra=extra) for extra in extras]
+    return context("asset_triggered") | {"triggering_asset_events": TriggeringAssetEventsAccessor.build(events)}
+
+
+def asks(start, end):
+    return {"arrived_from": f"2013-01-01T{start}:00.000Z", "arrived_to": f"2013-01-01T{end}:00.000Z"}
+
+
+@pytest.mark.parametrize(
+    ("payloads", "ends"),
+    [
+        ([asks("06:00", "07:30")], ("06:00", "07:30")),
+        ([asks("07:30", "08:00"), asks("06:00", "07:30")], ("06:00", "08:00")),
+        ([None, asks("06:00", "07:30")], ("06:00", "07:30")),  # beside an event that someone has made by hand
+    ],
+)
+def test_a_run_by_the_asset_is_about_all_that_its_events_ask_for(place, payloads, ends):
+    query = correcting.Declared.read(place / "queries" / "readings.yaml").query
+    assert correcting.span(triggered(*payloads), query) == tuple(ms(f"2013-01-01T{end}:00") for end in ends)
+
+
+@pytest.mark.parametrize(
+    "payloads", [[], [None], ["06:00"], [{"arrived_from": "2013-01-01"}], [asks("soon", "later")], [{"arrived_to": 5}]]
+)
+def test_a_run_by_an_event_without_a_range_is_refused(wait, payloads):
+    with pytest.raises(AirflowFailException, match=r"no range of arrival is in (?s:.*)trigger this DAG by hand"):
+        wait.execute(triggered(*payloads))
+
+
+def test_a_run_by_the_asset_waits_for_the_end_of_its_range(wait, committed):
+    committed(ms("2013-01-01T07:30:00") - 1)
+    with pytest.raises(TaskDeferred) as deferred:
+        wait.execute(triggered(asks("06:00", "07:30")))
+    assert deferred.value.trigger.until_ms == ms("2013-01-01T07:30:00")
 
 
 @pytest.fixture
@@ -159,6 +170,39 @@ def test_the_correction_is_told_its_range(correct, called, place, given, range):
     app = next(number for number, word in enumerate(words) if word.endswith("spark_apps/correct.py"))
     assert words[app + 1 :] == [f"{place}/queries/readings.yaml", "--warehouse", f"{place}/warehouse", *range]
     assert words[words.index("--driver-memory") + 1] == "1g"
+
+
+@pytest.fixture
+def late(layout):
+    """A tuple that arrived at seven."""
+    there = LateTables(layout)
+    there.late((ms("2013-01-01T07:00:00"), 0))
+    there.commit(ms("2013-01-01T09:00:00"))
+    return there
+
+
+def test_a_correction_by_the_asset_is_told_its_range(correct, called, late):
+    correct.execute(triggered(asks("06:00", "07:30")))
+    wanted = ["--arrived-from", "2013-01-01T06:00:00.000Z", "--arrived-to", "2013-01-01T07:30:00.000Z"]
+    assert called()[2][-4:] == wanted
+
+
+def test_what_is_corrected_already_is_not_corrected_again_for_the_asset(correct, called, late):
+    """It may have been asked for twice, or have come by schedule while it waited."""
+    late.late((ms("2013-01-01T08:00:00"), 0))
+    late.run(ms("2013-01-01T06:00:00"), ms("2013-01-01T07:00:00"))
+    with pytest.raises(AirflowSkipException, match="is corrected already"):
+        correct.execute(triggered(asks("06:00", "07:30")))
+    with pytest.raises(FileNotFoundError):
+        called()
+    correct.execute(triggered(asks("06:00", "08:00")))
+    assert called()
+
+
+def test_a_scheduled_run_corrects_again_what_is_corrected(correct, called, late):
+    late.run(None, ms("2013-01-01T09:00:00"))
+    correct.execute(context())
+    assert called()
 
 
 def test_what_is_refused_is_not_tried_again(correct, called, place):

@@ -12,6 +12,8 @@ from expect import assert_close, assert_streamed
 from oracle import Settings, Tuple, batch, latest, stream
 from tailrace.duration import format_time
 from tailrace.errors import Refused
+from tailrace.spark import batch as job
+from tailrace.spark import past
 from tailrace.spark.app import run
 from tailrace.spark.correct import correct
 from tailrace.spark.intake import Plan
@@ -43,6 +45,12 @@ def assert_answers(found: dict[tuple, tuple], expected: dict) -> None:
 
 
 BOUNDED = Plan()
+
+
+@pytest.fixture(autouse=True)
+def all_on_spark(monkeypatch):
+    """However little is to be read; unit/spark/test_correct.py has what is done without."""
+    monkeypatch.setattr(past, "AT_ONCE", 0)
 
 
 def streamed(tmp_path, settings=SETTINGS, tuples=TUPLES, plan=BOUNDED):
@@ -97,9 +105,9 @@ def test_a_retracted_answer_stays_retracted(tmp_path, spark):
     assert read_answers(query, tmp_path / "wh", streamed=False)[0]["coverage"].tolist() == [1.0, 1.0]
 
 
-@pytest.mark.parametrize("tick", [100, 0])
-def test_intervals_of_arrival_in_any_order_and_twice(tmp_path, spark, tick):
-    settings = Settings(500, 200, tick, "avg", "none")
+@pytest.mark.parametrize(("tick", "function"), [(100, "avg"), (0, "median")])
+def test_intervals_of_arrival_in_any_order_and_twice(tmp_path, spark, tick, function):
+    settings = Settings(500, 200, tick, function, "none")
     query, outcome = streamed(tmp_path, settings), stream(TUPLES, settings)
     last = (max(t.arrival_time for t in TUPLES) // 100 + 1) * 100
     bounds = [EPOCH, *(EPOCH + (last - EPOCH) * i // 300 * 100 for i in (1, 2)), last]
@@ -114,6 +122,24 @@ def test_intervals_of_arrival_in_any_order_and_twice(tmp_path, spark, tick):
     assert_answers(found, expected)
     cut = {window: min(version.as_of, outcome.as_of) for window, version in expected.items()}
     assert {window: answer[2] for window, answer in found.items()} == cut
+
+
+def test_what_is_read_by_the_process_alone_or_in_part_is_what_spark_reads(tmp_path, spark, monkeypatch):
+    """The newest windows lie in a few of the seven files; tuples with their ids may be in all."""
+    query, found, asked = streamed(tmp_path), [], []
+    find = job.find
+    monkeypatch.setattr(job, "find", lambda *about: asked.append(about) or find(*about))
+    for at_once in (0, 3 * 72, 500):
+        monkeypatch.setattr(past, "AT_ONCE", at_once)
+        for span in (Span(), Span(EPOCH + 9500)):
+            correct(query, tmp_path / "wh", span)
+        assert bool(asked) == (at_once > 0)
+        rows = tables_of(tmp_path / "wh").read("corrections").to_pylist()
+        found.append(
+            sorted((r["interval"], str(r["key"]), r["window_end"], r["tuples"], round(r["value"], 6)) for r in rows)
+        )
+    assert len({row[0] for row in found[0]}) == 2
+    assert found[0] == found[1] == found[2]
 
 
 def test_a_range_of_event_time_covers_what_overlaps_it_and_has_closed(tmp_path, spark):

@@ -18,13 +18,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from oracle import Settings
+from tailrace.query import Query
 from tailrace.spark import app, sink, tables, watch
 from tailrace.spark.correct import correct
 from tailrace.spark.intake import Plan
 from tailrace.spark.journal import Journal
 from tailrace.spark.sink import Sink
 from tailrace.spark.touched import Span
-from warehouse import make_query
+from warehouse import make_query, propose
 
 
 def die() -> None:
@@ -93,10 +94,24 @@ def arm(point: str, batch: int) -> None:
         Sink.write = at_the_end
 
 
+def calibrate(query: Query, warehouse: Path, found: dict[str, int]) -> None:
+    """While a batch is written, a calibration proposes a K: {batch: ms}."""
+    write = Sink.write
+
+    def meanwhile(self, rows, number):
+        if str(number) in found:
+            propose(query, warehouse, found[str(number)])
+        write(self, rows, number)
+
+    Sink.write = meanwhile
+
+
 if __name__ == "__main__":
     told = json.loads(sys.argv[1])
     arm(told["point"], told["batch"])
     settings = Settings(**told["settings"] | {"policy": tuple(told["settings"]["policy"])})
-    query = make_query(Path(told["in"]), settings, idle=told.get("idle", "1 min"))
+    found = told.get("calibrations", {})
+    query = make_query(Path(told["in"]), settings, idle=told.get("idle", "1 min"), calibrated=bool(found))
+    calibrate(query, Path(told["wh"]), found)
     app.run(query, Path(told["wh"]), Plan(100, live=told["point"] == "silent"))
     correct(query, Path(told["wh"]), Span(*told["span"], arrival=True))

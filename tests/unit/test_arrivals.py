@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -23,10 +25,12 @@ def segment(ordinal: int, *rows: tuple[int, int, str], tick_ms: int = 10) -> tup
     columns |= {"tick": pa.array(tick, pa.int64()), "value": pa.array([1.0] * len(rows), pa.float64())}
     ticks, event = np.array(tick, np.int64), np.array(event, np.int64)
     counts = {"tick": pa.array(ticks), "pane": pa.array(event // 10 * 10), "count": pa.array(np.ones_like(ticks))}
+    tuples = pa.RecordBatch.from_pydict(columns)
     return {
-        "partials": KIND.combine(pa.RecordBatch.from_pydict(columns)),
+        "partials": KIND.combine(tuples),
         "ticks": summarise(ticks, (ticks + 1) * max(tick_ms, 1), event).to_arrow(),
         "counts": pa.RecordBatch.from_pydict(counts),
+        "sample": KIND.sample(tuples),
     }, {"ordinal": ordinal}
 
 
@@ -35,17 +39,18 @@ def restored(arrivals: Arrivals) -> Arrivals:
 
 
 def ticks(arrivals: Arrivals) -> dict[str, list[int]]:
-    """The ticks that each of the three parts speaks of."""
+    """The ticks that each of the parts speaks of."""
     return {
         "partials": sorted(arrivals.partials.column("tick").to_pylist()),
         "ticks": arrivals.ticks.tick.tolist(),
         "counts": sorted(arrivals.counts.column("tick").to_pylist()),
+        "sample": sorted(arrivals.sample.column("tick").to_pylist()),
     }
 
 
 def test_nothing_has_no_newest_tick() -> None:
     assert NONE.newest == (NEVER, NEVER)
-    assert ticks(NONE) == {"partials": [], "ticks": [], "counts": []}
+    assert ticks(NONE) == {"partials": [], "ticks": [], "counts": [], "sample": []}
 
 
 def test_the_newest_tick_and_its_end() -> None:
@@ -87,7 +92,7 @@ def test_split_is_before_the_newest_tick_and_from_it_on() -> None:
 
 def test_nothing_can_be_split() -> None:
     due, left = NONE.split()
-    assert ticks(due) == ticks(left) == {"partials": [], "ticks": [], "counts": []}
+    assert ticks(due) == ticks(left) == {"partials": [], "ticks": [], "counts": [], "sample": []}
 
 
 # tick      [20, 30) is the newest; at 29 the source is in it, at 30 beyond it
@@ -113,7 +118,7 @@ def test_what_comes_behind_a_heartbeat_joins_its_tick() -> None:
     arrivals, _ = NONE.follow([segment(0, (1, 0, "a"))])
     _, left = arrivals.passed(57, 10).split()
     again, places = restored(left).follow([segment(1, (2, 0, "b"), (5, 0, "a"))])
-    assert ticks(again) == {"partials": [5, 5], "ticks": [5], "counts": [5, 5]}
+    assert ticks(again) == {"partials": [5, 5], "ticks": [5], "counts": [5, 5], "sample": [5, 5]}
     assert again.ticks.end.tolist() == [60]
     assert (places[0]["before_tick"], places[0]["before_end"]) == (5, 60)
 
@@ -135,7 +140,7 @@ def test_complete_is_no_less_than_a_heartbeat() -> None:
 # nothing ever came; a heartbeat alone; a heartbeat after tick 6, which is complete
 @pytest.mark.parametrize(("newest", "last_end"), [((NEVER, NEVER), NEVER), ((7, 80), NEVER), ((7, 80), 70)])
 def test_complete_of_nothing_moves_nothing(newest: tuple[int, int], last_end: int) -> None:
-    none = Arrivals(NONE.partials, NONE.ticks, NONE.counts, newest)
+    none = replace(NONE, newest=newest)
     assert none.complete(10, last_end).newest == newest
 
 

@@ -27,6 +27,8 @@ COMMANDS = (
     "run",
     "correct",
     "results",
+    "quality",
+    "calibrate",
     "deploy",
     "status",
     "drain",

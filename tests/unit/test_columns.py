@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.columns import group_sums, unify
+from tailrace.columns import How, group, group_sums, unify
 
 FAR = 10**15  # one code so far away that a table of all codes would not fit
 
@@ -28,6 +28,20 @@ def test_sums_by_code_ascending_on_either_path(rows: list[tuple[int, int]], far:
     assert dict(zip(found.tolist(), ints.tolist(), strict=True)) == loop(code, weight)
     assert found.tolist() == sorted(set(code))
     assert floats.tolist() == ints.tolist()
+
+
+@pytest.mark.parametrize(("how", "of"), [("min", min), ("max", max)])
+@settings(max_examples=60, deadline=None)
+@given(rows=st.lists(st.tuples(st.integers(-50, 50), st.floats(allow_nan=False)), min_size=1), far=st.booleans())
+def test_the_least_and_the_greatest_on_either_path(how: How, of, rows: list[tuple[int, float]], far: bool) -> None:
+    code, value = map(list, zip(*([*rows, (FAR, 7.0)] if far else rows), strict=True))
+    found, (extremes, tuples) = group(np.array(code), (np.array(value), how), (np.ones(len(code), np.int64), "sum"))
+    held = {one: [v for c, v in zip(code, value, strict=True) if c == one] for one in sorted(set(code))}
+    assert dict(zip(found.tolist(), extremes.tolist(), strict=True)) == {
+        one: of(of_one) for one, of_one in held.items()
+    }
+    assert tuples.tolist() == [len(of_one) for of_one in held.values()]
+    assert (extremes.dtype, tuples.dtype) == (np.float64, np.int64)
 
 
 @pytest.mark.parametrize("far", [[], [FAR]], ids=["dense", "hash"])

@@ -137,19 +137,17 @@ WRONG = [
     Wrong(
         "format: parquet", "rate: 0, format: replay", 5, "streams.departures.source.rate", "'0' does not", "more than"
     ),
-    Wrong("avg", "median", 12, "aggregate.function", "does not have the function median yet", "sum, count, avg"),
-    Wrong("avg", "mean", 12, "aggregate.function", "'mean' is no function", "sum, count, avg"),
+    Wrong("avg", "mean", 12, "aggregate.function", "'mean' is no function", "median (of sum, count, avg, min, max,"),
+    Wrong("avg", "quantile", 12, "aggregate.q", "function quantile needs q", "quantile and q: 0.9"),
+    Wrong("avg", "median, q: 0.5", 12, "aggregate.q", "function median takes no q", "or neither of them"),
+    Wrong("avg", "quantile, q: 90", 12, "aggregate.q", "'90' does not fit", "less than 1.0, as in q: 0.9"),
+    Wrong("avg", "quantile, q: 0", 12, "aggregate.q", "'0' does not fit", "more than 0.0, as in q: 0.9"),
+    Wrong("avg", "quantile, q: most", 12, "aggregate.q", "'most' does not fit", "q: 0.9 (the share"),
     Wrong(", column: delay", "", 12, "aggregate.column", "function avg needs a column", "count in place of avg"),
     Wrong("parallelism: 2", "parallelism: 0", 13, "parallelism", "'0' does not fit", "at least 1"),
     Wrong("parallelism: 2", "parallelism: many", 13, "parallelism", "'many' does not fit", "from 1 to 64"),
-    Wrong(
-        "parallelism: 2",
-        "correction: {gap: 5 s}",
-        13,
-        "correction.gap",
-        "this version does not have",
-        "one of schedule",
-    ),
+    Wrong("parallelism: 2", "correction: {gap: 0 s}", 13, "correction.gap", "'0 s' does not fit", "more than 0 ms"),
+    Wrong("parallelism: 2", "correction: {gap: 5}", 13, "correction.gap", "5 has no unit", "gap: 5 s"),
     Wrong("parallelism: 2", "paralelism: 2", 13, "paralelism", "'paralelism' is no field", "parallelism (of name"),
     Wrong("parallelism: 2", "name: again", 13, "name", "stands twice, first in line 1", "one of the two"),
     Wrong("parallelism: 2", "? [a]\n: b", 13, "", "no plain word", "a name, a colon"),
@@ -225,8 +223,8 @@ def test_all_problems_are_told_in_the_order_of_the_file(tmp_path: Path) -> None:
         .replace("    id: flight\n", "")
         .replace("1 h, slide: 15 min", "15, slide: 15")
         .replace("k_slack", "quantile")
-        .replace("avg", "max")
-        .replace("parallelism: 2", "kind: topk\ncorrection: {gap: 5 s}")
+        .replace("avg", "mean")
+        .replace("parallelism: 2", "kind: topk\ncorrection: {gap: 0 s}")
     )
     path = write(tmp_path, text)
     assert [problem.where.removeprefix(f"{path}:") for problem in problems_of(path)] == [

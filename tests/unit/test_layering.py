@@ -28,7 +28,8 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "declare": (CORE | {"query"}, set()),
     "kinds": (KINDS, set()),
     **{room: (QUERY, set()) for room in ("stage", "task", "arrivals", "outputs")},
-    "spark": (QUERY | {"spark"}, {"pyspark", "deltalake"}),
+    "calibration": (KINDS | {"calibration"}, set()),
+    "spark": (QUERY | {"calibration", "spark"}, {"pyspark", "deltalake"}),
     "schema": (CORE | {"query"}, set()),
     "orchestration": (QUERY | {"spark", "orchestration"}, {"airflow"}),
     "bench": (QUERY | {"spark", "bench"}, {"pyspark", "deltalake"}),
@@ -36,7 +37,8 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "demo": (QUERY | {"spark", "orchestration", "show", "demo"}, set()),
     "cli_tools": (QUERY | {"schema", "bench", "show", "demo"}, set()),
     "cli_drivers": (QUERY | {"spark", "orchestration", "show"}, set()),
-    "cli": (QUERY | {"spark", "show", "cli_tools", "cli_drivers"}, set()),
+    "cli_calibrate": (QUERY | {"spark", "show"}, set()),
+    "cli": (QUERY | {"spark", "show", "cli_tools", "cli_drivers", "cli_calibrate"}, set()),
     "__main__": ({"cli"}, set()),
 }
 

@@ -6,6 +6,8 @@ is a heartbeat (the source has passed t), Qt is one by which the query is quiet.
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,12 +21,14 @@ from oracle import (
     Tick,
     Truth,
     Tuple,
+    aggregate,
     batch,
     close,
     corrected,
     distinct,
     latest,
     missed,
+    quantile,
     stream,
     ticks_of,
     windows_of,
@@ -343,11 +347,45 @@ def test_the_largest_delay_counts_what_came_before_the_change_to_mp_k_slack() ->
 # ---------------------------------------------------------------- functions, duplicates, batch
 
 
-@pytest.mark.parametrize(("function", "value"), [("sum", -1.0), ("count", 3.0), ("avg", -1 / 3)])
+@pytest.mark.parametrize(
+    ("function", "value"),
+    [("sum", -1.0), ("count", 3.0), ("avg", -1 / 3), ("min", -3.0), ("max", 2.0), ("median", 0.0), ("quantile", -1.5)],
+)
 def test_functions(function: str, value: float) -> None:
     tuples = many((1, 1, 2.0), (2, 2, -3.0), (3, 3, 0.0))
-    assert stream(tuples, Settings(10, 10, 10, function)).answers[("a", 0, 10)] == Answer(value, 3, 0, 10, 1, 5.0)
-    assert batch(tuples, Settings(10, 10, 10, function)) == {("a", 0, 10): Truth(value, 3, 5.0)}
+    query = Settings(10, 10, 10, function, q=0.25)
+    assert stream(tuples, query).answers[("a", 0, 10)] == Answer(value, 3, 0, 10, 1, 5.0)
+    assert batch(tuples, query) == {("a", 0, 10): Truth(value, 3, 5.0)}
+
+
+@pytest.mark.parametrize(
+    ("values", "q", "value"),
+    [
+        ([5.0], 0.9, 5.0),
+        ([1.0, 3.0], 0.5, 2.0),
+        ([4.0, 1.0, 2.0, 3.0], 0.5, 2.5),
+        ([4.0, 1.0, 2.0, 3.0], 0.75, 3.25),  # at place 2.25: a quarter of the way from 3 to 4
+        ([10.0, 0.0, 20.0], 0.5, 10.0),
+        ([2.0, 2.0, 2.0], 1 / 3, 2.0),
+        ([-8e307, 8e307], 0.5, 0.0),
+    ],
+)
+def test_a_quantile_lies_between_the_values_at_its_place(values: list[float], q: float, value: float) -> None:
+    assert quantile(values, Fraction(q)) == value
+    assert aggregate("quantile", values, q).value == value
+    if q == 0.5:
+        assert aggregate("median", values).value == value
+
+
+@pytest.mark.parametrize(("function", "total"), [("sum", 2.0), ("count", 2.0), ("avg", 2.0), ("max", None)])
+def test_late_rows_have_the_sum_of_their_values_where_it_amends_an_answer(function: str, total: float | None) -> None:
+    # arrival  0            10                20       30
+    #          11@1 a 1     | 2@11 a 4   3@12 a -2 | 4@21 a 8     F = 11 from 10 on
+    tuples = many((11, 1, 1.0), (2, 11, 4.0), (3, 12, -2.0), (4, 21, 8.0))
+    outcome = stream(tuples, Settings(10, 10, 10, function))
+    assert outcome.late == {("a", 0, 1): 2, ("a", 0, 2): 1}
+    assert outcome.late_totals["a", 0, 1] == (total, 6.0)
+    assert outcome.late_totals["a", 0, 2] == (None if total is None else 8.0, 8.0)
 
 
 def test_same_is_within_the_sum_of_absolute_values() -> None:

@@ -12,6 +12,7 @@ from tailrace import outputs
 from tailrace.disorder.clock import Clock, Fact, Frontier
 from tailrace.disorder.coverage import Coverage
 from tailrace.entry import Head
+from tailrace.windows.sliding import Sliding
 
 HEAD = Head(8, "{}")
 CLOCK = Clock(t_max=90, frontier=30, k_ms=61, end=100, version=2)
@@ -36,7 +37,9 @@ ANSWERS = pa.record_batch(
         "tuples": pa.array([1] * 4),
     }
 )
-LATE = pa.record_batch({"key": ["a", "b"], "pane": [0, 10], "tick": [9, 7], "tuples": [3, 4], "frontier": [30, 10]})
+LATE = pa.record_batch(
+    {"key": ["a", "b"], "pane": [0, 10], "tick": [9, 7], "tuples": [3, 4], "total": [1.5, None], "frontier": [30, 10]}
+)
 NOTHING = ANSWERS.slice(0, 0), LATE.slice(0, 0)
 
 
@@ -50,16 +53,34 @@ def test_answers_carry_what_was_in_force_when_their_window_closed() -> None:
 
 def test_late_tuples_arrived_at_the_end_of_their_tick() -> None:
     assert outputs.late(LATE, FRONTIER, "readings").to_pylist() == [
-        {"stream": "readings", "key": "a", "pane_start": 0, "tick": 9, "tuples": 3, "arrived": 100, "frontier": 30},
-        {"stream": "readings", "key": "b", "pane_start": 10, "tick": 7, "tuples": 4, "arrived": 80, "frontier": 10},
+        {
+            "stream": "readings",
+            "key": "a",
+            "pane_start": 0,
+            "tick": 9,
+            "tuples": 3,
+            "total": 1.5,
+            "arrived": 100,
+            "frontier": 30,
+        },
+        {
+            "stream": "readings",
+            "key": "b",
+            "pane_start": 10,
+            "tick": 7,
+            "tuples": 4,
+            "total": None,
+            "arrived": 80,
+            "frontier": 10,
+        },
     ]
 
 
 def test_facts_as_they_were_stamped() -> None:
-    (row,) = outputs.facts([outputs.declared(Fact(2, 7, "{}"))]).to_pylist()
+    (row,) = outputs.facts([outputs.stamped(Fact(2, 7, "{}"), "declared")]).to_pylist()
     assert row == {"version": 2, "from_tick": 7, "settings": "{}", "evidence": "declared"}
     assert outputs.facts([]).num_rows == 0
-    assert outputs.facts([]).schema == outputs.facts([outputs.declared(Fact(2, 7, "{}"))]).schema
+    assert outputs.facts([]).schema == outputs.facts([outputs.stamped(Fact(2, 7, "{}"), "declared")]).schema
 
 
 # v1 is in force, v2 holds from the next tick with tuples on: what closes now, closes by v1
@@ -70,10 +91,12 @@ def test_that_a_stream_is_quiet_is_a_fact_by_the_settings_in_force() -> None:
     assert row["evidence"] == "quiet: windows are closed up to 1970-01-01T00:00:00.030Z"
 
 
-def test_segments_as_they_were_read() -> None:
+@pytest.mark.parametrize(("first", "last"), [(1, 2), ("a", "b"), (None, None)])
+def test_segments_as_they_were_read(first, last) -> None:
     place = {"path": "f", "ordinal": 1, "position": 2, "first_row": 3, "rows": 4, "of_rows": 9, "size": 77}
     place |= {"ingested_ms": None}
     place |= {"accepted": 3, "quarantined": 1, "before_tick": 5, "before_end": 60}
+    place |= {"min_event": 11, "max_event": 12, "min_id": first, "max_id": last}
     assert outputs.segments(9, [place]).to_pylist() == [{"batch": 9} | place]
     assert outputs.segments(9, []).num_rows == 0
 
@@ -120,3 +143,22 @@ def test_a_heartbeat_before_the_first_tick_commits_and_tells_no_event_time() -> 
     answers, late = NOTHING
     row = metrics(answers=answers, late=late, clock=Clock(), frontier=Frontier(0, *(np.zeros(0, np.int64),) * 6))
     assert (row["t_max"], row["frontier"], row["committed"]) == (None, None, 100)
+
+
+# windows of 20 each 10 ms; F  0 | 10 | 30 before ticks 4, 7, 9
+@pytest.mark.parametrize(
+    ("tick", "pane", "class_"),
+    [
+        (4, 0, "buffered"),
+        (7, 10, "buffered"),
+        (7, 0, "in_process"),  # [0, 20) is open, [-10, 10) is not
+        (7, -10, "expired"),
+        (9, 30, "buffered"),
+        (9, 20, "in_process"),
+        (9, 10, "expired"),  # its last window [10, 30) closed as F came to 30
+    ],
+)
+def test_a_tuple_is_of_the_class_that_the_frontier_finds_it_in(tick: int, pane: int, class_: str) -> None:
+    counts = pa.table({"tick": [tick, tick], "pane": [pane, pane], "count": [3, 2]})
+    found = outputs.classes(Sliding(20, 10), counts, OPEN)
+    assert found == {"buffered": 0, "in_process": 0, "expired": 0} | {class_: 5}

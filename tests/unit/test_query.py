@@ -85,6 +85,12 @@ def test_a_path_is_taken_from_the_given_directory(tmp_path: Path) -> None:
         {"window": {"size": "1 s", "slide": "2 s"}},
         {"window": {"size": "0 s", "slide": "0 s"}},
         {"aggregate": {"function": "sum"}},
+        {"aggregate": {"function": "quantile", "column": "v"}},
+        {"aggregate": {"function": "median", "column": "v", "q": 0.5}},
+        {"aggregate": {"function": "quantile", "q": 0.5}},
+        {"aggregate": {"function": "quantile", "column": "v", "q": 0}},
+        {"aggregate": {"function": "quantile", "column": "v", "q": 1}},
+        {"aggregate": {"function": "quantile", "column": "v", "q": "nan"}},
         {"disorder": {"k": "2 s"}},
         {"parallelism": 0},
         {"parallelism": 65},
@@ -114,6 +120,7 @@ def test_the_structure_is_json_by_field() -> None:
         "window.slide": "1 s",
         "aggregate.function": "count",
         "aggregate.column": None,
+        "aggregate.q": None,
         "parallelism": 2,
         "disorder.tick": 100,
     }
@@ -136,6 +143,10 @@ def stream_with(**changes: Any) -> dict[str, Any]:
         ({"window": {"size": "2 s", "slide": "1 s"}, "parallelism": 3}, {"window.size", "parallelism"}),
         ({"disorder": {"tick": "10 ms"}}, {"disorder.tick"}),
         ({"aggregate": {"function": "sum", "column": "v"}}, {"aggregate.function", "aggregate.column"}),
+        (
+            {"aggregate": {"function": "quantile", "column": "v", "q": 0.9}},
+            {"aggregate.function", "aggregate.column", "aggregate.q"},
+        ),
     ],
 )
 def test_the_structure_names_what_changed_and_leaves_policy_and_path_free(

@@ -196,6 +196,8 @@ UNSAID = {
     "a number in quotes": Unsaid("parallelism: 2", "parallelism: '65'", "'65' does not fit"),
     "not a number": Unsaid("format: parquet", "format: replay, rate: .nan", "'.nan' does not fit"),
     "infinity": Unsaid("format: parquet", "format: replay, rate: .inf", "'.inf' does not fit"),
+    "a share in quotes": Unsaid("avg", "quantile, q: '5'", "'5' does not fit"),
+    "no share": Unsaid("avg", "quantile, q: .nan", "'.nan' does not fit"),
 }
 FOR_LOAD = ("slide is longer than size", "is no cron expression", "stands twice")  # where it stands in its own tests
 
@@ -222,6 +224,10 @@ def test_what_a_schema_cannot_say_is_left_to_load(path: Path, case: Unsaid) -> N
     [
         (", column: delay", "", "'column' is a required property"),
         ("column: delay", "column:", "None should not be valid"),
+        ("avg", "quantile", "'q' is a required property"),
+        ("avg", "median, q: 0.5", "0.5 is not of type 'null'"),
+        ("avg", "quantile, q: 1", "1 is greater than or equal to the maximum"),
+        ("avg", "quantile, q: 0", "0 is less than or equal to the minimum"),
         ("k: 30 min, ", "", "'k' is a required property"),
         ("k_slack", "none", "False schema does not allow '30 min'"),
         ("policy: k_slack, ", "", "'policy' is a required property"),
@@ -260,6 +266,8 @@ WAITS = [*LENGTHS, "0 ms", "0.0 s", "-0 s"]
 COLUMNS = ["speed", "'with space'", "5", "1.5", "on", "true", "False", "010", "12:30", "'5'", "clé", "0x10", ".nan"]
 EMPTY = ["null", "~", ""]
 TIMES = ["2000-01-01", "20000101", "2000-01-01T06:30:00Z", "'2000-01-01 06:30+01:00'", "1999-W05"]
+FUNCTIONS = ["sum", "count", "avg", "min", "max", "median", "quantile"]
+SHARES = ["0.9", "5e-1", "'0.25'", ".1"]
 RATES = ["1", "2e3", "0.5", "'7'", "1_000"]
 JUNK = [*EMPTY, "''", "[a]", "{a: b}", "[]", "0", "65", "-1", "2.5", "many", "true", "'65'", "0x2", ".inf", "Aa"]
 JUNK += ["1 fortnight", "-1 s", "0 s", "0.5 ms", "1 h 30 min", "none", "count", "yesterday", "2000-1-1", "2000-02-30"]
@@ -278,7 +286,7 @@ def right_trees(draw: st.DrawFn) -> Tree:
     def pick(of: list[str]) -> str:
         return draw(st.sampled_from(of))
 
-    form, function = pick(["parquet", "json", "delta", "replay"]), pick(["sum", "count", "avg"])
+    form, function = pick(["parquet", "json", "delta", "replay"]), pick(FUNCTIONS)
     source = {"format": form, "path": pick(["data/in", "2024", "../x", "true"])}
     source |= {"rate": pick(RATES)} if form == "replay" else some(rate=EMPTY)
     stream = {"source": source, "event_time": pick(COLUMNS), "id": pick(COLUMNS)}
@@ -295,7 +303,8 @@ def right_trees(draw: st.DrawFn) -> Tree:
         "streams": {pick(["readings", "'5'", "clé"]): stream},
         "window": {"size": size, "slide": slide},
         "aggregate": {"function": function}
-        | ({"column": pick(COLUMNS)} if function != "count" else some(column=EMPTY)),
+        | ({"column": pick(COLUMNS)} if function != "count" else some(column=COLUMNS + EMPTY))
+        | ({"q": pick(SHARES)} if function == "quantile" else some(q=EMPTY)),
     }
     tree |= some(parallelism=["1", "64", "'2'", "2.0", "07"], correction={"schedule": pick(["0 0 * * *", "'@daily'"])})
     tree |= {"disorder": disorder} if disorder else {}

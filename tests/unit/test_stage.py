@@ -20,6 +20,7 @@ from tailrace.streams.formats import FORMATS
 from tailrace.streams.segments import Segment
 
 NOW = 1_577_836_800_000
+RANGES = {"min_event": NOW, "max_event": NOW + 35, "min_id": 0, "max_id": 7}
 KEYS = ["a", "b", "c", "d", "a", "b", "c", "a"]
 
 
@@ -114,7 +115,17 @@ def test_all_tasks_are_told_the_same_statistics(path: Path) -> None:
 def test_they_are_told_how_many_were_accepted_and_where_the_segment_stands(path: Path) -> None:
     place = segment(path)
     for _, about in unpacked(stage_of(declared(path)).messages(place), "segment").values():
-        assert about == place.to_json() | {"accepted": 7, "quarantined": 1}
+        assert about == place.to_json() | {"accepted": 7, "quarantined": 1} | RANGES
+
+
+def test_all_are_told_the_same_sample_where_one_is_wanted(path: Path) -> None:
+    stage = stage_of(declared(path))
+    plain, sampled = (unpacked(stage.messages(segment(path), wanted), "segment") for wanted in (False, True))
+    assert {batches["sample"].num_rows for batches, _ in plain.values()} == {0}
+    assert len({wire.pack({"sample": batches["sample"]}) for batches, _ in sampled.values()}) == 1
+    for batches, _ in sampled.values():
+        assert sum(batches["sample"].column("tuples").to_pylist()) == 7
+        assert sum(batches["sample"].column("total").to_pylist()) == 247
 
 
 def test_tuples_know_their_position_in_the_log_and_their_tick(path: Path) -> None:
@@ -171,8 +182,11 @@ def test_all_in_quarantine_leaves_a_segment_without_partials(path: Path) -> None
     pq.write_table(pq.read_table(path).slice(3, 1), path)
     segments = unpacked(stage_of(declared(path)).messages(segment(path)), "segment")
     for batches, about in segments.values():
-        assert {name: batch.num_rows for name, batch in batches.items()} == {"partials": 0, "ticks": 0, "counts": 0}
+        assert {name: batch.num_rows for name, batch in batches.items()} == dict.fromkeys(
+            ("partials", "ticks", "counts", "sample"), 0
+        )
         assert (about["accepted"], about["quarantined"]) == (0, 1)
+        assert {about[name] for name in RANGES} == {None}
 
 
 def test_reading_a_segment_twice_gives_the_same_bytes(path: Path) -> None:

@@ -1,20 +1,71 @@
-"""Aggregate functions over mergeable partials: a new one is a line here.
-
-Every function sees how many tuples a window holds and the sum of their values, both doubles.
-"""
+"""Aggregate functions: a new one is a line in the registry, its fold and how an answer comes of what a window holds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Finish = Callable[[Floats, Floats], Floats]
+from tailrace.aggregate.folds import Floats, Fold, Ints
 
-FUNCTIONS: dict[str, Finish] = {
-    "sum": lambda tuples, total: total,
-    "count": lambda tuples, total: tuples,
-    "avg": lambda tuples, total: total / tuples,
+
+@dataclass(frozen=True)
+class Function:
+    """An aggregate function.
+
+    Attributes
+    ----------
+    finish : callable
+        Takes what `folds.gather` gives of m windows, `tuples` and `total`; gives their answers, doubles of shape (m,).
+    """
+
+    fold: Fold
+    finish: Callable[..., Floats]
+
+
+def quantiles(tuples: Ints, values: Floats, q: float) -> Floats:
+    """The q-quantile of each window, by linear interpolation between the values next to place q · (tuples − 1).
+
+    That is definition 7 of Hyndman & Fan, Sample Quantiles in Statistical Packages, The American Statistician 50, 1996,
+    and the default of numpy and R.
+
+    Parameters
+    ----------
+    tuples : ndarray, shape (m,)
+        How many values each window has, at least 1.
+    values : ndarray, shape (Σ tuples,)
+        Finite; those of one window after another, ascending in each.
+    q : float
+        In [0, 1].
+
+    Returns
+    -------
+    ndarray, shape (m,)
+        Each between the two values next to it, whose difference may be beyond all doubles.
+    """
+    place = (tuples - 1) * q
+    below, start = np.floor(place), np.cumsum(tuples) - tuples
+    low, high = (values[start + next_to.astype(np.int64)] for next_to in (below, np.ceil(place)))
+    share = place - below
+    # Not low + (high − low) · share, whose difference overflows; and clipped: between equals there is no other value.
+    between: Floats = np.clip(low * (1 - share) + high * share, low, high)
+    return between
+
+
+FUNCTIONS: dict[str, Function] = {
+    "sum": Function("sum", lambda tuples, total: total),
+    "count": Function("sum", lambda tuples, total: tuples.astype(float)),
+    "avg": Function("sum", lambda tuples, total: total / tuples),
+    "min": Function("min", lambda tuples, total: total),
+    "max": Function("max", lambda tuples, total: total),
+    "median": Function("keep", partial(quantiles, q=0.5)),
+    "quantile": Function("keep", quantiles),  # its q is declared
 }
+
+
+def function_of(name: str, q: float | None) -> Function:
+    """A function of the registry, with the q that it is declared with."""
+    found = FUNCTIONS[name]
+    return found if q is None else replace(found, finish=partial(found.finish, q=q))

@@ -9,15 +9,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.aggregate import operator
-from tailrace.aggregate.functions import FUNCTIONS
+from tailrace.aggregate.accuracy import errors
+from tailrace.aggregate.amend import amend
+from tailrace.aggregate.folds import Fold
+from tailrace.aggregate.functions import function_of
 from tailrace.aggregate.partials import combine
+from tailrace.aggregate.sample import sample
+from tailrace.aggregate.totals import Totals, close
 from tailrace.disorder.clock import Frontier
 from tailrace.windows.sliding import Sliding
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """sum, count or avg of a column over the sliding windows of each key.
+    """An aggregate function over the sliding windows of each key.
 
     Attributes
     ----------
@@ -25,12 +30,20 @@ class Aggregate:
         The columns of a tuple that the kind needs beyond its key and times, and the source's column for each.
     key_type : DataType
         string or int64, as the stream's key comes.
+    q : float or None
+        In (0, 1), with function quantile alone.
     """
 
     windows: Sliding
     function: str
     columns: dict[str, str]
     key_type: pa.DataType
+    q: float | None = None
+
+    @property
+    def fold(self) -> Fold:
+        """How its partials come together, and what their `total` is."""
+        return function_of(self.function, self.q).fold
 
     @property
     def answer(self) -> pa.Schema:
@@ -38,7 +51,14 @@ class Aggregate:
         return pa.schema([("key", self.key_type), *times, ("value", pa.float64()), ("tuples", pa.int64())])
 
     def combine(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
-        return combine(self.windows, tuples)
+        return combine(self.windows, self.fold, tuples)
+
+    def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
+        return sample(self.windows, self.fold, tuples)
+
+    @property
+    def promise(self) -> None:
+        return None
 
     def start(self) -> operator.State:
         return operator.State.empty(self.key_type)
@@ -50,40 +70,34 @@ class Aggregate:
         self, state: operator.State, partials: pa.Table, frontier: Frontier
     ) -> tuple[operator.State, pa.RecordBatch, pa.RecordBatch]:
         """Returns the new state, the answers of the windows that closed, and the late tuples (`operator.step`)."""
-        state, closed, late = operator.step(self.windows, state, partials, frontier)
+        function = function_of(self.function, self.q)
+        state, closed, late = operator.step(self.windows, function, state, partials, frontier)
         return state, self._answers(closed), late
 
     def evaluate(self, content: pa.RecordBatch) -> pa.RecordBatch:
         """The answer of every window over the given tuples; late, or in which order, means nothing here."""
         no_tick = pa.array(np.zeros(content.num_rows, np.int64))
         partials = self.combine(content.select(["event_time", "key", *self.columns]).append_column("tick", no_tick))
-        pane = np.asarray(partials.column("pane"))
-        row, end = self.windows.ends(pane, None, None)
-        code = np.asarray(partials.column("key").indices).astype(np.int64)
-        tuples, total = (np.asarray(partials.column(name)) for name in ("tuples", "total"))
-        sums = operator.Sums.add([operator.Sums(code[row], end, tuples[row], total[row])], self.windows.slide_ms)
-        keys = partials.column("key").dictionary
-        columns = [keys.take(pa.array(sums.key)), *map(pa.array, (sums.time, sums.tuples, sums.total))]
-        return self._answers(pa.RecordBatch.from_arrays(columns, names=["key", "window_end", "tuples", "total"]))
+        key = np.asarray(partials.column("key").indices).astype(np.int64)
+        panes = Totals(key, *(np.asarray(partials.column(name)) for name in ("pane", "tuples", "total")))
+        closed = close(self.windows, function_of(self.function, self.q), panes, Totals.none(), None, None)
+        return self._answers(closed.of(partials.column("key").dictionary))
+
+    def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
+        """sum, count and avg can be amended, as far as doubles reach."""
+        amended = amend(self.windows, self.function, answers, late)
+        return pa.RecordBatch.from_pylist([], self.answer) if amended is None else self._answers(amended)
+
+    def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
+        """Relative errors; where the true value is 0 the absolute ones."""
+        return errors(approximate, exact)
 
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
-        """1 − the mean relative error over the exact answers; one that is missing counts as wrong altogether.
-
-        Where the true value is 0 the error is the absolute one; no answer counts worse than a missing one.
-        """
-        if not exact.num_rows:
-            return 1.0
-        names = ["key", "window_start", "window_end"]
-        near = approximate.select([*names, "value"]).to_pandas()
-        both = exact.select([*names, "value"]).to_pandas().merge(near, how="left", on=names, suffixes=("", "_near"))
-        true, got = both["value"].to_numpy(), both["value_near"].to_numpy()
-        with np.errstate(over="ignore", invalid="ignore"):
-            error = np.abs(got - true) / np.where(true == 0, 1.0, np.abs(true))
-        error = np.where(got == true, 0.0, np.where(np.isnan(error), 1.0, error))
-        return float(1 - np.minimum(error, 1.0).mean())
+        """1 − the mean relative error over the exact answers; no answer counts worse than a missing one."""
+        error = np.asarray(errors(approximate, exact).column("error"))
+        return float(1 - np.minimum(error, 1.0).mean()) if len(error) else 1.0
 
     def _answers(self, closed: pa.RecordBatch) -> pa.RecordBatch:
-        end, tuples = closed.column("window_end"), np.asarray(closed.column("tuples"))
-        value = FUNCTIONS[self.function](tuples.astype(float), np.asarray(closed.column("total")))
-        columns = [closed.column("key"), pc.subtract(end, self.windows.size_ms), end, pa.array(value), pa.array(tuples)]
-        return pa.RecordBatch.from_arrays(columns, schema=self.answer)
+        key, end, tuples, value = closed.columns
+        start = pc.subtract(end, self.windows.size_ms)
+        return pa.RecordBatch.from_arrays([key, start, end, value, tuples], schema=self.answer)

@@ -11,39 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from tailrace.aggregate.folds import Fold, Ints
+from tailrace.aggregate.functions import Function
 from tailrace.aggregate.partials import merge
-from tailrace.columns import group_sums, pair, unify
+from tailrace.aggregate.totals import Totals, close
+from tailrace.columns import unify
 from tailrace.disorder.clock import Frontier
 from tailrace.windows.sliding import Sliding
-
-Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Columns of shape (n,): tuples and their total by key (a code) and time (a pane's start, or a window's end)."""
-
-    key: Ints
-    time: Ints
-    tuples: Ints
-    total: NDArray[np.float64]
-
-    def __getitem__(self, part: NDArray[np.bool_] | Ints) -> Sums:
-        return Sums(self.key[part], self.time[part], self.tuples[part], self.total[part])
-
-    @staticmethod
-    def add(parts: list[Sums], step: int) -> Sums:
-        """One row for each key and time; all times must be alike modulo `step`."""
-        key, time, tuples, total = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("key", "time", "tuples", "total")
-        )
-        code, split = pair(time // step, key)
-        rest = int(time[0]) % step if len(time) else 0
-        code, (tuples, total) = group_sums(code, tuples, total)
-        time, key = split(code)
-        return Sums(key, time * step + rest, tuples, total)
 
 
 @dataclass(frozen=True)
@@ -51,13 +26,12 @@ class State:
     """What a task keeps: its keys, the panes of open windows, and the strays."""
 
     keys: pa.Array
-    panes: Sums
-    strays: Sums
+    panes: Totals
+    strays: Totals
 
     @staticmethod
     def empty(key_type: pa.DataType) -> State:
-        none = Sums(*(np.zeros(0, np.int64),) * 3, np.zeros(0))
-        return State(pa.array([], key_type), none, none)
+        return State(pa.array([], key_type), Totals.none(), Totals.none())
 
     def to_arrow(self) -> dict[str, pa.RecordBatch]:
         return {
@@ -72,7 +46,7 @@ class State:
 
 
 def step(
-    windows: Sliding, state: State, partials: pa.Table, frontier: Frontier
+    windows: Sliding, function: Function, state: State, partials: pa.Table, frontier: Frontier
 ) -> tuple[State, pa.RecordBatch, pa.RecordBatch]:
     """Take in the partials of complete ticks, close what the frontier has passed.
 
@@ -85,47 +59,50 @@ def step(
     -------
     state : State
     closed : RecordBatch
-        `key`, `window_end`, `tuples`, `total`.
+        `key`, `time` (the window's end), `tuples`, `total` (the answer).
     late : RecordBatch
-        `key`, `pane`, `tick`, `tuples`, and `frontier`: the windows that end at or before it missed the row.
+        `key`, `pane`, `tick`, `tuples`, `total`, `frontier`: each key, pane and tick once. The windows that end at or
+        before `frontier` missed the tuples; `total` is the sum of their values with fold `sum`, else null.
     """
     keys, rows, tick = _on_keys(state.keys, partials)
     before = frontier.before(frontier.index(tick))
     is_late = windows.first_end(rows.time) <= before
 
-    panes = Sums.add([state.panes, rows[~is_late]], windows.pane_ms)
+    panes = Totals.add([state.panes, rows[~is_late]], function.fold, windows.pane_ms)
     late, late_tick, late_before = rows[is_late], tick[is_late], before[is_late]
     row, end = windows.ends(late.time, late_before, None)
-    strays = Sums.add([state.strays, Sums(late.key[row], end, late.tuples[row], late.total[row])], windows.slide_ms)
+    still_open = Totals(late.key[row], end, late.tuples[row], late.total[row])
+    strays = Totals.add([state.strays, still_open], function.fold, windows.slide_ms)
 
     until = frontier.last
-    row, end = windows.ends(panes.time, frontier.start, until)
     ripe = strays.time <= until
-    closed = Sums.add([Sums(panes.key[row], end, panes.tuples[row], panes.total[row]), strays[ripe]], windows.slide_ms)
+    closed = close(windows, function, panes, strays[ripe], frontier.start, until)
     stays = windows.last_end(panes.time) > until
+    state = _compact(State(keys, panes[stays], strays[~ripe]))
+    return state, closed.of(keys), _registered(windows, function.fold, keys, late, late_tick, frontier)
 
-    registered = merge(windows, keys, late.key, late.time, late_tick, late.tuples, late.total)
-    registered_before = frontier.before(frontier.index(np.asarray(registered.column("tick"))))
-    return (
-        _compact(State(keys, panes[stays], strays[~ripe])),
-        pa.RecordBatch.from_arrays(
-            [keys.take(pa.array(closed.key)), *map(pa.array, (closed.time, closed.tuples, closed.total))],
-            names=["key", "window_end", "tuples", "total"],
-        ),
-        registered.drop_columns(["total"])
-        .set_column(0, "key", registered.column("key").dictionary_decode())
-        .append_column("frontier", pa.array(registered_before)),
+
+def _registered(
+    windows: Sliding, fold: Fold, keys: pa.Array, late: Totals, tick: Ints, frontier: Frontier
+) -> pa.RecordBatch:
+    """The late rows as they are told."""
+    rows = merge(windows, "sum", keys, late.key, late.time, tick, late.tuples, late.total)
+    key, pane, at, tuples, total = rows.columns
+    total = total if fold == "sum" else pa.nulls(len(rows), pa.float64())
+    before = pa.array(frontier.before(frontier.index(np.asarray(at))))
+    return pa.RecordBatch.from_arrays(
+        [key.dictionary_decode(), pane, at, tuples, total, before], names=[*rows.schema.names, "frontier"]
     )
 
 
-def _on_keys(known: pa.Array, partials: pa.Table) -> tuple[pa.Array, Sums, Ints]:
+def _on_keys(known: pa.Array, partials: pa.Table) -> tuple[pa.Array, Totals, Ints]:
     """The partials as columns, their keys as codes into the known keys and the new ones after them."""
     chunks = partials.column("key").chunks
     keys, (_, *code_of) = unify([known, *(chunk.dictionary for chunk in chunks)])
     codes = [code[np.asarray(chunk.indices)] for code, chunk in zip(code_of, chunks, strict=True)]
     key = np.concatenate(codes) if codes else np.zeros(0, np.int64)
     pane, tick, tuples, total = (partials.column(name).to_numpy() for name in ("pane", "tick", "tuples", "total"))
-    return keys, Sums(key, pane, tuples, total), tick
+    return keys, Totals(key, pane, tuples, total), tick
 
 
 def _compact(state: State) -> State:
@@ -134,15 +111,15 @@ def _compact(state: State) -> State:
     used[state.panes.key] = True
     used[state.strays.key] = True
     code = np.cumsum(used) - 1
-    panes, strays = (Sums(code[sums.key], sums.time, sums.tuples, sums.total) for sums in (state.panes, state.strays))
+    panes, strays = (Totals(code[rows.key], rows.time, rows.tuples, rows.total) for rows in (state.panes, state.strays))
     return State(state.keys.filter(pa.array(used)), panes, strays)
 
 
-def _to_arrow(sums: Sums) -> pa.RecordBatch:
-    columns = (sums.key.astype(np.int32), sums.time, sums.tuples, sums.total)
+def _to_arrow(rows: Totals) -> pa.RecordBatch:
+    columns = (rows.key.astype(np.int32), rows.time, rows.tuples, rows.total)
     return pa.RecordBatch.from_arrays(list(map(pa.array, columns)), names=["key", "time", "tuples", "total"])
 
 
-def _from_arrow(batch: pa.RecordBatch) -> Sums:
+def _from_arrow(batch: pa.RecordBatch) -> Totals:
     key, *rest = (np.asarray(column) for column in batch.columns)
-    return Sums(key.astype(np.int64), *rest)
+    return Totals(key.astype(np.int64), *rest)

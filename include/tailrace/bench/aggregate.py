@@ -1,8 +1,9 @@
-"""`tailrace bench aggregate`: ours beside Spark's own windows and a pass-through that keeps no state.
+"""`tailrace bench aggregate`: ours beside Spark's own windows, a pass-through that keeps no state, and Flink's windows.
 
-Protocol: contestants interleaved round by round in one Spark session, the first round dropped, the median of the
-ratios round by round. The JVM's start is not counted. Every answer of Spark's windows is looked up among ours in the
-round that is dropped.
+Protocol: contestants interleaved round by round in one Spark session and one JVM of Flink's, the first round dropped,
+the median of the ratios round by round. The JVMs' starts are not counted. In the round that is dropped every answer of
+Spark and of Flink is looked up among ours. Warm is what comes after a contestant's start: for those on Spark after the
+first batch, for Flink the time for which its job ran, without planning and the start of its cluster.
 """
 
 from __future__ import annotations
@@ -11,17 +12,22 @@ import json
 import shutil
 import statistics
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from deltalake import DeltaTable
 from rich.table import Table
 
-from tailrace.bench.contestants import CONTESTANTS
-from tailrace.bench.meter import Meter
+from tailrace.bench.contestants import CONTESTANTS, Pace, Pass
+from tailrace.bench.flink import Flink, answers
+from tailrace.bench.flink_environment import FlinkEnvironment
+from tailrace.bench.meter import Cost, Meter
 from tailrace.bench.workloads import Workload, make_files
 from tailrace.spark.session import session
 
@@ -33,10 +39,23 @@ SPARSE_PART = 8
 CASES = [f"{density} {windows}" for density in DENSITIES for windows in WINDOWS]
 PARALLELISM = 2
 
+BASES = ("native", "flink")
+"""Ratios are to these, where they take part."""
+
 Row = dict[str, Any]
+Tell = Callable[[str], None]
 
 
-def bench(rows: int, files: int, rounds: int, cases: list[str], tell: Callable[[str], None]) -> list[Row]:
+class Contestant(NamedTuple):
+    """How a pass is made, and what measures it: no JVM counts for another's contestant."""
+
+    run: Pass
+    meter: Callable[[], Meter]
+
+
+def bench(
+    rows: int, files: int, rounds: int, cases: list[str], tell: Tell, flink_home: Path | None = None
+) -> list[Row]:
     """Measure; every pass is told as it ends.
 
     Parameters
@@ -47,9 +66,16 @@ def bench(rows: int, files: int, rounds: int, cases: list[str], tell: Callable[[
         Those that count, beside the one that is dropped.
     cases : list of str
         Of `dense 500/100 ms`, `dense 60/5 s`, `sparse 500/100 ms`, `sparse 60/5 s`, by a part of the name.
+    flink_home : Path, optional
+        Where Flink's environment is, or is made; without it Flink takes no part.
     """
     found: list[Row] = []
-    with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name, session("tailrace bench", PARALLELISM) as spark:
+    with (
+        tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name,
+        _flink(flink_home, Path(name) / "flink", tell) as flink,
+        session("tailrace bench", PARALLELISM) as spark,
+    ):
+        contestants = _contestants(flink)
         for density, keys in DENSITIES.items():
             wanted = {w: lengths for w, lengths in WINDOWS.items() if any(c in f"{density} {w}" for c in cases)}
             if not wanted:
@@ -57,67 +83,94 @@ def bench(rows: int, files: int, rounds: int, cases: list[str], tell: Callable[[
             part = SPARSE_PART if density == "sparse" else 1
             mine, cut = rows // part, max(files // part, 2)
             paths, bound = make_files(Path(name) / density, keys, mine, cut)
+            if flink is not None:
+                flink.lay_out(paths, PARALLELISM)
             for windows, (size, slide) in wanted.items():
                 workload = Workload(f"{density} {windows}", keys, size, slide, mine, paths, bound)
                 tell(f"{workload.name}: {mine:,} rows, {keys:,} keys, {cut} batches, slack {bound} ms")
                 for number in range(rounds + 1):
-                    for contestant in CONTESTANTS:
-                        found.append(_pass(spark, workload, contestant, number, Path(name) / "out", tell))
+                    for contestant, (run, meter) in contestants.items():
+                        with meter() as measured:
+                            pace = run(spark, workload, Path(name) / "out" / contestant, PARALLELISM)
+                        found.append(_row(workload, contestant, number, pace, measured.cost, tell))
                     if number == 0:
-                        tell(f"  {_compare(Path(name) / 'out'):,} of Spark's answers were looked up among ours")
+                        _compare(Path(name) / "out", tell)
                     shutil.rmtree(Path(name) / "out")
     return found
 
 
-def _pass(spark: Any, workload: Workload, contestant: str, number: int, out: Path, tell: Callable[[str], None]) -> Row:
-    directory = out / contestant
-    with Meter() as meter:
-        times = CONTESTANTS[contestant](spark, workload, directory, PARALLELISM)
-    batches = np.diff([0.0, *times])[: len(workload.files)]
-    warm = workload.rows * (1 - 1 / len(workload.files)) / batches[1:].sum()
-    row = {"case": workload.name, "contestant": contestant, "round": number, "rows": workload.rows} | asdict(meter.cost)
-    row |= {"whole_rows_s": workload.rows / meter.cost.seconds, "warm_rows_s": float(warm)}
-    row |= {"cpu_us_a_row": 1e6 * meter.cost.cpu_s / workload.rows, "batch_s": [round(float(t), 3) for t in batches]}
+@contextmanager
+def _flink(home: Path | None, directory: Path, tell: Tell) -> Iterator[Flink | None]:
+    if home is None:
+        yield None
+        return
+    environment = FlinkEnvironment(home)
+    environment.make(tell)
+    with Flink(environment, directory) as flink:
+        yield flink
+
+
+def _contestants(flink: Flink | None) -> dict[str, Contestant]:
+    if flink is None:
+        return {name: Contestant(run, Meter) for name, run in CONTESTANTS.items()}
+    beside = {name: Contestant(run, partial(Meter, without=flink.pid)) for name, run in CONTESTANTS.items()}
+    return beside | {"flink": Contestant(flink.run, partial(Meter, of=flink.pid))}
+
+
+def _row(workload: Workload, contestant: str, number: int, pace: Pace, cost: Cost, tell: Tell) -> Row:
+    row = {"case": workload.name, "contestant": contestant, "round": number, "rows": workload.rows} | asdict(cost)
+    row |= {"whole_rows_s": workload.rows / cost.seconds, "warm_rows_s": pace.warm_rows / pace.warm_s}
+    row |= {"cpu_us_a_row": 1e6 * cost.cpu_s / workload.rows, "batch_s": [round(took, 3) for took in pace.batch_s]}
+    batches = f"  batches {min(pace.batch_s):.2f}…{max(pace.batch_s):.2f} s" if pace.batch_s else ""
     tell(
         f"  round {number}{' (dropped)' if not number else ''} {contestant:<12} {row['whole_rows_s']:>10,.0f} rows/s"
-        f"  warm {row['warm_rows_s']:>10,.0f}  CPU {row['cpu_us_a_row']:.2f} µs a row"
-        f"  batches {min(batches):.2f}…{max(batches):.2f} s"
+        f"  warm {row['warm_rows_s']:>10,.0f}  CPU {row['cpu_us_a_row']:.2f} µs a row{batches}"
     )
     return row
 
 
-def _compare(out: Path) -> int:
-    """Hold Spark's answers against ours; how many there were.
+def _compare(out: Path, tell: Tell) -> None:
+    """Look the others' answers up among ours.
 
     Raises
     ------
     RuntimeError
         When one of them is not ours.
     """
-    theirs = DeltaTable(out / "native" / "results").to_pandas().rename(columns={"sensor": "key"})
     ours = DeltaTable(out / "tailrace" / "bench" / "results").to_pandas()
+    native = DeltaTable(out / "native" / "results").to_pandas().rename(columns={"sensor": "key"})
+    theirs = {"Spark": native} | ({"Flink": answers(out / "flink").to_pandas()} if (out / "flink").exists() else {})
+    for whose, found in theirs.items():
+        wrong = unlike(found, ours)
+        if wrong:
+            raise RuntimeError(f"{wrong} of {len(found)} answers of {whose}'s windows are not ours")
+        tell(f"  {len(found):,} answers of {whose}'s were looked up among our {len(ours):,}")
+
+
+def unlike(theirs: pd.DataFrame, ours: pd.DataFrame) -> int:
+    """How many of their answers are not among ours, or are there with another value."""
     both = theirs.merge(ours, on=["key", "window_start", "window_end"], how="left", suffixes=("", "_ours"))
     same = (both["tuples"] == both["tuples_ours"]) & np.isclose(both["value"], both["value_ours"], rtol=1e-9, atol=1e-9)
-    if not same.all():
-        raise RuntimeError(f"{(~same).sum()} of {len(both)} answers of Spark's windows are not ours")
-    return len(both)
+    return int((~same).sum())
 
 
 def summary(found: list[Row]) -> list[Row]:
-    """Medians over the rounds that count, and the medians of the ratios to Spark's windows round by round."""
+    """Medians over the rounds that count, and the medians of the ratios to each of `BASES` round by round."""
     rows: list[Row] = []
     measures = ("whole_rows_s", "warm_rows_s", "cpu_us_a_row", "driver_mib", "jvm_mib", "workers_mib")
     for case in dict.fromkeys(row["case"] for row in found):
         mine = [row for row in found if row["case"] == case and row["round"]]
-        base = {row["round"]: row for row in mine if row["contestant"] == "native"}
-        for contestant in CONTESTANTS:
+        rounds = {(row["contestant"], row["round"]): row for row in mine}
+        for contestant in dict.fromkeys(row["contestant"] for row in mine):
             passes = [row for row in mine if row["contestant"] == contestant]
             medians = {name: statistics.median(row[name] for row in passes) for name in measures}
             ratios = {
-                f"{name}_to_native": statistics.median(
-                    row[f"{name}_rows_s"] / base[row["round"]][f"{name}_rows_s"] for row in passes
+                f"{name}_to_{base}": statistics.median(
+                    row[f"{name}_rows_s"] / rounds[base, row["round"]][f"{name}_rows_s"] for row in passes
                 )
+                for base in BASES
                 for name in ("whole", "warm")
+                if (base, passes[0]["round"]) in rounds
             }
             rows.append({"case": case, "contestant": contestant, "rounds": len(passes)} | medians | ratios)
     return rows
@@ -125,25 +178,15 @@ def summary(found: list[Row]) -> list[Row]:
 
 def table(rows: list[Row]) -> Table:
     """The summary for the terminal."""
-    shown = Table(
-        "case",
-        "contestant",
-        "rows/s",
-        "warm rows/s",
-        "× native",
-        "warm × native",
-        "CPU µs/row",
-        "MiB driver+JVM+workers",
-    )
+    bases = [base for base in BASES if any(f"whole_to_{base}" in row for row in rows)]
+    ratios = [(f"{name}_to_{base}", f"{name} × {base}") for base in bases for name in ("whole", "warm")]
+    heads = ("rows/s", "warm rows/s", *(head for _, head in ratios), "CPU µs/row", "MiB driver+JVM+workers")
+    shown = Table("case", "contestant", *heads)
     for row in rows:
         memory = "+".join(f"{row[name]:.0f}" for name in ("driver_mib", "jvm_mib", "workers_mib"))
-        shown.add_row(
-            row["case"],
-            row["contestant"],
-            *(f"{row[name]:,.0f}" for name in ("whole_rows_s", "warm_rows_s")),
-            *(f"{row[name]:.2f}" for name in ("whole_to_native", "warm_to_native", "cpu_us_a_row")),
-            memory,
-        )
+        rates = (f"{row[name]:,.0f}" for name in ("whole_rows_s", "warm_rows_s"))
+        shares = (f"{row[name]:.2f}" for name in (*(name for name, _ in ratios), "cpu_us_a_row"))
+        shown.add_row(row["case"], row["contestant"], *rates, *shares, memory)
     return shown
 
 

@@ -1,11 +1,13 @@
-"""The contestants: each takes a workload through Spark into a Delta table, a file a batch, and gives its times."""
+"""The contestants on Spark: each takes a workload into a Delta table, a file a batch, and gives its times."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 from deltalake import write_deltalake
 from pyspark.sql import DataFrame, SparkSession
@@ -15,20 +17,38 @@ from tailrace.bench.workloads import Workload
 from tailrace.spark import app
 from tailrace.spark.intake import Plan
 
-Pass = Callable[[SparkSession, Workload, Path, int], list[float]]
-"""(session, workload, directory, parallelism) → when each batch was done, in seconds from the start of the query."""
+
+@dataclass(frozen=True)
+class Pace:
+    """What a contestant tells of a pass, beside what is measured of it from outside.
+
+    Attributes
+    ----------
+    batch_s : list of float
+        How long each batch took, in seconds; empty where there are none.
+    warm_rows, warm_s : float
+        The rows taken in after the start, and the seconds that took.
+    """
+
+    batch_s: list[float]
+    warm_rows: float
+    warm_s: float
+
+
+Pass = Callable[[SparkSession, Workload, Path, int], Pace]
+"""(session, workload, directory, parallelism) → how it went."""
 
 _SCHEMA = "id long, event_time timestamp, arrival_time timestamp, sensor string, value double"
 
 
-def pass_through(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> list[float]:
+def pass_through(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
     """No state: the rows of each batch are read and added up, and one row is written."""
     rows = _read(spark, workload).select("event_time", "sensor", "value")
     total = rows.groupBy().agg(F.count("*").alias("tuples"), F.sum("value").alias("value"))
-    return _drain(total, directory, "update")
+    return _by_batches(workload, _drain(total, directory, "update"))
 
 
-def native(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> list[float]:
+def native(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
     """Spark's own windows under a watermark that loses nothing here; what came after it would be dropped."""
     window = F.window("event_time", f"{workload.size_ms} milliseconds", f"{workload.slide_ms} milliseconds")
     rows = _read(spark, workload).withWatermark("event_time", f"{workload.bound_ms} milliseconds")
@@ -42,10 +62,10 @@ def native(spark: SparkSession, workload: Workload, directory: Path, parallelism
         "value",
         "tuples",
     )
-    return _drain(flat, directory, "append")
+    return _by_batches(workload, _drain(flat, directory, "append"))
 
 
-def tailrace(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> list[float]:
+def tailrace(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
     """Ours, as a user runs it, but in the session that is there."""
     times, start = list[float](), time.perf_counter()
     app.run(
@@ -55,7 +75,7 @@ def tailrace(spark: SparkSession, workload: Workload, directory: Path, paralleli
         progress=lambda *_: times.append(time.perf_counter() - start),
         spark=spark,
     )
-    return times
+    return _by_batches(workload, times)
 
 
 CONTESTANTS: dict[str, Pass] = {"pass-through": pass_through, "native": native, "tailrace": tailrace}
@@ -65,8 +85,17 @@ def _read(spark: SparkSession, workload: Workload) -> DataFrame:
     return spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(workload.directory))
 
 
+def _by_batches(workload: Workload, ends: list[float]) -> Pace:
+    """The first batch is the start; what comes after the last of the input closes what is open."""
+    batch_s = [float(length) for length in np.diff([0.0, *ends])[: len(workload.files)]]
+    return Pace(batch_s, workload.rows * (1 - 1 / len(workload.files)), sum(batch_s[1:]))
+
+
 def _drain(rows: DataFrame, directory: Path, mode: str) -> list[float]:
-    """Run to the end of the input, each batch to Arrow and by deltalake to a table, as ours does."""
+    """Run to the end of the input, each batch to Arrow and by deltalake to a table, as ours does.
+
+    Returns when each batch was done, in seconds from the start.
+    """
     times, start = list[float](), time.perf_counter()
 
     def sink(batch: DataFrame, number: int) -> None:

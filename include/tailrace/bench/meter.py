@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import psutil
@@ -24,39 +25,64 @@ class Cost:
 
 
 class Meter:
-    """Measures this process and all it has started, while it is entered."""
+    """Measures this process and all it has started, while it is entered.
+
+    Parameters
+    ----------
+    of : int, optional
+        Another process, with all that it has started, in place of this one.
+    without : int, optional
+        One of those that this one has started, left out with all that it has started itself.
+    """
+
+    def __init__(self, of: int | None = None, without: int | None = None) -> None:
+        self._root = psutil.Process(of)
+        self._without = None if without is None else psutil.Process(without)
 
     def __enter__(self) -> Meter:
         self._peak, self._stop = [0, 0, 0], threading.Event()
-        self._cpu, self._start = _cpu_seconds(), time.perf_counter()
-        self._watch = threading.Thread(target=self._sample, daemon=True)
+        self._before = {process: cpu_s for process, cpu_s, _ in self._look()}
+        self._cpu, self._start = dict(self._before), time.perf_counter()
+        self._watch = threading.Thread(target=self._watch_it, daemon=True)
         self._watch.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        seconds, cpu = time.perf_counter() - self._start, _cpu_seconds() - self._cpu
+        seconds = time.perf_counter() - self._start
         self._stop.set()
         self._watch.join()
-        self.cost = Cost(seconds, cpu, *self._peak)
+        self._sample()
+        cpu_s = sum(used - self._before.get(process, 0.0) for process, used in self._cpu.items())
+        self.cost = Cost(seconds, cpu_s, *self._peak)
+
+    def _watch_it(self) -> None:
+        while not self._stop.wait(_EVERY_S):
+            self._sample()
 
     def _sample(self) -> None:
-        while not self._stop.wait(_EVERY_S):
-            now, me = [0, 0, 0], psutil.Process()
-            for process in [me, *me.children(recursive=True)]:
-                try:
-                    kind = 0 if process == me else 1 if process.name() == "java" else 2
-                    now[kind] += process.memory_info().rss // _MIB
-                except psutil.NoSuchProcess:
-                    continue
-            self._peak = [max(pair) for pair in zip(self._peak, now, strict=True)]
+        """Keep what each process has used so far: one that ends takes along what came after the last look alone."""
+        now = [0, 0, 0]
+        for process, cpu_s, (kind, rss) in self._look():
+            self._cpu[process] = cpu_s
+            now[kind] += rss // _MIB
+        self._peak = [max(pair) for pair in zip(self._peak, now, strict=True)]
+
+    def _look(self) -> Iterator[tuple[psutil.Process, float, tuple[int, int]]]:
+        """Each process, its own CPU seconds, and its memory by what it is: the driver, a JVM, or a worker."""
+        left_out = [] if self._without is None else _tree(self._without)
+        for process in _tree(self._root):
+            if process in left_out:
+                continue
+            try:
+                with process.oneshot():
+                    kind = 0 if process == self._root else 1 if process.name() == "java" else 2
+                    yield process, sum(process.cpu_times()[:2]), (kind, process.memory_info().rss)
+            except psutil.Error:
+                continue
 
 
-def _cpu_seconds() -> float:
-    """Of the whole tree, children that have ended included."""
-    total, me = 0.0, psutil.Process()
-    for process in [me, *me.children(recursive=True)]:
-        try:
-            total += sum(process.cpu_times()[:4])
-        except psutil.NoSuchProcess:
-            continue
-    return total
+def _tree(root: psutil.Process) -> list[psutil.Process]:
+    try:
+        return [root, *root.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []

@@ -1,7 +1,7 @@
 """The demonstration: the platform as its users have it, on a laptop, over a sample of real flights.
 
 Airflow and a driver host start on free ports of loopback; a stream is deployed, watched, corrected by a backfill, and
-every answer is held against the truth.
+every answer is held against the truth. Where it is asked for, a second stream is corrected by itself while it goes on.
 """
 
 from __future__ import annotations
@@ -9,30 +9,24 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from tailrace import show
 from tailrace.declare import load
-from tailrace.demo.telling import FLIGHTS, line, look_around, summary
-from tailrace.demo.truth import share_right, truth
+from tailrace.demo import game2 as football
+from tailrace.demo.scenes import Scene
+from tailrace.demo.telling import look_around
+from tailrace.duration import format_duration, ms
 from tailrace.errors import refuse
 from tailrace.orchestration.embedded import EmbeddedHost
-from tailrace.orchestration.embedded_airflow import USER, Api, EmbeddedAirflow
-from tailrace.query import Query
-from tailrace.spark.layout import Layout
-from tailrace.spark.results import read_answers
-from tailrace.spark.status import Status
+from tailrace.orchestration.embedded_airflow import USER, EmbeddedAirflow
 
+FLIGHTS = Path("include/queries/flights.yaml")
 BACKFILL = ("2013-01-01T05:00:00+00:00", "2013-02-15T05:00:00+00:00")  # the halves of months of the sample's arrivals
-_LOOK_S, _PATIENCE_S = 1.0, 300.0
-_DONE = ("success", "failed")
 
 
-def demonstrate(home: Path, bounded: bool) -> bool:
+def demonstrate(home: Path, bounded: bool, game2: bool = False) -> bool:
     """Start, stream, correct, compare, and show it; True when every corrected answer is right.
 
     Parameters
@@ -41,6 +35,8 @@ def demonstrate(home: Path, bounded: bool) -> bool:
         Where everything goes; a demonstration that is there already is taken away first.
     bounded : bool
         End then; else go on until Ctrl-C, for people to look around.
+    game2 : bool
+        Then stream the query game2 too, over a stream that is made for it.
 
     Raises
     ------
@@ -51,114 +47,67 @@ def demonstrate(home: Path, bounded: bool) -> bool:
     """
     if not (FLIGHTS.exists() and Path("dags").is_dir()):
         raise refuse(str(Path.cwd()), "it is no checkout of tailrace", "the directory that has dags and include")
-    query, home = load(FLIGHTS), home.absolute()
+    load(FLIGHTS)
+    home = home.absolute()
     _clear(home)
-    show.err.rule("1 ∕ 4  starting Airflow and the driver host")
+    files = football.declare(home, [FLIGHTS]) if game2 else [FLIGHTS]
+    tell = _Steps(6 if game2 else 4)
+    tell("starting Airflow and the driver host")
     with EmbeddedHost(home / "drivers") as hosting:
-        airflow = EmbeddedAirflow(home / "airflow", Path("dags"), _environment(home, hosting))
+        airflow = EmbeddedAirflow(home / "airflow", Path("dags"), _environment(home, hosting, files[0].parent))
         with airflow:
             _tell_environment(home, airflow)
-            return _scenes(query, home, airflow, bounded)
+            show.err.print(f"Airflow is at {airflow.url} , user {USER}, password {airflow.password}", soft_wrap=True)
+            scenes = [Scene(load(file), home, airflow, airflow.api()) for file in files]
+            played = [play(scene, tell) for scene, play in zip(scenes, (_flights, _game2), strict=False)]
+            if not bounded:
+                look_around(files, home, airflow)
+            for scene, (run, _) in zip(scenes, played, strict=True):
+                scene.drain(run)
+            return all(right for _, right in played)
 
 
-def _scenes(query: Query, home: Path, airflow: EmbeddedAirflow, bounded: bool) -> bool:
-    api, name, layout = airflow.api(), query.name, Layout.of(home / "tables", query.name)
-    show.err.print(f"Airflow is at {airflow.url} , user {USER}, password {airflow.password}", soft_wrap=True)
-    for dag in (f"stream_{name}", f"correct_{name}"):
-        _unpause(api, dag)
-    show.err.rule(f"2 ∕ 4  [bold]stream_{name}[/]: a replay of {query.stream[1].source.path.name} in order of arrival")
-    run = api.call("POST", f"dags/stream_{name}/dagRuns", {"logical_date": None})["dag_run_id"]
-    _watch_stream(query, layout, api, run)
-    streamed, _ = read_answers(query, layout.home.parent, streamed=True)
-    show.err.rule(f"3 ∕ 4  [bold]correct_{name}[/]: late tuples, by airflow backfill create")
-    _backfill(name, airflow, api)
-    corrected, _ = read_answers(query, layout.home.parent, streamed=False)
-    show.err.rule("4 ∕ 4  holding every answer against the truth")
-    true = truth(query)
-    rights = [share_right(answers, true) for answers in (streamed, corrected)]
-    show.out.print(summary(query, streamed, corrected, rights, len(true)))
-    if not bounded:
-        look_around(name, home, airflow)
-    show.err.print("draining the stream: its run is marked as a success")
-    api.call("PATCH", f"dags/stream_{name}/dagRuns/{run}", {"state": "success"})
-    _until(lambda: _said(layout).state == "drained", "the driver did not drain", home)
-    return rights[1] == 1 and len(corrected) == len(true)
+def _flights(scene: Scene, tell: Callable[[str], None]) -> tuple[str, bool]:
+    """The run of the stream, and whether every answer is right."""
+    scene.unpause()
+    path = scene.query.stream[1].source.path
+    tell(f"[bold]stream_{scene.name}[/]: a replay of {path.name} in order of arrival")
+    run = scene.stream()
+    tell(f"[bold]correct_{scene.name}[/]: late tuples, by airflow backfill create")
+    scene.backfill(*BACKFILL)
+    tell("holding every answer against the truth")
+    return run, scene.compare()
 
 
-def _watch_stream(query: Query, layout: Layout, api: Api, run: str) -> None:
-    """Show how the stream stands, until it has read everything and is quiet."""
-    told = None
-
-    def quiet() -> bool:
-        nonlocal told
-        said = Status.read(layout)
-        if said is not None and (said.batches, said.state) != told:
-            told = said.batches, said.state
-            show.err.print(line(said), soft_wrap=True)
-        states = _states(api, f"dags/stream_{query.name}/dagRuns/{run}/taskInstances", "task_instances")
-        if "failed" in states:
-            raise RuntimeError(f"stream_{query.name} failed; the logs are in {layout.home.parent.parent}/airflow/logs")
-        return said is not None and said.state == "quiet"
-
-    _until(quiet, "the stream did not come to its end", layout.home.parent.parent)
+def _game2(scene: Scene, tell: Callable[[str], None]) -> tuple[str, bool]:
+    scene.unpause()
+    gap = scene.query.correction.gap
+    assert gap is not None  # game2.yaml has it
+    tell(f"[bold]stream_{scene.name}[/]: corrections start by themselves, at Γ = {format_duration(ms(gap))}")
+    run = scene.stream()
+    scene.correct_the_rest()
+    tell("holding every answer against the truth")
+    return run, scene.compare()
 
 
-def _backfill(name: str, airflow: EmbeddedAirflow, api: Api) -> None:
-    """Correct the intervals of the sample's arrivals."""
-    start, end = BACKFILL
-    words = ("backfill", "create", "--dag-id", f"correct_{name}", "--from-date", start, "--to-date", end)
-    show.err.print(f"airflow {shlex.join(words)}", soft_wrap=True)
-    done = airflow.command(*words)
-    if done.returncode:
-        raise RuntimeError(f"the backfill was refused: {done.stderr[-2000:] or done.stdout[-2000:]}")
-    told: Counter[str] = Counter()
+class _Steps:
+    """Tells each step with its number."""
 
-    def over() -> bool:
-        nonlocal told
-        runs = _states(api, f"dags/correct_{name}/dagRuns", "dag_runs", run_type="backfill")
-        if runs != told:
-            told = runs
-            show.err.print("  ".join(f"{count} {state}" for state, count in sorted(runs.items())))
-        return bool(runs) and all(state in _DONE for state in runs)
+    def __init__(self, steps: int) -> None:
+        self._steps, self._step = steps, 0
 
-    _until(over, "the backfill did not come to its end", airflow.directory)
-    if told["failed"]:
-        raise RuntimeError(f"{told['failed']} corrections failed; their logs are in {airflow.directory}/logs")
+    def __call__(self, what: str) -> None:
+        self._step += 1
+        show.err.rule(f"{self._step} ∕ {self._steps}  {what}")
 
 
-def _unpause(api: Api, dag: str) -> None:
-    def found() -> bool:
-        return any(one["dag_id"] == dag for one in api.call("GET", "dags")["dags"])
-
-    _until(found, f"Airflow does not find {dag}", Path("dags"))
-    api.call("PATCH", f"dags/{dag}", {"is_paused": False})
-
-
-def _states(api: Api, path: str, what: str, **query: Any) -> Counter[str]:
-    return Counter(str(one["state"]) for one in api.call("GET", path, **query)[what])
-
-
-def _said(layout: Layout) -> Status:
-    said = Status.read(layout)
-    assert said is not None  # it was watched all the time
-    return said
-
-
-def _until(there: Callable[[], bool], wrong: str, where: Path) -> None:
-    end = time.monotonic() + _PATIENCE_S
-    while not there():
-        if time.monotonic() > end:
-            raise RuntimeError(f"{wrong} within {_PATIENCE_S:.0f} s; see {where}")
-        time.sleep(_LOOK_S)
-
-
-def _environment(home: Path, hosting: EmbeddedHost) -> dict[str, str]:
+def _environment(home: Path, hosting: EmbeddedHost, queries: Path) -> dict[str, str]:
     """Where things are, for Airflow and for shells."""
     access = hosting.access
     there = {"host": access.host, "port": access.port, "login": access.user, "password": access.password}
     programs = {"programs": str(hosting.directory / "programs")}
     return {
-        "TAILRACE_QUERIES": str(FLIGHTS.parent.absolute()),
+        "TAILRACE_QUERIES": str(queries.absolute()),
         "TAILRACE_WAREHOUSE": str(home / "tables"),
         "AIRFLOW_CONN_TAILRACE_SPARK": json.dumps({"conn_type": "spark", "host": "local[*]"}),
         "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps({"conn_type": "http", **there, "extra": programs}),

@@ -14,11 +14,11 @@ from tailrace.orchestration.embedded_airflow import USER, EmbeddedAirflow
 from tailrace.query import Query
 from tailrace.spark.status import Status
 
-FLIGHTS = Path("include/queries/flights.yaml")
+_MINUTE = 60_000
 
 
-def line(said: Status) -> str:
-    """How the stream stands, on a line."""
+def line(said: Status, corrections: int | None = None) -> str:
+    """How the stream stands, on a line, and how many corrections were made by themselves."""
     parts = [
         f"{said.state:<9}",
         f"{said.batches:>3} batches",
@@ -30,32 +30,43 @@ def line(said: Status) -> str:
         f"answers {said.answers:>6,}",
         f"late {said.late:>5,}",
     ]
+    if corrections is not None:
+        parts.append(f"corrections {corrections:>2}")
     return "  ".join(parts)
 
 
 def summary(query: Query, streamed: pd.DataFrame, corrected: pd.DataFrame, rights: list[float], windows: int) -> Table:
     """The table of the two versions beside each other."""
-    waits = (streamed["as_of"] - streamed["window_end"]).mean()
+    waits, slack = (streamed["as_of"] - streamed["window_end"]).mean(), streamed["k_ms"]
     table = Table("", "as streamed", "after correction", title=f"{query.name}: {windows:,} windows")
     table.add_row("answers", f"{len(streamed):,}", f"{len(corrected):,}")
     table.add_row("windows right", *(f"{share:.2%}" if share < 1 else "[bold green]100 %[/]" for share in rights))
     table.add_row("mean coverage", f"{streamed['coverage'].mean():.2%}", f"{corrected['coverage'].mean():.2%}")
-    table.add_row("K, the slack", format_duration(int(streamed["k_ms"].max())), "")
-    table.add_row("mean latency, in stream time", format_duration(round(waits / 60_000) * 60_000), "")
+    table.add_row("K, the slack: mean … largest", f"{_round(slack.mean())} … {_round(slack.max())}", "")
+    table.add_row("mean latency, in stream time", _round(waits), "")
     return table
 
 
-def look_around(name: str, home: Path, airflow: EmbeddedAirflow) -> None:
-    """Say where to click, and wait for Ctrl-C."""
+def _round(length_ms: float) -> str:
+    """To minutes where it is one, else to milliseconds."""
+    unit = _MINUTE if length_ms >= _MINUTE else 1
+    return format_duration(round(length_ms / unit) * unit)
+
+
+def look_around(files: list[Path], home: Path, airflow: EmbeddedAirflow) -> None:
+    """Say where to click, and wait for Ctrl-C; each file is a query's, and has its name."""
+    names = [file.stem for file in files]
+    status = "\n".join(f"  tailrace status {name}" for name in names)
+    results = "\n".join(f"  tailrace results {file} --warehouse {home}/tables" for file in files)
     show.out.print(
         f"""
 Now look around: [bold]{airflow.url}[/] , user [bold]{USER}[/], password [bold]{airflow.password}[/]
-  stream_{name}   the log of its task supervise tells how the stream stands. Mark the run as a success: it drains
-  correct_{name}  trigger it by hand for a range of event time. The scheduled run waits: 2013 has not come so far
+  stream_…   the log of its task supervise tells how the stream stands. Mark the run as a success: it drains
+  correct_…  trigger it by hand for a range of event time. The scheduled run waits: the stream has not come so far
 In another shell:
   . {home}/env.sh
-  tailrace status {name}
-  tailrace results {FLIGHTS} --warehouse {home}/tables
+{status}
+{results}
 [bold]Ctrl-C[/] ends all of it.""",
         soft_wrap=True,
     )

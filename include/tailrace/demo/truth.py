@@ -43,6 +43,7 @@ def share_right(answers: pd.DataFrame, true: dict[Window, tuple[float, int]]) ->
     """The share of the true windows whose answer holds all their tuples and has their value."""
     right = 0
     for row in answers.itertuples():
-        value, tuples = true.get((row.key, row.window_start, row.window_end), (float("nan"), 0))
+        key = None if pd.isna(row.key) else row.key
+        value, tuples = true.get((key, row.window_start, row.window_end), (float("nan"), 0))
         right += row.tuples == tuples and abs(row.value - value) <= 1e-9 * max(abs(value), 1.0)
     return right / len(true) if true else 1.0

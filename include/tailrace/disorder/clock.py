@@ -9,10 +9,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.disorder.policies import policy_from_json
+from tailrace.disorder.policy import Kept
+from tailrace.disorder.seen import Brought, Rows, Seen
 from tailrace.disorder.ticks import Ticks
+from tailrace.wire import Batches
 
 NEVER = -(1 << 62)
 """Before every time: t_max and F of a query that has seen nothing."""
@@ -70,7 +74,10 @@ class Frontier:
 
 @dataclass
 class Clock:
-    """What the query's clock keeps between ticks: as of the last complete one, which ended at `end`."""
+    """What the query's clock keeps between ticks: as of the last complete one, which ended at `end`.
+
+    `kept` is what the policy in force keeps.
+    """
 
     t_max: int = NEVER
     frontier: int = NEVER
@@ -79,6 +86,7 @@ class Clock:
     largest: int = 0
     version: int = 0
     facts: list[Fact] = field(default_factory=list)
+    kept: Kept = field(default_factory=dict)
 
     @property
     def settings(self) -> str | None:
@@ -92,13 +100,19 @@ class Clock:
         self.facts.append(fact)
         return fact
 
-    def advance(self, ticks: Ticks) -> Frontier:
-        """Complete these ticks, each later than those before: t_max first, then K, then F."""
+    def advance(self, ticks: Ticks, brought: Brought | None = None) -> Frontier:
+        """Complete these ticks, each later than those before: t_max first, then K, then F.
+
+        `brought` is what came in them; policies that go by ticks alone need none of it.
+        """
+        brought = brought or Brought.nothing()
         start = self.frontier
         t_max = np.maximum.accumulate(np.maximum(ticks.max_event, self.t_max))
         # The delay of a tuple is t_max − event_time, t_max as its own tick leaves it: the largest is the earliest's.
         largest = np.maximum.accumulate(np.maximum(t_max - ticks.min_event, self.largest))
-        k_ms, version = self._slack(ticks, t_max, largest)
+        counts, sample = (Rows.of(table, ticks) for table in (brought.counts, brought.sample))
+        seen = Seen(ticks, t_max, largest, self.t_max, start, brought.windows, counts, sample, brought.promise)
+        k_ms, version = self._slack(seen)
         after = np.maximum.accumulate(np.maximum(t_max - k_ms, start))
         if len(ticks):
             self.t_max, self.largest, self.k_ms, self.frontier, self.end, self.version = (
@@ -114,21 +128,31 @@ class Clock:
         columns = frontier.tick, frontier.end, frontier.t_max, frontier.k_ms, frontier.after, frontier.version
         return Frontier(frontier.start, *(np.append(column, value) for column, value in zip(columns, row, strict=True)))
 
-    def _slack(
-        self, ticks: Ticks, t_max: NDArray[np.int64], largest: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _slack(self, seen: Seen) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """K, and the version of the facts, at each tick."""
-        k_ms, version = np.empty(len(ticks), np.int64), np.empty(len(ticks), np.int64)
-        place = np.searchsorted([fact.from_tick for fact in self.facts], ticks.tick, side="right") - 1
+        k_ms, version = np.empty(len(seen), np.int64), np.empty(len(seen), np.int64)
+        place = np.searchsorted([fact.from_tick for fact in self.facts], seen.ticks.tick, side="right") - 1
+        frontier, in_force = seen.frontier, self.version
         for i in np.unique(place):
-            fact, mine = self.facts[i], place == i
-            k_ms[mine] = policy_from_json(fact.settings).slack(ticks[mine], t_max[mine], largest[mine])
-            version[mine] = fact.version
+            fact, (first, end) = self.facts[i], np.searchsorted(place, [i, i + 1])
+            mine = slice(int(first), int(end))
+            part = seen.among(mine.start, mine.stop, frontier)
+            kept = self.kept if fact.version == in_force else {}
+            k_ms[mine], self.kept = policy_from_json(fact.settings).slack(part, kept)
+            version[mine] = in_force = fact.version
+            frontier = max(frontier, int((part.t_max - k_ms[mine]).max()))
         return k_ms, version
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+    def pack(self) -> tuple[Batches, dict[str, Any]]:
+        """All of it as record batches and JSON values."""
+        arrays = {name: value for name, value in self.kept.items() if isinstance(value, np.ndarray)}
+        batches = {name: pa.RecordBatch.from_arrays([pa.array(value)], ["value"]) for name, value in arrays.items()}
+        plain = {name: value for name, value in self.kept.items() if name not in arrays}
+        return batches, asdict(self) | {"kept": plain}
 
     @staticmethod
-    def from_json(kept: dict[str, Any]) -> Clock:
-        return Clock(**{**kept, "facts": [Fact(**fact) for fact in kept["facts"]]})
+    def unpack(batches: Batches, values: dict[str, Any]) -> Clock:
+        """What `pack` gave."""
+        arrays = {name: np.asarray(batch.column("value")) for name, batch in batches.items()}
+        facts = [Fact(**fact) for fact in values["facts"]]
+        return Clock(**{**values, "facts": facts, "kept": values["kept"] | arrays})

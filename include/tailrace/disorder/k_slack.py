@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tailrace.disorder.policy import SlackPolicy
-from tailrace.disorder.ticks import Ticks
+from tailrace.disorder.policy import Kept, SlackPolicy
+from tailrace.disorder.seen import Seen
 from tailrace.duration import Duration, ms
 
 
@@ -26,5 +26,5 @@ class KSlack(SlackPolicy):
     policy: Literal["k_slack"]
     k: Duration = Field(ge=timedelta(0), description="how long a window waits, in event time: 2 s")
 
-    def slack(self, ticks: Ticks, t_max: NDArray[np.int64], largest: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.full(len(ticks), ms(self.k), np.int64)
+    def slack(self, seen: Seen, kept: Kept) -> tuple[NDArray[np.int64], Kept]:
+        return np.full(len(seen), ms(self.k), np.int64), kept

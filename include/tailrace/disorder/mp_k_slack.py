@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.disorder.policy import SlackPolicy
-from tailrace.disorder.ticks import Ticks
+from tailrace.disorder.policy import Kept, SlackPolicy
+from tailrace.disorder.seen import Seen
 
 
 class MPKSlack(SlackPolicy):
@@ -22,5 +22,5 @@ class MPKSlack(SlackPolicy):
 
     policy: Literal["mp_k_slack"]
 
-    def slack(self, ticks: Ticks, t_max: NDArray[np.int64], largest: NDArray[np.int64]) -> NDArray[np.int64]:
-        return largest
+    def slack(self, seen: Seen, kept: Kept) -> tuple[NDArray[np.int64], Kept]:
+        return seen.largest, kept

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.disorder.policy import SlackPolicy
-from tailrace.disorder.ticks import Ticks
+from tailrace.disorder.policy import Kept, SlackPolicy
+from tailrace.disorder.seen import Seen
 
 
 class NoSlack(SlackPolicy):
@@ -16,5 +16,5 @@ class NoSlack(SlackPolicy):
 
     policy: Literal["none"] = "none"
 
-    def slack(self, ticks: Ticks, t_max: NDArray[np.int64], largest: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.zeros(len(ticks), np.int64)
+    def slack(self, seen: Seen, kept: Kept) -> tuple[NDArray[np.int64], Kept]:
+        return np.zeros(len(seen), np.int64), kept

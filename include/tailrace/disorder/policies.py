@@ -6,14 +6,15 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 
+from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.disorder.k_slack import KSlack
 from tailrace.disorder.mp_k_slack import MPKSlack
 from tailrace.disorder.none import NoSlack
 from tailrace.disorder.policy import SlackPolicy
 
-POLICIES: tuple[type[SlackPolicy], ...] = (NoSlack, KSlack, MPKSlack)
+POLICIES: tuple[type[SlackPolicy], ...] = (NoSlack, KSlack, MPKSlack, CacheDuration)
 
-AnyPolicy = Annotated[NoSlack | KSlack | MPKSlack, Field(discriminator="policy")]
+AnyPolicy = Annotated[NoSlack | KSlack | MPKSlack | CacheDuration, Field(discriminator="policy")]
 _adapter: TypeAdapter[SlackPolicy] = TypeAdapter(AnyPolicy)
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from tailrace.disorder.ticks import Ticks
+from tailrace.disorder.seen import Seen
+
+Kept = dict[str, Any]
+"""What a policy keeps from call to call: JSON values, and arrays of shape (m,) of int64 or float64."""
 
 
 class SlackPolicy(BaseModel):
@@ -20,17 +24,24 @@ class SlackPolicy(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    samples: ClassVar[bool] = False
+    """Whether it needs a sample of the partials."""
+
     policy: str
 
     @abstractmethod
-    def slack(self, ticks: Ticks, t_max: NDArray[np.int64], largest: NDArray[np.int64]) -> NDArray[np.int64]:
+    def slack(self, seen: Seen, kept: Kept) -> tuple[NDArray[np.int64], Kept]:
         """K in ms as it stands at the end of each tick.
 
         Parameters
         ----------
-        ticks : Ticks
-            n complete ticks in order, n ≥ 1.
-        t_max, largest : ndarray, shape (n,)
-            The largest event time and the largest delay (ms) that the query has seen, each tick's own tuples
-            included.
+        seen : Seen
+            n complete ticks in order, n ≥ 1, however the stream is cut into calls.
+        kept : dict
+            What the call before gave, under the same settings; empty at the first.
+
+        Returns
+        -------
+        k_ms : ndarray, shape (n,)
+        kept : dict
         """

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from airflow.sdk import Asset
+from airflow.sdk import Asset, AssetWatcher
 
+from tailrace.orchestration.watching import GapTrigger
 from tailrace.query import Query
 
 STREAM_WRITES = ("results", "late", "quarantine", "metrics")
 CORRECTION_READS, CORRECTION_WRITES = ("late",), ("corrections",)
+CALIBRATION_READS, CALIBRATION_WRITES = ("metrics",), ("proposals",)
 
 
 def tables(query: Query, names: tuple[str, ...]) -> list[Asset]:
@@ -20,3 +22,10 @@ def tables(query: Query, names: tuple[str, ...]) -> list[Asset]:
 def sources(query: Query) -> list[Asset]:
     """What the query's streams are read from."""
     return [Asset(stream.source.path.absolute().as_uri()) for stream in query.streams.values()]
+
+
+def uncorrected(query: Query, gap_ms: int) -> Asset:
+    """The query's late tuples that are not corrected: the watch over them has an event when they span more than Γ."""
+    watcher = AssetWatcher(name=f"{query.name}.gap", trigger=GapTrigger.of(query, gap_ms))
+    uri = f"tailrace://{query.name}/uncorrected"
+    return Asset(name=f"{query.name}.uncorrected", uri=uri, group="tailrace", watchers=[watcher])

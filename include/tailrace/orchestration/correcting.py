@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 from typing import Any, Literal
 
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Context
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowSkipException
 
 from tailrace.duration import format_duration, format_time, parse_time_ms
 from tailrace.errors import refuse
-from tailrace.orchestration import fence, settings
+from tailrace.orchestration import settings
+from tailrace.orchestration.batch_job import BatchJob
 from tailrace.orchestration.operators import POLL_S, StreamOperator, refusals_fail
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.triggers import FrontierTrigger, reached
+from tailrace.orchestration.watching import RANGE
 from tailrace.query import Query
 from tailrace.spark.layout import Layout
 
-_REFUSED = 2
-_MARK = "TAILRACE_CORRECTION"
-_DEATH_S = 4.0  # Airflow kills the task 5 s after it asked it to end
 _BY_INTERVAL = ("scheduled", "backfill")
+_BY_GAP = "asset_triggered"
 _INTERVAL: tuple[Literal["data_interval_start"], Literal["data_interval_end"]] = (
     "data_interval_start",
     "data_interval_end",
@@ -57,9 +54,11 @@ def span(context: Context, query: Query) -> tuple[int, int] | None:
     AirflowSkipException
         When the tick is so long that no end of one falls into the interval.
     Refused
-        When a scheduled run or a backfill is given a range of event time.
+        When a scheduled run or a backfill is given a range of event time, or an asset's event has no range.
     """
     run, params = context["dag_run"], context["params"]
+    if run.run_type == _BY_GAP:
+        return asked_for(context)
     if run.run_type not in _BY_INTERVAL:
         return None
     if params["from"] or params["to"]:
@@ -71,6 +70,24 @@ def span(context: Context, query: Query) -> tuple[int, int] | None:
     if start >= end:
         raise AirflowSkipException(f"no tick of {format_duration(tick)} ends in this interval: the next run has it")
     return start, end
+
+
+def asked_for(context: Context) -> tuple[int, int]:
+    """The interval of arrival that the asset's events ask for: where Airflow has put several in one run, all of them.
+
+    Raises
+    ------
+    Refused
+        When none of them has a range: they are not the watch's.
+    """
+    events = [event for events in context["triggering_asset_events"].values() for event in events]
+    payloads = [(event.extra or {}).get("payload") for event in events]
+    try:
+        ends = [[parse_time_ms(payload[name]) for name in RANGE] for payload in payloads if payload is not None]
+        return min(start for start, _ in ends), max(end for _, end in ends)
+    except (ValueError, TypeError, KeyError):
+        wrong = f"no range of arrival is in {payloads}"
+        raise refuse("asset event", wrong, "to leave events to the watch, and to trigger this DAG by hand") from None
 
 
 class WaitOperator(StreamOperator):
@@ -93,52 +110,23 @@ class WaitOperator(StreamOperator):
         self.log.info("committed up to %s, the correction begins", format_time(event["until_ms"]))
 
 
-class CorrectOperator(SparkSubmitOperator):
-    """The correction, by spark-submit: of the run's interval, or of a range of event time where it was asked for.
+class CorrectOperator(BatchJob):
+    """The correction, by spark-submit: of the run's interval, or of a range of event time where it was asked for."""
 
-    Parameters
-    ----------
-    query, file : str
-        The query's name, and the file that declares it.
-    """
+    job, app = "correction", "correct.py"
 
-    def __init__(self, *, query: str, file: str, **kwargs: Any) -> None:
-        super().__init__(conn_id=settings.SPARK, **kwargs)
-        self.query, self.file = query, file
-
-    def execute(self, context: Context) -> None:
-        with refusals_fail():
-            settings.connection(settings.SPARK)  # the hook would go to YARN where it is missing
-            warehouse, interval = settings.warehouse(), span(context, Declared.read(Path(self.file)).query)
-            ends = event_range(context) if interval is None else tuple(map(format_time, interval))
+    def arguments(self, context: Context) -> list[str]:
+        interval = span(context, Declared.read(Path(self.file)).query)
+        ends = event_range(context) if interval is None else tuple(map(format_time, interval))
+        if context["dag_run"].run_type == _BY_GAP and interval is not None:
+            self._skip_if_corrected(interval)
         names = ("--from", "--to") if interval is None else ("--arrived-from", "--arrived-to")
-        chosen = [word for name, end in zip(names, ends, strict=True) if end for word in (name, end)]
-        self.application = str(settings.spark_apps() / "correct.py")
-        self.application_args = [self.file, "--warehouse", str(warehouse), *chosen]
-        self._driver_memory = context["params"]["driver_memory"]
-        if killed := self._fence(_DEATH_S):
-            self.log.warning("killed what an earlier correction has left: %s", ", ".join(map(str, killed)))
-        os.environ.update(settings.spark_environment() | {_MARK: self._home()})
-        try:
-            super().execute(context)
-        except AirflowException as error:
-            if self._process is not None and self._process.returncode == _REFUSED:
-                raise AirflowFailException(str(error)) from None
-            raise
+        return [word for name, end in zip(names, ends, strict=True) if end for word in (name, end)]
 
-    @property
-    def _process(self) -> subprocess.Popen[str] | None:
-        return None if self._hook is None else self._hook._submit_sp
+    def _skip_if_corrected(self, interval: tuple[int, int]) -> None:
+        """What was asked for twice, as a correction took long, or has come by schedule meanwhile, is done once."""
+        from tailrace.spark.pending import Uncorrected  # noqa: PLC0415 (Delta takes long to import)
 
-    def on_kill(self) -> None:
-        """Kill spark-submit and all that it started: the Python of the app would outlive its JVM."""
-        super().on_kill()
-        self._fence(_DEATH_S)
-
-    def _fence(self, wait_s: float) -> list[int]:
-        """Kill every process of a correction of this query on this machine, also of one whose worker was killed."""
-        home = self._home()
-        return fence.kill(lambda: fence.carrying(_MARK, lambda value: value == home), wait_s)
-
-    def _home(self) -> str:
-        return str(Layout.of(settings.warehouse(), self.query).home)
+        late = Uncorrected.read(Layout.of(settings.warehouse(), self.query))
+        if late is not None and not late.among(interval).any():
+            raise AirflowSkipException("all that came late in this range is corrected already")

@@ -12,7 +12,12 @@ _BASE = np.uint64(0x100000001B3)
 
 def task_of(keys: pa.Array, tasks: int) -> NDArray[np.int64]:
     """The task, in [0, tasks), of each key: strings, integers or nulls, shape (n,)."""
-    return (_mix(_fold(keys)) % np.uint64(tasks)).astype(np.int64)
+    return (hash_of(keys) % np.uint64(tasks)).astype(np.int64)
+
+
+def hash_of(keys: pa.Array) -> NDArray[np.uint64]:
+    """A number for each key that looks drawn at random, shape (n,)."""
+    return _mix(_fold(keys))
 
 
 def _fold(keys: pa.Array) -> NDArray[np.uint64]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tailrace.spark.intake import Intake, Plan
 from tailrace.spark.journal import Journal
 from tailrace.spark.layout import Layout, Origin
 from tailrace.spark.operator import labels, run_tasks
+from tailrace.spark.proposals import Proposals
 from tailrace.spark.session import session
 from tailrace.spark.sink import Sink
 from tailrace.spark.source import read_journal
@@ -92,7 +94,7 @@ def run(
             Journal(layout.journal),
             feed,
             waiting,
-            query.policy.model_dump_json(),
+            partial(Proposals(layout).wanted, query.policy.model_dump_json()),
             query.tick_ms,
             query.idle_ms,
             stream.arrival_time is None,
@@ -130,9 +132,8 @@ class _Run:
             self.intake.refuse_ended()
             if not self.intake.plan_as.live and self.intake.plan() is None:
                 return 0
-        wanted = schemas(self.stage.kind.answer)
-        tables = Tables(self.layout)
         id_type = pa.int64() if is_integer(self.origin.types[self.stage.columns.id]) else pa.string()
+        wanted, tables = schemas(self.stage.kind.answer, id_type), Tables(self.layout)
         past = history.schema(id_type, self.stage.kind.key_type, list(self.stage.columns.values))
         tables.create(wanted | ({} if self.stage.history is None else {"history": past}), STREAM_TABLES)
         sink = Sink(tables, wanted | {"history": history.FILES}, self.origin.id, lambda *done: self.written.put(done))

@@ -1,149 +1,123 @@
-"""The batch job: `evaluate` over history with a cut-off, on Spark.
+"""The batch job on Spark, for what is too much to be read by one process.
 
-Readers send each tuple to a bucket by its id, where of those with the same id the first in order of arrival stays; from
-there it goes to a bucket by its key, where the kind evaluates.
+Readers send each tuple to a bucket by its id, where it is told from those with the same id; from there it goes to a
+bucket by its key, where the kind evaluates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
 from tailrace import wire
-from tailrace.columns import unify
+from tailrace.kinds import Kind
 from tailrace.partition.by_key import task_of
+from tailrace.spark import repeats
+from tailrace.spark.log import ORDER, Piece, Reader, with_ids
 from tailrace.spark.source import ROWS
-from tailrace.spark.tables import in_ms
-from tailrace.spark.touched import Touched
-from tailrace.stage import Stage
-from tailrace.streams.segments import Segment
+from tailrace.spark.touched import Ranges, Touched
+from tailrace.wire import Batches
 
-_ROWS_PER_BUCKET = 2_000_000
+Step = Callable[[pa.Table], pa.Table]
 
 
 @dataclass(frozen=True)
-class Log:
-    """What the stream has read: its segments in order, and the tick that each found.
+class Batch:
+    """Questions about the tuples whose event times lie in some ranges.
 
     Attributes
     ----------
-    position, before_tick, before_end : ndarray, shape (n,)
-    files : list of str
-        The history's, where the stream writes one.
+    pieces : list of Piece
+        All that may hold such a tuple, or another one with the id of one.
+    columns : list of str
+        What of these tuples is read, `log.ORDER` among it.
     """
 
-    segments: list[Segment]
-    position: NDArray[np.int64]
-    before_tick: NDArray[np.int64]
-    before_end: NDArray[np.int64]
-    files: list[str]
+    kind: Kind
+    reader: Reader
+    pieces: list[Piece]
+    ranges: Ranges
+    columns: list[str]
+    buckets: int
 
-    @property
-    def rows(self) -> int:
-        return sum(segment.rows for segment in self.segments)
-
-    def arrived(self, tuples: pa.RecordBatch, before: int) -> pa.RecordBatch:
-        """The tuples that arrived before a point of arrival time, with their ticks as the query saw them."""
-        position, tick, end = (np.asarray(tuples.column(name)) for name in ("position", "tick", "end"))
-        segment = np.searchsorted(self.position, position, side="right") - 1
-        tick = np.maximum(tick, self.before_tick[segment])
-        tuples = tuples.set_column(tuples.schema.get_field_index("tick"), "tick", pa.array(tick))
-        # History may be a batch ahead of what is known of its segments: that has not arrived yet.
-        known = position < self.position[-1] + self.segments[-1].rows
-        return tuples.filter(pa.array(known & (np.maximum(end, self.before_end[segment]) <= before)))
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """What is to be computed.
-
-    Attributes
-    ----------
-    before : int
-        The cut-off in arrival time, ms.
-    events : (int, int)
-        Only tuples with an event time in [low, high) can matter for the windows that are wanted.
-    touched : Touched
-        The windows that are wanted.
-    """
-
-    stage: Stage
-    log: Log
-    before: int
-    events: tuple[int, int]
-    touched: Touched
-
-    def run(self, spark: SparkSession, buckets: int) -> list[pa.RecordBatch]:
-        """The wanted answers over all that arrived before the cut-off, without repeats."""
-        pieces: list[Any] = self.log.files or list(range(len(self.log.segments)))
-        parts = max(1, min(len(pieces), 4 * spark.sparkContext.defaultParallelism))
-        numbers = spark.range(0, len(pieces), numPartitions=parts)
-
-        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                for number in batch.column("id").to_pylist():
-                    tuples = self.log.arrived(self._tuples(pieces[number]), self.before)
-                    yield _send(tuples.select(self._columns), task_of(tuples.column("id"), buckets), buckets)
+    def evaluate(self, spark: SparkSession, touched: Touched) -> pa.Table:
+        """The answers of these windows, without repeats; all their tuples are in the ranges."""
 
         def distinct(bucket: pa.Table) -> pa.Table:
-            tuples = first_of_each(_received(bucket))
-            event = np.asarray(tuples.column("event_time"))
-            tuples = tuples.filter(pa.array((event >= self.events[0]) & (event < self.events[1])))
-            return pa.Table.from_batches([_send(tuples, task_of(tuples.column("key"), buckets), buckets)])
+            tuples, others = _received(bucket, "tuples"), _received(bucket, "others")
+            return _sent({"tuples": tuples.filter(pa.array(repeats.firsts(tuples, others)))}, "key", self.buckets)
 
         def evaluate(bucket: pa.Table) -> pa.Table:
-            answers = self.stage.kind.evaluate(_received(bucket))
-            answers = answers.filter(pa.array(self.touched.among(answers.to_pandas())))
-            return pa.Table.from_batches([_send(answers, np.zeros(answers.num_rows, np.int64), 1)])
+            return _given(repeats.evaluate(self.kind, _received(bucket, "tuples"), touched))
 
-        rows: DataFrame = numbers.mapInArrow(read, ROWS)
-        rows = rows.groupBy("task").applyInArrow(distinct, ROWS)
-        rows = rows.groupBy("task").applyInArrow(evaluate, ROWS)
-        return [wire.unpack(data)[0]["rows"] for data in rows.toArrow().column("bytes").to_pylist()]
+        return _collected(_by_task(_by_task(self._read(spark), distinct), evaluate))
 
-    @property
-    def _columns(self) -> list[str]:
-        return ["event_time", "arrival_time", "id", "key", *self.stage.columns.values, "position", "tick"]
+    def repeated(self, spark: SparkSession) -> pa.Table:
+        """`key` and `window_end` of the windows that hold a tuple whose id is there more than once; some twice."""
 
-    def _tuples(self, piece: int | str) -> pa.RecordBatch:
-        if isinstance(piece, int):
-            return self.stage.content(self.log.segments[piece]).tuples
-        table = in_ms(pq.read_table(Path(piece), partitioning=None))
-        return _one(table, table.schema)
+        def search(bucket: pa.Table) -> pa.Table:
+            tuples, others = _received(bucket, "tuples"), _received(bucket, "others")
+            again = tuples.filter(pa.array(repeats.repeated(tuples, others)))
+            return _given(repeats.windows_of(self.kind.windows, again))
 
+        return _collected(_by_task(self._read(spark), search))
 
-def first_of_each(tuples: pa.RecordBatch) -> pa.RecordBatch:
-    """Of the tuples with the same id the first in order of arrival: by tick, then arrival time, then position."""
-    order = np.lexsort([np.asarray(tuples.column(name)) for name in ("position", "arrival_time", "tick")])
-    _, (code,) = unify([tuples.column("id")])
-    _, first = np.unique(code[order], return_index=True)
-    return tuples.take(pa.array(np.sort(order[first])))
+    def _read(self, spark: SparkSession) -> DataFrame:
+        def read(piece: Piece) -> pa.Table:
+            tuples, others = self.reader.split(piece, self.ranges, self.columns)
+            return _sent({"tuples": tuples, "others": others}, "id", self.buckets)
+
+        return _of_each(spark, self.pieces, read)
 
 
-def buckets_for(log: Log, cores: int) -> int:
-    """How many buckets history is spread over: all cores work, and none holds too much."""
-    return max(cores, -(-log.rows // _ROWS_PER_BUCKET))
+def find(spark: SparkSession, reader: Reader, pieces: list[Piece], ids: pa.Array) -> pa.Table:
+    """`log.ORDER` of the tuples with one of these ids: nothing else leaves the readers."""
+    return _collected(_of_each(spark, pieces, lambda piece: _given(with_ids(reader.read(piece, ORDER), ids))))
 
 
-def _send(rows: pa.RecordBatch, bucket: NDArray[np.int64], buckets: int) -> pa.RecordBatch:
-    packed = [wire.pack({"rows": rows.filter(pa.array(bucket == number))}) for number in range(buckets)]
-    columns = [pa.array(range(buckets), pa.int32()), pa.array(["rows"] * buckets), pa.array(packed, pa.binary())]
-    return pa.RecordBatch.from_arrays(columns, names=["task", "what", "bytes"])
+def _of_each(spark: SparkSession, pieces: list[Piece], read: Callable[[Piece], pa.Table]) -> DataFrame:
+    """What is made of each piece; there must be one."""
+    parts = min(len(pieces), 4 * spark.sparkContext.defaultParallelism)
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column("id").to_pylist():
+                yield from read(pieces[number]).to_batches()
+
+    return spark.range(0, len(pieces), numPartitions=parts).mapInArrow(run, ROWS)
 
 
-def _received(bucket: pa.Table) -> pa.RecordBatch:
-    parts = [wire.unpack(data)[0]["rows"] for data in bucket.column("bytes").to_pylist()]
-    return _one(pa.Table.from_batches(parts), parts[0].schema)
+def _by_task(rows: DataFrame, step: Step) -> DataFrame:
+    return rows.groupBy("task").applyInArrow(step, ROWS)
 
 
-def _one(table: pa.Table, schema: pa.Schema) -> pa.RecordBatch:
-    batches = table.combine_chunks().to_batches()
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema)
+def _sent(parts: Batches, by: str, buckets: int) -> pa.Table:
+    """The rows of each part to their buckets, by a column."""
+    bucket = {what: task_of(part.column(by), buckets) for what, part in parts.items()}
+    packed = [
+        wire.pack({what: part.filter(pa.array(bucket[what] == number)) for what, part in parts.items()})
+        for number in range(buckets)
+    ]
+    return _rows(list(range(buckets)), packed)
+
+
+def _given(rows: pa.RecordBatch) -> pa.Table:
+    """The rows to whoever asked."""
+    return _rows([0], [wire.pack({"rows": rows})])
+
+
+def _rows(task: list[int], packed: list[bytes]) -> pa.Table:
+    columns = [pa.array(task, pa.int32()), pa.array(["rows"] * len(task)), pa.array(packed, pa.binary())]
+    return pa.table(columns, names=["task", "what", "bytes"])
+
+
+def _received(bucket: pa.Table, what: str) -> pa.RecordBatch:
+    return pa.concat_batches([wire.unpack(data)[0][what] for data in bucket.column("bytes").to_pylist()])
+
+
+def _collected(rows: DataFrame) -> pa.Table:
+    packed = rows.toArrow().column("bytes").to_pylist()
+    return pa.Table.from_batches([wire.unpack(data)[0]["rows"] for data in packed])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from tailrace.disorder.policies import policy_from_json
 from tailrace.entry import Head
 from tailrace.errors import Problem, Refused
 from tailrace.spark.journal import Entry, Journal, Standing
@@ -16,6 +17,10 @@ from tailrace.streams.segments import Segment
 
 BATCH_ROWS = 1_000_000
 _SEGMENTS = 10_000  # in a batch, however small they are
+
+
+Wanted = tuple[str, str]
+"""A policy's settings, and where they are from."""
 
 
 class Ended(Refused):
@@ -51,8 +56,8 @@ class Intake:
     ----------
     waiting : list of Segment
         What the feed has given so far.
-    settings : str
-        The policy's, as declared now.
+    wanted : callable
+        Gives the policy's settings as they are to be from now on, and where they are from.
     tick_ms, idle_ms : int
         The query's.
     stamps : bool
@@ -66,14 +71,15 @@ class Intake:
         journal: Journal,
         feed: Feed,
         waiting: list[Segment],
-        settings: str,
+        wanted: Callable[[], Wanted],
         tick_ms: int,
         idle_ms: int,
         stamps: bool,
         plan: Plan,
         now: Callable[[], int] = wall_ms,
     ) -> None:
-        self.journal, self.feed, self.settings, self.plan_as, self.now = journal, feed, settings, plan, now
+        self.journal, self.feed, self.wanted, self.plan_as, self.now = journal, feed, wanted, plan, now
+        self.settings, self.evidence = wanted()
         self.tick_ms, self.idle_ms, self.stamps = tick_ms, idle_ms, stamps
         self.last = journal.last()
         self.standing = self.last.standing if self.last else Standing()
@@ -114,6 +120,7 @@ class Intake:
             When the stream has ended, and there is more to read.
         """
         now = self.now()
+        self.settings, self.evidence = self.wanted()
         changed = self.last.head.settings != self.settings if self.last else not self.plan_as.live
         if self.plan_as.live:
             if not (self._due(now) or changed):  # what comes meanwhile comes together
@@ -177,7 +184,10 @@ class Intake:
     ) -> Entry:
         version = self.waiting[0].version - 1 if self.waiting else self.feed.version
         self.standing = replace(self.standing, version=version, planned_ms=now)
-        head = Head(self.batches, self.settings, passed, closes, ends=closes and not self.plan_as.live)
+        ends, sampled = closes and not self.plan_as.live, self.last is not None and self.last.head.sample
+        # Once sampled, always: a tick may be pending under settings of long ago.
+        sample = sampled or policy_from_json(self.settings).samples
+        head = Head(self.batches, self.settings, passed, closes, ends, sample, self.evidence)
         self.last = Entry(head, segments, self.standing)
         self.journal.append(self.last)
         return self.last

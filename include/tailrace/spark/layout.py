@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from tailrace.errors import Busy, Problem, Refused, refuse
 from tailrace.streams.segments import Types
 
-_FORMAT = 2
+_FORMAT = 3
 
 
 @dataclass(frozen=True)

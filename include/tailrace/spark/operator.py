@@ -13,7 +13,7 @@ from tailrace.spark.source import ROWS
 from tailrace.stage import Stage
 from tailrace.task import Task
 
-_VERSION = 2  # of the state's bytes: a later tailrace that reads others must say so here
+_VERSION = 3  # of the state's bytes: a later tailrace that reads others must say so here
 
 
 def labels(spark: SparkSession, tasks: int) -> list[int]:

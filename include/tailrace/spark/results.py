@@ -12,10 +12,11 @@ import pyarrow as pa
 from tailrace.kinds import build
 from tailrace.query import Query
 from tailrace.spark.layout import Layout
-from tailrace.spark.tables import Tables, within
+from tailrace.spark.tables import Tables, within_any
+from tailrace.spark.touched import WINDOW, Ranges, by_window, coarse
 from tailrace.windows.sliding import Sliding
 
-WINDOW = ["key", "window_start", "window_end"]
+_RANGES = 16  # in one condition on a table; more are put together
 
 
 @dataclass(frozen=True)
@@ -25,36 +26,37 @@ class Answers:
     tables: Tables
     windows: Sliding
 
-    def streamed(self, ends: tuple[int, int] | None = None) -> pd.DataFrame:
-        """As the stream gave them; those of windows that end in (low, high], if a range is given."""
+    def streamed(self, ends: Ranges | None = None) -> pd.DataFrame:
+        """As the stream gave them; if ranges are given, all of windows that end in (low, high], and some others."""
         return self._read("results", ends).assign(corrected=False, retracted=False)
 
-    def versions(self, ends: tuple[int, int] | None = None) -> pd.DataFrame:
+    def versions(self, ends: Ranges | None = None) -> pd.DataFrame:
         """All versions, the stream's and the corrections'; column `corrected` tells which."""
         streamed = self.streamed(ends)
         try:
             corrected = self._read("corrections", ends).assign(corrected=True)
         except FileNotFoundError:  # nothing was ever corrected
             return streamed
-        return pd.concat([part for part in (streamed, corrected) if len(part)] or [streamed])
+        return pd.concat([part for part in (streamed, corrected) if len(part)] or [streamed], ignore_index=True)
 
-    def _read(self, name: str, ends: tuple[int, int] | None) -> pd.DataFrame:
-        where = None if ends is None else within("window_end", *ends)
+    def _read(self, name: str, ends: Ranges | None) -> pd.DataFrame:
+        where = None if ends is None else within_any("window_end", *_plain(coarse(ends, _RANGES)))
         return self.tables.read(name, where=where).to_pandas()
 
     def latest(self) -> pd.DataFrame:
-        """The version of each window with the greatest as_of, on a tie a correction's; without retracted answers."""
-        ordered = self.versions().sort_values(["as_of", "corrected"], kind="stable")
-        newest = ordered.drop_duplicates(WINDOW, keep="last")
+        """The version of each window that counts; without retracted answers."""
+        newest = newest_of(self.versions())
         return newest[~newest["retracted"].astype(bool)]
+
+    def late(self, events: Ranges) -> pd.DataFrame:
+        """Rows of the table `late`: all with a pane in one of the ranges of event time, and some others."""
+        low, high = coarse(events, _RANGES)
+        return self.tables.read("late", where=within_any("pane_start", *_plain((low - 1, high - 1)))).to_pandas()
 
     def with_coverage(self, answers: pd.DataFrame) -> pd.DataFrame:
         """The answers with coverage = tuples / (tuples + those that were late for them so far), in order."""
-        late = self.tables.read("late").to_pandas()
-        # A late row missed the windows over its pane that had closed before it.
-        row, end = self.windows.ends(late["pane_start"].to_numpy(), None, late["frontier"].to_numpy())
-        missed = late.iloc[row][["key", "tuples", "arrived"]].assign(window_end=end)
-        missed = missed.rename(columns={"tuples": "missed"})
+        missed = by_window(self.tables.read("late").to_pandas(), self.windows)
+        missed = missed[["key", "window_end", "tuples", "arrived"]].rename(columns={"tuples": "missed"})
         after = answers[["key", "window_end", "as_of", "corrected"]].merge(missed, on=["key", "window_end"])
         # The stream's answer missed all of it; a correction has taken in what arrived before its cut-off.
         after = after[~after["corrected"] | (after["arrived"] > after["as_of"])]
@@ -64,6 +66,11 @@ class Answers:
         missing = answers.pop("missed").fillna(0).to_numpy(np.float64)
         answers = answers.assign(coverage=answers["tuples"] / (answers["tuples"] + missing))
         return answers.sort_values(["window_end", "key"], kind="stable", ignore_index=True)
+
+
+def newest_of(versions: pd.DataFrame) -> pd.DataFrame:
+    """The version of each window with the greatest as_of, on a tie a correction's; retracted ones too."""
+    return versions.sort_values(["as_of", "corrected"], kind="stable").drop_duplicates(WINDOW, keep="last")
 
 
 def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pd.DataFrame, list[str]]:
@@ -85,3 +92,7 @@ def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pd.Data
         return answers.with_coverage(found).astype({"k_ms": "Int64"}), columns  # null where the stream gave no answer
     except FileNotFoundError:  # it never ran here: no answers yet
         return pd.DataFrame(columns=columns), columns
+
+
+def _plain(ranges: Ranges) -> tuple[list[int], list[int]]:
+    return ranges[0].tolist(), ranges[1].tolist()

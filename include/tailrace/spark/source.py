@@ -38,8 +38,8 @@ def read_journal(spark: SparkSession, journal: Journal, stage: Stage, labels: li
             return [InputPartition(part) for entry in entries for part in share(entry, readers)]
 
         def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-            head, segments = partition.value
-            messages: Iterator[Message] = (message for segment in segments for message in stage.messages(segment))
+            head, sample, segments = partition.value
+            messages: Iterator[Message] = (m for segment in segments for m in stage.messages(segment, sample))
             for message in messages:
                 yield _rows([message], labels)
             if head is not None:
@@ -60,8 +60,11 @@ def read_journal(spark: SparkSession, journal: Journal, stage: Stage, labels: li
     return spark.readStream.format("tailrace_journal").load()
 
 
-def share(entry: Entry, readers: int) -> list[tuple[bytes | None, list[Segment]]]:
-    """An entry for its readers: neighbouring segments together, rows evenly; the first reader tells the head."""
+def share(entry: Entry, readers: int) -> list[tuple[bytes | None, bool, list[Segment]]]:
+    """An entry for its readers: neighbouring segments together, rows evenly; the first reader tells the head.
+
+    All of them are told whether a sample is wanted.
+    """
     total = max(sum(segment.rows for segment in entry.segments), 1)
     parts: list[list[Segment]] = [[] for _ in range(readers)]
     before = 0
@@ -69,7 +72,8 @@ def share(entry: Entry, readers: int) -> list[tuple[bytes | None, list[Segment]]
         parts[min((before + segment.rows // 2) * readers // total, readers - 1)].append(segment)
         before += segment.rows
     filled = [part for part in parts if part] or [[]]
-    return [(entry.head.pack() if place == 0 else None, part) for place, part in enumerate(filled)]
+    heads = [entry.head.pack()] + [None] * (len(filled) - 1)
+    return [(head, entry.head.sample, part) for head, part in zip(heads, filled, strict=True)]
 
 
 def _rows(messages: list[Message], labels: list[int]) -> pa.RecordBatch:

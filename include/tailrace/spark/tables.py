@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import pyarrow as pa
@@ -24,18 +26,21 @@ _FAR = 1 << 53  # in ms: as far as microseconds can tell
 _FILE_BYTES = 8 << 20  # a file that is so large is left alone: each compaction writes the last one, not the table, anew
 _RETENTION = dict.fromkeys(("delta.logRetentionDuration", "delta.deletedFileRetentionDuration"), "interval 1 hours")
 
+CLASSES = ("buffered", "in_process", "expired")
+"""The classes of tuples that came, by where the frontier found them (paper 002, section 1.3)."""
+
 STAMPS = {"k_ms": INT, "as_of": TIME, "emitted_at": TIME, "facts_version": INT}
 """What every answer carries beside the kind's own columns."""
 
 
-def schemas(answer: pa.Schema) -> dict[str, pa.Schema]:
+def schemas(answer: pa.Schema, id_type: pa.DataType = TEXT) -> dict[str, pa.Schema]:
     """The schema of each table; `answer` is the kind's own part of an answer, key and window included."""
     answers = {name: TIME if name.startswith("window_") else answer.field(name).type for name in answer.names} | STAMPS
     key = answer.field("key").type
     columns: dict[str, dict[str, pa.DataType]] = {
         "results": answers,
         "late": {"stream": TEXT, "key": key, "pane_start": TIME, "tick": INT, "tuples": INT}
-        | {"arrived": TIME, "frontier": TIME},
+        | {"total": REAL, "arrived": TIME, "frontier": TIME},
         "quarantine": {"stream": TEXT, "position": TEXT, "arrival_time": TIME, "reason": TEXT, "record": TEXT},
         "facts": {"version": INT, "from_tick": INT, "settings": TEXT, "evidence": TEXT},
         "segments": dict.fromkeys(("batch", "ordinal", "position"), INT)
@@ -51,15 +56,22 @@ def schemas(answer: pa.Schema) -> dict[str, pa.Schema]:
                 "quarantined",
                 "before_tick",
                 "before_end",
+                "min_event",
+                "max_event",
             ),
             INT,
-        ),
-        "metrics": dict.fromkeys(("batch", "task", "rows", "late", "answers", "ticks", "k_ms"), INT)
+        )
+        | {"min_id": id_type, "max_id": id_type},
+        "metrics": dict.fromkeys(("batch", "task", "rows", "late", "answers", "ticks", "k_ms", *CLASSES), INT)
         | dict.fromkeys(("t_max", "frontier", "committed"), TIME)
         | {"coverage": REAL, "latency_ms": REAL, "load": REAL, "flushed": pa.bool_()},
         "corrections": answers | {"interval": TEXT, "retracted": pa.bool_()},
         "correction_runs": {"interval": TEXT, "as_of": TIME, "started_at": TIME}
+        | {"arrived_from": TIME, "arrived_to": TIME}
         | dict.fromkeys(("late", "answers", "retracted"), INT),
+        "quality": dict.fromkeys(("bucket_start", "bucket_end"), TIME)
+        | dict.fromkeys(("answers", "corrected", "missing", "off"), INT)
+        | dict.fromkeys(("share", "mean_error", "worst_error", "mean_k_ms", "error", "risk"), REAL),
     }
     return {name: pa.schema(list(fields.items())) for name, fields in columns.items()}
 
@@ -67,7 +79,14 @@ def schemas(answer: pa.Schema) -> dict[str, pa.Schema]:
 STREAM_TABLES = ("history", "results", "late", "quarantine", "facts", "segments", "metrics")
 """The stream's, in the order in which a batch is written: a batch that is in `metrics` is in all of them."""
 
-CORRECTION_TABLES = ("corrections", "correction_runs")
+CORRECTION_TABLES = ("corrections", "correction_runs", "quality")
+
+PROPOSALS = pa.schema(
+    [("made_at", TIME), ("declared", TEXT), ("settings", TEXT)]
+    + [(name, INT) for name in ("k_ms", "lower_ms", "upper_ms")]
+    + [("durations", TEXT), ("windows", INT), ("accuracy", REAL), ("until", TIME), ("evidence", TEXT)]
+)
+CALIBRATION_TABLES = ("proposals",)
 
 
 @dataclass(frozen=True)
@@ -133,6 +152,12 @@ class Tables:
         else:
             DeltaTable(path).delete(predicate)
 
+    def put(self, name: str, rows: pa.Table, column: str) -> None:
+        """Put these rows in the place of those with the same values in a column, where there are any, in one commit."""
+        same = f'old."{column}" = new."{column}"'
+        merge = DeltaTable(self.layout.table(name)).merge(rows, same, source_alias="new", target_alias="old")
+        merge.when_matched_update_all().when_not_matched_insert_all().execute()
+
     def has(self, name: str) -> bool:
         """Whether the table is there; its directory alone is what a process leaves that was killed as it made it."""
         return DeltaTable.is_deltatable(str(self.layout.table(name)))
@@ -166,6 +191,11 @@ def within(column: str, low: int, high: int) -> Any:
     """The condition that a time lies in (low, high], both in ms."""
     first, last = (pa.scalar(min(max(point, -_FAR), _FAR) * 1000, TIME) for point in (low, high))
     return (ds.field(column) > first) & (ds.field(column) <= last)
+
+
+def within_any(column: str, low: Iterable[int], high: Iterable[int]) -> Any:
+    """The condition that a time lies in one of the ranges (low, high], in ms."""
+    return reduce(or_, (within(column, *ends) for ends in zip(low, high, strict=True)), ds.scalar(False))
 
 
 def with_times(rows: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -1,21 +1,91 @@
-"""Functions over how many tuples a window holds, and the sum of their values."""
+"""What functions make of what windows hold."""
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tailrace.aggregate.functions import FUNCTIONS
+from tailrace.aggregate.functions import FUNCTIONS, function_of, quantiles
 
-TUPLES, TOTAL = np.array([1.0, 4.0, 2.0]), np.array([7.0, -10.0, 0.0])
+TUPLES, TOTAL = np.array([1, 4, 2]), np.array([7.0, -10.0, 0.0])
+#            7      -9   -4   1   2       -3   3
+VALUES = np.array([7.0, -9.0, -4.0, 1.0, 2.0, -3.0, 3.0])
+BY_HAND = {
+    "sum": [7, -10, 0],
+    "count": [1, 4, 2],
+    "avg": [7, -2.5, 0],
+    "min": [7, -10, 0],
+    "max": [7, -10, 0],
+    "median": [7, -1.5, 0],
+    "quantile": [7, 1.7, 2.4],  # q = 0.9: at place 0, 2.7 and 0.9
+}
 
 
-@pytest.mark.parametrize(("function", "expected"), [("sum", [7, -10, 0]), ("count", [1, 4, 2]), ("avg", [7, -2.5, 0])])
-def test_by_hand(function: str, expected: list[float]) -> None:
-    assert FUNCTIONS[function](TUPLES, TOTAL).tolist() == expected
+def held(name: str) -> np.ndarray:
+    return VALUES if FUNCTIONS[name].fold == "keep" else TOTAL
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_each_gives_a_double_for_each_window(function: str) -> None:
-    assert FUNCTIONS[function](TUPLES, TOTAL).dtype == np.float64
-    assert FUNCTIONS[function](TUPLES[:0], TOTAL[:0]).shape == (0,)
+def finish(name: str, *held: np.ndarray) -> np.ndarray:
+    return function_of(name, 0.9 if name == "quantile" else None).finish(*held)
+
+
+def test_every_function_is_here() -> None:
+    assert FUNCTIONS.keys() == BY_HAND.keys()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_by_hand(name: str) -> None:
+    assert finish(name, TUPLES, held(name)).tolist() == pytest.approx(BY_HAND[name])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_each_gives_a_double_for_each_window(name: str) -> None:
+    assert finish(name, TUPLES, held(name)).dtype == np.float64
+    assert finish(name, TUPLES[:0], held(name)[:0]).shape == (0,)
+
+
+def test_a_quantile_without_q_is_no_answer() -> None:
+    with pytest.raises(TypeError, match="q"):
+        function_of("quantile", None).finish(TUPLES, VALUES)
+
+
+windows = st.lists(st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=9).map(sorted), min_size=1, max_size=4)
+
+
+def of(held: list[list[float]], q: float) -> list[float]:
+    flat = np.array(list(itertools.chain(*held)))
+    return quantiles(np.array([len(values) for values in held]), flat, q).tolist()
+
+
+@settings(max_examples=300, deadline=None)
+@given(windows, st.floats(0, 1))
+def test_quantiles_are_numpy_s(held: list[list[float]], q: float) -> None:
+    for values, found in zip(held, of(held, q), strict=True):
+        assert abs(found - np.quantile(values, q)) <= 1e-12 * max(map(abs, values))
+        assert values[0] <= found <= values[-1]
+
+
+@pytest.mark.parametrize("q", [0.001, 0.1, 1 / 3, 0.5, 0.7, 0.999999])
+@pytest.mark.parametrize("value", [0.1, 1e-300, 1e308, 5e-324, -0.0])
+def test_between_equal_values_there_is_no_other(q: float, value: float) -> None:
+    assert of([[value] * many for many in (1, 2, 3, 10)], q) == [value] * 4
+
+
+def test_values_so_far_apart_that_their_difference_is_beyond_all_doubles() -> None:
+    far = 1.7e308
+    assert of([[-far, far], [-far, -far, far, far], [-far, 0.0, far]], 0.5) == [0.0, 0.0, 0.0]
+    (low,) = of([[-far, far]], 0.25)
+    assert math.isclose(low, -far / 2)
+
+
+@settings(max_examples=200, deadline=None)
+@given(windows, st.floats(0, 1), st.floats(0, 1))
+def test_a_larger_share_has_no_smaller_quantile(held: list[list[float]], one: float, other: float) -> None:
+    low, high = sorted([one, other])
+    for small, large, values in zip(of(held, low), of(held, high), held, strict=True):
+        assert small <= large + 1e-12 * max(map(abs, values))

@@ -10,7 +10,8 @@ from tailrace.windows.sliding import Sliding
 
 
 def kind(function: str = "sum", size: int = 20, slide: int = 10, key_type: pa.DataType | None = None) -> Aggregate:
-    return Aggregate(Sliding(size, slide), function, {"value": "value"}, key_type or pa.string())
+    q = 0.9 if function == "quantile" else None
+    return Aggregate(Sliding(size, slide), function, {"value": "value"}, key_type or pa.string(), q)
 
 
 def content(*rows: tuple, key_type: pa.DataType | None = None) -> pa.RecordBatch:
@@ -35,11 +36,21 @@ def evaluated(of: Aggregate, *rows: tuple) -> dict[tuple, tuple]:
 #        [0 ..... 20)           5  12  15
 #             [10 ..... 30)        12  15
 @pytest.mark.parametrize(
-    ("function", "first", "second", "third"), [("sum", 1, 10, 9), ("count", 1, 3, 2), ("avg", 1, 10 / 3, 4.5)]
+    ("function", "first", "second", "third"),
+    [
+        ("sum", 1, 10, 9),
+        ("count", 1, 3, 2),
+        ("avg", 1, 10 / 3, 4.5),
+        ("min", 1, 1, 4),
+        ("max", 1, 5, 5),
+        ("median", 1, 4, 4.5),
+        ("quantile", 1, 4.8, 4.9),
+    ],
 )
 def test_by_hand(function: str, first: float, second: float, third: float) -> None:
     found = evaluated(kind(function), ("a", 5, 1.0), ("a", 12, 4.0), ("a", 15, 5.0))
-    assert found == {("a", -10, 10): (first, 1), ("a", 0, 20): (second, 3), ("a", 10, 30): (third, 2)}
+    expected = {("a", -10, 10): (first, 1), ("a", 0, 20): (second, 3), ("a", 10, 30): (third, 2)}
+    assert found == {window: (pytest.approx(value), tuples) for window, (value, tuples) in expected.items()}
 
 
 def test_a_window_without_tuples_of_a_key_gives_no_answer() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
-from tailrace.aggregate.operator import State, Sums, step
+from tailrace.aggregate.functions import FUNCTIONS, function_of
+from tailrace.aggregate.operator import State, step
 from tailrace.aggregate.partials import combine
 from tailrace.disorder.clock import NEVER, Frontier
 from tailrace.windows.sliding import Sliding
@@ -29,8 +31,8 @@ def closed(at: Frontier, until: int) -> Frontier:
     return Frontier(at.start, *(np.append(column, value) for column, value in zip(columns, last, strict=True)))
 
 
-def taken(state: State, at: Frontier, *rows: Row) -> tuple[State, dict, dict]:
-    """The state, the answers (key, end) → (tuples, total), and the late rows (key, pane, tick) → (tuples, F)."""
+def given(state: State, at: Frontier, *rows: Row, name: str = "sum") -> tuple[State, list[dict], list[dict]]:
+    """The state, the answers and the late rows."""
     key, event, tick, value = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [], [])
     batch = pa.RecordBatch.from_pydict(
         {
@@ -40,10 +42,18 @@ def taken(state: State, at: Frontier, *rows: Row) -> tuple[State, dict, dict]:
             "value": pa.array(value, pa.float64()),
         }
     )
-    state, given, late = step(TENS, state, pa.Table.from_batches([combine(TENS, batch)]), at)
-    answers = {(row["key"], row["window_end"]): (row["tuples"], row["total"]) for row in given.to_pylist()}
-    missed = {(row["key"], row["pane"], row["tick"]): (row["tuples"], row["frontier"]) for row in late.to_pylist()}
-    assert (len(answers), len(missed)) == (given.num_rows, late.num_rows)
+    function = function_of(name, 0.9 if name == "quantile" else None)
+    partials = pa.Table.from_batches([combine(TENS, function.fold, batch)])
+    state, closed, late = step(TENS, function, state, partials, at)
+    return state, closed.to_pylist(), late.to_pylist()
+
+
+def taken(state: State, at: Frontier, *rows: Row, name: str = "sum") -> tuple[State, dict, dict]:
+    """The state, the answers (key, end) → (tuples, value), and the late rows (key, pane, tick) → (tuples, F)."""
+    state, closed, late = given(state, at, *rows, name=name)
+    answers = {(row["key"], row["time"]): (row["tuples"], row["total"]) for row in closed}
+    missed = {(row["key"], row["pane"], row["tick"]): (row["tuples"], row["frontier"]) for row in late}
+    assert (len(answers), len(missed)) == (len(closed), len(late))
     return state, answers, missed
 
 
@@ -150,6 +160,77 @@ def test_a_tiny_value_does_not_feel_a_huge_one_in_another_window_or_key() -> Non
     assert answers["a", 50] == answers["a", 60] == (2, 2e-9)
 
 
+# tick      1                2                3
+# event     5   12   25      6 (late)         7 (late)
+# F         10               10               20 | 30      closes [-10, 10), then [0, 20) and [10, 30)
+OF_VALUES = {  # of 5: 1, 12: 8, 25: 4, 6: 2, 7: 64
+    "sum": (11, 12),
+    "count": (3, 2),
+    "avg": (11 / 3, 6),
+    "min": (1, 4),
+    "max": (8, 8),
+    "median": (2, 6),
+    "quantile": (6.8, 7.6),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_over_panes_and_strays(name: str) -> None:
+    on_time = [("a", 5, 1, 1.0), ("a", 12, 1, 8.0), ("a", 25, 1, 4.0)]
+    state, answers, _ = taken(EMPTY, frontier(NEVER, t1=10), *on_time, name=name)
+    assert answers == {("a", 10): (1, 1.0)}
+    state, answers, late = taken(state, frontier(10, t2=10), ("a", 6, 2, 2.0), name=name)
+    assert (answers, late) == ({}, {("a", 0, 2): (1, 10)})
+    state = State.from_arrow(state.to_arrow())
+    state, answers, late = taken(state, frontier(10, t3=20, t4=30), ("a", 7, 4, 64.0), name=name)
+    assert late == {("a", 0, 4): (1, 20)}  # it missed [0, 20) too
+    first, second = OF_VALUES[name]
+    assert answers == {("a", 20): (3, pytest.approx(first)), ("a", 30): (2, pytest.approx(second))}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_late_tuples_are_told_once_a_key_pane_and_tick_and_their_sum_where_it_amends_an_answer(name: str) -> None:
+    rows = [("a", 5, 1, 2.0), ("a", 6, 1, -0.5), ("b", 5, 1, 4.0), ("a", 15, 1, 8.0), ("a", 6, 2, 16.0)]
+    late = given(EMPTY, frontier(20, t1=20, t2=30), *rows, name=name)[2]
+    sums = FUNCTIONS[name].fold == "sum"
+    assert sorted(late, key=lambda row: (row["tick"], row["pane"], row["key"])) == [
+        {"key": key, "pane": pane, "tick": tick, "tuples": n, "total": total if sums else None, "frontier": 20 + wait}
+        for key, pane, tick, n, total, wait in [
+            ("a", 0, 1, 2, 1.5, 0),
+            ("b", 0, 1, 1, 4.0, 0),
+            ("a", 10, 1, 1, 8.0, 0),
+            ("a", 0, 2, 1, 16.0, 0),
+        ]
+    ]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_late_rows_have_the_same_columns_when_there_are_none(name: str) -> None:
+    function = function_of(name, None)
+    nothing = pa.RecordBatch.from_pydict(
+        {"key": pa.array([], pa.string())}
+        | {part: pa.array([], pa.int64()) for part in ("event_time", "tick")}
+        | {"value": pa.array([], pa.float64())}
+    )
+    partials = pa.Table.from_batches([combine(TENS, function.fold, nothing)])
+    late = step(TENS, function, EMPTY, partials, frontier(0))[2]
+    assert late.num_rows == 0
+    assert late.schema.types == [pa.string(), *[pa.int64()] * 3, pa.float64(), pa.int64()]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_is_kept_stays_as_large_however_long_the_stream_runs(name: str) -> None:
+    """Nine tuples every 10 ms of two keys, F 40 ms behind, and then a late one, of which a window is open."""
+    state, sizes = EMPTY, []
+    for now in range(0, 1000, 10):
+        on_time = [("ab"[i % 2], now + i, now, float(i)) for i in range(9)]
+        state = taken(state, frontier(now - 50, **{f"t{now}": now - 40}), *on_time, name=name)[0]
+        at = frontier(now - 40, **{f"t{now + 1}": now - 40})
+        state = taken(state, at, ("a", now - 45, now + 1, 1.0), name=name)[0]
+        sizes.append((len(state.keys), len(state.panes), len(state.strays)))
+    assert set(sizes[10:]) == {(2, 6 * 9 if FUNCTIONS[name].fold == "keep" else 6 * 2, 1)}
+
+
 def test_the_state_through_arrow() -> None:
     state, _, _ = taken(EMPTY, frontier(10, t1=10), ("a", 5, 1, 1.0), (None, 25, 1, 2.0))
     again = State.from_arrow(state.to_arrow())
@@ -158,11 +239,3 @@ def test_the_state_through_arrow() -> None:
         for name in ("key", "time", "tuples", "total"):
             assert getattr(restored, name).tolist() == getattr(kept, name).tolist()
             assert getattr(restored, name).dtype == getattr(kept, name).dtype
-
-
-def test_sums_add_by_key_and_time() -> None:
-    one = Sums(np.array([0, 1]), np.array([-30, 20]), np.array([1, 1]), np.array([0.5, 1.0]))
-    two = Sums(np.array([1, 0]), np.array([20, 20]), np.array([2, 1]), np.array([3.0, 8.0]))
-    found = Sums.add([one, two], 10)
-    rows = zip(*(getattr(found, name).tolist() for name in ("key", "time", "tuples", "total")), strict=True)
-    assert set(rows) == {(0, -30, 1, 0.5), (1, 20, 3, 4.0), (0, 20, 1, 8.0)}

@@ -1,10 +1,11 @@
-"""One row for each key, pane and tick."""
+"""One row for each key, pane and tick; with fold keep one for each tuple."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pytest
 
+from tailrace.aggregate.folds import Fold
 from tailrace.aggregate.partials import combine
 from tailrace.windows.sliding import Sliding
 
@@ -24,8 +25,8 @@ def tuples(*rows: tuple[str | int | None, int, int, float], key_type: pa.DataTyp
     )
 
 
-def combined(batch: pa.RecordBatch, windows: Sliding = TENS) -> dict[tuple, tuple[int, float]]:
-    rows = combine(windows, batch).to_pylist()
+def combined(batch: pa.RecordBatch, windows: Sliding = TENS, fold: Fold = "sum") -> dict[tuple, tuple[int, float]]:
+    rows = combine(windows, fold, batch).to_pylist()
     found = {(row["key"], row["pane"], row["tick"]): (row["tuples"], row["total"]) for row in rows}
     assert len(found) == len(rows), "a key, pane and tick came twice"
     return found
@@ -35,6 +36,22 @@ def combined(batch: pa.RecordBatch, windows: Sliding = TENS) -> dict[tuple, tupl
 def test_tuples_of_one_key_pane_and_tick_add_up() -> None:
     batch = tuples(("a", 0, 1, 1.5), ("a", 9, 1, 2.0), ("a", 10, 1, 4.0))
     assert combined(batch) == {("a", 0, 1): (2, 3.5), ("a", 10, 1): (1, 4.0)}
+
+
+@pytest.mark.parametrize(("fold", "total"), [("min", -2.0), ("max", 1.5)])
+def test_the_least_or_the_greatest_stands_for_all(fold: Fold, total: float) -> None:
+    batch = tuples(("a", 0, 1, 1.5), ("a", 9, 1, -2.0), ("a", 3, 1, 0.5), ("a", 10, 1, 4.0))
+    assert combined(batch, fold=fold) == {("a", 0, 1): (3, total), ("a", 10, 1): (1, 4.0)}
+
+
+def test_with_keep_each_tuple_is_a_row() -> None:
+    batch = tuples(("a", 9, 1, 1.5), ("b", 0, 1, 2.0), ("a", 3, 1, 1.5))
+    rows = combine(TENS, "keep", batch)
+    assert rows.to_pylist() == [
+        {"key": key, "pane": 0, "tick": 1, "tuples": 1, "total": value}
+        for key, value in (("a", 1.5), ("b", 2.0), ("a", 1.5))
+    ]
+    assert rows.schema == combine(TENS, "sum", batch).schema
 
 
 def test_keys_panes_and_ticks_stay_apart() -> None:
@@ -72,8 +89,9 @@ def test_a_tiny_value_does_not_feel_a_huge_one_in_another_pane(far: int) -> None
     assert combined(batch)["a", far // 10 * 10, 1] == (2, 2e-9)
 
 
-def test_nothing_gives_no_partials_and_the_same_columns() -> None:
-    nothing, something = combine(TENS, tuples()), combine(TENS, tuples(("a", 0, 1, 1.0)))
+@pytest.mark.parametrize("fold", ["sum", "min", "max", "keep"])
+def test_nothing_gives_no_partials_and_the_same_columns(fold: Fold) -> None:
+    nothing, something = combine(TENS, fold, tuples()), combine(TENS, fold, tuples(("a", 0, 1, 1.0)))
     assert (nothing.num_rows, nothing.schema) == (0, something.schema)
 
 

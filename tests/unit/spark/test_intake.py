@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from planning import IDLE, LIVE, WHOLE, Driver, Log, entries, rows_read, said, segments
+from planning import IDLE, LIVE, NONE, WAITING, WHOLE, Driver, Log, entries, rows_read, said, segments
 from tailrace.entry import Head
 from tailrace.spark import intake
 from tailrace.spark.intake import Ended, Plan
@@ -68,11 +68,11 @@ def test_planning_takes_time_in_proportion_to_the_segments(tmp_path, monkeypatch
 def test_settings_are_told_each_time_and_change_at_once(tmp_path):
     driver = Driver(tmp_path, Log(*segments("a")), Plan(4, flush=False))
     driver.go()
-    assert [entry.head.settings for entry in entries(tmp_path)] == ["{}"] * 3
+    assert [entry.head.settings for entry in entries(tmp_path)] == [NONE] * 3
     driver.restart()
     assert driver.plan() is None
-    driver.restart(settings='{"k": 1}')
-    assert driver.plan() == Entry(Head(3, '{"k": 1}'), (), driver.intake.standing)
+    driver.restart(settings=WAITING)
+    assert driver.plan() == Entry(Head(3, WAITING), (), driver.intake.standing)
     assert driver.plan() is None
 
 
@@ -98,7 +98,7 @@ def test_the_end_of_a_run_that_was_kept_open_may_come_alone(tmp_path):
 def test_nothing_to_read_is_one_batch_that_ends_the_stream(tmp_path):
     driver = Driver(tmp_path, Log(), Plan())
     entry = driver.plan()
-    assert (entry.head, entry.segments) == (Head(0, "{}", None, closes=True, ends=True), ())
+    assert (entry.head, entry.segments) == (Head(0, NONE, None, closes=True, ends=True), ())
     assert driver.plan() is None  # it has ended
     driver.restart()
     assert driver.plan() is None
@@ -111,7 +111,7 @@ def test_what_comes_after_the_end_was_planned_is_refused(tmp_path, plan):
     with pytest.raises(Ended, match="its windows are closed"):
         driver.intake.refuse_ended()
     driver.log.there += segments("d")
-    driver.restart(plan_as=plan, settings='{"k": 1}')
+    driver.restart(plan_as=plan, settings=WAITING)
     with pytest.raises(Ended, match="/in/d came after its end, and would never be read"):
         driver.plan()
     assert len(entries(tmp_path)) == 1
@@ -158,11 +158,11 @@ def test_an_empty_journal_stands_before_everything(tmp_path):
 def test_readers_share_an_entry_in_order_and_one_tells_the_head(tmp_path, readers):
     entry = Driver(tmp_path, Log(*segments()), Plan(100)).plan()
     parts = share(entry, readers)
-    assert [segment for _, part in parts for segment in part] == list(entry.segments)
-    assert [head for head, _ in parts] == [entry.head.pack()] + [None] * (len(parts) - 1)
+    assert [segment for _, _, part in parts for segment in part] == list(entry.segments)
+    assert [head for head, _, _ in parts] == [entry.head.pack()] + [None] * (len(parts) - 1)
     assert 1 <= len(parts) <= readers
 
 
 def test_an_entry_without_segments_is_told_by_one_reader(tmp_path):
     entry = Driver(tmp_path, Log(), Plan()).plan()
-    assert share(entry, 4) == [(entry.head.pack(), [])]
+    assert share(entry, 4) == [(entry.head.pack(), False, [])]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from planning import FILES, IDLE, LIVE, TICK, WHOLE, Driver, Log, entries, rows_read, said, segments
+from planning import FILES, IDLE, LIVE, NONE, TICK, WAITING, WHOLE, Driver, Log, entries, rows_read, said, segments
 from tailrace.spark.intake import Intake, Plan
 from tailrace.spark.journal import Entry, Journal
 from tailrace.streams.feeds import ReplayFeed, after
@@ -188,9 +188,9 @@ def test_settings_that_change_in_silence_are_told_at_once_and_it_goes_on(tmp_pat
     if quiet:
         assert said(driver.plan(after=IDLE)) == (driver.time, True, 0)
     heard = driver.intake.standing.heard_ms
-    driver.restart(settings='{"k": 1}')
+    driver.restart(settings=WAITING)
     entry = driver.plan(after=1)
-    assert (said(entry), entry.head.settings) == ((None, False, 0), '{"k": 1}')
+    assert (said(entry), entry.head.settings) == ((None, False, 0), WAITING)
     assert (entry.standing.heard_ms, entry.standing.quiet) == (heard, quiet)
     closings = []
     for _ in range(4 * IDLE):
@@ -203,7 +203,7 @@ def test_settings_that_change_do_not_wait_for_the_pace(tmp_path):
     driver = Driver(tmp_path, Log(*segments("d")), LIVE)
     driver.plan()
     driver.log.there += segments("d")
-    driver.restart(settings='{"k": 1}')
+    driver.restart(settings=WAITING)
     assert said(driver.plan(after=1)) == (None, False, 2)
 
 
@@ -287,7 +287,8 @@ def test_a_replay_that_is_down_for_longer_than_idle_is_not_quiet_until_all_is_gi
             rest += after([segment], segment.first_row + skip)
             done -= skip
         feed = ReplayFeed(Log(*rest), 0.5, clock)  # a row each two idles
-        return Intake(Journal(tmp_path), feed, feed.fresh(), "{}", TICK, IDLE, stamps, LIVE, lambda: clock.ms)
+        wanted = lambda: (NONE, "declared")  # noqa: E731
+        return Intake(Journal(tmp_path), feed, feed.fresh(), wanted, TICK, IDLE, stamps, LIVE, lambda: clock.ms)
 
     intake, looks = begin(), 0
     while len(rows_read(tmp_path)) < len(WHOLE):
@@ -315,5 +316,5 @@ def test_what_a_feed_holds_back_is_no_silence(tmp_path, stamps):
     assert said(driver.plan(committed=5_000))[1:] == (True, 0)
     driver.log.holds_back = True
     assert driver.plan(after=IDLE, committed=5_000) is None
-    driver.restart(settings='{"k": 1}')
+    driver.restart(settings=WAITING)
     assert said(driver.plan(after=1)) == (None, False, 0)  # settings are told all the same

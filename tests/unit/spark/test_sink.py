@@ -15,13 +15,14 @@ from tailrace.spark import sink as sink_module
 from tailrace.spark import tables as tables_module
 from tailrace.spark.layout import Layout
 from tailrace.spark.sink import Sink
-from tailrace.spark.tables import STREAM_TABLES, Tables, schemas, with_times
+from tailrace.spark.tables import CLASSES, STREAM_TABLES, Tables, schemas, with_times
 
 INT = pa.int64()
 ANSWER = pa.schema(
     [("key", pa.string()), ("window_start", INT), ("window_end", INT), ("value", pa.float64()), ("tuples", INT)]
 )
 METRICS = {"batch": 0, "task": 0, "rows": 1, "late": 0, "answers": 1, "ticks": 1, "k_ms": 0, "t_max": 5, "frontier": 5}
+METRICS |= dict.fromkeys(CLASSES, 0)
 METRICS |= {"committed": 100, "coverage": 1.0, "latency_ms": 1.0, "load": 1.0, "flushed": False}
 RESULT = {"key": "k", "window_start": 0, "window_end": 100, "value": 1.0, "tuples": 1}
 RESULT |= {"k_ms": 0, "as_of": 100, "facts_version": 1}

@@ -63,6 +63,7 @@ def write(layout: Layout, batch: int) -> None:
     tables = Tables(layout)
     tables.create({"segments": SEGMENTS}, ["segments"])
     about = dict.fromkeys(("accepted", "quarantined", "before_tick", "before_end"), 0) | {"batch": batch}
+    about |= dict.fromkeys(("min_event", "max_event", "min_id", "max_id"))
     rows = [segment.to_json() | about for segment in Journal(layout.journal)[batch].segments]
     if rows:
         names = [field.name for field in SEGMENTS]

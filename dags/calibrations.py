@@ -1,0 +1,7 @@
+"""Airflow finds a DAG calibrate_<query> here for each declared query."""
+
+from __future__ import annotations
+
+from tailrace.orchestration.calibrations import calibration_dags
+
+globals().update(calibration_dags())

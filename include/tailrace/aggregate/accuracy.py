@@ -1,0 +1,28 @@
+"""How far answers are from the exact ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.aggregate.folds import Floats
+
+_WINDOW = ["key", "window_start", "window_end"]
+
+
+def errors(approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
+    """`key`, `window_start`, `window_end` and the relative error of the answer to each exactly answered window.
+
+    Where the true value is 0 the error is the absolute one; of a missing answer it is 1.
+    """
+    near = approximate.select([*_WINDOW, "value"]).to_pandas()
+    both = exact.select([*_WINDOW, "value"]).to_pandas().merge(near, how="left", on=_WINDOW, suffixes=("", "_near"))
+    error = relative(both["value_near"].to_numpy(float), both["value"].to_numpy(float))
+    return pa.RecordBatch.from_pandas(both[_WINDOW].assign(error=error), preserve_index=False)
+
+
+def relative(value: Floats, true: Floats) -> Floats:
+    """The relative errors, shape (n,): absolute where the true value is 0, and 1 where there is no number."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = np.abs(value - true) / np.where(true == 0, 1.0, np.abs(true))
+    return np.where(value == true, 0.0, np.where(np.isnan(error), 1.0, error))

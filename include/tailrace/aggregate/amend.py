@@ -1,0 +1,48 @@
+"""The correction of a sum, a count or a mean by the late tuples alone (paper 002; errata, 2nd point)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.aggregate.folds import Floats, Ints
+from tailrace.aggregate.functions import FUNCTIONS
+from tailrace.aggregate.totals import Totals, close
+from tailrace.columns import unify
+from tailrace.windows.sliding import Sliding
+
+_SUMS: dict[str, Callable[[Floats, Ints], Floats]] = {
+    "sum": lambda value, tuples: value,
+    "count": lambda value, tuples: value,
+    "avg": lambda value, tuples: value * tuples,
+}
+"""Of the functions that can be amended: the sum behind an answer. A rounding of it is far below 1e-9 · Σ|v|."""
+
+
+def amend(windows: Sliding, function: str, answers: pa.Table, late: pa.Table) -> pa.RecordBatch | None:
+    """What the streamed answers are with the late tuples added.
+
+    Parameters
+    ----------
+    answers : Table
+        `key`, `window_end`, `value`, `tuples`: each window at most once.
+    late : Table
+        `key`, `window_end`, `tuples`, `total`: any number of rows a window; one that was not answered begins with none.
+
+    Returns
+    -------
+    RecordBatch or None
+        `key`, `time` (the window's end), `tuples` and the value as `total`, finite; windows are left out whose sum is
+        beyond all doubles, on the way too. None where the function can't be amended.
+    """
+    if function not in _SUMS:
+        return None
+    keys, codes = unify([part.column("key").combine_chunks() for part in (answers, late)])
+    end, tuples, value = (answers.column(name).to_numpy() for name in ("window_end", "tuples", "value"))
+    with np.errstate(over="ignore", invalid="ignore"):
+        streamed = Totals(codes[0], end, tuples, _SUMS[function](value, tuples))
+        since = Totals(codes[1], *(late.column(name).to_numpy() for name in ("window_end", "tuples", "total")))
+        amended = close(windows, FUNCTIONS[function], Totals.none(), Totals.put([streamed, since]), None, None)
+    return amended[np.isfinite(amended.total)].of(keys)

@@ -1,0 +1,112 @@
+"""The coverage threshold λ_thr: what share of a window must be there for its answer to keep a promise (paper 002, 1.2).
+
+A promise (ε, δ) is that P(error ≥ ε) ≤ δ, where the error of an answer is |answer − true| / |true| (absolute where the
+true value is 0) and the answer is the plain aggregate of what is there: a SUM lacks what is missing. An answer that is
+missing is wrong. Everywhere the tuples of a window are taken to be *missing at random*: λn of them are there, and which
+ones does not depend on their values. λ is the window's own coverage. Where windows cover λ_thr on average about half of
+them cover less, and more than δ of the answers can be off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tailrace.aggregate.population import Population
+from tailrace.aggregate.promise_mean import mean, total
+from tailrace.aggregate.promise_rank import quantile
+
+STRICTLY = 1e-9
+"""How far above a share that does not do is one that does: an answer that is off by exactly ε breaks the promise."""
+
+FEWEST = 1e-9
+"""Part of a tuple by which a window that lacks one may seem to lack less."""
+
+
+def counted(error: float, risk: float, population: Population) -> float:
+    """λ_thr of COUNT.
+
+    The error is 1 − λ, whatever is missing (Law & Zaniolo, Improving the Accuracy of Continuous Aggregates and Mining
+    Queries on Data Streams under Load Shedding, IJBIDM 3(1), 2008: without their scaling up). It has to be below ε, so
+    λ > 1 − ε; the risk buys nothing. Exact, and no assumption.
+    """
+    return 1 - error + STRICTLY
+
+
+def extreme(error: float, risk: float, population: Population) -> float:
+    """λ_thr of MIN and MAX.
+
+    The answer is exact when an extreme tuple is there. Missing at random, it is with probability λ, or more if several
+    tuples have that value: λ ≥ 1 − δ. How far the next value is off is not known of an extreme, so ε buys nothing.
+    Nearly exact (up to δ) where the next value is off by ε, as in skewed populations.
+    """
+    return 1 - risk
+
+
+COVERAGE: dict[str, Callable[[float, float, Population], float]] = {
+    "sum": total,
+    "count": counted,
+    "avg": mean,
+    "min": extreme,
+    "max": extreme,
+}
+
+
+def refusal(function: str, error: float, risk: float) -> tuple[str, str] | None:
+    """Why a promise can't be kept, whatever the stream: what is wrong, and what would be right; None: it can be.
+
+    Any other promise is kept by whole windows at least, so that there is a λ_thr for it.
+    """
+    if function not in {*COVERAGE, "median", "quantile"}:
+        return (
+            f"{function} promises nothing: it is not known how it errs",
+            "sum, count, avg, min, max, median, quantile",
+        )
+    if not error > 0:
+        return (
+            f"an answer's error is always ≥ {error:g}, so it can't be promised to stay below",
+            "an error above 0, as 0.05",
+        )
+    if not error < 1:
+        return (
+            f"an error below {error:g} is no promise: an answer that is missing is off by 1",
+            "an error below 1, as 0.05",
+        )
+    if not risk > 0:
+        return (
+            f"with a risk of {risk:g} no answer may be off, and no K waits for every tuple that will ever come",
+            "a risk above 0, as 0.05; corrections make every answer right in the end",
+        )
+    if not risk < 1:
+        return f"with a risk of {risk:g} all answers may be off, which is no promise", "a risk below 1, as 0.05"
+    return None
+
+
+def threshold(function: str, error: float, risk: float, population: Population, q: float = 0.5) -> float:
+    """λ_thr, the share of a window's tuples that must be there.
+
+    Parameters
+    ----------
+    function : str
+        sum, count, avg, min, max, median or quantile.
+    error, risk : float
+        ε and δ in (0, 1), as `refusal` has nothing against.
+    q : float
+        Of a quantile, in [0, 1].
+
+    Returns
+    -------
+    float
+        In (0, 1]; it does not fall when ε or δ falls or cv rises; 1 where only a whole window keeps the promise.
+
+    Raises
+    ------
+    ValueError
+        When the promise can't be kept.
+    """
+    if reason := refusal(function, error, risk):
+        raise ValueError(": ".join(reason))
+    if function in ("median", "quantile") and 0 < q < 1:
+        share = quantile(error, risk, population, 0.5 if function == "median" else q)
+    else:
+        share = COVERAGE.get(function, extreme)(error, risk, population)
+    return share if (1 - share) * population.tuples >= 1 - FEWEST else 1.0

@@ -1,0 +1,123 @@
+"""Promises put to the test: windows of known values, tuples missing at random, and how many answers are off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tailrace.aggregate.population import Floats, Population
+from tailrace.aggregate.promise import threshold
+
+Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
+
+
+def _rare(share: float, large: float) -> Draw:
+    """1, but `large` in a share of the values."""
+    return lambda rng, shape: np.where(rng.random(shape) < share, large, 1.0)
+
+
+DISTRIBUTIONS: dict[str, Draw] = {
+    "constant": lambda rng, shape: np.full(shape, 7.0),
+    "normal(10, 2)": lambda rng, shape: rng.normal(10, 2, shape),
+    "exponential": lambda rng, shape: rng.exponential(1, shape),
+    "lognormal(σ 0.8)": lambda rng, shape: rng.lognormal(0, 0.8, shape),
+    "lognormal(σ 1.5)": lambda rng, shape: rng.lognormal(0, 1.5, shape),
+    "pareto(2.5)": lambda rng, shape: 1 + rng.pareto(2.5, shape),
+    "1, or 30 in 1 %": _rare(0.01, 30.0),
+    "1 or 10, 60 : 40": _rare(0.4, 10.0),
+    "normal(1, 1.5)": lambda rng, shape: rng.normal(1, 1.5, shape),
+}
+"""Values drawn alike; the last ones are of both signs."""
+
+PROMISES = ((0.05, 0.05), (0.1, 0.01), (0.02, 0.1))
+"""(ε, δ)."""
+
+TUPLES = (20, 100, 500)
+
+Q = 0.9
+"""Of the quantile."""
+
+ANSWERS: dict[str, Callable[[Floats], Floats]] = {
+    "sum": lambda values: values.sum(axis=1),
+    "count": lambda values: np.full(len(values), float(values.shape[1])),
+    "avg": lambda values: values.mean(axis=1),
+    "min": lambda values: values.min(axis=1),
+    "max": lambda values: values.max(axis=1),
+    "median": lambda values: np.median(values, axis=1),
+    "quantile": lambda values: np.quantile(values, Q, axis=1),
+}
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Simulated windows of equally many tuples.
+
+    Attributes
+    ----------
+    values : ndarray, shape (windows, n)
+        In an order that is random in each window, so that the first m are m missing at random.
+    population : Population
+        As measured on other values of the same distribution.
+    """
+
+    values: Floats
+    population: Population
+
+    @staticmethod
+    def draw(draw: Draw, tuples: int, windows: int, rng: np.random.Generator) -> Windows:
+        seen = draw(rng, (1000, tuples))
+        population = Population.of(
+            np.full(len(seen), float(tuples)),
+            seen.sum(axis=1),
+            (seen**2).sum(axis=1),
+            tuple(seen.ravel()[:2000].tolist()),
+        )
+        return Windows(rng.permuted(draw(rng, (windows, tuples)), axis=1), population)
+
+    def off(self, function: str, error: float, missing: int) -> float:
+        """The share of answers whose error is at least `error` when so many tuples are missing."""
+        answer, n = ANSWERS[function], self.values.shape[1]
+        if missing == n:
+            return 1.0
+        got, true = answer(self.values[:, missing:]), answer(self.values)
+        return float(np.mean(np.abs(got - true) >= error * np.where(true == 0, 1.0, np.abs(true))))
+
+
+def missing(share: float, tuples: int) -> int:
+    """The most tuples that a window may lack to cover that share."""
+    return int((1 - share) * tuples + 1e-9)
+
+
+def simulate(windows: int, seed: int) -> list[dict[str, Any]]:
+    """How many answers are off when windows cover λ_thr, for every function, distribution and promise.
+
+    Parameters
+    ----------
+    windows : int
+        To simulate for each row.
+    seed : int
+        Of all that is drawn.
+
+    Returns
+    -------
+    list of dict
+        For each distribution, n, function and promise: distribution, tuples (n), function, error, risk, threshold
+        (λ_thr), missing (how many tuples were missing of n), off (the share of answers off, at most `risk` if the
+        promise holds), windows.
+    """
+    rng = np.random.default_rng(seed)
+    rows = []
+    for name, draw in DISTRIBUTIONS.items():
+        for tuples in TUPLES:
+            simulated = Windows.draw(draw, tuples, windows, rng)
+            for function in ANSWERS:
+                for error, risk in PROMISES:
+                    share = threshold(function, error, risk, simulated.population, Q)
+                    lack = missing(share, tuples)
+                    off = simulated.off(function, error, lack) if lack else 0.0
+                    row = {"distribution": name, "tuples": tuples, "function": function, "error": error, "risk": risk}
+                    rows.append(row | {"threshold": share, "missing": lack, "off": off, "windows": windows})
+    return rows

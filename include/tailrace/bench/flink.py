@@ -1,0 +1,161 @@
+"""The contestant Flink: HOP windows of Flink SQL over the same rows, in streaming mode, into Parquet files.
+
+Its sink commits its files when the input ends, and it takes no checkpoints, while Spark's windows and ours make each
+batch durable: it does less than they do. It is given the same rows in the same order, but in as many files as it has
+readers, since its file source gives out the files of a directory in no order (its `LocalityAwareSplitAssigner` keeps
+them in a hash set): a file that came too soon would move the watermark, and the rows of others would be dropped.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from tailrace.bench.contestants import Pace
+from tailrace.bench.flink_environment import FlinkEnvironment
+from tailrace.bench.workloads import Workload
+
+_PATIENCE_S = 30.0
+_PARQUET = "'connector' = 'filesystem', 'format' = 'parquet', 'parquet.utc-timezone' = 'true'"
+
+
+class Flink:
+    """Flink in a process of its own, from the first pass to the last, as Spark's JVM is.
+
+    Parameters
+    ----------
+    environment : FlinkEnvironment
+        Made already.
+    directory : Path
+        For the files laid out for its readers, and its log.
+    """
+
+    def __init__(self, environment: FlinkEnvironment, directory: Path) -> None:
+        self._environment, self._directory, self._log = environment, directory, directory / "flink.log"
+
+    def __enter__(self) -> Self:
+        self._directory.mkdir(parents=True)
+        command = [str(self._environment.python), "-I", str(Path(__file__).with_name("flink_job.py"))]
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command,
+                env=self._environment.variables(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pipe(self._process.stdin).close()  # its JVM ends when it does
+        try:
+            self._process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._pipe(self._process.stdout).close()
+
+    @property
+    def pid(self) -> int:
+        """Of the process that has the JVM for a child."""
+        return self._process.pid
+
+    def lay_out(self, files: list[Path], parallelism: int) -> None:
+        """Write the rows of a workload's files again, a file for each reader."""
+        lay_out(files, self._laid_out(files), parallelism)
+
+    def run(self, spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
+        """One pass; Spark is not asked.
+
+        Raises
+        ------
+        RuntimeError
+            When Flink fails; tells its last words.
+        """
+        source, sink = self._laid_out(workload.files), directory / "answers"
+        said = self._ask(job(workload, source, sink, parallelism))
+        return Pace([], workload.rows, said["job_s"])
+
+    def _laid_out(self, files: list[Path]) -> Path:
+        return self._directory / files[0].parent.name
+
+    def _ask(self, job: dict[str, Any]) -> dict[str, float]:
+        try:
+            stdin = self._pipe(self._process.stdin)
+            stdin.write(json.dumps(job) + "\n")
+            stdin.flush()
+            line = self._pipe(self._process.stdout).readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            raise RuntimeError(f"Flink ended; its last words:\n{self._log.read_text(errors='replace')[-2000:]}")
+        said: dict[str, float] = json.loads(line)
+        return said
+
+    @staticmethod
+    def _pipe(pipe: IO[str] | None) -> IO[str]:
+        assert pipe is not None  # asked for above
+        return pipe
+
+
+def job(workload: Workload, source: Path, sink: Path, parallelism: int) -> dict[str, Any]:
+    """The workload as a job of flink_job.py."""
+    settings = {
+        "parallelism.default": str(parallelism),
+        "table.local-time-zone": "UTC",
+        "pipeline.object-reuse": "true",
+    }
+    readings = f"""CREATE TABLE readings (
+        event_time TIMESTAMP_LTZ(3), sensor STRING, `value` DOUBLE,
+        WATERMARK FOR event_time AS event_time - {_interval(workload.bound_ms)}
+    ) WITH ({_PARQUET}, 'path' = '{source.as_uri()}')"""
+    answers = f"""CREATE TABLE answers (
+        `key` STRING, window_start TIMESTAMP(3), window_end TIMESTAMP(3), `value` DOUBLE, tuples BIGINT
+    ) WITH ({_PARQUET}, 'path' = '{sink.as_uri()}')"""
+    lengths = f"{_interval(workload.slide_ms)}, {_interval(workload.size_ms)}"
+    insert = f"""INSERT INTO answers SELECT sensor, window_start, window_end, SUM(`value`), COUNT(*)
+        FROM TABLE(HOP(TABLE readings, DESCRIPTOR(event_time), {lengths}))
+        GROUP BY sensor, window_start, window_end"""
+    return {"settings": settings, "tables": [readings, answers], "insert": insert}
+
+
+def lay_out(files: list[Path], directory: Path, readers: int) -> None:
+    """Deal files out to readers: the first one's file holds the rows of files 0, `readers`, 2 · `readers`, …
+
+    Each file becomes a row group, compressed as it was. So the readers go forward side by side.
+    """
+    directory.mkdir(parents=True)
+    for reader in range(readers):
+        mine = files[reader::readers]
+        if not mine:
+            continue
+        path = directory / f"part-{reader}.parquet"
+        with pq.ParquetWriter(path, pq.read_schema(mine[0]), compression="zstd") as writer:
+            for file in mine:
+                rows = pq.read_table(file)
+                writer.write_table(rows, row_group_size=max(len(rows), 1))
+
+
+def answers(directory: Path) -> pa.Table:
+    """What a pass into this directory has answered; times in ms, UTC."""
+    found = ds.dataset(directory / "answers", format="parquet").to_table()
+    time = pa.timestamp("ms", "UTC")
+    for name in ("window_start", "window_end"):
+        place = found.column_names.index(name)
+        found = found.set_column(place, name, found.column(name).cast(pa.timestamp("ms")).cast(time))
+    return found
+
+
+def _interval(length_ms: int) -> str:
+    return f"INTERVAL '{length_ms / 1000:.3f}' SECOND"

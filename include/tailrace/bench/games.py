@@ -1,0 +1,167 @@
+"""The paper's experiments (002, section 2): game 1 and game 2 under every policy, in one run on the same tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailrace.bench.simulate import Simulated, Stream, simulate
+from tailrace.query import Query
+from tailrace.streams.delays import MODELS, DelayModel
+from tailrace.streams.replay import disorder, generate
+
+RATE, SECONDS, SEED = 1000, 540, 1
+"""Tuples a second and seconds: 540,000 tuples, as game 1 has 544,223."""
+
+ERROR, RISK = 0.05, 0.05
+GAP_MS = 5_000
+PROMISE = {"error": ERROR, "risk": RISK}
+POLICIES: dict[str, dict[str, Any]] = {
+    "none": {},
+    "mp_k_slack": {},
+    "aq_k_slack": PROMISE,
+    "hybrid": PROMISE,
+    "quantile": PROMISE,
+}
+GAMES = ("game1", "game2")
+CASES = ("as they are", "bursts", "one tuple 10 min late", "bursts, one tuple 10 min late")
+FUNCTIONS = ("sum", "count", "avg", "min", "max", "median", "quantile")
+
+_START_MS = 1_767_225_600_000
+_HUGE_MS = 600_000
+_BURST_EVERY_MS, _BURST_MS, _BURST_LEAST_MS = 60_000, 3_000, 1_000
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A game as it is, or made worse."""
+
+    game: str
+    bursts: bool = False
+    huge: bool = False
+
+    @property
+    def name(self) -> str:
+        return CASES[self.bursts + 2 * self.huge]
+
+    def table(self) -> pa.Table:
+        """The tuples, in order of arrival.
+
+        In a burst, which lasts 3 s of each minute of event time, every delay is ten times as long and at least 1 s.
+        The huge one is the delay of a tuple in the middle, 10 min; what would follow it is not waited for.
+        """
+        model = MODELS[self.game].build("")
+        plain = generate(RATE * SECONDS, RATE, 16, model, SEED, _START_MS)
+        if not (self.bursts or self.huge):
+            return plain
+        return disorder(plain.sort_by("id"), "event_time", _Worse(model, self.bursts, self.huge), SEED)
+
+
+@dataclass(frozen=True)
+class _Worse:
+    """A model's delays of evenly spaced tuples, with bursts and a huge one."""
+
+    model: DelayModel
+    bursts: bool
+    huge: bool
+
+    def sample(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        delays, at = self.model.sample(n, rng), np.arange(n) * 1000 // RATE
+        if self.bursts:
+            burst = at % _BURST_EVERY_MS >= _BURST_EVERY_MS - _BURST_MS
+            delays = np.where(burst, np.maximum(10 * delays, _BURST_LEAST_MS), delays)
+        if self.huge:
+            delays[n // 3] = _HUGE_MS
+        return delays
+
+
+def query(policy: str, settings: dict[str, Any], function: str = "sum", **declared: Any) -> Query:
+    """The paper's query: a function over windows of 500 ms that slide by 100 ms, of all sensors together.
+
+    `declared` are other fields of the query, and of its stream `path` and `key`.
+    """
+    columns = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id"}
+    columns |= {"key": declared.pop("key")} if "key" in declared else {}
+    source = {"format": "parquet", "path": str(declared.pop("path", "readings"))}
+    return Query.model_validate(
+        {
+            "name": "game",
+            "kind": "aggregate",
+            "streams": {"readings": {"source": source} | columns},
+            "window": {"size": "500 ms", "slide": "100 ms"},
+            "disorder": {"policy": policy} | settings,
+            "aggregate": {"function": function, "column": "value"} | ({"q": 0.9} if function == "quantile" else {}),
+        }
+        | declared
+    )
+
+
+def run(table: pa.Table, policy: str, settings: dict[str, Any], function: str = "sum") -> Simulated:
+    asked = query(policy, settings, function)
+    return simulate(asked, Stream.of(asked, table))
+
+
+def fixed(table: pa.Table, k_ms: int, function: str = "sum") -> Simulated:
+    """With a constant K."""
+    return run(table, "k_slack", {"k": f"{k_ms} ms"}, function)
+
+
+def smallest_fixed(table: pa.Table, function: str = "sum") -> Simulated:
+    """With the smallest constant K, in whole ms, that keeps (ERROR, RISK): by bisection, in hindsight."""
+    low, high = -1, 1
+    while fixed(table, high, function).off(ERROR) > RISK:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fixed(table, middle, function).off(ERROR) <= RISK else (middle, high)
+    return fixed(table, high, function)
+
+
+def games(tell: Tell) -> dict[str, dict[str, Simulated]]:
+    """Each game under each policy."""
+    found: dict[str, dict[str, Simulated]] = {}
+    for game in GAMES:
+        table = Case(game).table()
+        found[game] = {}
+        for policy, settings in POLICIES.items():
+            found[game][policy] = result = run(table, policy, settings)
+            tell(f"{game} {policy:<12} mean K {result.mean_k_ms:,.0f} ms, {result.off(ERROR):.2%} of windows off")
+    return found
+
+
+def kept(tell: Tell, function: str = "sum") -> list[dict[str, Any]]:
+    """`quantile` beside the smallest constant K that keeps the promise, on every case of both games."""
+    rows = []
+    for case in (Case(game, bursts, huge) for game in GAMES for bursts in (False, True) for huge in (False, True)):
+        table = case.table()
+        rows.append({"game": case.game, "case": case.name} | _beside_fixed(table, function))
+        tell("  ".join(f"{value:.4g}" if isinstance(value, float) else str(value) for value in rows[-1].values()))
+    return rows
+
+
+def by_function(tell: Tell) -> list[dict[str, Any]]:
+    """`quantile` on game 2, for each function."""
+    table, rows = Case("game2").table(), []
+    for function in FUNCTIONS:
+        rows.append({"function": function} | _beside_fixed(table, function))
+        tell(f"quantile, {function}: {rows[-1]['off']:.2%} of windows off, mean K {rows[-1]['mean K ms']:,.0f} ms")
+    return rows
+
+
+def _beside_fixed(table: pa.Table, function: str) -> dict[str, Any]:
+    ours, least = run(table, "quantile", PROMISE, function), smallest_fixed(table, function)
+    k_ms = least.mean_k_ms
+    return {
+        "windows": len(ours.windows),
+        "off": ours.off(ERROR),
+        "mean K ms": ours.mean_k_ms,
+        "smallest K ms": k_ms,
+        "off with it": least.off(ERROR),
+        "ratio": ours.mean_k_ms / k_ms if k_ms else None,
+    }

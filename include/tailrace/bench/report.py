@@ -1,0 +1,121 @@
+"""docs/results/002.md and its plots: the experiments of paper 002 as they were measured, by one command."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tailrace.aggregate.simulation import simulate as simulate_promises
+from tailrace.bench import aggregate, figures, games
+from tailrace.bench.accumulated import accumulated
+from tailrace.bench.games import ERROR, GAP_MS, RATE, RISK, SECONDS, SEED, Tell
+from tailrace.bench.scaling import scaling
+from tailrace.bench.simulate import Simulated
+from tailrace.windows.sliding import Sliding
+
+Row = dict[str, Any]
+_WINDOWS = Sliding(500, 100)
+_PROMISE_WINDOWS = 2_000
+_LARGE = 1000
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is measured: rows and rounds of what runs on Spark, and where Flink's environment is."""
+
+    rows: int
+    files: int
+    rounds: int
+    flink: Path | None = None
+
+
+def report(directory: Path, effort: Effort, tell: Tell) -> Path:
+    """Measure all of it, and write `002.md`, `002.json` and the plots."""
+    directory.mkdir(parents=True, exist_ok=True)
+    found = games.games(tell)
+    figures.buffer_sizes(found, directory / "002-buffer.png")
+    figures.latencies(found, directory / "002-latency.png")
+    figures.accuracies(found, _WINDOWS, directory / "002-accuracy.png")
+    promises = simulate_promises(_PROMISE_WINDOWS, SEED)
+    tables = {
+        "policies": _policies(found),
+        "kept": games.kept(tell),
+        "functions": games.by_function(tell),
+        "promises": promises,
+        "scaling": scaling(effort.rows // 4, effort.rounds, tell),
+    }
+    figures.throughputs(tables["scaling"], directory / "002-throughput.png")
+    passes = aggregate.bench(effort.rows, effort.files, effort.rounds, ["dense 500/100"], tell, effort.flink)
+    tables["dense"] = aggregate.summary(passes)
+    (directory / "002.json").write_text(json.dumps(tables, indent=1) + "\n")
+    file = directory / "002.md"
+    file.write_text(_text(tables, effort), encoding="utf-8")
+    return file
+
+
+def _policies(found: dict[str, dict[str, Simulated]]) -> list[Row]:
+    rows = []
+    for game, runs in found.items():
+        slowest = runs["mp_k_slack"].latency_ms
+        for policy, run in runs.items():
+            last = run.frontier.end[-1:]
+            rows.append(
+                {
+                    "game": game,
+                    "policy": policy,
+                    "mean K s": run.mean_k_ms / 1000,
+                    "largest K s": run.frontier.k_ms.max() / 1000,
+                    "last K s": run.frontier.k_ms[-1] / 1000,
+                    "mean latency s": run.latency_ms / 1000,
+                    "to mp_k_slack": run.latency_ms / slowest,
+                    "windows off ≥ 5 %": run.off(ERROR),
+                    "late tuples": int(run.late["tuples"].sum()),
+                    "accuracy": float(accumulated(run, _WINDOWS, last, None)[0]),
+                    "corrected": float(accumulated(run, _WINDOWS, last, GAP_MS)[0]),
+                }
+            )
+    return rows
+
+
+def _text(tables: dict[str, list[Row]], effort: Effort) -> str:
+    machine = f"{os.cpu_count()} cores, {psutil.virtual_memory().total >> 30} GiB, Python {platform.python_version()}"
+    flink = f" --flink {effort.flink.name}" if effort.flink else ""
+    command = f"tailrace bench aggregate --rows {effort.rows} --rounds {effort.rounds}{flink} --report docs/results"
+    return _TEMPLATE.format(
+        command=command,
+        machine=machine,
+        tuples=RATE * SECONDS,
+        rate=RATE,
+        seed=SEED,
+        error=ERROR,
+        risk=RISK,
+        gap=GAP_MS // 1000,
+        promise_windows=_PROMISE_WINDOWS,
+        **{name: markdown(rows) for name, rows in tables.items()},
+    )
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """A table; numbers short, shares in percent by their name."""
+    names = list(rows[0])
+    lines = [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}"]
+    return "\n".join([*lines, *(f"| {' | '.join(_cell(name, row[name]) for name in names)} |" for row in rows)])
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        share = name.startswith(("off", "windows off", "accuracy", "corrected", "to mp"))
+        return f"{100 * value:.2f} %" if share else f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+_TEMPLATE = (Path(__file__).parent / "002.md").read_text(encoding="utf-8")

@@ -1,0 +1,57 @@
+"""Throughput by parallelism (paper 002, figure 6): the games as keyed streams through Spark, at 1, 2 and 4 tasks."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from tailrace.bench.games import GAMES, PROMISE, Tell, query
+from tailrace.spark import app
+from tailrace.spark.intake import Plan
+from tailrace.spark.session import session
+from tailrace.streams.delays import MODELS
+from tailrace.streams.replay import generate, write
+
+TASKS = (1, 2, 4)
+_RATE, _KEYS, _FILES, _START_MS = 20_000, 100, 4, 1_767_225_600_000
+_POLICY = "quantile"
+
+
+def scaling(rows: int, rounds: int, tell: Tell) -> list[dict[str, Any]]:
+    """Rows a second for each game and number of tasks: interleaved, the first round dropped, medians.
+
+    A pass is a bounded run of the paper's query by key; JVM and session are there already.
+    """
+    passes: dict[tuple[str, int], list[float]] = {}
+    with tempfile.TemporaryDirectory(prefix="tailrace-scaling-") as name:
+        for game in GAMES:
+            table = generate(rows, _RATE, _KEYS, MODELS[game].build(""), 1, _START_MS)
+            write(table, Path(name) / game, _FILES)
+        with session("tailrace scaling", 1) as spark:
+            for number in range(rounds + 1):
+                for tasks in TASKS:
+                    for game in GAMES:
+                        seconds = _pass(spark, Path(name), game, tasks)
+                        tell(f"round {number} {game} {tasks} tasks: {rows / seconds:,.0f} rows/s")
+                        if number:
+                            passes.setdefault((game, tasks), []).append(rows / seconds)
+    return [
+        {"game": game, "tasks": tasks, "rows/s": statistics.median(found), "rounds": len(found)}
+        for (game, tasks), found in sorted(passes.items())
+    ]
+
+
+def _pass(spark: SparkSession, home: Path, game: str, tasks: int) -> float:
+    spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
+    asked = query(_POLICY, PROMISE, key="sensor", path=home / game, parallelism=tasks)
+    began = time.perf_counter()
+    app.run(asked, home / "out", Plan(batch_rows=1), spark=spark)
+    seconds = time.perf_counter() - began
+    shutil.rmtree(home / "out")
+    return seconds

@@ -1,0 +1,132 @@
+"""How accurate the answers would have been under each of some cache durations, measured over the past.
+
+With K = d a window holds what had arrived when t_max ≥ end + d: the very operator of the stream gives that, stepped
+once over the past with a frontier of constant K. `evaluate` gives the exact answers, `quality` compares the two.
+Repeats are removed beforehand, from both: however long one waits, that takes none of them back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailrace.disorder.clock import NEVER, Frontier
+from tailrace.kinds import Kind
+from tailrace.windows.sliding import Sliding
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Course:
+    """How the largest event time went over n ticks.
+
+    Attributes
+    ----------
+    tick, t_max : ndarray, shape (n,)
+        Strictly increasing; never falling, in ms, as each tick leaves it.
+    """
+
+    tick: Ints
+    t_max: Ints
+
+    @staticmethod
+    def of(tick: Ints, event_ms: Ints) -> Course:
+        """That of tuples, in any order."""
+        order = np.argsort(tick, kind="stable")
+        tick, event_ms = tick[order], event_ms[order]
+        first = np.flatnonzero(np.diff(tick, prepend=tick[:1] - 1))
+        largest = np.maximum.reduceat(event_ms, first) if len(first) else event_ms
+        return Course(tick[first], np.maximum.accumulate(largest))
+
+    @property
+    def last(self) -> int:
+        """t_max in the end; `NEVER` without a tuple."""
+        return int(self.t_max[-1]) if len(self.t_max) else NEVER
+
+    def delays(self, tick: Ints, event_ms: Ints) -> Ints:
+        """The delay of tuples, none of which came before the first tick: t_max − event_time."""
+        return np.asarray(self.t_max[np.searchsorted(self.tick, tick, side="right") - 1] - event_ms)
+
+    def under(self, k_ms: int) -> Frontier:
+        """The frontier with a constant K."""
+        constant = np.full(len(self.tick), k_ms, np.int64)
+        return Frontier(NEVER, self.tick, self.tick, self.t_max, constant, self.t_max - k_ms, np.ones_like(constant))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The accuracy of m durations over n windows.
+
+    Attributes
+    ----------
+    durations : ndarray, shape (m,)
+    ends : ndarray, shape (n,)
+        The windows, by their ends, in order.
+    quality : ndarray, shape (m, n)
+        How near the answers of each window came to the exact ones, in [0, 1].
+    """
+
+    windows: Sliding
+    durations: Ints
+    ends: Ints
+    quality: Floats
+
+    @property
+    def accuracy(self) -> Floats:
+        """The mean over the windows, shape (m,)."""
+        return np.asarray(self.quality.mean(axis=1))
+
+    @property
+    def error(self) -> Floats:
+        """The standard error of `accuracy`, shape (m,).
+
+        Windows that overlap hold the same tuples: they count as so many as fit side by side into what they cover.
+        """
+        size = self.windows.size_ms
+        covered = np.minimum(np.diff(self.ends), size).sum() + size
+        return np.asarray(self.quality.std(axis=1, ddof=1) / np.sqrt(covered / size))
+
+
+def settling(delays: Ints, longest_wait_ms: int, accuracy: float) -> int:
+    """How long after its end a window counts as whole, in ms.
+
+    What is still to come for it is missing from its exact answer, and it seems more accurate than it is. So it is left
+    alone for the longest wait that is measured, and until all tuples were there but for a tenth of the share that the
+    accuracy leaves: by the delays of those that arrived, shape (n,), n ≥ 1, in ms.
+    """
+    return max(longest_wait_ms, int(np.quantile(delays, 1 - (1 - accuracy) / 10, method="higher")))
+
+
+def measure(kind: Kind, tuples: pa.RecordBatch, course: Course, durations: Ints, exact: pa.Table, n: int) -> Measured:
+    """The accuracies over the last n windows among the exact answers.
+
+    Parameters
+    ----------
+    tuples : RecordBatch
+        What the windows hold, in the end, in any order: as `Kind.combine` takes it, with a tick of `course` each.
+    durations : ndarray, shape (m,)
+    exact : Table
+        The exact answers of at least n windows, all of which t_max has passed by the longest duration.
+    """
+    partials = pa.Table.from_batches([kind.combine(tuples)])
+    ends = np.unique(exact.column("window_end").to_numpy())[-n:]
+    true = _by_window(exact, ends)
+    quality = np.empty((len(durations), len(ends)))
+    for i, duration in enumerate(durations.tolist()):
+        _, near, _ = kind.step(kind.start(), partials, course.under(duration))
+        near_by_window = _by_window(pa.Table.from_batches([near]), ends)
+        quality[i] = [kind.quality(*pair) for pair in zip(near_by_window, true, strict=True)]
+    return Measured(kind.windows, durations, ends, quality)
+
+
+def _by_window(answers: pa.Table, ends: Ints) -> list[pa.Table]:
+    """The answers of each of the windows."""
+    answers = answers.sort_by("window_end")
+    end = answers.column("window_end").to_numpy()
+    low, high = (np.searchsorted(end, ends, side=side).tolist() for side in ("left", "right"))
+    return [answers.slice(a, b - a) for a, b in zip(low, high, strict=True)]

@@ -1,0 +1,146 @@
+"""The interval search for the smallest cache duration that keeps an accuracy (paper 001, section 2.1, steps 1 to 3).
+
+The interval (lower, upper] is cut in m parts, d_j = lower + j·(upper − lower)/m. Of each d_j the accuracy over the last
+n windows is measured; then K is the smallest d_j whose accuracy is at least ε, and the next interval (d_{j−1}, d_j].
+
+Where the paper leaves off, or does not do as it is printed:
+
+- *None is enough.* The paper moves the interval on by one part, slow after a jump of the delays. Here the next interval
+  begins where this one ends, and is twice as long; K is its upper end. `doubling=False` gives the paper's rule.
+- *The smallest is enough*, so a smaller one may be. The interval moves down the same way, to 0 at last: else K never
+  falls.
+- *The floor.* A part is no shorter than `step_ms` (a tick of arrival: windows close no finer) and a twentieth of K.
+  Where the next interval would have shorter parts it gets such ones, around K, which can then rise and fall.
+- *Noise.* The accuracy of n windows is an estimate, by which K would go to and fro. So the K in force is enough down to
+  half a `band` of standard errors below ε, and at the floor a smaller one must exceed ε by a whole band. By simulation
+  (tests/unit/calibration) K changes less often then, and the accuracy is kept at the mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailrace.duration import format_duration
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_SHARE = 20  # a part of the interval is at least K divided by this
+_SAME = 1e-9  # sums in another order differ by so much
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where the search stands: (lower_ms, upper_ms], and the duration in force, k_ms, in it.
+
+    `lower_ms` is below 0 where the duration 0 is one of the m.
+    """
+
+    lower_ms: int
+    upper_ms: int
+    k_ms: int
+
+    @property
+    def width_ms(self) -> int:
+        return self.upper_ms - self.lower_ms
+
+    def __str__(self) -> str:
+        return f"({format_duration(self.lower_ms)}, {format_duration(self.upper_ms)}]"
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is searched for, and how; it keeps nothing.
+
+    Attributes
+    ----------
+    parts : int
+        m, the durations that an interval is cut in; at least 2.
+    accuracy : float
+        ε, the least mean accuracy that is accepted, in (0, 1].
+    step_ms : int
+        The shortest part of an interval, at least 1.
+    band : float
+        How many standard errors count as noise.
+    doubling : bool
+        Whether an interval that holds no answer is followed by one of twice its length; else it moves by a part.
+    """
+
+    parts: int
+    accuracy: float
+    step_ms: int = 1
+    band: float = 1.0
+    doubling: bool = True
+
+    def start(self, k_ms: int) -> Interval:
+        """(0, 2·K], so that K can rise and fall at once; the paper's (0, K] lets it fall alone."""
+        return self._narrowed(0, 2 * k_ms, k_ms)
+
+    def durations(self, interval: Interval) -> Ints:
+        """d_1 … d_m in ms, shape (m,): whole ones, in ascending order, the last one is `upper_ms`."""
+        parts = np.arange(1, self.parts + 1, dtype=np.int64)
+        return np.maximum(interval.lower_ms + parts * interval.width_ms // self.parts, 0)
+
+    def next(
+        self, interval: Interval, accuracy: Floats, error: Floats | None = None, longest_ms: int | None = None
+    ) -> Interval:
+        """The interval and K that follow from the accuracies of the durations.
+
+        Parameters
+        ----------
+        accuracy, error : ndarray, shape (m,)
+            The mean accuracy of each of `durations`, and its standard error; None: the accuracies are exact.
+        longest_ms : int, optional
+            The longest delay there was: to wait longer would have changed nothing.
+        """
+        durations = self.durations(interval)
+        needed = np.full(self.parts, self.accuracy - _SAME)
+        if error is not None:
+            needed -= np.where(durations == interval.k_ms, self.band / 2 * error, 0.0)
+            if self._at_floor(interval):
+                needed += np.where(durations < interval.k_ms, self.band * error, 0.0)
+        enough = np.flatnonzero(accuracy >= needed)
+        if not len(enough):
+            return self._raised(interval, longest_ms)
+        first = int(enough[0])
+        k_ms = int(durations[first])
+        if first == 0 and interval.lower_ms > 0:
+            return self._lowered(interval, k_ms)
+        return self._narrowed(max(interval.lower_ms, 0) if first == 0 else int(durations[first - 1]), k_ms, k_ms)
+
+    def _raised(self, interval: Interval, longest_ms: int | None) -> Interval:
+        further = 2 * interval.width_ms if self.doubling else self._part(interval)
+        lower = interval.upper_ms if self.doubling else interval.lower_ms + further
+        upper = interval.upper_ms + further
+        if longest_ms is None or longest_ms >= upper:
+            return Interval(lower, upper, upper)
+        if longest_ms > interval.upper_ms:
+            return self._narrowed(lower, longest_ms, longest_ms)
+        return Interval(interval.lower_ms, interval.upper_ms, interval.upper_ms)  # no wait is enough
+
+    def _lowered(self, interval: Interval, k_ms: int) -> Interval:
+        """Here K, the smallest duration of the interval, is enough."""
+        if self.doubling:
+            return self._narrowed(max(k_ms - 2 * interval.width_ms, 0), k_ms, k_ms)
+        part = self._part(interval)
+        return self._narrowed(max(interval.lower_ms - part, 0), max(interval.upper_ms - part, k_ms), k_ms)
+
+    def _narrowed(self, lower: int, upper: int, k_ms: int) -> Interval:
+        """(lower, upper]; or an interval around K with the shortest parts, where those of this one would be shorter."""
+        step = self._floor(k_ms)
+        if upper - lower > self.parts * step:
+            return Interval(lower, upper, k_ms)
+        below = min(self.parts // 2 + 1, -(-k_ms // step) + 1)  # parts from K down: as far as 0, at most
+        return Interval(k_ms - below * step, k_ms + (self.parts - below) * step, k_ms)
+
+    def _at_floor(self, interval: Interval) -> bool:
+        return interval.width_ms <= self.parts * self._floor(interval.k_ms)
+
+    def _floor(self, k_ms: int) -> int:
+        return max(self.step_ms, k_ms // _SHARE, 1)
+
+    def _part(self, interval: Interval) -> int:
+        return max(interval.width_ms // self.parts, 1)

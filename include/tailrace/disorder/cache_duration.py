@@ -1,0 +1,54 @@
+"""Cache duration: wait as long as calibrations over the past have found to be enough."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from tailrace.disorder.policy import Kept, SlackPolicy
+from tailrace.disorder.seen import Seen
+from tailrace.duration import Duration, ms
+
+
+class CacheDuration(SlackPolicy):
+    """K is a constant until the next calibration.
+
+    A calibration measures, over the newest `queries` windows of the past, how near the answers after each of
+    `durations` waits would have come to the exact ones, and proposes the shortest wait that keeps `accuracy` at the
+    mean (calibration/search.py). The proposal is these settings with another `initial`: what calibrations found is
+    stamped as a fact, and the policy itself learns nothing.
+
+    References
+    ----------
+    .. [1] Wu, Fang. Continuous top-k query method over high-speed out-of-order data streams. Journal of Zhengzhou
+       University (Natural Science Edition) 53(3), 2021, section 2.1 (paper 001).
+    """
+
+    policy: Literal["cache_duration"]
+    initial: Annotated[Duration, Field(ge=timedelta(0))] = Field(
+        default=timedelta(seconds=2), description="how long a window waits before the first calibration: 2 s"
+    )
+    durations: Annotated[int, Field(ge=2, le=100)] = Field(
+        default=10, description="how many waits a calibration compares, from 2 to 100: 10"
+    )
+    queries: Annotated[int, Field(ge=2, le=10_000)] = Field(
+        default=30, description="over how many windows it does, from 2 to 10000: 30"
+    )
+    accuracy: Annotated[float, Field(gt=0, le=1)] = Field(
+        default=0.95, description="the mean accuracy of answers that is to be kept, more than 0 and at most 1: 0.95"
+    )
+
+    @property
+    def k_ms(self) -> int:
+        return ms(self.initial)
+
+    def waiting(self, k_ms: int) -> CacheDuration:
+        """These settings with another K."""
+        return self.model_copy(update={"initial": timedelta(milliseconds=k_ms)})
+
+    def slack(self, seen: Seen, kept: Kept) -> tuple[NDArray[np.int64], Kept]:
+        return np.full(len(seen), self.k_ms, np.int64), kept

@@ -1,0 +1,110 @@
+"""What a slack policy is told of complete ticks: the query's statistics, alike in every task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailrace.disorder.ticks import Ticks
+from tailrace.windows.sliding import Sliding
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+COUNTS = pa.schema([(name, pa.int64()) for name in ("tick", "pane", "count")])
+"""How many tuples each tick brought to each pane, over all keys."""
+
+SAMPLE = pa.schema(
+    [(name, pa.int64()) for name in ("tick", "group", "pane", "tuples")]
+    + [(name, pa.float64()) for name in ("total", "squares")]
+)
+"""The partials of some keys (`group` names the key), and the sum of the squares of their values."""
+
+
+class Promise(Protocol):
+    """What a kind knows of the errors of its answers; policies that promise (error, risk) go by it."""
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What ticks brought: tables of `COUNTS` and `SAMPLE`, in any order; and the windows they belong to."""
+
+    windows: Sliding
+    counts: pa.Table
+    sample: pa.Table
+    promise: Promise | None
+
+    @staticmethod
+    def nothing() -> Brought:
+        return Brought(Sliding(1, 1), COUNTS.empty_table(), SAMPLE.empty_table(), None)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Columns of shape (m,), ordered by `at`, the place of the row's tick; of `counts` or of `sample`."""
+
+    at: Ints
+    columns: dict[str, NDArray[Any]]
+
+    @staticmethod
+    def of(table: pa.Table, ticks: Ticks) -> Rows:
+        at = np.searchsorted(ticks.tick, table.column("tick").to_numpy())
+        order = np.argsort(at, kind="stable")
+        names = [name for name in table.column_names if name != "tick"]
+        return Rows(at[order], {name: table.column(name).to_numpy()[order] for name in names})
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.columns[name]
+
+    def among(self, first: int, end: int) -> Rows:
+        """The rows of the ticks from `first` on and before `end`, whose places count from `first`."""
+        low, high = np.searchsorted(self.at, [first, end])
+        return Rows(self.at[low:high] - first, {name: column[low:high] for name, column in self.columns.items()})
+
+
+@dataclass(frozen=True)
+class Seen:
+    """n complete ticks, in order, and what they brought.
+
+    Attributes
+    ----------
+    t_max, largest : ndarray, shape (n,)
+        The largest event time and the largest delay (ms) that the query has seen, each tick's own tuples included.
+    before, frontier : int
+        t_max and F before the first of the ticks.
+    counts : Rows
+        `pane` (ms), `count`: tuples of all keys.
+    sample : Rows
+        `group`, `pane` (ms), `tuples`, `total`, `squares`: partials of some keys, where the policy asks for them.
+    """
+
+    ticks: Ticks
+    t_max: Ints
+    largest: Ints
+    before: int
+    frontier: int
+    windows: Sliding
+    counts: Rows
+    sample: Rows
+    promise: Promise | None
+
+    def __len__(self) -> int:
+        return len(self.ticks)
+
+    def among(self, first: int, end: int, frontier: int) -> Seen:
+        """The ticks from `first` on and before `end`; `frontier` is F before them."""
+        part = slice(first, end)
+        return replace(
+            self,
+            ticks=self.ticks[part],
+            t_max=self.t_max[part],
+            largest=self.largest[part],
+            before=int(self.t_max[first - 1]) if first else self.before,
+            frontier=frontier,
+            counts=self.counts.among(first, end),
+            sample=self.sample.among(first, end),
+        )

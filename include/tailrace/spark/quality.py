@@ -1,0 +1,133 @@
+"""The table `quality`: how far the streamed answers were from what is known by now, against what was promised.
+
+A row is a bucket of windows, those that end in (bucket_start, bucket_end]. They are measured against their latest
+versions, so a row is as true as the corrections have come: an answer that was not corrected counts as right.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+from numpy.typing import NDArray
+
+from tailrace.kinds import Kind, build
+from tailrace.query import Query
+from tailrace.spark.layout import Layout
+from tailrace.spark.results import Answers, newest_of
+from tailrace.spark.tables import Tables, schemas, with_times
+from tailrace.spark.touched import WINDOW, united
+
+OFF = 0.05
+"""The error from which on an answer is off, where the query's policy promises none."""
+
+_DAY = 86_400_000
+_LENGTHS = (10_000, 60_000, 600_000, 3_600_000, _DAY)
+_SLIDES = 100  # make a bucket, at least: a share of fewer windows tells little
+_AT_ONCE = 1_000_000  # answers, about, are read together
+
+Ints = NDArray[np.int64]
+
+
+def bucket_ms(slide_ms: int) -> int:
+    """How long a bucket is: 10 s, 1 min, 10 min, 1 h, or some days."""
+    least = _SLIDES * slide_ms
+    return next((length for length in _LENGTHS if length >= least), -(-least // _DAY) * _DAY)
+
+
+def put_quality(query: Query, kind: Kind, answers: Answers, ends: Ints, frontier: int) -> None:
+    """Measure buckets, and put them in the place of what the table has of them.
+
+    They are those with windows of the given ends, which were corrected, and all from the newest one in the table on, up
+    to F: answers may have come to it, and after it.
+    """
+    length, tables = bucket_ms(kind.windows.slide_ms), answers.tables
+    known = pc.max(tables.read("quality", ["bucket_start"]).column("bucket_start")).as_py()
+    buckets = np.unique((ends - 1) // length)
+    if known is not None or len(buckets):
+        since = int(buckets[0]) if known is None else known // length
+        buckets = np.union1d(buckets, np.arange(since, (frontier - 1) // length + 1))
+    promised = [getattr(query.policy, name, None) for name in ("error", "risk")]
+    many = max(1, _AT_ONCE // _answers_a_bucket(tables, length))
+    found = []
+    for start in range(0, len(buckets), many):
+        part = buckets[start : start + many]
+        versions = answers.versions(united(part * length, (part + 1) * length))
+        mine = np.isin((versions["window_end"].to_numpy(np.int64) - 1) // length, part)
+        found.append(measure(kind, versions[mine], length, *promised))
+    if found:
+        rows = pa.Table.from_pandas(pd.concat(found), preserve_index=False)
+        tables.put("quality", with_times(rows, schemas(kind.answer)["quality"]), "bucket_start")
+
+
+def measure(
+    kind: Kind, versions: pd.DataFrame, length_ms: int, error: float | None, risk: float | None
+) -> pd.DataFrame:
+    """The rows of the table for the buckets of some windows.
+
+    Parameters
+    ----------
+    versions : DataFrame
+        All versions of their answers.
+    length_ms : int
+        Of a bucket.
+    error, risk : float or None
+        The promise, P(error ≥ `error`) ≤ `risk`; None: there is none.
+    """
+    streamed, newest = versions[~versions["corrected"]], newest_of(versions)
+    latest = newest[~newest["retracted"].astype(bool)]
+    measured = kind.errors(_answers(kind, streamed), _answers(kind, latest)).to_pandas()
+    windows = newest[[*WINDOW, "corrected", "retracted"]].merge(
+        streamed[[*WINDOW, "k_ms"]].assign(streamed=True), how="left", on=WINDOW
+    )
+    windows = windows.merge(measured.rename(columns={"error": "wrong"}), how="left", on=WINDOW)
+    there = windows["streamed"].notna()
+    wrong = windows["wrong"].fillna(1.0)  # an answer that was taken back: nothing of it is right
+    rows = pd.DataFrame(
+        {
+            "bucket": (windows["window_end"] - 1) // length_ms,
+            "answers": there,
+            "corrected": there & windows["corrected"].astype(bool),
+            "missing": ~there,
+            "off": wrong >= (OFF if error is None else error),
+            "mean_error": wrong.clip(upper=1.0),
+            "worst_error": wrong,
+            "mean_k_ms": windows["k_ms"].astype(float),
+        }
+    )
+    rows = rows[there | ~windows["retracted"].astype(bool)]  # what the stream did not answer, and is not
+    means, counts = ("mean_error", "mean_k_ms"), ("answers", "corrected", "missing", "off")
+    how = dict.fromkeys(counts, "sum") | dict.fromkeys(means, "mean") | {"worst_error": "max"}
+    found = rows.groupby("bucket").agg(how).reset_index()
+    start = found.pop("bucket") * length_ms
+    share = found["off"] / (found["answers"] + found["missing"])
+    return found.assign(bucket_start=start, bucket_end=start + length_ms, share=share, error=error, risk=risk)
+
+
+def read_quality(query: Query, warehouse: Path) -> tuple[pd.DataFrame, list[str]]:
+    """The table in order of time, and its columns; empty where nothing was ever corrected."""
+    layout = Layout.of(warehouse, query.name)
+    kind, tables, origin = build(query, pa.string()), Tables(layout), layout.origin()
+    if origin is not None:
+        layout.agree(origin, query.structure())
+    columns = schemas(kind.answer)["quality"].names
+    if not tables.has("quality"):
+        return pd.DataFrame(columns=columns), columns
+    return tables.read("quality").to_pandas().sort_values("bucket_start", ignore_index=True), columns
+
+
+def _answers(kind: Kind, rows: pd.DataFrame) -> pa.Table:
+    return pa.Table.from_pandas(rows[kind.answer.names], kind.answer, preserve_index=False)
+
+
+def _answers_a_bucket(tables: Tables, length_ms: int) -> int:
+    """How many the stream has given, at the mean, by the statistics of the table's files."""
+    files = pa.table(DeltaTable(tables.layout.table("results")).get_add_actions(flatten=True))
+    if not files.num_rows:
+        return 1
+    span = pc.max(files["max.window_end"]).as_py() - pc.min(files["min.window_end"]).as_py()
+    return int(pc.sum(files["num_records"]).as_py() // (1 + span.total_seconds() * 1000 // length_ms)) + 1

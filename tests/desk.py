@@ -1,0 +1,84 @@
+"""A query's tables in memory, and corrections of them as the job makes them: nothing of Delta, Spark or files."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+import pandas as pd
+import pyarrow as pa
+
+from harness import Memory, make_stage, raw_table, run
+from oracle import Settings, Tuple
+from tailrace.spark.log import Log
+from tailrace.spark.past import Past
+from tailrace.spark.results import newest_of
+from tailrace.spark.tables import schemas
+from tailrace.spark.touched import Missed, Span
+from tailrace.spark.versions import revise
+from tailrace.stage import Stage
+from tailrace.streams.formats import FORMATS
+
+WINDOW = ("key", "window_start", "window_end")
+
+
+class Desk:
+    """What the stream has given, in frames as the tables are read, and the corrections so far."""
+
+    def __init__(self, tuples: list[Tuple], query: Settings, cuts: list[int], **how: object) -> None:
+        rows = run(tuples, query, cuts=cuts, **how)
+        self.stage: Stage = make_stage(query, keyed=all(t.key is not None for t in tuples))
+        self.schemas = schemas(self.stage.kind.answer)
+        self.tables = {name: self.frame(name, rows.get(name, [])) for name in ("results", "late", "segments")}
+        self.given = [self.tables["results"].assign(corrected=False, retracted=False)]
+        self.files = {
+            str(i): raw_table(tuples[a:b]) for i, (a, b) in enumerate(itertools.pairwise([0, *cuts, len(tuples)]))
+        }
+
+    def frame(self, name: str, rows: list[dict]) -> pd.DataFrame:
+        """Rows as a table is read: times are integers."""
+        fields = [f.with_type(pa.int64()) if pa.types.is_timestamp(f.type) else f for f in self.schemas[name]]
+        return pa.Table.from_pylist(rows, pa.schema(fields)).to_pandas()
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """With its segments there to be read."""
+        with mock.patch.dict(FORMATS, {"memory": Memory(self.files)}):
+            yield
+
+    def past(self, before: int, stage: Stage | None = None) -> Past:
+        def spark(buckets: int) -> None:
+            raise AssertionError("so little needs no Spark")
+
+        stage = stage or self.stage
+        return Past(stage, lambda: Log.of(stage, before, self.tables["segments"]), spark, 2)
+
+    def arrived(self, a: int, b: int) -> Missed:
+        """The windows that an interval's late tuples missed."""
+        late = self.tables["late"]
+        return Missed.by(late[(late["arrived"] > a) & (late["arrived"] <= b)], self.stage.kind.windows)
+
+    def correct(self, a: int, b: int) -> pd.DataFrame:
+        """The rows that the correction of an interval of arrival puts in the place of its own."""
+        interval = str(Span(a, b, arrival=True))
+        with self.open():
+            rows = revise(self.past(b), self, self.arrived(a, b), b, interval).assign(corrected=True)
+        others = [part for part in self.given if "interval" not in part or (part["interval"] != interval).all()]
+        self.given = [*others, rows]
+        return rows
+
+    def latest(self) -> dict[tuple, dict]:
+        newest = newest_of(self.versions())
+        rows = newest[~newest["retracted"].astype(bool)].to_dict("records")
+        found = {tuple(row[name] for name in WINDOW): row for row in rows}
+        assert len(found) == len(rows), "an answer was given twice"
+        return found
+
+    # As `Answers` has it.
+    def versions(self, ends: object = None) -> pd.DataFrame:
+        return pd.concat([part for part in self.given if len(part)] or self.given[:1], ignore_index=True)
+
+    def late(self, events: object) -> pd.DataFrame:
+        return self.tables["late"]

@@ -1,0 +1,65 @@
+"""A query's tables as a stream writes them, without Spark: stage and tasks in process, real files, real tables."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+
+from oracle import Settings, Tuple
+from tailrace import wire
+from tailrace.entry import Head
+from tailrace.query import Query
+from tailrace.spark.layout import Layout
+from tailrace.spark.tables import STREAM_TABLES, TIME, Tables, schemas, with_times
+from tailrace.stage import Stage
+from tailrace.streams import history
+from tailrace.streams.formats import FORMATS
+from tailrace.streams.segments import Segment
+from tailrace.task import Task
+from warehouse import make_query, write_files
+
+
+def streamed_here(
+    directory: Path, settings: Settings, tuples: list[Tuple], bounds: list[int], flush: bool = True, kept: bool = False
+) -> Query:
+    """The tuples between each two neighbouring bounds are a file, a segment and a batch; `kept`: history is, too."""
+    write_files(tuples, directory / "in", bounds)
+    query = make_query(directory / "in", settings, key="key" if any(t.key is not None for t in tuples) else None)
+    layout = Layout.of(directory / "wh", query.name)
+    files = sorted((directory / "in").iterdir())
+    types = FORMATS["parquet"].types(files[0], Stage.of(query, {"key": "string"}, layout.table("history")).columns)
+    layout.found(query.structure(), types)
+    stage, tables = Stage.of(query, types, layout.table("history")), Tables(layout)
+    wanted = schemas(stage.kind.answer) | {"history": history.FILES}
+    if kept:
+        stage = as_history(stage, layout)
+        past = history.schema(pa.string(), stage.kind.key_type, list(stage.columns.values))
+        tables.create({"history": past}, ["history"])
+    tables.create({name: schema for name, schema in wanted.items() if name != "history"}, STREAM_TABLES)
+    memory: list[bytes | None] = [None] * query.parallelism
+    for batch, (file, (first, last)) in enumerate(zip(files, itertools.pairwise(bounds), strict=True)):
+        closes = flush and batch == len(files) - 1
+        head = Head(batch, query.policy.model_dump_json(), closes=closes, ends=closes)
+        messages = stage.messages(Segment(str(file), 0, last - first, batch, first))
+        rows: dict[str, list[pa.Table]] = {}
+        for index in range(query.parallelism):
+            mine = [("entry", head.pack()), *((what, data) for task, what, data in messages if task == index)]
+            task = Task(stage.kind, stage.stream, query.tick_ms, index)
+            memory[index], output = task.advance(memory[index], mine)
+            for name, data in output:
+                part = pa.Table.from_batches([wire.unpack(data)[0][name]])
+                now = pa.array([datetime.now(UTC)] * part.num_rows, TIME)
+                part = part.append_column("emitted_at", now) if name == "results" else part
+                rows.setdefault(name, []).append(with_times(part, wanted[name]))
+        for name in STREAM_TABLES:
+            if name in rows:
+                tables.append(name, pa.concat_tables(rows[name]), "here", batch)
+    return query
+
+
+def as_history(stage: Stage, layout: Layout) -> Stage:
+    """The stage of a source that keeps nothing itself."""
+    return Stage(**{**vars(stage), "history": layout.table("history")})

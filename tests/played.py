@@ -1,0 +1,78 @@
+"""A declared query run into a warehouse in this process: the app without Spark, batch by batch as often as wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+
+from tailrace import wire
+from tailrace.entry import DECLARED
+from tailrace.query import Query
+from tailrace.spark.intake import Intake, Plan
+from tailrace.spark.journal import Journal
+from tailrace.spark.layout import Layout
+from tailrace.spark.sources import open_feed
+from tailrace.spark.tables import STREAM_TABLES, TIME, Tables, schemas, with_times
+from tailrace.stage import Stage
+from tailrace.streams import history
+from tailrace.streams.segments import is_integer
+from tailrace.task import Task
+
+NOW = 1_800_000_000_000
+
+
+class Played:
+    """The stream of one query.
+
+    `wanted` gives the settings that are to be in force, and where they are from; `now` is the wall clock.
+    """
+
+    def __init__(
+        self, query: Query, warehouse: Path, wanted: Callable[[], tuple[str, str]] | None = None, now: int = NOW
+    ) -> None:
+        self.query, self.layout, self.now = query, Layout.of(warehouse, query.name), now
+        declared = query.policy.model_dump_json(), DECLARED
+        self.wanted = wanted or (lambda: declared)
+        feed = open_feed(query, self.layout, None, live=False)
+        feed.fresh()
+        origin = self.layout.found(query.structure(), feed.types, feed.identity)
+        self.stage = Stage.of(query, origin.types, self.layout.table("history"))
+        id_type = pa.int64() if is_integer(origin.types[self.stage.columns.id]) else pa.string()
+        self.schemas = schemas(self.stage.kind.answer, id_type)
+        past = history.schema(id_type, self.stage.kind.key_type, list(self.stage.columns.values))
+        self.tables = Tables(self.layout)
+        wanted_tables = self.schemas | ({} if self.stage.history is None else {"history": past})
+        self.tables.create(wanted_tables, STREAM_TABLES)
+        self.kept: list[bytes | None] = [None] * query.parallelism
+
+    def go(self, batch_rows: int = 1_000_000, flush: bool = False) -> int:
+        """Read all that is there; with `flush` end the stream. Returns how many batches that took."""
+        feed = open_feed(self.query, self.layout, self.layout.origin(), live=False)
+        stamps = self.query.stream[1].arrival_time is None
+        plan = Plan(batch_rows, live=False, flush=flush)
+        clock = (self.query.tick_ms, self.query.idle_ms, stamps, plan, lambda: self.now)
+        intake = Intake(Journal(self.layout.journal), feed, feed.fresh(), self.wanted, *clock)
+        done = 0
+        while (entry := intake.plan()) is not None:
+            self._batch(entry)
+            done += 1
+        return done
+
+    def _batch(self, entry) -> None:
+        messages = [one for segment in entry.segments for one in self.stage.messages(segment, entry.head.sample)]
+        written: dict[str, list[pa.Table]] = {}
+        for index in range(self.query.parallelism):
+            mine = [("entry", entry.head.pack())] + [(what, data) for task, what, data in messages if task == index]
+            task = Task(self.stage.kind, self.stage.stream, self.stage.tick_ms, index)
+            self.kept[index], output = task.advance(self.kept[index], mine)
+            for name, data in output:
+                part = pa.Table.from_batches([wire.unpack(data)[0][name]])
+                if name == "results":
+                    part = part.append_column("emitted_at", pa.array([self.now * 1000] * len(part)).cast(TIME))
+                schema = history.FILES if name == "history" else self.schemas[name]
+                written.setdefault(name, []).append(with_times(part, schema))
+        for name in STREAM_TABLES:
+            if name in written:
+                self.tables.append(name, pa.concat_tables(written[name]), "played", entry.head.batch)

@@ -1,0 +1,111 @@
+"""P(error ≥ ε) ≤ δ at the coverage threshold, in simulation; and not far below it, so that it can fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tailrace.aggregate import simulation
+from tailrace.aggregate.population import Population
+from tailrace.aggregate.promise import threshold
+from tailrace.aggregate.simulation import ANSWERS, DISTRIBUTIONS, PROMISES, TUPLES, Q, Windows, missing, simulate
+
+WINDOWS = 2500
+
+
+@pytest.fixture(scope="module")
+def table() -> list[dict]:
+    return simulate(WINDOWS, seed=20261121)
+
+
+def noise(risk: float, windows: int) -> float:
+    """The standard error of a share that is `risk` in truth."""
+    return float(np.sqrt(risk * (1 - risk) / windows))
+
+
+def test_everything_is_put_to_the_test(table):
+    assert len(table) == len(DISTRIBUTIONS) * len(TUPLES) * len(ANSWERS) * len(PROMISES)
+    assert {row["windows"] for row in table} == {WINDOWS}
+    for function in ANSWERS:  # a whole window keeps any promise: some windows must not be whole
+        assert sum(row["missing"] > 0 for row in table if row["function"] == function) >= 20, function
+
+
+@pytest.mark.parametrize("function", ["sum", "count", "avg"])
+def test_bounds_hold_without_slack(table, function):
+    broken = [row for row in table if row["function"] == function and row["off"] > row["risk"]]
+    assert not broken
+
+
+@pytest.mark.parametrize("function", ["median", "quantile"])
+def test_rank_bounds_hold(table, function):
+    # They are nearly exact, so the share of so many windows may lie above by chance: two standard errors.
+    rows = [row for row in table if row["function"] == function]
+    assert not [row for row in rows if row["off"] > row["risk"] + 2 * noise(row["risk"], WINDOWS)]
+
+
+@pytest.mark.parametrize("risk", [risk for _, risk in PROMISES])
+def test_extremes_hold(table, risk):
+    # They are exact: half of the rows lie above by chance, and of 54 none by four standard errors; together by two.
+    rows = [row for row in table if row["function"] in ("min", "max") and row["risk"] == risk]
+    assert not [row for row in rows if row["off"] > risk + 4 * noise(risk, WINDOWS)]
+    assert np.mean([row["off"] for row in rows]) <= risk + 2 * noise(risk, WINDOWS * len(rows))
+
+
+def test_the_table_is_of_its_seed(monkeypatch):
+    monkeypatch.setattr(simulation, "DISTRIBUTIONS", {"one": DISTRIBUTIONS["exponential"]})
+    assert simulate(20, 5) == simulate(20, 5) != simulate(20, 6)
+
+
+#            how many times the tuples that may be missing by λ_thr are missing
+@pytest.mark.parametrize(
+    ("function", "times"),
+    [("sum", 2), ("count", 1.1), ("avg", 3), ("min", 2), ("max", 2), ("median", 5), ("quantile", 8)],
+)
+@pytest.mark.parametrize("name", ["exponential", "lognormal(σ 0.8)"])
+def test_the_promise_breaks_at_a_lower_coverage(function, times, name):
+    windows = Windows.draw(DISTRIBUTIONS[name], 500, WINDOWS, np.random.default_rng(3))
+    lack = missing(threshold(function, 0.05, 0.05, windows.population, Q), 500)
+    assert 0 < lack * times < 500
+    assert windows.off(function, 0.05, int(np.ceil(lack * times))) > 0.05 + 4 * noise(0.05, WINDOWS)
+
+
+@pytest.mark.parametrize("function", ANSWERS)
+@pytest.mark.parametrize("name", ["exponential", "lognormal(σ 1.5)", "1 or 10, 60 : 40"])
+def test_it_holds_for_every_window_that_covers_more(function, name):
+    # Each tuple is missing with 1 − λ_thr on its own; half of the windows cover less, which breaks no promise.
+    rng = np.random.default_rng(8)
+    tuples, error, risk = 500, 0.05, 0.05
+    windows = Windows.draw(DISTRIBUTIONS[name], tuples, 2 * WINDOWS, rng)
+    share = threshold(function, error, risk, windows.population, Q)
+    lack = rng.binomial(tuples, 1 - share, 2 * WINDOWS)
+    off = [
+        Windows(windows.values[lack == some], windows.population).off(function, error, some) * np.sum(lack == some)
+        for some in np.unique(lack[lack <= missing(share, tuples)])
+    ]
+    there = np.sum(lack <= missing(share, tuples))
+    assert there > WINDOWS / 2
+    assert sum(off) / there <= risk + 2 * noise(risk, there)
+
+
+@pytest.mark.parametrize("function", ["sum", "avg"])
+@pytest.mark.parametrize(("error", "risk"), PROMISES)
+def test_without_a_sample_nothing_is_assumed_of_the_values(function, error, risk):
+    # Windows whose levels, spreads and lengths differ, half of them negative, one in ten with a single huge value.
+    rng = np.random.default_rng(13)
+    sizes = rng.integers(200, 2000, 40)
+    drawn = []
+    for tuples in sizes:
+        level, spread = rng.choice([-1, 1]) * rng.lognormal(0, 2), rng.uniform(0, 1.2)
+        values = level * rng.lognormal(0, spread, tuples)
+        if rng.random() < 0.1:
+            values[0] *= 20
+        drawn.append(values)
+    sums = [np.array([measure(values) for values in drawn]) for measure in (np.sum, lambda values: np.sum(values**2))]
+    population = Population.of(sizes.astype(float), *sums)
+    share = threshold(function, error, risk, population)
+    assert share < 1
+    off = []
+    for values in drawn:
+        rows = rng.permuted(np.tile(values, (200, 1)), axis=1)
+        off.append(Windows(rows, population).off(function, error, missing(share, len(values))))
+    assert np.mean(off) <= risk

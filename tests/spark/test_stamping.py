@@ -1,0 +1,61 @@
+"""What a calibration proposes, the driver stamps between two batches: a batch that is replayed sees what it saw."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from expect import assert_streamed
+from killed import SETTINGS, TUPLES, kill
+from oracle import stream
+from tailrace.spark.app import run
+from tailrace.spark.intake import Plan
+from tailrace.spark.journal import Journal
+from warehouse import make_query, propose, rows_of, tables_of
+
+pytestmark = pytest.mark.spark
+
+DIES, SLOWER, FASTER = 3, 1500, 50
+
+
+def go_on(directory) -> dict[str, list[dict]]:
+    """A driver dies after batch 3, which came under a new K, and another K is proposed before the next one starts."""
+    kill(directory, "K3", DIES, calibrations={1: SLOWER})
+    query = make_query(directory / "in", SETTINGS, calibrated=True)
+    propose(query, directory / "wh", FASTER)
+    run(query, directory / "wh", Plan(100))
+    return rows_of(directory / "wh", "results", "late", "metrics", "segments", "facts")
+
+
+def as_stamped(facts: list[dict]):
+    """The oracle's settings, by the table of facts."""
+    held = [(row["from_tick"], ("k_slack", k)) for row, k in zip(facts[1:], (SLOWER, FASTER), strict=True)]
+    return replace(SETTINGS, changes=tuple(held))
+
+
+def test_a_k_that_takes_effect_amid_a_kill_and_a_replay_changes_no_answer(tmp_path, spark):
+    rows = go_on(tmp_path)
+    facts = sorted(rows["facts"], key=lambda row: row["version"])
+    assert [row["version"] for row in facts] == [1, 2, 3]
+    assert [row["evidence"] for row in facts] == ["declared", "found 1500", "found 50"]
+    assert [json.loads(row["settings"])["initial"] for row in facts] == ["PT0.3S", "PT1.5S", "PT0.05S"]
+    assert {row["facts_version"] for row in rows["results"]} == {1, 2, 3}
+    assert_streamed(rows, stream(TUPLES, as_stamped(facts)))
+    by_batch = {row["batch"]: row["k_ms"] for row in rows["metrics"]}
+    assert [by_batch[batch] for batch in (1, DIES, max(by_batch))] == [300, SLOWER, FASTER]
+
+
+def test_without_the_stamp_of_a_batch_a_replay_sees_what_is_newest(tmp_path, spark, monkeypatch):
+    stamped = Journal.__getitem__
+
+    def as_it_is_now(self, batch):
+        entry = stamped(self, batch)
+        settings = tables_of(tmp_path / "wh").read("proposals").sort_by("made_at").to_pylist()[-1]["settings"]
+        return replace(entry, head=replace(entry.head, settings=settings))
+
+    monkeypatch.setattr(Journal, "__getitem__", as_it_is_now)
+    rows = go_on(tmp_path)
+    with pytest.raises((AssertionError, ValueError)):  # a fact less than was stamped, or other answers
+        assert_streamed(rows, stream(TUPLES, as_stamped(sorted(rows["facts"], key=lambda row: row["version"]))))

@@ -1,0 +1,220 @@
+"""Coverage thresholds by hand, against exact enumeration, and what they may not do. Simulations: tests/properties."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import ceil, comb, inf, log, nan
+
+import numpy as np
+import pytest
+
+from tailrace.aggregate import promise_rank
+from tailrace.aggregate.population import Population
+from tailrace.aggregate.promise import refusal, threshold
+from tailrace.aggregate.promise_mean import chernoff
+from tailrace.aggregate.promise_rank import Side
+from tailrace.aggregate.simulation import Windows, missing
+
+EXPONENTIAL = tuple(-np.log1p(-(np.arange(1000) + 0.5) / 1000))
+MODES = tuple(np.where(np.arange(100) < 58, 1.0, 5.0))
+FUNCTIONS = ("sum", "count", "avg", "min", "max", "median", "quantile")
+
+
+def test_count_is_off_by_what_is_missing_and_exactly_the_error_is_too_much():
+    share = threshold("count", 0.05, 0.3, Population(1000, 9.0))
+    assert share == pytest.approx(0.95, abs=1e-6)
+    assert missing(share, 1000) == 49
+    assert missing(threshold("count", 0.9, 0.3, Population(10, 9.0)), 10) == 8  # 1 − 0.9 is below 0.1 in doubles
+
+
+@pytest.mark.parametrize(("function", "q"), [("min", 0.5), ("max", 0.5), ("quantile", 0.0), ("quantile", 1.0)])
+def test_an_extreme_is_there_with_the_probability_of_any_other(function, q):
+    assert threshold(function, 0.01, 0.05, Population(1000, 9.0), q) == pytest.approx(0.95, abs=1e-12)
+
+
+def test_sum_by_cantelli():
+    error, risk, n, cv = 0.05, 0.05, 500, 1.0
+    f = 1 - threshold("sum", error, risk, Population(n, cv))
+    v = f * (1 - f) * cv**2 / (n - 1)
+    assert v / (v + (error - f) ** 2) + v / (v + (error + f) ** 2) == pytest.approx(risk, rel=1e-2)
+    assert 0.979 < 1 - f < 0.981
+
+
+def test_sum_of_values_that_are_all_alike_errs_as_count_does():
+    assert threshold("sum", 0.05, 0.05, Population(1000, 0.0)) == pytest.approx(0.95, abs=1e-4)
+    assert threshold("sum", 0.05, 0.05, Population(1000, 0.0)) > 0.95
+
+
+@pytest.mark.parametrize(("n", "cv"), [(500, 1.0), (10, 0.05)])
+def test_avg_by_chebyshev(n, cv):
+    share = threshold("avg", 0.05, 0.05, Population(n, cv))
+    assert share == pytest.approx(1 / (1 + 0.05 * 0.05**2 * (n - 1) / cv**2), abs=1e-3)
+
+
+@pytest.mark.parametrize(("function", "at_most"), [("sum", 0.976), ("avg", 0.89), ("median", 0.95), ("quantile", 0.98)])
+def test_a_sample_of_values_buys_coverage(function, at_most):
+    with_sample = threshold(function, 0.05, 0.05, Population(500, 1.0, EXPONENTIAL), 0.9)
+    assert with_sample < at_most < threshold(function, 0.05, 0.05, Population(500, 1.0), 0.9)
+
+
+def test_chernoff_bounds_the_exact_tail():
+    #  values 0 or 2; at least one more than a quarter of D's m = 12 and R's r = 40 values are 2 each
+    def binomial(n: int, i: int) -> float:
+        return comb(n, i) / 2**n
+
+    exact = sum(
+        binomial(12, i) * binomial(40, j) for i in range(13) for j in range(41) if 0.8 * 2 * i - 0.4 * 2 * j >= 0
+    )
+    bound = chernoff(Population(52, 1.0, (0.0, 2.0)), 0.8, 12, -0.4, 40)
+    assert exact <= bound <= 6 * exact
+    assert chernoff(Population(52, 1.0, (0.0, 2.0)), 0.8, 40, -0.4, 12) == 1  # expected, no tail
+    assert chernoff(Population(52, 1.0), 0.8, 12, -0.4, 40) == 1  # no sample
+
+
+def test_chernoff_hears_of_values_that_the_sample_lacks():
+    population = [Population(500, cv, EXPONENTIAL) for cv in (1.0, 2.0)]
+    assert threshold("avg", 0.05, 0.05, population[0]) + 0.03 < threshold("avg", 0.05, 0.05, population[1])
+    assert chernoff(Population(500, 2.0, (7.0,) * 50), 0.95, 10, -0.05, 490) == 1  # alike, so it says nothing of cv 2
+
+
+@pytest.mark.parametrize("q", [0.5, 0.9, 0.25])
+@pytest.mark.parametrize(("n", "m"), [(9, 2), (9, 3), (10, 3), (10, 4), (11, 1)])
+def test_rank_errors_against_all_choices_of_the_missing(n, m, q):
+    # Values 0 … n−1, of which the first `below` are below the bound: off above is a quantile at or above it.
+    logs = np.array([log(float(np.prod(np.arange(1, i + 1)))) for i in range(n + 1)])
+    for below in range(int(q * (n - 1)) + 1, n + 1):
+        off = [
+            np.quantile(there, q) >= below and not np.quantile(np.arange(n), q) >= below
+            for there in combinations(range(n), n - m)
+        ]
+        farther = [
+            sum(each < below for each in there) <= ceil(q * (n - m - 1)) for there in combinations(range(n), n - m)
+        ]
+        side = Side(q, n, np.array([float(below)]), np.ones(1), logs)
+        assert np.mean(off) <= np.mean(farther) + 1e-12
+        assert np.mean(farther) - 1e-12 <= side.off(m) <= min(1, 3 * np.mean(farther)) + 1e-12
+
+
+@pytest.mark.parametrize("q", [0.5, 0.9, 0.3, 0.03])
+def test_fewer_missing_are_no_worse(q):
+    side = Side.of(np.sort(EXPONENTIAL), q, 0.1, 150)
+    assert side.chance.sum() == pytest.approx(1, abs=1e-9)
+    off = [side.off(m) for m in range(150)]
+    assert all(side.worst(m) >= 0.95 * max(off[1 : m + 1]) for m in range(1, 150))
+
+
+def test_huge_windows_are_taken_to_be_large(monkeypatch):
+    monkeypatch.setattr(promise_rank, "MOST", 300)
+    few, many = (threshold("median", 0.1, 0.05, Population(n, 1.0, EXPONENTIAL)) for n in (300, 10**12))
+    assert few == many < 1
+
+
+def test_a_few_values_are_not_the_population():
+    assert threshold("median", 0.05, 0.05, Population(500, 0.0, (7.0,))) == 1
+    assert threshold("median", 0.05, 0.05, Population(500, 0.0, (7.0,) * 1000)) < 0.05
+    # 58 of 100 in one mode may as well be half of all, and then the median is in one or in the other.
+    assert threshold("median", 0.05, 0.05, Population(500, 1.0, MODES)) > 0.9
+    assert threshold("median", 0.05, 0.05, Population(500, 1.0, MODES * 30)) < 0.5
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("sample", [(), EXPONENTIAL], ids=["sums", "sample"])
+def test_more_is_asked_of_a_harder_promise_or_population(function, sample):
+    def of(error: float = 0.1, risk: float = 0.05, n: float = 400, cv: float = 1.0) -> float:
+        return threshold(function, error, risk, Population(n, cv, sample), 0.8)
+
+    for name, values in {
+        "error": (0.9, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 1e-3, 1e-6),
+        "risk": (0.99, 0.5, 0.3, 0.1, 0.05, 0.02, 0.01, 1e-4, 1e-9),
+        "cv": (0.0, 0.1, 0.5, 0.9, 1.0, 1.1, 2.0, 5.0, 30.0, inf),
+        "n": (100_000, 5000, 1000, 400, 200, 50, 5, 1),
+    }.items():
+        shares = [of(**{name: value}) for value in values]
+        assert all(0 < share <= 1 for share in shares)
+        assert shares == sorted(shares), name
+    assert of(error=1e-6, risk=1e-9) == of(n=1) == 1
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_where_not_one_tuple_may_be_missing_the_window_must_be_whole(function):
+    share = threshold(function, 0.05, 0.05, Population(15, 1.0, EXPONENTIAL))
+    assert share == 1
+
+
+def test_one_of_ten_is_a_tenth_in_doubles():
+    assert threshold("max", 0.05, 0.1, Population(10, 1.0)) == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("function", ["avg", "median", "quantile"])
+def test_a_tuple_has_to_be_there(function):
+    assert missing(threshold(function, 0.5, 0.5, Population(40, 0.0, (7.0,) * 1000), 0.7), 40) == 39
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "risk", "wrong"),
+    [
+        ("mode", 0.05, 0.05, "not known how it errs"),
+        ("sum", 0, 0.05, "always ≥ 0"),
+        ("sum", -0.1, 0.05, "always ≥ -0.1"),
+        ("count", nan, 0.05, "always"),
+        ("count", 1, 0.05, "missing is off by 1"),
+        ("max", 0.05, 0, "no K waits"),
+        ("avg", 0.05, nan, "no answer may be off"),
+        ("median", 0.05, 1, "no promise"),
+    ],
+)
+def test_a_promise_that_cannot_be_kept_is_refused(function, error, risk, wrong):
+    found = refusal(function, error, risk)
+    assert found is not None
+    assert wrong in found[0]
+    assert found[1]
+    with pytest.raises(ValueError, match=wrong):
+        threshold(function, error, risk, Population(500, 1.0))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_any_other_promise_can_be_kept(function):
+    assert refusal(function, 1e-9, 1e-9) is None
+    assert threshold(function, 1e-9, 1e-9, Population(500, inf)) == 1
+
+
+def test_a_population_by_its_windows():
+    #  1 3 │ 2 2 2 2      σ 1 of mean 2 │ σ 0
+    found = Population.of(np.array([2.0, 4.0]), np.array([4.0, 8.0]), np.array([10.0, 16.0]))
+    assert found.tuples == pytest.approx(1 / ((1 / 2 + 1 / 4) / 2))
+    assert found.variation == pytest.approx(np.sqrt(1 / 4 / 2))
+    negative = Population.of(np.array([2.0]), np.array([-4.0]), np.array([10.0]))
+    assert negative.variation == pytest.approx(1 / 2)
+
+
+def test_a_sum_of_zero_is_measured_against_1():
+    assert Population.of(np.array([2.0]), np.array([0.0]), np.array([0.0])).variation == 0
+    assert Population.of(np.array([2.0]), np.array([0.0]), np.array([18.0])).variation == pytest.approx(6)  # n σ
+
+
+def test_values_beyond_all_measure_are_no_promise_and_no_fault():
+    population = Population.of(np.array([3.0]), np.array([1e200]), np.array([inf]), (1.0, 2.0, 1e300, -1e308, 1.7e308))
+    assert population.variation == inf
+    assert {threshold(name, 0.1, 0.1, population) for name in ("sum", "avg")} == {1.0}
+    known = Population(1000, 1.0, population.sample)
+    assert threshold("sum", 0.1, 0.1, known) == threshold("sum", 0.1, 0.1, Population(1000, 1.0))
+    assert threshold("median", 0.1, 0.1, known) <= 1
+    assert chernoff(Population(1000, 1.0, (-1.0, 1.0)), 0.95, 10, -0.05, 990) == 1  # relative to a mean of 0
+
+
+@pytest.mark.parametrize(("tuples", "variation"), [(0.5, 1.0), (nan, 1.0), (5, -1.0), (5, nan)])
+def test_a_population_that_cannot_be(tuples, variation):
+    with pytest.raises(ValueError, match="at least"):
+        Population(tuples, variation)
+
+
+def test_the_simulation_tells_what_is_off():
+    values = np.array([[1.0, 1.0, 2.0, 6.0], [5.0, 0.0, 0.0, 0.0], [2.0, 2.0, 2.0, 2.0], [4.0, -4.0, 0.1, -0.1]])
+    windows = Windows(values, Population(4, 1.0))
+    assert windows.off("sum", 0.25, 1) == 3 / 4  # 0.1 1 0.25 4, the last one absolute
+    assert windows.off("avg", 0.2, 1) == 3 / 4  # 3 for 2.5 … 0 for 1.25 … −4/3 for 0
+    assert windows.off("count", 0.25, 1) == 1
+    assert windows.off("count", 0.26, 1) == 0
+    assert windows.off("max", 0.05, 1) == 2 / 4
+    assert windows.off("min", 0.05, 2) == 2 / 4
+    assert windows.off("avg", 0.9, 4) == 1  # nothing is there

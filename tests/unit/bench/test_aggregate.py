@@ -1,0 +1,112 @@
+"""The bench's arithmetic: whose answers differ, medians, ratios round by round, whose process is measured."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+from tailrace.bench.aggregate import summary, table, unlike
+from tailrace.bench.meter import Meter
+
+
+def answers(*rows: tuple[str, int, float, int]) -> pd.DataFrame:
+    found = pd.DataFrame(rows, columns=["key", "window_start", "value", "tuples"])
+    return found.assign(window_end=found["window_start"] + 500)
+
+
+def test_answers_that_are_not_ours_are_counted():
+    ours = answers(("a", 0, 1.0, 1), ("a", 100, 3.0, 2), ("b", 0, 5.0, 1))
+    assert unlike(answers(("a", 0, 1.0 + 1e-12, 1), ("b", 0, 5.0, 1)), ours) == 0
+    assert unlike(answers(("a", 0, 1.1, 1), ("a", 100, 3.0, 1), ("c", 0, 5.0, 1), ("b", 0, 5.0, 1)), ours) == 3
+
+
+def passes(**rates: list[float]) -> list[dict]:
+    cost = {"cpu_us_a_row": 1.0, "driver_mib": 1, "jvm_mib": 2, "workers_mib": 3}
+    return [
+        {"case": "dense", "contestant": name, "round": number, "whole_rows_s": rate, "warm_rows_s": 2 * rate} | cost
+        for name, mine in rates.items()
+        for number, rate in enumerate(mine)
+    ]
+
+
+def test_ratios_are_of_the_same_round_and_the_first_is_dropped():
+    found = passes(native=[1, 10, 20, 40], tailrace=[1000, 20, 30, 80])
+    by_name = {row["contestant"]: row for row in summary(found)}
+    assert by_name["tailrace"]["whole_to_native"] == 2  # of 2, 1.5 and 2; that of the medians would be 1.5
+    assert by_name["tailrace"]["whole_rows_s"] == 30
+    assert by_name["tailrace"]["rounds"] == 3
+    assert "whole_to_flink" not in by_name["tailrace"]
+    assert "× flink" not in str([column.header for column in table(summary(found)).columns])
+
+
+def test_flink_is_a_base_where_it_takes_part():
+    rows = summary(passes(native=[1, 10], tailrace=[1, 30], flink=[1, 20]))
+    ours = next(row for row in rows if row["contestant"] == "tailrace")
+    assert (ours["whole_to_native"], ours["whole_to_flink"]) == (3, 1.5)
+    heads = [column.header for column in table(rows).columns]
+    assert {"whole × native", "warm × native", "whole × flink", "warm × flink"} <= set(heads)
+
+
+HOLDS_MIB = 100
+
+
+@pytest.fixture
+def child():
+    """A process that holds memory until its input ends."""
+    holds = f"held = bytearray({HOLDS_MIB} << 20); print('holds', flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", holds], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        yield process
+        process.stdin.write(b"\n")
+
+
+def measured(meter: Meter) -> tuple[int, int, int]:
+    with meter:
+        end = time.monotonic() + 30
+        while not meter._peak[0] and time.monotonic() < end:
+            time.sleep(0.01)
+    return meter.cost.driver_mib, meter.cost.jvm_mib, meter.cost.workers_mib
+
+
+def test_a_meter_measures_this_process_and_its_children(child):
+    assert measured(Meter())[2] > HOLDS_MIB
+
+
+def test_or_another_one_alone(child):
+    driver, _, workers = measured(Meter(of=child.pid))
+    assert HOLDS_MIB < driver < 2 * HOLDS_MIB
+    assert workers == 0
+
+
+def test_or_leaves_another_one_out(child):
+    driver, _, workers = measured(Meter(without=child.pid))
+    assert driver
+    assert workers == 0
+
+
+BURNS = """
+import time
+def burn():
+    while time.process_time() < end: pass
+end = 0.5; burn(); print("burnt", flush=True); input(); end = 1.0; burn(); print("burnt", flush=True); input()
+"""
+
+
+def test_what_a_process_used_counts_though_it_ends():
+    """And what it had used before does not, nor is it taken off."""
+    own = time.process_time()
+    with subprocess.Popen([sys.executable, "-c", BURNS], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.stdout.readline()
+        with Meter() as meter:
+            child.stdin.write(b"\n")
+            child.stdin.flush()
+            child.stdout.readline()
+            meter._sample()
+            child.stdin.write(b"\n")
+            child.stdin.flush()
+            child.wait()
+    assert 0.4 < meter.cost.cpu_s < 0.7 + time.process_time() - own

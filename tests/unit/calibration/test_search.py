@@ -1,0 +1,238 @@
+"""The interval search: the paper's example, each of its moves, and that it ends at the smallest duration and stays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailrace.calibration.search import Interval, Search
+
+TEN = Search(parts=10, accuracy=0.95, step_ms=100)
+PRINTED = Search(parts=10, accuracy=0.95, step_ms=100, doubling=False)
+FLOOR = Interval(14_000, 24_000, 20_000)  # parts of 1 s, a twentieth of K
+
+
+def accuracies(search: Search, interval: Interval, smallest: float) -> np.ndarray:
+    """1 from the smallest duration on that keeps the accuracy, 0 below it."""
+    return (search.durations(interval) >= smallest).astype(float)
+
+
+def ended(search: Search, interval: Interval, smallest: float, most: int = 300) -> Interval:
+    """Where the search comes to stay."""
+    for _ in range(most):
+        after = search.next(interval, accuracies(search, interval, smallest))
+        if after == interval:
+            return interval
+        interval = after
+    raise AssertionError(f"still moving after {most} calibrations: {interval}")
+
+
+def test_table_1_of_the_paper():
+    search = Search(parts=3, accuracy=0.8)
+    interval = Interval(0, 4500, 4500)
+    assert search.durations(interval).tolist() == [1500, 3000, 4500]
+    assert search.next(interval, np.array([0.72, 0.83, 0.94])) == Interval(1500, 3000, 3000)
+
+
+@pytest.mark.parametrize("search", [TEN, PRINTED], ids=["doubling", "printed"])
+def test_the_start_reaches_as_far_up_as_down(search):
+    assert search.start(2000) == Interval(0, 4000, 2000)
+    assert search.durations(search.start(2000)).tolist() == list(range(400, 4001, 400))
+
+
+def test_the_start_at_0_tries_0_and_as_many_ticks_above():
+    assert TEN.start(0) == Interval(-100, 900, 0)
+    assert TEN.durations(TEN.start(0)).tolist() == list(range(0, 901, 100))
+
+
+def test_it_narrows_to_the_part_that_holds_the_smallest():
+    three = Search(parts=3, accuracy=0.95, step_ms=100)
+    assert three.next(Interval(0, 9000, 9000), np.array([0.0, 1.0, 1.0])) == Interval(3000, 6000, 6000)
+    assert three.next(Interval(0, 9000, 9000), np.array([1.0, 1.0, 1.0])) == Interval(0, 3000, 3000)
+
+
+def test_when_none_is_enough_the_next_interval_is_twice_as_long_and_the_paper_goes_on_by_a_part():
+    interval, none = Interval(0, 4000, 2000), np.zeros(10)
+    assert TEN.next(interval, none) == Interval(4000, 12_000, 12_000)
+    assert TEN.next(Interval(4000, 12_000, 12_000), none) == Interval(12_000, 28_000, 28_000)
+    assert PRINTED.next(interval, none) == Interval(400, 4400, 4400)
+
+
+def test_when_the_smallest_is_enough_the_interval_moves_down():
+    all_of_them = np.ones(10)
+    assert TEN.next(Interval(90_000, 130_000, 130_000), all_of_them) == Interval(14_000, 94_000, 94_000)
+    assert TEN.next(Interval(40_000, 80_000, 80_000), all_of_them) == Interval(0, 44_000, 44_000)
+    assert PRINTED.next(Interval(40_000, 80_000, 80_000), all_of_them) == Interval(36_000, 76_000, 44_000)
+
+
+@pytest.mark.parametrize("search", [TEN, PRINTED], ids=["doubling", "printed"])
+def test_k_falls_to_0_where_nothing_need_be_waited_for(search):
+    assert ended(search, Interval(50_000, 60_000, 60_000), 0) == Interval(-100, 900, 0)
+
+
+def test_a_part_is_a_tick_at_least_and_a_twentieth_of_k():
+    narrow = TEN.next(Interval(0, 4000, 4000), accuracies(TEN, Interval(0, 4000, 4000), 1700))
+    assert narrow == Interval(1400, 2400, 2000)  # ticks, which are a twentieth of K too
+    assert TEN.next(narrow, accuracies(TEN, narrow, 1700)).k_ms == 1700
+    high = TEN.next(Interval(0, 40_000, 40_000), accuracies(TEN, Interval(0, 40_000, 40_000), 17_000))
+    assert (high.k_ms, np.diff(TEN.durations(high)).tolist()) == (20_000, [1000] * 9)
+
+
+def test_at_the_floor_k_has_smaller_and_larger_ones_beside_it():
+    durations = TEN.durations(FLOOR).tolist()
+    assert (durations[4], durations[5], durations[6]) == (19_000, 20_000, 21_000)
+    two = Search(parts=2, accuracy=0.95, step_ms=100)
+    assert two.durations(two.next(Interval(0, 200, 200), np.array([0.0, 1.0]))).tolist() == [100, 200]
+
+
+# accuracies at the floor: K is the 6th, its neighbours below and above
+
+
+def level(below: float, own: float, above: float) -> np.ndarray:
+    return np.array([below] * 5 + [own] + [above] * 4)
+
+
+NOISE = np.full(10, 0.02)
+
+
+def test_at_the_floor_noise_moves_k_neither_up_nor_down():
+    assert TEN.next(FLOOR, level(0.93, 0.941, 0.96), NOISE) == FLOOR
+    assert TEN.next(FLOOR, level(0.965, 0.967, 0.98), NOISE) == FLOOR
+
+
+def test_what_exceeds_the_noise_moves_it():
+    assert TEN.next(FLOOR, level(0.93, 0.939, 0.96), NOISE).k_ms == 21_000
+    assert TEN.next(FLOOR, level(0.971, 0.975, 0.98), NOISE).k_ms == 15_000
+    assert TEN.next(FLOOR, level(0.93, 0.939, 0.94), NOISE).k_ms > FLOOR.upper_ms
+
+
+def test_exact_accuracies_have_no_noise():
+    assert TEN.next(FLOOR, level(0.93, 0.941, 0.96)).k_ms == 21_000
+    assert TEN.next(FLOOR, level(0.95, 0.967, 0.98)).k_ms == 15_000
+
+
+def test_an_interval_that_is_not_narrow_yet_is_narrowed_whatever_the_noise():
+    wide = Interval(0, 40_000, 40_000)
+    assert TEN.next(wide, np.linspace(0.9, 0.99, 10), NOISE).k_ms == 24_000
+
+
+def test_sums_in_another_order_are_enough():
+    perfect = Search(parts=2, accuracy=1.0)
+    assert perfect.next(Interval(0, 4000, 4000), np.array([0.5, 1 - 1e-12])) == Interval(2000, 4000, 4000)
+
+
+def test_k_does_not_rise_beyond_the_longest_delay():
+    interval, none = Interval(0, 4000, 2000), np.zeros(10)
+    assert TEN.next(interval, none, longest_ms=9000) == Interval(4000, 9000, 9000)
+    assert TEN.next(interval, none, longest_ms=12_001) == Interval(4000, 12_000, 12_000)
+    assert TEN.next(interval, none, longest_ms=3000) == Interval(0, 4000, 4000)
+    again = TEN.next(interval, none, longest_ms=4100)  # shorter than ten parts
+    assert (again.k_ms, again.width_ms) == (4100, 10 * 205)
+
+
+searches = st.builds(
+    Search,
+    parts=st.integers(2, 20),
+    accuracy=st.floats(0.01, 1),
+    step_ms=st.integers(1, 1000),
+    band=st.floats(0, 3),
+    doubling=st.booleans(),
+)
+
+
+@given(searches, st.integers(0, 100_000), st.data())
+def test_k_is_always_in_the_interval_whatever_is_measured(search, initial, data):
+    interval = search.start(initial)
+    for _ in range(12):
+        assert interval.lower_ms < interval.k_ms <= interval.upper_ms
+        assert interval.k_ms >= 0
+        durations = search.durations(interval)
+        assert (durations >= 0).all()
+        assert (np.diff(durations) >= 0).all()
+        assert durations[-1] == interval.upper_ms
+        share = st.lists(st.floats(0, 1), min_size=search.parts, max_size=search.parts).map(np.array)
+        error = data.draw(st.one_of(st.none(), share))
+        longest = data.draw(st.one_of(st.none(), st.integers(0, 10**6)))
+        interval = search.next(interval, data.draw(share), error, longest)
+
+
+DOUBLING = searches.filter(lambda search: search.doubling)
+
+
+@given(DOUBLING, st.integers(0, 60_000), st.lists(st.integers(0, 600_000), min_size=1, max_size=3))
+def test_it_ends_at_the_smallest_duration_that_is_enough_and_stays_there_after_jumps_too(search, initial, smallest):
+    interval = search.start(initial)
+    for enough in smallest:
+        interval = ended(search, interval, enough)
+        assert interval.k_ms - max(search.step_ms, interval.k_ms // 20, 1) < enough <= interval.k_ms
+
+
+@given(st.integers(1, 600_000), st.integers(1, 600_000))
+def test_it_follows_a_jump_in_few_calibrations(before, after):
+    interval = ended(TEN, TEN.start(2000), before, most=60)
+    ended(TEN, interval, after, most=60)
+
+
+def test_the_papers_rule_takes_a_step_at_a_time():
+    interval = ended(PRINTED, PRINTED.start(2000), 2000)
+    moves, at = {}, dict.fromkeys(("printed", "doubling"), interval)
+    for name, search in (("printed", PRINTED), ("doubling", TEN)):
+        moves[name] = 0
+        while at[name].k_ms < 60_000:
+            at[name] = search.next(at[name], accuracies(search, at[name], 60_000))
+            moves[name] += 1
+    assert moves["doubling"] <= 5
+    assert moves["printed"] > 100
+
+
+@given(DOUBLING, st.integers(0, 10_000), st.floats(0.001, 0.2), st.floats(100, 60_000))
+def test_a_smooth_accuracy_with_noise_ends_within_the_noise(search, initial, noise, tau):
+    """hit(d) = 1 − exp(−d/τ)/2, and the same standard error at each duration."""
+    interval, error = search.start(initial), np.full(search.parts, noise)
+
+    def hit(durations):
+        return 1 - np.exp(-np.asarray(durations) / tau) / 2
+
+    seen = []
+    for _ in range(300):
+        interval = search.next(interval, hit(search.durations(interval)), error)
+        seen.append(interval)
+    assert len({one.k_ms for one in seen[-50:]}) == 1, "it goes to and fro"
+    assert hit(interval.k_ms) >= search.accuracy - search.band / 2 * noise - 1e-6
+
+
+def simulated(band: float, seed: int, tau: float = 6.0, size: float = 60.0, slide: float = 5.0, n: int = 30):
+    """The K (s) of 60 calibrations, the first 15 left out, of a count under exponential delays of mean tau (s).
+
+    A window's accuracy is the share of its tuples that come within K of its end.
+    """
+    draw, search = np.random.default_rng(seed), Search(parts=10, accuracy=0.95, step_ms=100, band=band)
+    interval, found = search.start(2000), []
+    for _ in range(60):
+        span = size + slide * (n - 1)
+        event = np.sort(draw.uniform(0, span, int(20 * span)))
+        arrival = event + draw.exponential(tau, len(event))
+        starts = slide * np.arange(n)
+        parts = [slice(*np.searchsorted(event, [start, start + size])) for start in starts]
+        waits = search.durations(interval)[:, None] / 1000
+        quality = np.array(
+            [(arrival[p] <= start + size + waits).mean(1) for start, p in zip(starts, parts, strict=True)]
+        )
+        error = quality.std(0, ddof=1) / np.sqrt(span / size)
+        interval = search.next(interval, quality.mean(0), error)
+        found.append(interval.k_ms / 1000)
+    return np.array(found[15:])
+
+
+def test_the_band_keeps_k_still_and_the_accuracy_at_the_mean():
+    """Paper 001's windows and rate; for exponential delays the accuracy is known (errata: K* = 4.2 s for tau = 6 s)."""
+    moves = {}
+    for band in (0.0, 1.0):
+        k = np.array([simulated(band, seed) for seed in range(6)])
+        moves[band] = (np.diff(k, axis=1) != 0).mean()
+        kept = 1 - 6 / 60 * (1 - np.exp(-60 / 6)) * np.exp(-k / 6)
+        assert kept.mean() >= 0.95
+        assert abs(k.mean() - 4.2) < 0.5
+    assert moves[1.0] < moves[0.0] / 3

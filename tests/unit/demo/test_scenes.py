@@ -1,0 +1,98 @@
+"""What the demonstration asks of Airflow, and when: against an API that answers as a script says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tailrace import cli
+from tailrace.declare import load
+from tailrace.demo import play, scenes
+from tailrace.demo.scenes import Scene
+
+FLIGHTS = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
+
+
+class Airflow:
+    """Gives out the states of the runs of each type, one look after the other; the last ones stay."""
+
+    directory = Path("airflow")
+
+    def __init__(self, **looks: list[list[str]]) -> None:
+        self._looks, self.asked = looks, list[str]()
+
+    def call(self, method: str, path: str, body: dict | None = None, **query: str) -> dict:
+        if method == "POST":
+            self.asked.append(path)
+            return {"dag_run_id": "run"}
+        looks = self._looks.get(query["run_type"], [[]])
+        states = looks.pop(0) if len(looks) > 1 else looks[0]
+        self.asked.append(" ".join([query["run_type"], *states]))
+        return {"dag_runs": [{"state": state} for state in states]}
+
+
+@pytest.fixture
+def scene(tmp_path, monkeypatch):
+    monkeypatch.setattr(scenes, "_LOOK_S", 0)
+
+    def made(**looks: list[list[str]]) -> Scene:
+        airflow = Airflow(**looks)
+        return Scene(load(FLIGHTS), tmp_path, airflow, airflow)
+
+    return made
+
+
+def test_the_rest_is_corrected_when_those_before_are_over(scene):
+    by_themselves = [["success", "running"], ["success", "running"], ["success", "success"]]
+    mine = scene(asset_triggered=by_themselves, manual=[["queued"], ["success"]])
+    mine.correct_the_rest()
+    by_hand = mine.api.asked.index("dags/correct_flights/dagRuns")
+    assert mine.api.asked[by_hand - 1] == "asset_triggered success success"
+    assert mine.api.asked[by_hand + 1 :] == ["manual queued", "manual success"]
+
+
+def test_where_none_has_started_by_itself_none_is_waited_for(scene):
+    mine = scene(manual=[["success"]])
+    mine.correct_the_rest()
+    assert mine.api.asked == ["asset_triggered", "dags/correct_flights/dagRuns", "manual success"]
+
+
+def test_a_correction_that_fails_is_told(scene):
+    with pytest.raises(RuntimeError, match="1 corrections failed; their logs are in airflow/logs"):
+        scene(asset_triggered=[["success", "failed"]]).correct_the_rest()
+
+
+def test_what_never_ends_is_told(scene, monkeypatch):
+    monkeypatch.setattr(scenes, "_PATIENCE_S", 0)
+    with pytest.raises(RuntimeError, match="the corrections of flights did not come to their end within 0 s"):
+        scene(manual=[["running"]]).correct_the_rest()
+
+
+@pytest.mark.parametrize(("right", "code"), [(True, 0), (False, 1)])
+@pytest.mark.parametrize(("words", "told"), [([], (False, False)), (["--bounded", "--game2"], (True, True))])
+def test_the_command_takes_its_flags_and_fails_where_an_answer_is_wrong(
+    monkeypatch, tmp_path, words, told, right, code
+):
+    calls = []
+
+    def demonstrate(*given: object) -> bool:
+        calls.append(given)
+        return right
+
+    monkeypatch.setattr(play, "demonstrate", demonstrate)
+    monkeypatch.setattr("sys.argv", ["tailrace", "demo", "--warehouse", str(tmp_path), *words])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert (ended.value.code or 0) == code
+    assert calls == [(tmp_path, *told)]
+
+
+def test_steps_are_numbered(monkeypatch):
+    told = []
+    monkeypatch.setattr(play.show, "err", SimpleNamespace(rule=told.append))
+    step = play._Steps(6)
+    step("one")
+    step("two")
+    assert told == ["1 ∕ 6  one", "2 ∕ 6  two"]

@@ -1,0 +1,62 @@
+"""What the demonstration says, and the truth that it holds answers against."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from tailrace.declare import load
+from tailrace.demo.telling import line, summary
+from tailrace.demo.truth import share_right
+from tailrace.spark.status import Status
+
+FLIGHTS = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
+SAID = Status("streaming", 1, 0, 0, 12, rows=3456, t_max=1_767_225_600_000, k_ms=250, coverage=0.98765, late=7)
+
+
+def test_how_a_stream_stands():
+    told = line(SAID)
+    for part in ("streaming", "12 batches", "3,456 rows", "K 250 ms", "coverage 98.77%", "late     7"):
+        assert part in told
+    assert "corrections" not in told
+    assert line(SAID, 3).endswith("corrections  3")
+    assert "K –" in line(replace(SAID, k_ms=None))
+
+
+def answers(**columns: list) -> pd.DataFrame:
+    made = {"key": [None, None], "window_start": [0, 100], "window_end": [500, 600], "value": [1.0, 2.0]}
+    made |= {"tuples": [1, 2], "coverage": [1.0, 0.5], "as_of": [700, 1000], "k_ms": [100, 300]}
+    return pd.DataFrame(made | columns)
+
+
+@pytest.mark.parametrize("nothing", [None, np.nan])
+def test_without_a_key_there_is_one_group(nothing):
+    true = {(None, 0, 500): (1.0, 1), (None, 100, 600): (2.0, 2)}
+    assert share_right(answers(key=[nothing, nothing]), true) == 1
+    assert share_right(answers(key=[nothing, nothing], value=[1.0, 2.1]), true) == 0.5
+    assert share_right(answers(key=[nothing, nothing], tuples=[1, 1]), true) == 0.5
+    assert share_right(answers(key=[nothing, "a"]), true) == 0.5
+
+
+def shown(**columns: list) -> str:
+    console = Console(width=120, no_color=True)
+    with console.capture() as captured:
+        console.print(summary(load(FLIGHTS), answers(**columns), answers(), [0.5, 1.0], 2))
+    return captured.get()
+
+
+def test_the_two_versions_beside_each_other():
+    told = shown()
+    assert "50.00%" in told
+    assert "100 %" in told
+    assert "200 ms … 300 ms" in told  # K: mean and largest
+    assert "300 ms" in told.splitlines()[-2]  # latency: the mean of 200 and 400 ms
+
+
+def test_long_waits_are_told_in_minutes():
+    assert "100 min" in shown(as_of=[500 + 5_999_000, 600 + 6_003_000])
