@@ -16,7 +16,7 @@ from tailrace.spark.log import Log
 from tailrace.spark.past import Past
 from tailrace.spark.results import newest_of
 from tailrace.spark.tables import schemas
-from tailrace.spark.touched import Missed, Span
+from tailrace.spark.touched import Missed, Span, Touched
 from tailrace.spark.versions import revise
 from tailrace.stage import Stage
 from tailrace.streams.formats import FORMATS
@@ -48,12 +48,11 @@ class Desk:
         with mock.patch.dict(FORMATS, {"memory": Memory(self.files)}):
             yield
 
-    def past(self, before: int, stage: Stage | None = None) -> Past:
+    def past(self, before: int) -> Past:
         def spark(buckets: int) -> None:
             raise AssertionError("so little needs no Spark")
 
-        stage = stage or self.stage
-        return Past(stage, lambda: Log.of(stage, before, self.tables["segments"]), spark, 2)
+        return Past(self.stage, lambda: Log.of(self.stage, before, self.tables["segments"]), spark, 2)
 
     def arrived(self, a: int, b: int) -> Missed:
         """The windows that an interval's late tuples missed."""
@@ -61,10 +60,13 @@ class Desk:
         return Missed.by(late[(late["arrived"] > a) & (late["arrived"] <= b)], self.stage.kind.windows)
 
     def correct(self, a: int, b: int) -> pd.DataFrame:
-        """The rows that the correction of an interval of arrival puts in the place of its own."""
-        interval = str(Span(a, b, arrival=True))
+        """The correction of an interval of arrival."""
+        return self.revise(self.arrived(a, b), b, str(Span(a, b, arrival=True)))
+
+    def revise(self, touched: Touched, before: int, interval: str) -> pd.DataFrame:
+        """The next versions of these windows, which take the place of those of the same interval."""
         with self.open():
-            rows = revise(self.past(b), self, self.arrived(a, b), b, interval).assign(corrected=True)
+            rows = revise(self.past(before), self, touched, before, interval).assign(corrected=True)
         others = [part for part in self.given if "interval" not in part or (part["interval"] != interval).all()]
         self.given = [*others, rows]
         return rows

@@ -25,7 +25,6 @@ MAX_BYTES, MAX_DEPTH, MAX_MESSAGE = 64 * 1024, 20, 300
 LATER_VALUES = {
     "kind": ("topk", "emd_join", "spatial_join"),
     "format": ("kafka",),
-    "policy": ("hybrid", "aq_k_slack", "quantile"),
 }
 LATER_FIELDS = ("topk", "emd_join", "spatial_join", "deduplicate")
 LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
@@ -152,7 +151,8 @@ def _explain(details: ErrorDetails) -> tuple[FieldPath, str, str]:
     # In the file a policy's settings stand in `disorder`; in the model below `policy` and the policy's name.
     path = ("disorder", *location[3:]) if location[:2] == ("disorder", "policy") and location[3:] else location
     if error == "taught":
-        return (*path, context["field"]) if context["field"] else path, context["wrong"], context["right"]
+        of = context["field"].split(".") if context["field"] else []
+        return (*path, *of), context["wrong"], context["right"]
     if error == "extra_forbidden":
         known = [*owner.model_fields, *(_BESIDE_POLICY if path[0] == "disorder" else [])]
         return path, *_unknown("field", path[-1], known, LATER_FIELDS)

@@ -15,9 +15,11 @@ from croniter import croniter
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from tailrace.aggregate.promise import refusal
 from tailrace.disorder.none import NoSlack
 from tailrace.disorder.policies import AnyPolicy
 from tailrace.disorder.policy import SlackPolicy
+from tailrace.disorder.promising import Promising
 from tailrace.duration import Duration, ms, parse_time_ms
 
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly")
@@ -207,6 +209,15 @@ class Query(Section):
             found = "no stream" if not streams else f"{len(streams)} streams: {', '.join(streams)}"
             raise teach(f"kind aggregate takes one stream, here is {found}", "exactly one stream under streams")
         return streams
+
+    @model_validator(mode="after")
+    def _promise_what_can_be_kept(self) -> Self:
+        policy = self.policy
+        if isinstance(policy, Promising):
+            reason = refusal(self.aggregate.function, policy.error, policy.risk)
+            if reason is not None:
+                raise teach(*reason, "disorder.risk" if 0 < policy.error < 1 else "disorder.error")
+        return self
 
     @property
     def stream(self) -> tuple[str, Stream]:

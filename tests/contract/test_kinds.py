@@ -259,3 +259,36 @@ def test_quality_over_no_exact_answers_is_1(name: str) -> None:
     kind = kind_of(name)
     nothing = pa.Table.from_batches([kind.evaluate(content(kind, []))])
     assert kind.quality(nothing, nothing) == 1
+
+
+@every
+@SOME
+@given(case=disordered(min_tuples=1))
+def test_what_is_amended_by_late_tuples_is_what_all_tuples_give(name: str, case) -> None:
+    tuples, query = case
+    kind, (found, late) = kind_of(name, query.size, query.slide), ran(name, case)
+    missed = []
+    for row in late:
+        ends = kind.windows.ends(np.array([row["pane"]]), None, row["frontier"])[1].tolist()
+        missed += [row | {"window_start": end - query.size, "window_end": end} for end in ends]
+    columns = [kind.answer.field(part) for part in (*KEYS, "tuples")]
+    rows = pa.Table.from_pylist(missed, pa.schema([*columns, ("total", pa.float64())]))
+    amended = kind.amend(pa.Table.from_pylist([*found.values()], kind.answer), rows)
+    assert amended.schema == kind.answer
+    exact = answers(kind.evaluate(content(kind, tuples)))
+    given_anew = exact.keys() - answers(amended).keys()
+    assert not given_anew or amended.num_rows == 0
+    assert_same(answers(amended), {window: exact[window] for window in answers(amended)}, magnitude(tuples))
+
+
+@every
+@SOME
+@given(case=disordered(min_tuples=1))
+def test_errors_tell_each_window_once_0_where_it_is_right_and_1_where_it_is_missing(name: str, case) -> None:
+    tuples, query = case
+    kind = kind_of(name, query.size, query.slide)
+    exact = pa.Table.from_batches([kind.evaluate(content(kind, tuples))])
+    for near, error in ((exact, 0.0), (exact.slice(0, 0), 1.0)):
+        found = answers(kind.errors(near, exact))
+        assert found.keys() == answers(exact).keys()
+        assert {row["error"] for row in found.values()} == {error}

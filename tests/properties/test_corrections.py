@@ -16,7 +16,6 @@ from oracle import batch, latest, stream
 from streams import cuts, disordered
 from tailrace.aggregate.kind import Aggregate
 from tailrace.spark.touched import Closed, Span
-from tailrace.spark.versions import revise
 
 SOME = settings(max_examples=100, deadline=None)
 SUMS = ["sum", "count", "avg"]
@@ -58,14 +57,11 @@ def test_intervals_in_any_order_and_again_give_what_the_oracle_says(data, case):
 def test_a_range_of_event_time_gives_the_batch_answer_of_what_has_closed(case):
     tuples, query, at, outcome, points = case
     desk = Desk(tuples, query, at)
-    before, closed = points[-1], Closed(Span(), desk.stage.kind.windows, outcome.frontier)
-    with desk.open():
-        rows = revise(desk.past(before), desk, closed, before, "all")
-    truth = batch(tuples, query, before)
-    found = {window: row for window, row in by_window(rows).items() if not row["retracted"]}
+    desk.revise(Closed(Span(), desk.stage.kind.windows, outcome.frontier), points[-1], "all")
+    truth, found = batch(tuples, query, points[-1]), desk.latest()
     assert found.keys() == truth.keys()
     for window, true in truth.items():
-        assert found[window]["tuples"] == true.tuples, window
+        assert (found[window]["tuples"], found[window]["as_of"]) == (true.tuples, points[-1]), window
         assert_close(found[window]["value"], true.value, true.sum_abs)
 
 

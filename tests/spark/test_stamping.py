@@ -40,7 +40,7 @@ def test_a_k_that_takes_effect_amid_a_kill_and_a_replay_changes_no_answer(tmp_pa
     facts = sorted(rows["facts"], key=lambda row: row["version"])
     assert [row["version"] for row in facts] == [1, 2, 3]
     assert [row["evidence"] for row in facts] == ["declared", "found 1500", "found 50"]
-    assert [json.loads(row["settings"])["initial"] for row in facts] == ["PT0.3S", "PT1.5S", "PT0.05S"]
+    assert [json.loads(row["settings"])["initial"] for row in facts] == ["300 ms", "1500 ms", "50 ms"]
     assert {row["facts_version"] for row in rows["results"]} == {1, 2, 3}
     assert_streamed(rows, stream(TUPLES, as_stamped(facts)))
     by_batch = {row["batch"]: row["k_ms"] for row in rows["metrics"]}

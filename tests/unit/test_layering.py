@@ -24,7 +24,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "partition": (LEAVES | {"partition"}, set()),
     "streams": (LEAVES | {"streams"}, set()),
     "aggregate": (CORE | {"aggregate"}, set()),
-    "query": (CORE, set()),
+    "query": (CORE | {"aggregate"}, set()),
     "declare": (CORE | {"query"}, set()),
     "kinds": (KINDS, set()),
     **{room: (QUERY, set()) for room in ("stage", "task", "arrivals", "outputs")},

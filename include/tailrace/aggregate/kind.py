@@ -14,6 +14,7 @@ from tailrace.aggregate.amend import amend
 from tailrace.aggregate.folds import Fold
 from tailrace.aggregate.functions import function_of
 from tailrace.aggregate.partials import combine
+from tailrace.aggregate.promised import Promised
 from tailrace.aggregate.sample import sample
 from tailrace.aggregate.totals import Totals, close
 from tailrace.disorder.clock import Frontier
@@ -57,8 +58,8 @@ class Aggregate:
         return sample(self.windows, self.fold, tuples)
 
     @property
-    def promise(self) -> None:
-        return None
+    def promise(self) -> Promised:
+        return Promised(self.function, self.q)
 
     def start(self) -> operator.State:
         return operator.State.empty(self.key_type)

@@ -64,7 +64,7 @@ def mean(error: float, risk: float, population: Population) -> float:
     That load shedding makes AVG an average over a random sample is from Law & Zaniolo, Improving the Accuracy of
     Continuous Aggregates and Mining Queries on Data Streams under Load Shedding (IJBIDM 3(1), 2008).
 
-    How conservative: at (0.05, 0.05), n = 500 and cv = 1 λ_thr is 0.941 by Chebyshev, and 0.86 by Chernoff for
+    How conservative: at (0.05, 0.05), n = 500 and cv = 1 λ_thr is 0.941 by Chebyshev, and 0.87 by Chernoff for
     exponential values, for which 0.76 would do in simulation.
     """
 

@@ -35,7 +35,7 @@ def quantile(error: float, risk: float, population: Population, q: float) -> flo
 
     This is exact sampling without replacement: Serfling, Probability Inequalities for the Sum in Sampling without
     Replacement (Annals of Statistics 2, 1974) bounds the same tail by exp(−2 x'² n / (m(n−m+1))), x' = x − mA/n, which
-    asks for about twice the tuples. The side below is the same with −v and 1−q.
+    lets about half as many be missing. The side below is the same with −v and 1−q.
 
     W makes an error of rank one of value. Assume that the values of a window are independent and distributed as the
     sample is, F. The rank U = F(k-th smallest of n) is Beta(k, n−k+1), and given U = u the n−k values above are drawn
@@ -47,9 +47,9 @@ def quantile(error: float, risk: float, population: Population, q: float) -> flo
     Continuous Aggregates and Mining Queries on Data Streams under Load Shedding (IJBIDM 3(1), 2008).
 
     How conservative: what interpolation gives counts as the farther one of the two values, up to two ranks of n in all,
-    and nothing else. At (0.05, 0.05) and n = 500 λ_thr of MEDIAN is 0.19 for normal(10, 2) values, for which 0.18 would
-    do in simulation, 0.94 for exponential ones (0.90), 0.89 for lognormal ones of σ 0.8 (0.80). Without a sample only
-    whole windows do.
+    which is much where few values lie within ε. At (0.05, 0.05) and n = 500 λ_thr of MEDIAN is 0.19 for normal(10, 2)
+    values, for which 0.18 would do in simulation, 0.94 for exponential ones (0.90), 0.89 for lognormal ones of σ 0.8
+    (0.80). Without a sample only whole windows do.
     """
     if not population.sample:
         return 1.0

@@ -51,8 +51,6 @@ class Totals:
     def add(parts: list[Totals], fold: Fold, step: int) -> Totals:
         """The rows, merged by key and time as the fold does; all times must be alike modulo `step`."""
         rows = Totals.put(parts)
-        if fold == "keep":
-            return rows
         code, split = pair(rows.time // step, rows.key)
         rest = int(rows.time[0]) % step if len(rows) else 0
         code, tuples, total = merge(fold, code, rows.tuples, rows.total)

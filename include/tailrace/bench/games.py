@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tailrace.bench.simulate import Simulated, Stream, simulate
 from tailrace.query import Query
-from tailrace.streams.delays import MODELS, DelayModel
-from tailrace.streams.replay import disorder, generate
+from tailrace.streams.delays import MODELS, DelayModel, epoch_ms
+from tailrace.streams.replay import TIME, disorder, generate
 
 RATE, SECONDS, SEED = 1000, 540, 1
 """Tuples a second and seconds: 540,000 tuples, as game 1 has 544,223."""
@@ -54,31 +54,29 @@ class Case:
         """The tuples, in order of arrival.
 
         In a burst, which lasts 3 s of each minute of event time, every delay is ten times as long and at least 1 s.
-        The huge one is the delay of a tuple in the middle, 10 min; what would follow it is not waited for.
+        A tuple that is 10 min late comes after a third of the others.
         """
         model = MODELS[self.game].build("")
         plain = generate(RATE * SECONDS, RATE, 16, model, SEED, _START_MS)
-        if not (self.bursts or self.huge):
-            return plain
-        return disorder(plain.sort_by("id"), "event_time", _Worse(model, self.bursts, self.huge), SEED)
+        table = disorder(plain.sort_by("id"), "event_time", _Bursts(model), SEED) if self.bursts else plain
+        if not self.huge:
+            return table
+        event = epoch_ms(table["event_time"])
+        late = table.num_rows // 3
+        event[late] = epoch_ms(table["arrival_time"])[late] - _HUGE_MS
+        return table.set_column(1, "event_time", pa.array(event, TIME))
 
 
 @dataclass(frozen=True)
-class _Worse:
-    """A model's delays of evenly spaced tuples, with bursts and a huge one."""
+class _Bursts:
+    """A model's delays of evenly spaced tuples, with bursts."""
 
     model: DelayModel
-    bursts: bool
-    huge: bool
 
     def sample(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
         delays, at = self.model.sample(n, rng), np.arange(n) * 1000 // RATE
-        if self.bursts:
-            burst = at % _BURST_EVERY_MS >= _BURST_EVERY_MS - _BURST_MS
-            delays = np.where(burst, np.maximum(10 * delays, _BURST_LEAST_MS), delays)
-        if self.huge:
-            delays[n // 3] = _HUGE_MS
-        return delays
+        burst = at % _BURST_EVERY_MS >= _BURST_EVERY_MS - _BURST_MS
+        return np.where(burst, np.maximum(10 * delays, _BURST_LEAST_MS), delays)
 
 
 def query(policy: str, settings: dict[str, Any], function: str = "sum", **declared: Any) -> Query:

@@ -7,10 +7,12 @@ Repeats are removed beforehand, from both: however long one waits, that takes no
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.disorder.clock import NEVER, Frontier
@@ -102,25 +104,32 @@ def settling(delays: Ints, longest_wait_ms: int, accuracy: float) -> int:
     return max(longest_wait_ms, int(np.quantile(delays, 1 - (1 - accuracy) / 10, method="higher")))
 
 
-def measure(kind: Kind, tuples: pa.RecordBatch, course: Course, durations: Ints, exact: pa.Table, n: int) -> Measured:
+def measure(
+    kind: Kind, parts: Iterable[pa.RecordBatch], course: Course, durations: Ints, exact: pa.Table, n: int
+) -> Measured:
     """The accuracies over the last n windows among the exact answers.
 
     Parameters
     ----------
-    tuples : RecordBatch
-        What the windows hold, in the end, in any order: as `Kind.combine` takes it, with a tick of `course` each.
+    parts : record batches
+        What the windows hold, in the end, in any order: as `Kind.combine` takes it, with a tick of `course` each. The
+        tuples of a key are in one part.
     durations : ndarray, shape (m,)
     exact : Table
         The exact answers of at least n windows, all of which t_max has passed by the longest duration.
     """
-    partials = pa.Table.from_batches([kind.combine(tuples)])
     ends = np.unique(exact.column("window_end").to_numpy())[-n:]
+    near: list[list[pa.RecordBatch]] = [[] for _ in durations]
+    for part in parts:
+        partials = pa.Table.from_batches([kind.combine(part)])
+        for duration, found in zip(durations.tolist(), near, strict=True):
+            _, answers, _ = kind.step(kind.start(), partials, course.under(duration))
+            found.append(answers.filter(pc.is_in(answers.column("window_end"), pa.array(ends))))
     true = _by_window(exact, ends)
     quality = np.empty((len(durations), len(ends)))
-    for i, duration in enumerate(durations.tolist()):
-        _, near, _ = kind.step(kind.start(), partials, course.under(duration))
-        near_by_window = _by_window(pa.Table.from_batches([near]), ends)
-        quality[i] = [kind.quality(*pair) for pair in zip(near_by_window, true, strict=True)]
+    for row, found in zip(quality, near, strict=True):
+        approximate = _by_window(pa.Table.from_batches(found, kind.answer), ends)
+        row[:] = [kind.quality(*pair) for pair in zip(approximate, true, strict=True)]
     return Measured(kind.windows, durations, ends, quality)
 
 

@@ -109,7 +109,7 @@ class Search:
         k_ms = int(durations[first])
         if first == 0 and interval.lower_ms > 0:
             return self._lowered(interval, k_ms)
-        return self._narrowed(max(interval.lower_ms, 0) if first == 0 else int(durations[first - 1]), k_ms, k_ms)
+        return self._narrowed(int(durations[first - 1]) if first else interval.lower_ms, k_ms, k_ms)
 
     def _raised(self, interval: Interval, longest_ms: int | None) -> Interval:
         further = 2 * interval.width_ms if self.doubling else self._part(interval)
@@ -126,7 +126,7 @@ class Search:
         if self.doubling:
             return self._narrowed(max(k_ms - 2 * interval.width_ms, 0), k_ms, k_ms)
         part = self._part(interval)
-        return self._narrowed(max(interval.lower_ms - part, 0), max(interval.upper_ms - part, k_ms), k_ms)
+        return self._narrowed(max(interval.lower_ms - part, 0), interval.upper_ms - part, k_ms)
 
     def _narrowed(self, lower: int, upper: int, k_ms: int) -> Interval:
         """(lower, upper]; or an interval around K with the shortest parts, where those of this one would be shorter."""
@@ -143,4 +143,4 @@ class Search:
         return max(self.step_ms, k_ms // _SHARE, 1)
 
     def _part(self, interval: Interval) -> int:
-        return max(interval.width_ms // self.parts, 1)
+        return interval.width_ms // self.parts

@@ -6,15 +6,28 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 
+from tailrace.disorder.aq_k_slack import AQKSlack
 from tailrace.disorder.cache_duration import CacheDuration
+from tailrace.disorder.hybrid import Hybrid
 from tailrace.disorder.k_slack import KSlack
 from tailrace.disorder.mp_k_slack import MPKSlack
 from tailrace.disorder.none import NoSlack
 from tailrace.disorder.policy import SlackPolicy
+from tailrace.disorder.quantile import Quantile
 
-POLICIES: tuple[type[SlackPolicy], ...] = (NoSlack, KSlack, MPKSlack, CacheDuration)
+POLICIES: tuple[type[SlackPolicy], ...] = (
+    NoSlack,
+    KSlack,
+    MPKSlack,
+    AQKSlack,
+    Hybrid,
+    Quantile,
+    CacheDuration,
+)
 
-AnyPolicy = Annotated[NoSlack | KSlack | MPKSlack | CacheDuration, Field(discriminator="policy")]
+AnyPolicy = Annotated[
+    NoSlack | KSlack | MPKSlack | AQKSlack | Hybrid | Quantile | CacheDuration, Field(discriminator="policy")
+]
 _adapter: TypeAdapter[SlackPolicy] = TypeAdapter(AnyPolicy)
 
 

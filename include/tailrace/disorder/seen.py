@@ -28,6 +28,33 @@ SAMPLE = pa.schema(
 class Promise(Protocol):
     """What a kind knows of the errors of its answers; policies that promise (error, risk) go by it."""
 
+    def threshold(
+        self, error: float, risk: float, tuples: Floats, total: Floats, squares: Floats, values: Floats
+    ) -> float:
+        """λ_thr, the share of a window's tuples with which its answer keeps the promise, in (0, 1].
+
+        Parameters
+        ----------
+        tuples, total, squares : ndarray, shape (m,), m ≥ 1
+            How many tuples some windows of keys hold, the sum of their values and of the squares, where known.
+        values : ndarray, shape (v,)
+            Some of the values, where known.
+        """
+
+    def needed(self, error: float, window: Ints, need: Ints, tuples: Ints, total: Floats) -> Ints:
+        """The least K of each of m windows with which, as with any larger one, its answer is off by less than `error`.
+
+        Parameters
+        ----------
+        window, need, tuples, total : ndarray, shape (n,)
+            Partials: the window's number in [0, m), each of which occurs, and the least K (ms) with which the window
+            would have held the partial.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+        """
+
 
 @dataclass(frozen=True)
 class Brought:

@@ -54,7 +54,7 @@ class Report:
     interval, found : Interval
         What was searched, and what follows from it: the K that is proposed, the interval that is searched next.
     longest_ms : int
-        The longest delay in these windows.
+        The longest delay of the tuples that were read.
     proposed : bool or None
         Whether the proposal was written; None: the policy takes none.
     """
@@ -81,7 +81,8 @@ class Report:
         k, longest = format_duration(self.found.k_ms), self.tried[-1]
         if self.accuracy is None:
             most = f"{format_duration(longest.duration_ms)} gives {longest.accuracy:.4f} < {self.promise:g}"
-            return f"{over}: {most}, so {k} is tried"
+            then = f"so {k} is tried" if self.proposed is not None else "and the past is too short for more"
+            return f"{over}: {most}, {then}"
         if self.accuracy >= self.promise:
             return f"{over}: {k} gives {self.accuracy:.4f} ≥ {self.promise:g}"
         if self.longest_ms <= self.found.k_ms:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -31,7 +31,7 @@ ORDER = ["id", "tick", "arrival_time", "position"]
 """What tells which of the tuples with the same id arrived first."""
 
 _SEGMENTS = ["ordinal", "position", "path", "first_row", "rows", "ingested_ms", "before_tick", "before_end"]
-_SEGMENTS += ["accepted", "min_event", "max_event", "min_id", "max_id"]
+_SEGMENTS += ["accepted", "quarantined", "min_event", "max_event", "min_id", "max_id"]
 _WRITTEN = re.compile(r"part-(\d{8,})\.parquet$")  # by the stream, for one segment; others are compacted
 _HOUR_MS = 3_600_000
 
@@ -53,8 +53,11 @@ class Reader:
 
     Attributes
     ----------
-    position, end, before_tick, before_end : ndarray, shape (n,)
-        Of each segment its place in the log, where the next one begins, and the tick that it found when it came.
+    position, end, before_tick : ndarray, shape (n,)
+        Of each segment its place in the log, where the next one begins, and the tick that it found when it came: that
+        one had come in time, too.
+    whole : frozenset of int
+        The ordinals of those in which nothing was rejected: there no value decides what is a tuple.
     """
 
     stage: Stage
@@ -62,12 +65,14 @@ class Reader:
     position: NDArray[np.int64]
     end: NDArray[np.int64]
     before_tick: NDArray[np.int64]
-    before_end: NDArray[np.int64]
+    whole: frozenset[int]
 
     def read(self, piece: Piece, columns: Sequence[str]) -> pa.RecordBatch:
         """These columns of the tuples in a piece."""
         if isinstance(piece, Segment):
-            return self.arrived(self.stage.content(piece).tuples).select(columns)
+            bare = piece.ordinal in self.whole and not self.stage.columns.values.keys() & set(columns)
+            stage = _without_values(self.stage) if bare else self.stage
+            return self.arrived(stage.content(piece).tuples).select(columns)
         wanted = list(dict.fromkeys([*columns, "position", "tick", "end"]))
         return self.arrived(one(in_ms(pq.read_table(piece.path, columns=wanted, partitioning=None)))).select(columns)
 
@@ -88,7 +93,7 @@ class Reader:
         tuples, at, tick, end = tuples.filter(pa.array(known)), at[known], tick[known], end[known]
         tick = pa.array(np.maximum(tick, self.before_tick[at]))
         tuples = tuples.set_column(tuples.schema.get_field_index("tick"), "tick", tick)
-        return tuples.filter(pa.array(np.maximum(end, self.before_end[at]) <= self.before))
+        return tuples.filter(pa.array(end <= self.before))
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ class Log:
 
     @staticmethod
     def of(stage: Stage, before: int, segments: pd.DataFrame) -> Log:
-        """Those of the table's rows."""
+        """Those of the table's rows; tuples that found the end of a later tick arrived no earlier."""
         some = segments[(segments["before_end"] <= before) & (segments["accepted"] > 0)].sort_values("position")
         return Log(stage, before, some, None if stage.history is None else _files(stage.history, some))
 
@@ -146,10 +151,9 @@ class Log:
 
     def reader(self) -> Reader:
         """What reads its pieces."""
-        position, rows, *found = (
-            self.segments[name].to_numpy(np.int64) for name in ("position", "rows", "before_tick", "before_end")
-        )
-        return Reader(self.stage, self.before, position, position + rows, *found)
+        position, rows, found = (self.segments[name].to_numpy(np.int64) for name in ("position", "rows", "before_tick"))
+        whole = frozenset(self.segments["ordinal"][self.segments["quarantined"] == 0].tolist())
+        return Reader(self.stage, self.before, position, position + rows, found, whole)
 
     def _ends(self, of: str) -> tuple[NDArray[Any], NDArray[Any]]:
         return self.segments[f"min_{of}"].to_numpy(), self.segments[f"max_{of}"].to_numpy()
@@ -177,6 +181,13 @@ def one(table: pa.Table) -> pa.RecordBatch:
     """A table's rows as one batch."""
     batches = table.combine_chunks().to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)
+
+
+def _without_values(stage: Stage) -> Stage:
+    """A stage that reads what tells when a tuple happened, when it came and which it is."""
+    columns = replace(stage.columns, values={})
+    read = set(columns.named().values())
+    return replace(stage, columns=columns, types={name: kind for name, kind in stage.types.items() if name in read})
 
 
 def _segment(row: Any) -> Segment:

@@ -25,6 +25,9 @@ from tailrace.spark.touched import WINDOW, united
 OFF = 0.05
 """The error from which on an answer is off, where the query's policy promises none."""
 
+PROMISES = ("error", "risk", "accuracy")
+"""What policies promise, by the names of their settings."""
+
 _DAY = 86_400_000
 _LENGTHS = (10_000, 60_000, 600_000, 3_600_000, _DAY)
 _SLIDES = 100  # make a bucket, at least: a share of fewer windows tells little
@@ -51,22 +54,21 @@ def put_quality(query: Query, kind: Kind, answers: Answers, ends: Ints, frontier
     if known is not None or len(buckets):
         since = int(buckets[0]) if known is None else known // length
         buckets = np.union1d(buckets, np.arange(since, (frontier - 1) // length + 1))
-    promised = [getattr(query.policy, name, None) for name in ("error", "risk")]
+    promise = {name: getattr(query.policy, name, None) for name in PROMISES}
     many = max(1, _AT_ONCE // _answers_a_bucket(tables, length))
     found = []
     for start in range(0, len(buckets), many):
         part = buckets[start : start + many]
         versions = answers.versions(united(part * length, (part + 1) * length))
         mine = np.isin((versions["window_end"].to_numpy(np.int64) - 1) // length, part)
-        found.append(measure(kind, versions[mine], length, *promised))
+        if mine.any():
+            found.append(measure(kind, versions[mine], length, promise))
     if found:
         rows = pa.Table.from_pandas(pd.concat(found), preserve_index=False)
         tables.put("quality", with_times(rows, schemas(kind.answer)["quality"]), "bucket_start")
 
 
-def measure(
-    kind: Kind, versions: pd.DataFrame, length_ms: int, error: float | None, risk: float | None
-) -> pd.DataFrame:
+def measure(kind: Kind, versions: pd.DataFrame, length_ms: int, promise: dict[str, float | None]) -> pd.DataFrame:
     """The rows of the table for the buckets of some windows.
 
     Parameters
@@ -75,9 +77,11 @@ def measure(
         All versions of their answers.
     length_ms : int
         Of a bucket.
-    error, risk : float or None
-        The promise, P(error ≥ `error`) ≤ `risk`; None: there is none.
+    promise : dict
+        `error` and `risk`: P(error ≥ `error`) ≤ `risk`; or `accuracy`: 1 − the mean error is at least so much. None for
+        what is not promised.
     """
+    least = OFF if promise["error"] is None else promise["error"]
     streamed, newest = versions[~versions["corrected"]], newest_of(versions)
     latest = newest[~newest["retracted"].astype(bool)]
     measured = kind.errors(_answers(kind, streamed), _answers(kind, latest)).to_pandas()
@@ -93,7 +97,7 @@ def measure(
             "answers": there,
             "corrected": there & windows["corrected"].astype(bool),
             "missing": ~there,
-            "off": wrong >= (OFF if error is None else error),
+            "off": wrong >= least,
             "mean_error": wrong.clip(upper=1.0),
             "worst_error": wrong,
             "mean_k_ms": windows["k_ms"].astype(float),
@@ -105,7 +109,7 @@ def measure(
     found = rows.groupby("bucket").agg(how).reset_index()
     start = found.pop("bucket") * length_ms
     share = found["off"] / (found["answers"] + found["missing"])
-    return found.assign(bucket_start=start, bucket_end=start + length_ms, share=share, error=error, risk=risk)
+    return found.assign(bucket_start=start, bucket_end=start + length_ms, share=share, **promise)
 
 
 def read_quality(query: Query, warehouse: Path) -> tuple[pd.DataFrame, list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from tailrace.calibration.measure import Course, Measured, measure, settling
 from tailrace.duration import format_duration
 from tailrace.errors import Problem, Refused, refuse
+from tailrace.partition.by_key import task_of
 from tailrace.spark import repeats
 from tailrace.spark.log import ORDER, Log
 from tailrace.stage import Stage
@@ -18,6 +20,7 @@ from tailrace.stage import Stage
 MOST_ROWS = 5_000_000
 """So many rows fit into this process, with room to spare."""
 
+_ROWS_AT_ONCE = 250_000
 _FAR = 1 << 60
 
 
@@ -27,7 +30,7 @@ class NotReady(Refused):
 
 @dataclass(frozen=True)
 class Found:
-    """What was measured, and the longest delay (ms) of a tuple in these windows."""
+    """What was measured, and the longest delay (ms) of the tuples that were read for it."""
 
     measured: Measured
     longest_ms: int
@@ -91,11 +94,8 @@ class Recent:
             if is_all:
                 raise self._too_few(there, settled)
             wait, many = settled, many * 2 if wait == settled else many
-        measured = measure(kind, part.tuples, part.course, durations, exact, self.n)
-        event = np.asarray(part.tuples.column("event_time"))
-        delays = part.course.delays(np.asarray(part.tuples.column("tick")), event)
-        mine = (event >= measured.ends[0] - kind.windows.size_ms) & (event < measured.ends[-1])
-        return Found(measured, int(delays[mine].max()))
+        measured = measure(kind, _by_key(part.tuples), part.course, durations, exact, self.n)
+        return Found(measured, int(part.delays.max()))
 
     def _from(self, wait: int, many: int) -> tuple[int, bool]:
         """Where the first of so many windows starts that end so long before the newest tuple; whether that is all."""
@@ -130,3 +130,10 @@ class Recent:
         wrong = f"it takes {self.n} windows that are {waits} old by the newest event time, and there are {there}"
         right = "to calibrate when the stream has come further; or fewer windows, by `queries` beside disorder.policy"
         return NotReady([Problem("calibration", wrong, right)])
+
+
+def _by_key(tuples: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The tuples in parts, those of a key in one of them: the operator takes more room than they do."""
+    parts = -(-tuples.num_rows // _ROWS_AT_ONCE)
+    part = task_of(tuples.column("key"), parts)
+    return (tuples.filter(pa.array(part == number)) for number in range(parts))

@@ -71,7 +71,7 @@ def schemas(answer: pa.Schema, id_type: pa.DataType = TEXT) -> dict[str, pa.Sche
         | dict.fromkeys(("late", "answers", "retracted"), INT),
         "quality": dict.fromkeys(("bucket_start", "bucket_end"), TIME)
         | dict.fromkeys(("answers", "corrected", "missing", "off"), INT)
-        | dict.fromkeys(("share", "mean_error", "worst_error", "mean_k_ms", "error", "risk"), REAL),
+        | dict.fromkeys(("share", "mean_error", "worst_error", "mean_k_ms", "error", "risk", "accuracy"), REAL),
     }
     return {name: pa.schema(list(fields.items())) for name, fields in columns.items()}
 

@@ -160,17 +160,17 @@ def test_a_tiny_value_does_not_feel_a_huge_one_in_another_window_or_key() -> Non
     assert answers["a", 50] == answers["a", 60] == (2, 2e-9)
 
 
-# tick      1                2                3
-# event     5   12   25      6 (late)         7 (late)
-# F         10               10               20 | 30      closes [-10, 10), then [0, 20) and [10, 30)
-OF_VALUES = {  # of 5: 1, 12: 8, 25: 4, 6: 2, 7: 64
-    "sum": (11, 12),
-    "count": (3, 2),
-    "avg": (11 / 3, 6),
+# tick      1                2        3        4        5
+# event     5   12   25      6 late   7 late            8 late
+# F         10               10       10       20       30      closes [-10, 10), then [0, 20) and [10, 30)
+OF_VALUES = {  # of 5: 1, 12: 8, 25: 4, 6: 2, 7: 64; and 8: 9, which comes when [0, 20) has closed too
+    "sum": (75, 12),
+    "count": (4, 2),
+    "avg": (18.75, 6),
     "min": (1, 4),
-    "max": (8, 8),
-    "median": (2, 6),
-    "quantile": (6.8, 7.6),
+    "max": (64, 8),
+    "median": (5, 6),
+    "quantile": (47.2, 7.6),
 }
 
 
@@ -179,13 +179,15 @@ def test_every_function_over_panes_and_strays(name: str) -> None:
     on_time = [("a", 5, 1, 1.0), ("a", 12, 1, 8.0), ("a", 25, 1, 4.0)]
     state, answers, _ = taken(EMPTY, frontier(NEVER, t1=10), *on_time, name=name)
     assert answers == {("a", 10): (1, 1.0)}
-    state, answers, late = taken(state, frontier(10, t2=10), ("a", 6, 2, 2.0), name=name)
-    assert (answers, late) == ({}, {("a", 0, 2): (1, 10)})
-    state = State.from_arrow(state.to_arrow())
-    state, answers, late = taken(state, frontier(10, t3=20, t4=30), ("a", 7, 4, 64.0), name=name)
-    assert late == {("a", 0, 4): (1, 20)}  # it missed [0, 20) too
+    for tick, event, value in ((2, 6, 2.0), (3, 7, 64.0)):
+        state, answers, late = taken(state, frontier(10, **{f"t{tick}": 10}), ("a", event, tick, value), name=name)
+        assert (answers, late) == ({}, {("a", 0, tick): (1, 10)})
+        state = State.from_arrow(state.to_arrow())
     first, second = OF_VALUES[name]
-    assert answers == {("a", 20): (3, pytest.approx(first)), ("a", 30): (2, pytest.approx(second))}
+    state, answers, _ = taken(state, frontier(10, t4=20), name=name)
+    assert answers == {("a", 20): (4, pytest.approx(first))}
+    _, answers, late = taken(state, frontier(20, t5=30), ("a", 8, 5, 9.0), name=name)
+    assert (answers, late) == ({("a", 30): (2, pytest.approx(second))}, {("a", 0, 5): (1, 20)})
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

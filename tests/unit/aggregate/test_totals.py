@@ -115,19 +115,22 @@ def test_closed_in_ranges_the_answers_are_the_same(name: str, held, strays, ends
         assert closed(name, panes, apart, *ends) == whole
 
 
-def test_no_more_than_so_many_rows_are_closed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("ends", [(None, None), (-(1 << 62), 1 << 62)], ids=["unbounded", "all of time"])
+def test_no_more_than_so_many_rows_are_closed_at_once(monkeypatch: pytest.MonkeyPatch, ends) -> None:
     monkeypatch.setattr(totals, "AT_ONCE", 100)
-    held, gather = [], totals.gather
+    held, rows_taken, gather = [], [], totals.gather
 
     def counted(fold: Fold, code: np.ndarray, row: np.ndarray, *columns: np.ndarray) -> tuple:
         held.append(len(row))
+        rows_taken.append(len(columns[0]))
         return gather(fold, code, row, *columns)
 
     monkeypatch.setattr(totals, "gather", counted)
-    found = closed("median", rows(*((0, 10 * i, 1, float(i)) for i in range(1000))), rows(), None, None)
+    found = closed("median", rows(*((0, 10 * i, 1, float(i)) for i in range(1000))), rows(), *ends)
     assert len(found) == 1001
     assert sum(held) == 2000
     assert max(held) <= 100
+    assert max(rows_taken) <= 100
     assert len(held) <= 64
 
 

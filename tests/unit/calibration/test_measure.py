@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -64,7 +65,9 @@ def test_it_is_the_accuracy_of_the_stream_with_each_duration(case, data):
     whole = exact.filter(pa.array(exact.column("window_end").to_numpy() + durations[-1] <= int(course.t_max[-1])))
     n = data.draw(st.integers(1, 6), label="windows")
     assume(whole.num_rows)
-    found = measure(kind, content, course, np.array(durations), whole, n)
+    keys = content.column("key")
+    parts = [content.filter(pc.is_in(keys, pa.array([key], pa.string()))) for key in pc.unique(keys).to_pylist()]
+    found = measure(kind, parts, course, np.array(durations), whole, n)
     ends = sorted(set(whole.column("window_end").to_pylist()))[-n:]
     assert found.ends.tolist() == ends
     expected = [accuracy(tuples, query, duration, ends) for duration in durations]
@@ -81,7 +84,7 @@ def test_a_window_holds_what_had_arrived_when_t_max_reached_its_end_and_the_dura
     kind, (content, course) = kind_of(query), columns(tuples, query)
     exact = pa.Table.from_batches([kind.evaluate(content)])
     first = exact.filter(pa.array(exact.column("window_end").to_numpy() == at + 100))
-    found = measure(kind, content, course, np.array([0, 49, 50, 51, 102]), first, 1)
+    found = measure(kind, [content], course, np.array([0, 49, 50, 51, 102]), first, 1)
     assert found.quality[:, 0].tolist() == [0.25, 0.25, 0.75, 0.75, 1.0]
 
 
@@ -90,7 +93,7 @@ def test_the_last_n_windows_with_tuples_are_measured():
     tuples = [Tuple(EPOCH + 100 * i, EPOCH + 100 * i, f"t{i}", "k", 1.0) for i in (0, 1, 7, 8, 30)]
     kind, (content, course) = kind_of(query), columns(tuples, query)
     exact = pa.Table.from_batches([kind.evaluate(content)])
-    found = measure(kind, content, course, np.array([0]), exact, 3)
+    found = measure(kind, [content], course, np.array([0]), exact, 3)
     assert (found.ends - EPOCH).tolist() == [800, 900, 3100]
 
 

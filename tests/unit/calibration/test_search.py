@@ -47,8 +47,9 @@ def test_the_start_at_0_tries_0_and_as_many_ticks_above():
     assert TEN.durations(TEN.start(0)).tolist() == list(range(0, 901, 100))
 
 
-def test_it_narrows_to_the_part_that_holds_the_smallest():
-    three = Search(parts=3, accuracy=0.95, step_ms=100)
+@pytest.mark.parametrize("doubling", [True, False])
+def test_it_narrows_to_the_part_that_holds_the_smallest(doubling):
+    three = Search(parts=3, accuracy=0.95, step_ms=100, doubling=doubling)
     assert three.next(Interval(0, 9000, 9000), np.array([0.0, 1.0, 1.0])) == Interval(3000, 6000, 6000)
     assert three.next(Interval(0, 9000, 9000), np.array([1.0, 1.0, 1.0])) == Interval(0, 3000, 3000)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -76,29 +75,18 @@ def test_whoever_asks_next_knows_of_it(there):
 
 
 def test_two_that_ask_at_the_same_time_ask_once(there, monkeypatch):
+    """The second one comes when the first has read what is uncorrected and noted, and has written nothing yet."""
     advance(there, 130, 0)
-    both, read = threading.Barrier(2), Uncorrected.read
 
-    def read_together(layout):
-        found = read(layout)
-        both.wait(30)
-        return found
+    def meanwhile(layout):
+        monkeypatch.setattr(asking, "noted", noted)
+        with pytest.raises(Busy):
+            asked(there)
+        return noted(layout)
 
-    monkeypatch.setattr(Uncorrected, "read", staticmethod(read_together))
-    found = []
-
-    def one():
-        try:
-            found.append(asked(there))
-        except Busy:
-            found.append(None)
-
-    threads = [threading.Thread(target=one) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(found, key=str) == [(100, 130), None]
+    monkeypatch.setattr(asking, "noted", meanwhile)
+    assert asked(there) == (100, 130)
+    assert asked(there) is None
 
 
 def test_what_does_not_come_is_asked_for_again(there):

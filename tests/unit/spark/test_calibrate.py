@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from expect import assert_streamed
 from oracle import Settings, batch, stream
 from played import Played
-from tailrace.calibration.search import Interval
+from tailrace.calibration.search import Interval, Search
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.entry import DECLARED
-from tailrace.errors import Busy, Refused
+from tailrace.errors import Busy, Problem, Refused
 from tailrace.query import Disorder, Query
 from tailrace.spark.calibrate import Report, Tried, calibrate
 from tailrace.spark.layout import Layout
 from tailrace.spark.proposals import Proposals
-from tailrace.spark.recent import NotReady
+from tailrace.spark.recent import Found, NotReady, Recent
 from tailrace.spark.tables import Tables
 from warehouse import even, make_query, make_stream, rows_of, write_files
 
@@ -111,6 +114,22 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(streamed):
     assert Tables(Layout.of(warehouse, query.name)).read("proposals") == before
 
 
+def test_the_search_is_told_of_the_noise_and_of_the_longest_delay(streamed, monkeypatch):
+    query, warehouse, _ = streamed
+    told, search, measure = [], Search.next, Recent.measure
+    monkeypatch.setattr(Search, "next", lambda *given: told.append(given) or search(*given))
+    found = []
+    monkeypatch.setattr(Recent, "measure", lambda *given: found.append(measure(*given)) or found[-1])
+    calibrate(query, warehouse, dry_run=True)
+    [(with_this, interval, accuracy, error, longest)], [one] = told, found
+    assert with_this == Search(10, 0.95, 100)
+    assert with_this.durations(interval).tolist() == one.measured.durations.tolist()
+    assert accuracy.tolist() == one.measured.accuracy.tolist()
+    assert error.tolist() == one.measured.error.tolist()
+    assert error.max() > 0
+    assert longest == one.longest_ms > 1000
+
+
 @pytest.fixture(scope="module")
 def constant(tmp_path_factory):
     """A stream with K = 200 ms, to whom nothing can be proposed."""
@@ -196,6 +215,27 @@ def test_history_that_the_stream_writes_is_read_though_the_source_is_gone(tmp_pa
     write_files(tuples, tmp_path / "same", even(1800, 30))
     Played(durable, tmp_path / "other").go()
     assert calibrate(durable, tmp_path / "other", dry_run=True) == first
+
+
+def test_a_survey_goes_as_far_as_the_past_reaches(constant, monkeypatch):
+    """None of the first durations is enough, and of longer ones there are too few windows."""
+    query, warehouse = constant
+    measure, most = Recent.measure, [900]
+
+    def short(recent: Recent, durations: np.ndarray) -> Found:
+        if durations[-1] > most[0]:
+            raise NotReady([Problem("calibration", "there are too few", "to wait")])
+        found = measure(recent, durations)
+        return replace(found, measured=replace(found.measured, quality=found.measured.quality * 0.9))
+
+    monkeypatch.setattr(Recent, "measure", short)
+    report = calibrate(query, warehouse, dry_run=True)
+    assert max(one.duration_ms for one in report.tried) == 900
+    assert report.accuracy is None
+    assert report.evidence.endswith(" < 0.95, and the past is too short for more")
+    most[0] = 0
+    with pytest.raises(NotReady, match="too few"):
+        calibrate(query, warehouse, dry_run=True)
 
 
 def report(accuracies: dict[int, float], k_ms: int, longest_ms: int = 10_000) -> Report:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from unittest import mock
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness import make_stage
-from oracle import Settings
+from desk import Desk
+from harness import Memory, make_stage
+from oracle import Settings, Tuple
 from tailrace.spark.log import Log, Reader, meet
+from tailrace.spark.touched import Closed, Span
+from warehouse import EPOCH
 
 STAGE = make_stage(Settings(10, 5, 100))
 
@@ -29,6 +36,7 @@ SEGMENTS = pd.DataFrame(
         "before_tick": [-1, 2],
         "before_end": [-1, 300],
         "accepted": 2,
+        "quarantined": 0,
         "min_event": [5, 20],
         "max_event": [20, 90],
         "min_id": ["a", "f"],
@@ -83,6 +91,7 @@ def test_another_tuple_with_an_id_is_where_ids_reach_as_far(ids, paths):
 RANGES = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 8)).map(lambda r: (r[0], r[0] + r[1])), max_size=6)
 
 
+@example([(5, 6)], [(0, 8), (2, 3)], False)  # the one that begins last ends first
 @given(RANGES, RANGES, st.booleans())
 def test_ranges_meet_where_they_have_something_in_common(mine, others, text):
     expected = [any(low <= b and a <= high for a, b in others) for low, high in mine]
@@ -90,3 +99,19 @@ def test_ranges_meet_where_they_have_something_in_common(mine, others, text):
     if text:
         columns = [np.array([f"{number:03}" for number in column], object) for column in columns]
     assert meet(*columns).tolist() == expected
+
+
+@pytest.mark.parametrize(("rejected", "values"), [(False, False), (True, True)])
+def test_values_are_read_only_where_they_tell_what_a_tuple_is(rejected, values):
+    """The second tuple is none by its value: its id is no repeat of the first one's."""
+    tuples = [Tuple(EPOCH, EPOCH, "a", "k", 1.0), Tuple(EPOCH, EPOCH, "a", "k", math.nan if rejected else 1.0)]
+    desk = Desk(tuples, Settings(100, 100, 100), [])
+    desk.stage = replace(desk.stage, types={"id": "string", "value": "double"})
+    windows = Closed(Span(), desk.stage.kind.windows, EPOCH + 1000)
+    seen = []
+    read = Memory.read
+    with desk.open(), mock.patch.object(Memory, "read", lambda *of: seen.append(of[2]) or read(*of)):
+        found = desk.past(EPOCH + 1000).repeated(windows)
+        assert ("value" in seen[-1], bool(found.num_rows)) == (values, not rejected)
+        desk.past(EPOCH + 1000).evaluate(windows)
+        assert "value" in seen[-1]

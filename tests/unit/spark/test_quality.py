@@ -42,7 +42,7 @@ def test_a_bucket_has_at_least_100_slides_and_a_length_that_people_use(slide, le
 def measured(*rows: tuple, error: float | None = 0.1, risk: float | None = 0.2) -> dict[int, SimpleNamespace]:
     versions = pd.DataFrame([dict(zip(COLUMNS, row, strict=True)) for row in rows])
     versions = versions.assign(window_start=versions["window_end"] - 100, tuples=1)
-    found = measure(KIND, versions, 1000, error, risk)
+    found = measure(KIND, versions, 1000, {"error": error, "risk": risk, "accuracy": None})
     return {row["bucket_start"]: SimpleNamespace(**row) for row in found.to_dict("records")}
 
 
@@ -121,9 +121,9 @@ def test_intervals_come_to_the_same_table_and_measure_only_what_they_changed_or_
     seen: list[set[int]] = []
     measures = quality.measure
 
-    def spy(kind, versions, length_ms, *promise):
+    def spy(kind, versions, length_ms, promise):
         seen.append(set(((versions["window_end"] - 1) // length_ms * length_ms).tolist()))
-        return measures(kind, versions, length_ms, *promise)
+        return measures(kind, versions, length_ms, promise)
 
     monkeypatch.setattr(quality, "measure", spy)
     monkeypatch.setattr(quality, "_AT_ONCE", 1)
@@ -187,7 +187,7 @@ def test_the_command_shows_it(tmp_path, query, capsys, monkeypatch, form):
     lines = capsys.readouterr().out.splitlines()
     if form == "table":
         assert "2020-01-01T00:00:10.000Z" in lines[4]
-        assert lines[4].count("–") == 2  # nothing is promised
+        assert lines[4].count("–") == 3  # nothing is promised
     else:
         rows = [json.loads(line) for line in lines]
         assert [row["answers"] for row in rows] == [expected()[start][0] for start in sorted(expected())]

@@ -1,0 +1,39 @@
+"""Hybrid: the policy of paper 002, a PD controller between the coverage of windows and the largest delay."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from tailrace.disorder.controlled import Controlled
+from tailrace.disorder.policy import Kept
+from tailrace.disorder.seen import Seen
+
+Gain = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Hybrid(Controlled):
+    """K = αk as printed, with k the largest delay that the query has seen, and α from a PD controller.
+
+    It holds the *mean* coverage near λ_thr, so that in bursts more answers are off than the promise allows; and one
+    tuple that is very late makes every K coarser from then on. `quantile` is robust to both.
+
+    References
+    ----------
+    .. [1] Yang, Xu, Lü, Li. Distributed aggregation query processing technology for out-of-order data streams based on
+       hybrid processing model. Guangxi Sciences 26(4), 2019 (paper 002), section 1.2, equation 1.
+    """
+
+    policy: Literal["hybrid"]
+    kp: Gain = Field(default=0.2, description="how strongly the error of coverage acts on K, at least 0: 0.2")
+    kd: Gain = Field(default=4.0, description="how strongly its change acts on K, at least 0: 4")
+
+    @property
+    def gains(self) -> tuple[float, float]:
+        return self.kp, self.kd
+
+    def base(self, seen: Seen, kept: Kept) -> tuple[NDArray[np.int64], Kept]:
+        return seen.largest, {}
