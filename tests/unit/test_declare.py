@@ -83,6 +83,7 @@ class Wrong(NamedTuple):
     right: str
 
 
+PLAIN = "k_slack, k: 30 min"
 WRONG = [
     Wrong("name: flights\n", "", 1, "name", "missing", "name: ball_load"),
     Wrong("name: flights", "name: Flights-2", 1, "name", "'Flights-2'", "a-z, 0-9 and _"),
@@ -116,9 +117,28 @@ WRONG = [
     Wrong(", slide: 15 min", "", 10, "window.slide", "missing", "slide: 100 ms"),
     Wrong("window: {size: 1 h, slide: 15 min}", "window: 1 h", 10, "window", "'1 h' does not fit", "{size: 500 ms,"),
     Wrong("window: {size: 1 h, slide: 15 min}\n", "", 1, "window", "missing", "{size: 500 ms, slide: 100 ms}"),
+    Wrong(PLAIN, "hybrid, risk: 0.05", 11, "disorder.error", "missing", "error: 0.05 (an"),
+    Wrong(PLAIN, "quantile, error: 5, risk: 0.05", 11, "disorder.error", "'5' does not fit", "at most 1.0, as in"),
+    Wrong(PLAIN, "quantile, error: 0, risk: 0.05", 11, "disorder.error", "error is always ≥ 0", "above 0, as 0.05"),
     Wrong(
-        "k_slack", "hybrid", 11, "disorder.policy", "does not have the policy hybrid yet", "none, k_slack, mp_k_slack"
+        PLAIN,
+        "quantile, error: 1, risk: 0.05",
+        11,
+        "disorder.error",
+        "an answer that is missing is off by 1",
+        "below 1",
     ),
+    Wrong(PLAIN, "aq_k_slack, error: 0.05, risk: 0", 11, "disorder.risk", "no K waits for every tuple", "corrections"),
+    Wrong(PLAIN, "hybrid, error: 0.05, risk: 1", 11, "disorder.risk", "all answers may be off", "below 1, as 0.05"),
+    Wrong(
+        PLAIN,
+        "hybrid, error: 0.05, risk: 0.05, kp: -1",
+        11,
+        "disorder.kp",
+        "'-1' does not fit",
+        "at least 0.0, as",
+    ),
+    Wrong(PLAIN, "aq_k_slack, error: 0.05, risk: 0.05, kp: 1", 11, "disorder.kp", "'kp' is no field", "error, risk"),
     Wrong("k_slack", "kslack", 11, "disorder.policy", "'kslack' is no policy", "k_slack or mp_k_slack"),
     Wrong("policy: k_slack, ", "", 11, "disorder.policy", "missing", "policy: k_slack"),
     Wrong("k: 30 min, ", "", 11, "disorder.k", "missing", "k: 2 s"),
@@ -222,7 +242,7 @@ def test_all_problems_are_told_in_the_order_of_the_file(tmp_path: Path) -> None:
         GOOD.replace("name: flights", "name: Flights")
         .replace("    id: flight\n", "")
         .replace("1 h, slide: 15 min", "15, slide: 15")
-        .replace("k_slack", "quantile")
+        .replace("k_slack", "kslack")
         .replace("avg", "mean")
         .replace("parallelism: 2", "kind: topk\ncorrection: {gap: 0 s}")
     )

@@ -8,13 +8,14 @@ from pydantic import Field
 
 from tailrace.disorder.policy import SlackPolicy
 
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+_BETWEEN = {"exclusiveMinimum": 0, "exclusiveMaximum": 1}  # what a schema can tell of promises that can't be kept
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, json_schema_extra=_BETWEEN)]
 
 
 class Promising(SlackPolicy):
     """A policy that promises (error, risk): no more than `risk` of the answers are off by `error` or more.
 
-    Which promises can't be kept, as those with 0 or 1, is told by the query that declares the policy.
+    Promises that can't be kept, as those with 0 or 1, are refused with the reason by the query that declares them.
     """
 
     samples: ClassVar[bool] = True
