@@ -5,18 +5,33 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from harness import again
+from tailrace.aggregate.functions import FUNCTIONS
+from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.clock import NEVER, Clock
 from tailrace.disorder.policies import POLICIES, policy_from_json
 from tailrace.disorder.policy import SlackPolicy
+from tailrace.disorder.seen import COUNTS, Brought
 from tailrace.disorder.ticks import Ticks
+from tailrace.windows.sliding import Sliding
 
-SAMPLES = {"none": {}, "k_slack": {"k": "250 ms"}, "mp_k_slack": {}, "cache_duration": {"initial": "4 s"}}
+PROMISE = {"error": 0.1, "risk": 0.2}
+SAMPLES = {
+    "none": {},
+    "k_slack": {"k": "250 ms"},
+    "mp_k_slack": {},
+    "aq_k_slack": PROMISE,
+    "hybrid": PROMISE,
+    "quantile": PROMISE,
+}
+SAMPLES |= {"cache_duration": {"initial": "4 s"}}
+WINDOWS = Sliding(200, 100)
 every = pytest.mark.parametrize("name", SAMPLES)
 # (gap to the tick before, tuples, smallest event time, span)
 TICKS = st.lists(
@@ -34,13 +49,27 @@ def ticks_of(rows: list[tuple[int, int, int, int]]) -> Ticks:
     return Ticks(tick, (tick + 1) * 10, count, low, low + span)
 
 
-def slack(name: str, ticks: Ticks, cuts: list[int], quiet: bool = False) -> list[int]:
-    """K at each tick, taken in in pieces; between them the clock goes through JSON, and the stream may be quiet."""
+def brought(ticks: Ticks, function: str) -> Brought:
+    """Tuples of twenty keys for these ticks, evenly between the smallest and the largest event time of each."""
+    kind = Aggregate(WINDOWS, function, {"value": "value"}, pa.string(), 0.5 if function == "quantile" else None)
+    place = np.repeat(np.arange(len(ticks)), ticks.count)
+    number = np.arange(len(place)) - np.repeat(np.cumsum(ticks.count) - ticks.count, ticks.count)
+    share = number / np.maximum(ticks.count[place] - 1, 1)
+    event = (ticks.min_event[place] + share * (ticks.max_event - ticks.min_event)[place]).astype(np.int64)
+    columns = {"event_time": pa.array(event), "tick": pa.array(ticks.tick[place])}
+    columns |= {"key": pa.array([f"k{i % 20}" for i in event]), "value": pa.array(1.0 + event % 7)}
+    counts = pa.table([ticks.tick[place], WINDOWS.pane(event), np.ones_like(event)], schema=COUNTS)
+    sample = pa.Table.from_batches([kind.sample(pa.RecordBatch.from_pydict(columns))])
+    return Brought(WINDOWS, counts, sample, kind.promise)
+
+
+def slack(name: str, ticks: Ticks, cuts: list[int], quiet: bool = False, function: str = "sum") -> list[int]:
+    """K at each tick, taken in in pieces; between them the clock goes through bytes, and the stream may be quiet."""
     clock, found = Clock(), []
     clock.stamp(policy(name).model_dump_json(), NEVER)
     for a, b in zip([0, *cuts], [*cuts, len(ticks)], strict=True):
         clock = again(clock)
-        frontier = clock.advance(ticks[a:b])
+        frontier = clock.advance(ticks[a:b], brought(ticks[a:b], function))
         found += frontier.k_ms.tolist()
         if quiet:
             assert clock.close(frontier, clock.frontier + 1000).k_ms.tolist()[-1:] == (found or [0])[-1:]
@@ -61,12 +90,12 @@ def test_k_is_whole_milliseconds_from_zero_on(name: str, rows: list[tuple[int, i
 
 
 @every
-@settings(max_examples=30, deadline=None)
-@given(rows=TICKS, data=st.data())
-def test_k_is_a_function_of_the_ticks_however_they_are_cut(name: str, rows: list, data) -> None:
+@settings(max_examples=40, deadline=None)
+@given(rows=TICKS, function=st.sampled_from(sorted(FUNCTIONS)), data=st.data())
+def test_k_is_a_function_of_the_ticks_however_they_are_cut(name: str, rows: list, function: str, data) -> None:
     ticks = ticks_of(rows)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=4), label="cuts"))
-    assert slack(name, ticks, cuts) == slack(name, ticks, [])
+    assert slack(name, ticks, cuts, function=function) == slack(name, ticks, [], function=function)
 
 
 @every

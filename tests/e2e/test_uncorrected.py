@@ -101,6 +101,7 @@ def test_what_came_late_is_corrected_by_itself_within_a_minute_and_once_for_each
         come = complete(table.slice(0, table.num_rows // 2 * (part + 1)))
         platform.until(lambda come=come: right(platform, query, come), 120)
         assert time.time() - committed < CORRECTED_S
+        platform.until(lambda part=part: tables.read("correction_runs").num_rows > part)
         assert tables.read("correction_runs").num_rows == part + 1
     platform.until(lambda: set(states(platform)) == {"success"})
     events = [one for one in platform.api.call("GET", "assets/events")["asset_events"] if one["name"] == ASSET]

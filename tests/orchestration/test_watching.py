@@ -169,12 +169,19 @@ def test_without_a_warehouse_it_says_what_is_missing(there, watch, looks, told, 
     assert "environment variable TAILRACE_WAREHOUSE: it is not set" in told[0]
 
 
-def test_it_tells_once_a_minute_and_when_it_fires(there, watch, looks, told, monkeypatch):
-    assert run(watch(), looks(20)) == [WANTED]
-    assert len(told) == 1
+def test_it_tells_once_a_minute_and_when_it_fires(layout, watch, looks, told, monkeypatch):
+    there = LateTables(layout)
+    there.commit(100_000)
+
+    async def exceed():
+        there.late((110_000, 0), (130_000, 50_000))
+        there.commit(135_000)
+
+    assert run(watch(), looks(20), exceed(), looks(20)) == [WANTED]
+    assert [line.split(":")[0][:20] for line in told] == ["all late tuples of r", "the uncorrected late"]
     monkeypatch.setattr(watching, "TELL_S", 0.0)
     run(watch(), looks(5))
-    assert len(told) >= 5
+    assert len(told) >= 7
 
 
 def test_it_holds_up_no_other_trigger(there, watch, looks, monkeypatch):

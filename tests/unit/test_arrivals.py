@@ -66,14 +66,14 @@ def test_a_segment_without_tuples_moves_nothing() -> None:
 # segment   0: ticks 1 3     1: ticks 2 4      the 2 came after 3: it is 3 too
 def test_a_segment_that_lies_before_the_newest_tick_moves_to_it() -> None:
     arrivals, _ = NONE.follow([segment(0, (1, 0, "a"), (3, 0, "a")), segment(1, (2, 0, "b"), (4, 0, "a"))])
-    assert ticks(arrivals) == {"partials": [1, 3, 3, 4], "ticks": [1, 3, 4], "counts": [1, 3, 3, 4]}
+    assert ticks(arrivals) == {"partials": [1, 3, 3, 4], "ticks": [1, 3, 4], "counts": [1, 3, 3, 4], "sample": [1, 3, 3, 4]}
     assert arrivals.ticks.count.tolist() == [1, 2, 1]
 
 
 def test_it_moves_also_when_what_came_before_was_in_an_earlier_batch() -> None:
     arrivals, _ = NONE.follow([segment(0, (3, 0, "a"))])
     again, _ = restored(arrivals).follow([segment(1, (2, 0, "b"))])
-    assert ticks(again) == {"partials": [3, 3], "ticks": [3], "counts": [3, 3]}
+    assert ticks(again) == {"partials": [3, 3], "ticks": [3], "counts": [3, 3], "sample": [3, 3]}
 
 
 def test_each_segment_knows_the_tick_that_it_found() -> None:
@@ -85,8 +85,8 @@ def test_each_segment_knows_the_tick_that_it_found() -> None:
 def test_split_is_before_the_newest_tick_and_from_it_on() -> None:
     arrivals, _ = NONE.follow([segment(0, (1, 0, "a"), (2, 0, "b"), (3, 0, "a"), (3, 5, "b"))])
     due, left = arrivals.split()
-    assert ticks(due) == {"partials": [1, 2], "ticks": [1, 2], "counts": [1, 2]}
-    assert ticks(left) == {"partials": [3, 3], "ticks": [3], "counts": [3, 3]}
+    assert ticks(due) == {"partials": [1, 2], "ticks": [1, 2], "counts": [1, 2], "sample": [1, 2]}
+    assert ticks(left) == {"partials": [3, 3], "ticks": [3], "counts": [3, 3], "sample": [3, 3]}
     assert left.newest == arrivals.newest == (3, 40)
 
 

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailrace.aggregate import folds
-from tailrace.aggregate.folds import Floats, Ints
+from tailrace.aggregate.accuracy import relative
+from tailrace.aggregate.folds import Floats, Fold, Ints
 from tailrace.aggregate.functions import Function
-from tailrace.columns import pair
+
+_ACCUMULATE: dict[Fold, tuple[np.ufunc, float]] = {
+    "sum": (np.add, 0.0),
+    "min": (np.minimum, np.inf),
+    "max": (np.maximum, -np.inf),
+}
+"""How totals come together, and what nothing comes to."""
 
 
 def needed(function: Function, error: float, window: Ints, need: Ints, tuples: Ints, total: Floats) -> Ints:
     """The least K of each window with which, as with every larger one, its answer is off by less than `error`.
 
-    Each need at which a window gets more is a step: the answer over what it has by then is held against that over
-    all of it. A window that has nothing yet is off.
+    Each need at which some window gets more is a step: the answers over what the windows have by then are held against
+    those over all of it. A window that has nothing yet is off.
 
     Parameters
     ----------
@@ -26,23 +34,36 @@ def needed(function: Function, error: float, window: Ints, need: Ints, tuples: I
     -------
     ndarray, shape (m,)
     """
-    code, split = pair(window, need)
-    order = np.argsort(code, kind="stable")
-    code, tuples, total = folds.merge(function.fold, code[order], tuples[order], total[order])
-    steps, step = np.unique(code, return_inverse=True)
-    of_window, needs = split(steps)
-    first = np.flatnonzero(np.diff(of_window, prepend=-1))
-    last = np.append(first[1:], len(steps)) - 1
-    many = last[of_window[step]] - step + 1  # a partial is there from its own step on
+    needs, step = np.unique(need, return_inverse=True)
+    shape = int(window.max()) + 1, len(needs)
+    held = np.zeros(shape, np.int64)
+    np.add.at(held, (window, step), tuples)
+    held = np.cumsum(held, axis=1)
+    there, answer = held > 0, np.full(shape, np.nan)
+    with np.errstate(all="ignore"):  # totals may be beyond all doubles
+        if function.fold == "keep":
+            gathered = _by_step(there, window, step, total)
+        else:
+            gathered = _by_fold(function.fold, there, window, step, total)
+        answer[there] = function.finish(held[there], gathered)
+    wrong = ~(relative(answer.ravel(), np.repeat(answer[:, -1], shape[1])) < error).reshape(shape)
+    wrong[:, -1] = False
+    latest = np.where(wrong.any(axis=1), shape[1] - np.argmax(wrong[:, ::-1], axis=1), 0)
+    return needs[latest]
+
+
+def _by_fold(fold: Fold, there: NDArray[np.bool_], window: Ints, step: Ints, total: Floats) -> Floats:
+    """The total of each window by each step at which there is something."""
+    come, nothing = _ACCUMULATE[fold]
+    found = np.full(there.shape, nothing)
+    come.at(found, (window, step), total)
+    totals: Floats = come.accumulate(found, axis=1)[there]
+    return totals
+
+
+def _by_step(there: NDArray[np.bool_], window: Ints, step: Ints, total: Floats) -> Floats:
+    """The values of each window by each step, one step after the other, ascending in each."""
+    many = there.shape[1] - step  # a value is there from its own step on
     row = np.repeat(np.arange(len(step)), many)
-    then = step[row] + np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)
-    _, held, gathered = folds.gather(function.fold, then, row, tuples, total)
-    with np.errstate(all="ignore"):
-        answer = function.finish(held, gathered)
-        true = answer[last][of_window]
-        off = np.abs(answer - true) / np.where(true == 0, 1.0, np.abs(true))
-    wrong = ~((off < error) | (answer == true))
-    wrong[last] = False
-    latest = np.maximum.reduceat(np.where(wrong, np.arange(len(steps)) + 1, 0), first)
-    found: Ints = needs[np.maximum(latest, first)]
-    return found
+    code = window[row] * there.shape[1] + np.repeat(there.shape[1] - np.cumsum(many), many) + np.arange(len(row))
+    return folds.gather("keep", code, row, np.ones_like(step), total)[2]

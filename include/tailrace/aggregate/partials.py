@@ -35,14 +35,12 @@ def merge(
     windows: Sliding, fold: Fold, keys: pa.Array, key: Ints, pane: Ints, tick: Ints, tuples: Ints, total: Floats
 ) -> pa.RecordBatch:
     """The partials of rows given as columns of shape (n,), `key` as codes into `keys`."""
-    if fold != "keep":
-        at, ticks_and_panes = pair(tick, pane // windows.pane_ms)
-        code, all_three = pair(at, key)
-        code, tuples, total = folds.merge(fold, code, tuples, total)
-        at, key = all_three(code)
-        tick, pane = ticks_and_panes(at)
-        pane = pane * windows.pane_ms
-    columns = (pane, tick, tuples, total)
+    at, ticks_and_panes = pair(tick, pane // windows.pane_ms)
+    code, all_three = pair(at, key)
+    code, tuples, total = folds.merge(fold, code, tuples, total)
+    at, key = all_three(code)
+    tick, pane = ticks_and_panes(at)
+    columns = (pane * windows.pane_ms, tick, tuples, total)
     return pa.RecordBatch.from_arrays(
         [pa.DictionaryArray.from_arrays(pa.array(key, pa.int32()), keys), *map(pa.array, columns)],
         names=["key", "pane", "tick", "tuples", "total"],

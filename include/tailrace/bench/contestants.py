@@ -71,7 +71,7 @@ def tailrace(spark: SparkSession, workload: Workload, directory: Path, paralleli
     app.run(
         workload.query(parallelism),
         directory,
-        Plan(batch_rows=1),
+        Plan(batch_rows=-(-workload.rows // len(workload.files))),
         progress=lambda *_: times.append(time.perf_counter() - start),
         spark=spark,
     )

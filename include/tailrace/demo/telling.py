@@ -42,7 +42,9 @@ def summary(query: Query, streamed: pd.DataFrame, corrected: pd.DataFrame, right
     table.add_row("answers", f"{len(streamed):,}", f"{len(corrected):,}")
     table.add_row("windows right", *(f"{share:.2%}" if share < 1 else "[bold green]100 %[/]" for share in rights))
     table.add_row("mean coverage", f"{streamed['coverage'].mean():.2%}", f"{corrected['coverage'].mean():.2%}")
-    table.add_row("K, the slack: mean … largest", f"{_round(slack.mean())} … {_round(slack.max())}", "")
+    constant = slack.min() == slack.max()
+    k = _round(slack.max()) if constant else f"{_round(slack.mean())} on average, {_round(slack.max())} at most"
+    table.add_row("K, the slack", k, "")
     table.add_row("mean latency, in stream time", _round(waits), "")
     return table
 

@@ -83,4 +83,5 @@ class Totals:
 
     def at_one(self, level: float) -> int:
         """K in ms of one level."""
-        return int(self.at(np.array([level]))[0])
+        upto = self.upto[np.searchsorted(MEMORIES[:-1], _FEWEST / level)]
+        return int(GRID[np.searchsorted(upto[:-1], (1 - level) * upto[-1] * _ALL)])

@@ -8,7 +8,7 @@ from tailrace.orchestration.watching import GapTrigger
 from tailrace.query import Query
 
 STREAM_WRITES = ("results", "late", "quarantine", "metrics")
-CORRECTION_READS, CORRECTION_WRITES = ("late",), ("corrections",)
+CORRECTION_READS, CORRECTION_WRITES = ("late",), ("corrections", "quality")
 CALIBRATION_READS, CALIBRATION_WRITES = ("metrics",), ("proposals",)
 
 

@@ -18,6 +18,9 @@ TIME = pa.timestamp("ms", tz="UTC")
 MAX_FILES = 100_000
 """Beyond it the five digits of `part-00000` would no longer sort by name in the order of arrival."""
 
+ROW_GROUP = 1 << 18
+"""Rows of a row group in Parquet: what one reader takes at a time, so that several share a large file."""
+
 # One seed gives two independent streams of random numbers, so that another delay model leaves the tuples as they are.
 _TUPLES, _DELAYS = 0, 1
 
@@ -192,7 +195,7 @@ def _write_whole(part: pa.Table, path: Path) -> None:
                 unfinished, orient="records", lines=True, date_format="iso", date_unit="ms", double_precision=15
             )
         else:
-            pq.write_table(part, unfinished, compression="zstd")
+            pq.write_table(part, unfinished, compression="zstd", row_group_size=ROW_GROUP)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)

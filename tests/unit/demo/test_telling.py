@@ -54,8 +54,12 @@ def test_the_two_versions_beside_each_other():
     told = shown()
     assert "50.00%" in told
     assert "100 %" in told
-    assert "200 ms … 300 ms" in told  # K: mean and largest
+    assert "200 ms on average, 300 ms at most" in told
     assert "300 ms" in told.splitlines()[-2]  # latency: the mean of 200 and 400 ms
+
+
+def test_a_constant_slack_is_told_once():
+    assert "on average" not in shown(k_ms=[300, 300])
 
 
 def test_long_waits_are_told_in_minutes():

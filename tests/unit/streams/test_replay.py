@@ -198,3 +198,10 @@ def test_a_wrong_event_column_or_number_of_files(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=f"files is {files}"):
             write(stream(10), tmp_path, files)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_readers_may_share_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tailrace.streams.replay.ROW_GROUP", 300)
+    (path,) = write(stream(1000), tmp_path / "out", 1)
+    file = pq.ParquetFile(path)
+    assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [300, 300, 300, 100]

@@ -1,0 +1,65 @@
+"""How long a window would have had to wait, against trying every K."""
+
+from __future__ import annotations
+
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tailrace.aggregate.functions import FUNCTIONS, function_of
+from tailrace.aggregate.needed import needed
+
+# (window, need, value)
+ROWS = st.lists(
+    st.tuples(st.integers(0, 3), st.sampled_from([0, 0, 0, 1, 7, 20, 500]), st.integers(-6, 12).map(float)),
+    min_size=1,
+    max_size=40,
+)
+ANSWERS = {
+    "sum": sum,
+    "count": len,
+    "avg": statistics.fmean,
+    "min": min,
+    "max": max,
+    "median": statistics.median,
+    "quantile": lambda values: float(np.quantile(values, 0.9)),
+}
+
+
+def tried(function: str, error: float, rows: list[tuple[int, float]]) -> int:
+    """The least of the needs such that with it, and with any larger one, the answer is off by less than `error`."""
+    true = ANSWERS[function]([value for _, value in rows])
+    least = None
+    for k in sorted({need for need, _ in rows}, reverse=True):
+        answer = ANSWERS[function]([value for need, value in rows if need <= k])
+        if abs(answer - true) / (abs(true) or 1) >= error and answer != true:
+            break
+        least = k
+    return least
+
+
+@pytest.mark.parametrize("function", sorted(FUNCTIONS))
+@settings(max_examples=60, deadline=None)
+@given(rows=ROWS, error=st.sampled_from([0.03, 0.11, 0.31, 0.93]))
+def test_it_is_the_least_k_from_which_on_the_answer_is_near(function, rows, error):
+    windows = sorted({window for window, _, _ in rows})
+    code = np.array([windows.index(window) for window, _, _ in rows])
+    need, value = (np.array([row[i] for row in rows]) for i in (1, 2))
+    found = needed(
+        function_of(function, 0.9 if function == "quantile" else None),
+        error,
+        code,
+        need.astype(np.int64),
+        np.ones(len(rows), np.int64),
+        value if function != "count" else np.zeros(len(rows)),
+    )
+    expected = [tried(function, error, [(n, v) for w, n, v in rows if w == window]) for window in windows]
+    assert found.tolist() == expected
+
+
+def test_a_window_that_had_nothing_at_first_needs_its_first_tuple():
+    one = np.ones(1, np.int64)
+    assert needed(function_of("sum", None), 0.5, 0 * one, 40 * one, one, np.zeros(1)).tolist() == [40]
