@@ -66,7 +66,8 @@ def test_a_segment_without_tuples_moves_nothing() -> None:
 # segment   0: ticks 1 3     1: ticks 2 4      the 2 came after 3: it is 3 too
 def test_a_segment_that_lies_before_the_newest_tick_moves_to_it() -> None:
     arrivals, _ = NONE.follow([segment(0, (1, 0, "a"), (3, 0, "a")), segment(1, (2, 0, "b"), (4, 0, "a"))])
-    assert ticks(arrivals) == {"partials": [1, 3, 3, 4], "ticks": [1, 3, 4], "counts": [1, 3, 3, 4], "sample": [1, 3, 3, 4]}
+    rows = [1, 3, 3, 4]
+    assert ticks(arrivals) == {"partials": rows, "ticks": [1, 3, 4], "counts": rows, "sample": rows}
     assert arrivals.ticks.count.tolist() == [1, 2, 1]
 
 
