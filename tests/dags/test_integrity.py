@@ -249,7 +249,7 @@ def test_tables_are_assets_and_show_where_they_come_from(dags, queries):
     assert [asset.uri for asset in supervise.inlets] == [(queries / "readings").as_uri()]
     assert "first.late" in [asset.name for asset in supervise.outlets]
     assert [asset.name for asset in correct.inlets] == ["first.late"]
-    assert [asset.uri for asset in correct.outlets] == ["tailrace://first/corrections"]
+    assert [asset.uri for asset in correct.outlets] == ["tailrace://first/corrections", "tailrace://first/quality"]
     names = [asset.name for dag in dags.values() for task in dag.tasks for asset in task.outlets]
     assert len(names) == len(set(names)), "each table has one writer"
 

@@ -24,7 +24,9 @@ class Promised:
         """See `disorder.seen.Promise`."""
         fold = function_of(self.function, self.q).fold
         sums = (total, squares) if fold == "sum" else (tuples, tuples)  # of others only the number of tuples is known
-        population = Population.of(tuples, *sums, tuple(values.tolist()))
+        # A partial of one tuple is a value too, but whether it is of one depends on how the log is cut.
+        known = tuple(values.tolist()) if fold == "keep" else ()
+        population = Population.of(tuples, *sums, known)
         return threshold(self.function, error, risk, population, 0.5 if self.q is None else self.q)
 
     def needed(self, error: float, window: Ints, need: Ints, tuples: Ints, total: Floats) -> Ints:

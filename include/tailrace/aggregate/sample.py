@@ -1,13 +1,14 @@
 """A sample of the partials, by keys: what every task is told alike, so that all measure the same errors.
 
-The keys with the smallest hashes: the fewest of all keys are among the fewest of each part of the stream that has them,
-so the sample of a segment holds all that the sample of the whole stream needs, however the log is cut.
+The keys with the smallest hashes of those that have come up to each tick. Who goes, tick by tick, by the smallest of the
+whole stream so far finds them in the samples of its segments, however the log is cut.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tailrace.aggregate.folds import Fold
 from tailrace.aggregate.partials import combine
@@ -19,8 +20,32 @@ from tailrace.windows.sliding import Sliding
 KEYS = 16
 
 
+def _bounds(hashes: NDArray[np.uint64], code: NDArray[np.int64], tick: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """The largest hash that counts at each tuple's tick: the sixteenth of those that have come up to that tick.
+
+    Parameters
+    ----------
+    hashes : ndarray, shape (k,)
+        Of the keys, in the order in which they come first.
+    code, tick : ndarray, shape (n,)
+        The key and the tick of each tuple; ticks do not fall.
+    """
+    seen = np.searchsorted(np.unique(code, return_index=True)[1], np.searchsorted(tick, tick, side="right"))
+    running = np.full(len(hashes) + 1, np.iinfo(np.uint64).max)  # after so many keys
+    smallest = np.sort(hashes[:KEYS])
+    at = KEYS
+    while len(smallest) == KEYS:
+        running[at:] = smallest[-1]
+        smaller = np.flatnonzero(hashes[at:] < smallest[-1])
+        if not len(smaller):
+            break
+        at += int(smaller[0]) + 1
+        smallest = np.sort(np.append(smallest[:-1], hashes[at - 1]))
+    return running[seen]
+
+
 def sample(windows: Sliding, fold: Fold, tuples: pa.RecordBatch) -> pa.RecordBatch:
-    """The partials of the tuples of at most `KEYS` keys; `group` is the key's hash.
+    """The partials of the tuples of at most `KEYS` keys at a time; `group` is the key's hash.
 
     Parameters
     ----------
@@ -34,9 +59,8 @@ def sample(windows: Sliding, fold: Fold, tuples: pa.RecordBatch) -> pa.RecordBat
     """
     keys, (code,) = unify([tuples.column("key")])
     hashes = hash_of(keys)
-    chosen = np.zeros(len(keys), bool)
-    chosen[np.argsort(hashes, kind="stable")[:KEYS]] = True
-    mine = tuples if chosen.all() else tuples.filter(pa.array(chosen[code]))
+    bounds = _bounds(hashes, code, np.asarray(tuples.column("tick")))
+    mine = tuples if len(keys) <= KEYS else tuples.filter(pa.array(hashes[code] <= bounds))
     partials = combine(windows, fold, mine)
     group = hash_of(partials.column("key").dictionary).view(np.int64)[np.asarray(partials.column("key").indices)]
     squares = np.zeros(len(group))

@@ -13,7 +13,8 @@ from typing import Any
 
 from tailrace import show
 from tailrace.demo.telling import line, summary
-from tailrace.demo.truth import share_right, truth
+from tailrace.demo.truth import share_off, share_right, truth
+from tailrace.disorder.promising import Promising
 from tailrace.orchestration.embedded_airflow import Api, EmbeddedAirflow
 from tailrace.query import Query
 from tailrace.spark.layout import Layout
@@ -89,7 +90,10 @@ class Scene:
         streamed, corrected = (read_answers(self.query, self.home / "tables", now)[0] for now in (True, False))
         true = truth(self.query)
         rights = [share_right(answers, true) for answers in (streamed, corrected)]
-        show.out.print(summary(self.query, streamed, corrected, rights, len(true)))
+        policy = self.query.policy
+        promise = policy.error if isinstance(policy, Promising) else None
+        offs = [] if promise is None else [share_off(answers, true, promise) for answers in (streamed, corrected)]
+        show.out.print(summary(self.query, streamed, corrected, rights, offs, len(true)))
         return rights[1] == 1 and len(corrected) == len(true)
 
     def drain(self, run: str) -> None:

@@ -35,12 +35,18 @@ def line(said: Status, corrections: int | None = None) -> str:
     return "  ".join(parts)
 
 
-def summary(query: Query, streamed: pd.DataFrame, corrected: pd.DataFrame, rights: list[float], windows: int) -> Table:
-    """The table of the two versions beside each other."""
+def summary(
+    query: Query, streamed: pd.DataFrame, corrected: pd.DataFrame, rights: list[float], offs: list[float], windows: int
+) -> Table:
+    """The table of the two versions beside each other; `offs` is empty where nothing is promised."""
     waits, slack = (streamed["as_of"] - streamed["window_end"]).mean(), streamed["k_ms"]
     table = Table("", "as streamed", "after correction", title=f"{query.name}: {windows:,} windows")
     table.add_row("answers", f"{len(streamed):,}", f"{len(corrected):,}")
     table.add_row("windows right", *(f"{share:.2%}" if share < 1 else "[bold green]100 %[/]" for share in rights))
+    if offs:
+        promise = query.policy.model_dump()
+        off, allowed = f"{promise['error']:.0%} or more off", f"promised: {promise['risk']:.0%} at most"
+        table.add_row(f"windows {off} ({allowed})", *(f"{share:.2%}" for share in offs))
     table.add_row("mean coverage", f"{streamed['coverage'].mean():.2%}", f"{corrected['coverage'].mean():.2%}")
     constant = slack.min() == slack.max()
     k = _round(slack.max()) if constant else f"{_round(slack.mean())} on average, {_round(slack.max())} at most"

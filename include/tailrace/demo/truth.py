@@ -39,6 +39,16 @@ def truth(query: Query) -> dict[Window, tuple[float, int]]:
     return {window: (value(window), counts[window]) for window in sums}
 
 
+def share_off(answers: pd.DataFrame, true: dict[Window, tuple[float, int]], error: float) -> float:
+    """The share of the true windows whose answer is missing, or has a relative error of at least `error`."""
+    near = 0
+    for row in answers.itertuples():
+        key = None if pd.isna(row.key) else row.key
+        value, _ = true.get((key, row.window_start, row.window_end), (float("nan"), 0))
+        near += row.value == value or abs(row.value - value) < error * abs(value)
+    return 1 - near / len(true) if true else 0.0
+
+
 def share_right(answers: pd.DataFrame, true: dict[Window, tuple[float, int]]) -> float:
     """The share of the true windows whose answer holds all their tuples and has their value."""
     right = 0

@@ -79,6 +79,8 @@ class Evidence:
             For each answer the place of its window in `end`, ascending, and the least K, in ms, with which it is off by
             less than `error`.
         """
+        if not len(self.groups):  # no key has come yet that the sample has
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
         first, last = (np.searchsorted(self.columns["pane"], edge) for edge in (end - self.windows.size_ms, end))
         many = last - first
         window = np.repeat(np.arange(len(end)), many)

@@ -62,11 +62,14 @@ def correct(query: Query, warehouse: Path, span: Span = Span()) -> Report:  # no
     started = datetime.now(UTC)
     stage, tables = Stage.of(query, origin.types, layout.table("history")), Tables(layout)
     wanted = schemas(stage.kind.answer)
-    committed = _committed(layout)
-    late = _late(tables, committed.until, span)
-    as_of, touched = _plan(span, query, stage, committed, late)
     answers = Answers(tables, stage.kind.windows)
-    with layout.lock("correction"), ExitStack() as opened:
+    with (
+        layout.lock("correction"),
+        ExitStack() as opened,
+    ):  # what is committed is read in it: no older cut-off comes after
+        committed = _committed(layout)
+        late = _late(tables, committed.until, span)
+        as_of, touched = _plan(span, query, stage, committed, late)
         tables.create(wanted, CORRECTION_TABLES)
         past = Past(
             stage,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.sample import KEYS
+from tailrace.partition.by_key import hash_of
 from tailrace.windows.sliding import Sliding
 
 SUM = Aggregate(Sliding(20, 10), "sum", {"value": "value"}, pa.string())
@@ -31,44 +33,48 @@ def drawn(rows: list[tuple[str, int, int, int]], kind: Aggregate = SUM) -> dict[
     return found
 
 
-def plainly(rows: list[tuple[str, int, int, int]]) -> dict[str, dict]:
-    """By key, the same."""
-    found: dict[str, dict] = defaultdict(lambda: defaultdict(lambda: np.zeros(3)))
-    for key, event, tick, value in rows:
-        found[key][tick, event // 10 * 10] += [1, value, value**2]
-    return found
-
-
 def comparable(groups: dict) -> set:
     return {tuple(sorted((place, tuple(sums)) for place, sums in rows.items())) for rows in groups.values()}
 
 
-@settings(max_examples=60, deadline=None)
-@given(TUPLES)
-def test_it_has_whole_keys_and_no_more_than_sixteen(rows):
-    found = drawn(rows)
-    assert len(found) == min(KEYS, len({key for key, *_ in rows}))
-    assert comparable(found) <= comparable(plainly(rows))
+def counting(rows: list[tuple[str, int, int, int]]) -> dict[int, dict]:
+    """What a sample must have at least: at each tick, the rows of the sixteen smallest hashes that have come."""
+    found: dict[int, dict] = defaultdict(lambda: defaultdict(lambda: np.zeros(3)))
+    hashes = {key: int(hash_of(pa.array([key]))[0]) for key, *_ in rows}
+    for key, event, tick, value in rows:
+        if sorted({hashes[other] for other, _, t, _ in rows if t <= tick}).index(hashes[key]) < KEYS:
+            found[hashes[key]][tick, event // 10 * 10] += [1, value, value**2]
+    return found
 
 
-@settings(max_examples=60, deadline=None)
-@given(TUPLES, st.integers(0, 80))
-def test_the_keys_of_the_whole_are_in_the_parts_however_it_is_cut(rows, cut):
-    whole, parts = drawn(rows), [drawn(rows[:cut]), drawn(rows[cut:])]
-    for group, told in whole.items():
-        together: dict = defaultdict(lambda: np.zeros(3))
-        for part in parts:
-            for place, sums in part.get(group, {}).items():
-                together[place] += sums
-        assert comparable({group: together}) == comparable({group: told})
+def merged(parts: list[dict[int, dict]], groups: dict[int, dict]) -> dict[int, dict]:
+    """What the parts have at the places of `groups`, by unsigned hash."""
+    found: dict[int, dict] = {group: {place: np.zeros(3) for place in places} for group, places in groups.items()}
+    for part in parts:
+        for group, places in part.items():
+            for place, sums in places.items():
+                if place in found.get(group % 2**64, {}):
+                    found[group % 2**64][place] += sums
+    return found
 
 
-@settings(max_examples=30, deadline=None)
-@given(TUPLES)
-def test_the_groups_of_the_whole_are_the_smallest_of_all_parts(rows):
-    parts = [drawn(rows[:40]), drawn(rows[40:])]
-    groups = sorted({group for part in parts for group in part}, key=lambda group: group % 2**64)
-    assert sorted(drawn(rows), key=lambda group: group % 2**64) == groups[:KEYS]
+@settings(max_examples=80, deadline=None)
+@given(TUPLES.map(lambda rows: sorted(rows, key=lambda row: row[2])), st.lists(st.integers(0, 80), max_size=3))
+def test_the_keys_that_count_at_a_tick_are_there_in_whole_however_the_log_is_cut(rows, cuts):
+    bounds = [0, *sorted(cuts), len(rows)]
+    must = counting(rows)
+    parts = [drawn(rows[low:high]) for low, high in pairwise(bounds)]
+    assert comparable(merged(parts, must)) == comparable(must)
+    assert comparable(merged([drawn(rows)], must)) == comparable(must)
+
+
+@given(TUPLES.map(lambda rows: sorted(rows, key=lambda row: row[2])))
+def test_it_has_no_more_than_sixteen_keys_of_a_tick(rows):
+    by_tick: dict[int, set] = defaultdict(set)
+    for group, places in drawn(rows).items():
+        for tick, _ in places:
+            by_tick[tick].add(group)
+    assert all(len(groups) <= KEYS for groups in by_tick.values())
 
 
 def test_a_stream_without_keys_is_one_group():

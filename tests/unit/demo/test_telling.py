@@ -12,7 +12,8 @@ from rich.console import Console
 
 from tailrace.declare import load
 from tailrace.demo.telling import line, summary
-from tailrace.demo.truth import share_right
+from tailrace.demo.truth import share_off, share_right
+from tailrace.query import Query
 from tailrace.spark.status import Status
 
 FLIGHTS = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
@@ -46,7 +47,7 @@ def test_without_a_key_there_is_one_group(nothing):
 def shown(**columns: list) -> str:
     console = Console(width=120, no_color=True)
     with console.capture() as captured:
-        console.print(summary(load(FLIGHTS), answers(**columns), answers(), [0.5, 1.0], 2))
+        console.print(summary(load(FLIGHTS), answers(**columns), answers(), [0.5, 1.0], [], 2))
     return captured.get()
 
 
@@ -60,6 +61,29 @@ def test_the_two_versions_beside_each_other():
 
 def test_a_constant_slack_is_told_once():
     assert "on average" not in shown(k_ms=[300, 300])
+
+
+def test_a_promise_is_told_with_what_came_of_it():
+    made = load(FLIGHTS).model_dump() | {"disorder": {"policy": "hybrid", "error": 0.05, "risk": 0.1}}
+    made["aggregate"]["function"] = "sum"
+    query = Query.model_validate(made)
+    console = Console(width=120, no_color=True)
+    with console.capture() as captured:
+        console.print(summary(query, answers(), answers(), [0.5, 1.0], [0.125, 0.0], 2))
+    line = next(line for line in captured.get().splitlines() if "off" in line)
+    assert "windows 5% or more off (promised: 10% at most)" in line
+    assert "12.50%" in line
+    assert "0.00%" in line
+    assert "off" not in shown()
+
+
+def test_an_answer_is_off_by_its_relative_error_and_a_missing_one_is():
+    true = {(None, 0, 500): (1.0, 1), (None, 100, 600): (2.0, 2), (None, 200, 700): (4.0, 2), ("a", 0, 500): (1.0, 1)}
+    assert share_off(answers(value=[1.0, 2.0]), true, 0.05) == 0.5
+    assert share_off(answers(value=[1.04, 1.95]), true, 0.05) == 0.5
+    assert share_off(answers(value=[1.06, 1.8]), true, 0.05) == 1
+    assert share_off(answers(key=["b", "b"]), true, 0.05) == 1
+    assert share_off(answers(value=[0.0, 0.1]), dict.fromkeys(list(true)[:2], (0.0, 1)), 0.05) == 0.5
 
 
 def test_long_waits_are_told_in_minutes():

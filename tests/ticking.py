@@ -1,0 +1,66 @@
+"""Complete ticks for policies: what they are told of plain tuples, cut into calls as wanted."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.aggregate.promised import Promised
+from tailrace.disorder.policy import SlackPolicy
+from tailrace.disorder.seen import COUNTS, SAMPLE, Rows, Seen
+from tailrace.disorder.ticks import Ticks
+from tailrace.windows.sliding import Sliding
+
+TICK = 10
+NEVER = -(1 << 62)
+
+
+class Came(NamedTuple):
+    """A tuple: the number of its tick (10 ms each), its event time, its key as a number, its value."""
+
+    tick: int
+    event: int
+    group: int = 0
+    value: float = 1.0
+
+
+def seen(came: Sequence[Came], windows: Sliding, promise: Any = None) -> Seen:
+    """All ticks of a stream, as the first call is told of them."""
+    ticks, counts, sample = defaultdict(list), defaultdict(int), defaultdict(list)
+    for each in came:
+        pane = each.event // windows.pane_ms * windows.pane_ms
+        ticks[each.tick].append(each.event)
+        counts[each.tick, pane] += 1
+        sample[each.tick, each.group, pane].append(each.value)
+    number = np.array(sorted(ticks), np.int64)
+    of = [ticks[tick] for tick in number]
+    low, high, many = (np.array([measure(events) for events in of], np.int64) for measure in (min, max, len))
+    table = Ticks(number, (number + 1) * TICK, many, low, high)
+    counted = pa.Table.from_pylist([dict(zip(COUNTS.names, (*at, n), strict=True)) for at, n in counts.items()], COUNTS)
+    drawn = [(*at, len(v), sum(v), sum(x * x for x in v)) for at, v in sample.items()]
+    sampled = pa.Table.from_pylist([dict(zip(SAMPLE.names, row, strict=True)) for row in drawn], SAMPLE)
+    t_max = np.maximum.accumulate(table.max_event)
+    largest = np.maximum.accumulate(np.maximum(t_max - table.min_event, 0))
+    rows = (Rows.of(part, table) for part in (counted, sampled))
+    return Seen(table, t_max, largest, NEVER, NEVER, windows, *rows, promise or Promised("count", None))
+
+
+def slacks(policy: SlackPolicy, all_of_it: Seen, cuts: Sequence[int] = ()) -> tuple[list[int], dict[str, Any]]:
+    """K at each tick, taken in in pieces, and what is kept in the end."""
+    found, kept = [], {}
+    for first, end in itertools.pairwise([0, *cuts, len(all_of_it)]):
+        if first < end:
+            k_ms, kept = policy.slack(all_of_it.among(first, end, NEVER), kept)
+            found += k_ms.tolist()
+    return found, kept
+
+
+def steady(seconds: float, delay=lambda event: 0, every: int = 5, start: int = 0) -> list[Came]:
+    """A tuple each `every` ms of event time, as late as told by a function of it; in order of arrival."""
+    events = range(start, start + int(seconds * 1000), every)
+    return sorted((Came((event + delay(event)) // TICK, event) for event in events), key=lambda each: each.tick)
