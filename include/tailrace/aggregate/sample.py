@@ -1,7 +1,7 @@
 """A sample of the partials, by keys: what every task is told alike, so that all measure the same errors.
 
-The keys with the smallest hashes of those that have come up to each tick. Who goes, tick by tick, by the smallest of the
-whole stream so far finds them in the samples of its segments, however the log is cut.
+The keys with the smallest hashes of those that have come up to each tick. Who goes, tick by tick, by the smallest ones
+of the whole stream so far finds them in the samples of its segments, however the log is cut.
 """
 
 from __future__ import annotations
