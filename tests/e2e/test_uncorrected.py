@@ -54,9 +54,15 @@ def query(platform, table) -> Path:
     file.write_text(QUERY.format(path=data))
     platform.until(lambda: DAG in [one["dag_id"] for one in platform.api.call("GET", "dags", limit=100)["dags"]], 180)
     platform.api.call("PATCH", f"dags/{DAG}", {"is_paused": False})
+    platform.until(lambda: watched(platform), 90)  # Airflow begins to watch when it has read the DAG again
     write(table, platform.home / "parts", 2)
     data.mkdir()
     return file
+
+
+def watched(platform) -> bool:
+    assets = platform.api.call("GET", "assets", limit=100)["assets"]
+    return any(one["name"] == ASSET and one["watchers"] for one in assets)
 
 
 def stream_on(platform, query: Path, part: int) -> float:

@@ -10,9 +10,8 @@ import pytest
 from expect import assert_streamed
 from killed import SETTINGS, TUPLES, kill
 from oracle import stream
-from tailrace.spark.app import run
+from tailrace.spark import app
 from tailrace.spark.intake import Plan
-from tailrace.spark.journal import Journal
 from warehouse import make_query, propose, rows_of, tables_of
 
 pytestmark = pytest.mark.spark
@@ -25,7 +24,7 @@ def go_on(directory) -> dict[str, list[dict]]:
     kill(directory, "K3", DIES, calibrations={1: SLOWER})
     query = make_query(directory / "in", SETTINGS, calibrated=True)
     propose(query, directory / "wh", FASTER)
-    run(query, directory / "wh", Plan(BATCH))
+    app.run(query, directory / "wh", Plan(BATCH))
     return rows_of(directory / "wh", "results", "late", "metrics", "segments", "facts")
 
 
@@ -57,14 +56,22 @@ def test_a_k_that_takes_effect_amid_a_kill_and_a_replay_changes_no_answer(tmp_pa
 
 
 def test_without_the_stamp_of_a_batch_a_replay_sees_what_is_newest(tmp_path, spark, monkeypatch):
-    stamped = Journal.__getitem__
+    stamped = app.read_journal
 
-    def as_it_is_now(self, batch):
-        entry = stamped(self, batch)
+    def unstamped(spark, journal, stage, labels):
         settings = tables_of(tmp_path / "wh").read("proposals").sort_by("made_at").to_pylist()[-1]["settings"]
-        return replace(entry, head=replace(entry.head, settings=settings))
 
-    monkeypatch.setattr(Journal, "__getitem__", as_it_is_now)
+        class AsItIsNow:  # the source runs in a process of its own, and takes this class along
+            def __contains__(self, batch):
+                return batch in journal
+
+            def __getitem__(self, batch):
+                entry = journal[batch]
+                return replace(entry, head=replace(entry.head, settings=settings))
+
+        return stamped(spark, AsItIsNow(), stage, labels)
+
+    monkeypatch.setattr(app, "read_journal", unstamped)
     rows = go_on(tmp_path)
     with pytest.raises(AssertionError):
         assert_streamed(rows, stream(TUPLES, as_stamped(FACTS)))

@@ -26,6 +26,7 @@ from tailrace.orchestration.supervisor import write_private
 USER = "admin"
 _MARK = "TAILRACE_AIRFLOW"  # in the environment of all its processes: its directory
 _LOOK_AGAIN_S = 0.5
+_TRIES, _IS_LOCKED = 4, "database is locked"  # one whose snapshot is old is told so at once, and may not wait
 _LOCKED_S = 60  # how long one process waits for another's write: by default five, which a busy laptop exceeds
 _SETTINGS = {
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
@@ -158,15 +159,19 @@ class EmbeddedAirflow:
         return Api(self.url, answer.json()["access_token"])
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run `airflow …` beside it, as a person would in a shell."""
-        return subprocess.run(
-            [sys.executable, "-m", "airflow", *words],
-            env=self._inherited | self.environment,
-            cwd=self.directory,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        """Run `airflow …` beside it, as a person would in a shell, who tries again where SQLite was locked."""
+        for left in reversed(range(_TRIES)):
+            done = subprocess.run(
+                [sys.executable, "-m", "airflow", *words],
+                env=self._inherited | self.environment,
+                cwd=self.directory,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if not done.returncode or not left or _IS_LOCKED not in done.stderr:
+                break
+        return done
 
     def processes(self) -> list[psutil.Process]:
         """All that live: what carries its mark and, as some write over their environment, its session in this place."""
