@@ -20,6 +20,7 @@ import pytest
 
 from expect import assert_streamed
 from oracle import Settings, stream
+from processes import until
 from tailrace.errors import Busy, Refused
 from tailrace.spark import app
 from tailrace.spark.correct import correct
@@ -252,13 +253,7 @@ def test_ctrl_c_leaves_nothing_running_and_the_next_run_goes_on(tmp_path, spark,
 def test_ctrl_c_while_correcting_and_the_same_command_goes_on(tmp_path):
     line = over_sample(tmp_path, files=1)
     running = command(*line)
-    assert running.stderr is not None
-    starts = 0
-    for text in running.stderr:  # the second Spark is the correction's
-        starts += "WARNING: Using incubator" in text
-        if starts == 2:
-            break
-    time.sleep(3)  # somewhere in it: no point of it may be one where this goes wrong
+    until((tmp_path / "wh" / "flights" / ".correction.lock").exists, 120)
     os.killpg(running.pid, signal.SIGINT)
     _, stderr = running.communicate(timeout=60)
     assert running.returncode == 130, stderr
