@@ -85,7 +85,7 @@ def test_or_another_one_alone(child):
 def test_or_leaves_another_one_out(child):
     driver, _, workers = measured(Meter(without=child.pid))
     assert driver
-    assert workers == 0
+    assert measured(Meter())[2] - workers > HOLDS_MIB  # this process may have others, as Spark's
 
 
 BURNS = """

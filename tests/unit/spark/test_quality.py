@@ -15,6 +15,7 @@ import pytest
 
 from here import streamed_here
 from oracle import Settings, batch, stream
+from tailrace import show
 from tailrace.aggregate.kind import Aggregate
 from tailrace.cli import main
 from tailrace.spark import quality
@@ -179,7 +180,7 @@ def test_the_command_shows_it(tmp_path, query, capsys, monkeypatch, form):
     (tmp_path / "readings.yaml").write_text(FILE.format(path=tmp_path / "in"))
     command = ["tailrace", "quality", tmp_path / "readings.yaml", "--warehouse", tmp_path / "wh", "--format", form]
     monkeypatch.setattr(sys, "argv", [*map(str, command)])
-    monkeypatch.setenv("COLUMNS", "250")
+    monkeypatch.setattr(show.out, "width", 250)
     capsys.readouterr()
     with pytest.raises(SystemExit) as ended:
         main()
