@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -96,6 +98,60 @@ def test_k_is_a_function_of_the_ticks_however_they_are_cut(name: str, rows: list
     ticks = ticks_of(rows)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=4), label="cuts"))
     assert slack(name, ticks, cuts, function=function) == slack(name, ticks, [], function=function)
+
+
+def stream_of(n: int) -> dict[str, np.ndarray]:
+    """Tuples in order of arrival, a hundred of event time a tick: keys that come and go, all values 0.1 for long."""
+    rng = np.random.default_rng(7)
+    event = 5 * np.arange(n) - (rng.exponential(300, n) * (rng.random(n) < 0.3)).astype(np.int64)
+    key = rng.integers(0, 40, n) + event // 4000
+    return {
+        "event_time": event,
+        "tick": np.arange(n) // 20,
+        "key": key,
+        "value": np.where(event < 9000, 0.1, key + 1.0),
+    }
+
+
+def in_segments(kind: Aggregate, rows: dict[str, np.ndarray], ends: list[int]) -> Brought:
+    """What segments of the log tell, that end anywhere in a tick."""
+    n = len(rows["tick"])
+    counts, sample = [], []
+    for low, high in itertools.pairwise([0, *ends, n]):
+        part = {name: column[low:high] for name, column in rows.items()}
+        columns = part | {"key": pa.array(part["key"].astype(str))}
+        sample.append(pa.Table.from_batches([kind.sample(pa.RecordBatch.from_pydict(columns))]))
+        pane = WINDOWS.pane(part["event_time"])
+        counts.append(pa.table([part["tick"], pane, np.ones_like(pane)], schema=COUNTS))
+    return Brought(WINDOWS, pa.concat_tables(counts), pa.concat_tables(sample), kind.promise)
+
+
+def of_ticks(brought: Brought, ticks: Ticks) -> Brought:
+    """What some ticks have brought."""
+    tables = brought.counts, brought.sample
+    counts, sample = (table.filter(pa.array(np.isin(table["tick"].to_numpy(), ticks.tick))) for table in tables)
+    return replace(brought, counts=counts, sample=sample)
+
+
+@every
+@pytest.mark.parametrize("function", ["sum", "count", "median"])
+def test_k_is_the_same_when_segments_end_inside_ticks_and_keys_come_and_go(name: str, function: str) -> None:
+    rows = stream_of(6000)
+    number, first = np.unique(rows["tick"], return_index=True)
+    low, high = (ufunc.reduceat(rows["event_time"], first) for ufunc in (np.minimum, np.maximum))
+    ticks = Ticks(number, (number + 1) * 10, np.full(len(number), 20), low, high)
+    kind = Aggregate(WINDOWS, function, {"value": "value"}, pa.string(), None)
+    ends = sorted(np.random.default_rng(3).choice(6000, 80, replace=False).tolist())
+    found = []
+    for segments, calls in (([], []), (ends, [40, 41, 150, 222])):
+        told, clock, k_ms = in_segments(kind, rows, segments), Clock(), []
+        clock.stamp(policy(name).model_dump_json(), NEVER)
+        for a, b in itertools.pairwise([0, *calls, len(ticks)]):
+            k_ms += clock.advance(ticks[a:b], of_ticks(told, ticks[a:b])).k_ms.tolist()
+            clock = again(clock)
+        found.append(k_ms)
+    assert found[0] == found[1]
+    assert name in ("none", "k_slack", "cache_duration") or len(set(found[0])) > 2
 
 
 @every

@@ -17,6 +17,8 @@ _ACCUMULATE: dict[Fold, tuple[np.ufunc, float]] = {
 }
 """How totals come together, and what nothing comes to."""
 
+_NEAR = 1 - 1e-9  # what is off by all but the error is off: sums of doubles depend on the order of the partials
+
 
 def needed(function: Function, error: float, window: Ints, need: Ints, tuples: Ints, total: Floats) -> Ints:
     """The least K of each window with which, as with every larger one, its answer is off by less than `error`.
@@ -46,7 +48,7 @@ def needed(function: Function, error: float, window: Ints, need: Ints, tuples: I
         else:
             gathered = _by_fold(function.fold, there, window, step, total)
         answer[there] = function.finish(held[there], gathered)
-    wrong = ~(relative(answer.ravel(), np.repeat(answer[:, -1], shape[1])) < error).reshape(shape)
+    wrong = ~(relative(answer.ravel(), np.repeat(answer[:, -1], shape[1])) < error * _NEAR).reshape(shape)
     wrong[:, -1] = False
     latest = np.where(wrong.any(axis=1), shape[1] - np.argmax(wrong[:, ::-1], axis=1), 0)
     return needs[latest]

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+_NOISE = 1e-12  # cv² that may be but the rounding of sums
+
 
 @dataclass(frozen=True)
 class Population:
@@ -25,8 +27,9 @@ class Population:
         is the root mean square, which makes the bounds of SUM and AVG hold whatever the windows' values are. That of
         the values of all windows together is larger where their levels differ, so it is on the safe side.
     sample : tuple of float
-        Values, drawn alike from all windows, in any order; better 1,000 than 100; over their window's mean where levels
-        differ. Empty where none are kept: SUM and AVG then wait longer, and MEDIAN and QUANTILE for whole windows.
+        Values, drawn alike from all windows, in any order; better 1,000 than 100; over the mean size of their
+        key's where levels differ. Empty where none are kept: SUM and AVG then wait longer, and MEDIAN and QUANTILE for
+        whole windows.
     """
 
     tuples: float
@@ -51,6 +54,7 @@ class Population:
         with np.errstate(over="ignore", invalid="ignore"):
             spread = np.maximum(squares - total**2 / tuples, 0) * tuples  # n² σ²
             relative = spread / np.where(total == 0, 1.0, total) ** 2
+            relative[relative < _NOISE] = 0.0
         variation = float(np.sqrt(np.mean(np.where(np.isnan(relative), np.inf, relative))))  # nan: beyond all doubles
         return Population(1 / float(np.mean(1 / tuples)), variation, sample)
 

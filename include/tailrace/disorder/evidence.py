@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.disorder.groups import GROUPS, Hashes, changes
+from tailrace.disorder.groups import Groups, stretch_of
 from tailrace.disorder.policy import Kept
 from tailrace.disorder.seen import Ints, Promise, Rows
 from tailrace.windows.sliding import Sliding
 
 _NAMES = ("pane", "group", "before", "tuples", "total")
+_CELLS, _STEPS = 2_000_000, 64  # partials times waits that are looked at together; and waits at least
 
 
-@dataclass
+@dataclass(frozen=True)
 class Evidence:
     """Partials of the sample.
 
@@ -27,17 +28,14 @@ class Evidence:
         then in order of arrival.
     at : ndarray, shape (n,)
         The place of the partial's tick among those of this call; −1 for what came in earlier ones.
-    groups : ndarray, shape (≤ 16,)
-        The keys that count, ascending.
-    changes : list of (int, ndarray)
-        The ticks of this call at which other keys come to count, and `groups` from then on.
+    groups : Groups
+        The keys that count.
     """
 
     windows: Sliding
     columns: dict[str, NDArray[Any]]
     at: Ints
-    groups: Hashes
-    changes: list[tuple[int, Hashes]]
+    groups: Groups
 
     @staticmethod
     def restore(windows: Sliding, kept: Kept, sample: Rows, before: Ints) -> Evidence:
@@ -48,8 +46,7 @@ class Evidence:
         at = np.concatenate([np.full(len(earlier["pane"]), -1), sample.at])
         order = np.argsort(columns["pane"], kind="stable")
         columns = {name: column[order] for name, column in columns.items()}
-        groups = kept.get("groups", fresh["group"][:0]).view(np.uint64)
-        return Evidence(windows, columns, at[order], groups, changes(groups, sample))
+        return Evidence(windows, columns, at[order], Groups.restore(windows, kept, sample)[0])
 
     def kept(self, end: Ints, t_max: int) -> Kept:
         """The partials of windows that end after t_max, or are among those given, ascending."""
@@ -58,40 +55,37 @@ class Evidence:
         covered = np.append(end, pane.max(initial=0) + 2 * self.windows.size_ms)[place] - self.windows.size_ms <= pane
         wanted = covered | (self.windows.last_end(pane) > t_max)
         rows: Kept = {f"row_{name}": column[wanted] for name, column in self.columns.items()}
-        return rows | {"groups": self.groups.view(np.int64)}
+        oldest = end.min(initial=t_max, keepdims=True) - self.windows.size_ms
+        return rows | self.groups.kept(int(stretch_of(self.windows, oldest)[0]))
 
-    def reach(self, tick: int) -> None:
-        """Go on to a tick of this call."""
-        while self.changes and self.changes[0][0] <= tick:
-            self.groups = self.changes.pop(0)[1]
+    def needs(self, end: int, tick: int, error: float, promise: Promise) -> Ints:
+        """What each answer of the window that ends at `end` would have needed, by what is known at a tick.
 
-    def needs(self, end: Ints, tick: int, error: float, promise: Promise) -> tuple[Ints, Ints]:
-        """What each answer would have needed, by what is known at a tick.
-
-        Parameters
-        ----------
-        end : ndarray, shape (w,)
-            Windows.
+        Of a window in two stretches the keys that count in both are known in whole.
 
         Returns
         -------
-        window, need : ndarray, shape (m,)
-            For each answer the place of its window in `end`, ascending, and the least K, in ms, with which it is off by
-            less than `error`.
+        ndarray, shape (m,)
+            For each answer the least K, in ms, with which it is off by less than `error`.
         """
-        if not len(self.groups):  # no key has come yet that the sample has
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        first, last = (np.searchsorted(self.columns["pane"], edge) for edge in (end - self.windows.size_ms, end))
-        many = last - first
-        window = np.repeat(np.arange(len(end)), many)
-        row = np.repeat(last - np.cumsum(many), many) + np.arange(len(window))
-        group = self.columns["group"][row].view(np.uint64)
-        rank = np.minimum(np.searchsorted(self.groups, group), len(self.groups) - 1)
-        counts = (self.at[row] <= tick) & (self.groups[rank] == group)
-        window, row, rank = window[counts], row[counts], rank[counts]
-        if not len(row):
-            return window, row
-        before, tuples, total = (self.columns[name][row] for name in ("before", "tuples", "total"))
-        answer, code = np.unique(window * GROUPS + rank, return_inverse=True)
-        need = np.maximum(before - end[window] + 1, 0)
-        return answer // GROUPS, promise.needed(error, code, need, tuples, total)
+        mine = slice(*np.searchsorted(self.columns["pane"], [end - self.windows.size_ms, end]))
+        begun, ended = stretch_of(self.windows, np.array([end - self.windows.size_ms, end - 1])).tolist()
+        groups = self.groups.at(tick, begun)
+        if begun != ended:
+            groups = np.intersect1d(groups, self.groups.at(tick, ended))
+        group = self.columns["group"][mine].view(np.uint64)
+        counts = (self.at[mine] <= tick) & np.isin(group, groups)
+        if not counts.any():
+            return np.zeros(0, np.int64)
+        before, tuples, total = (self.columns[name][mine][counts] for name in ("before", "tuples", "total"))
+        answer = np.unique(group[counts], return_inverse=True)[1]
+        return promise.needed(error, answer, _coarse(np.maximum(before - end + 1, 0)), tuples, total)
+
+
+def _coarse(need: Ints) -> Ints:
+    """Waits of a window's partials, shape (n,); where there are very many different ones some are rounded up."""
+    distinct, most = np.unique(need), max(_CELLS // len(need), _STEPS)
+    if len(distinct) <= most:
+        return need
+    edges = np.append(distinct[0], distinct[::-1][:: -(-len(distinct) // most)][::-1])
+    return edges[np.searchsorted(edges, need)]

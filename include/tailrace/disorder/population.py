@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tailrace.columns import group_sums, pair
-from tailrace.disorder.groups import changes
+from tailrace.disorder.groups import STRETCH, Groups
 from tailrace.disorder.policy import Kept
 from tailrace.disorder.seen import Floats, Rows, Seen
 
@@ -18,15 +17,16 @@ _WINDOWS, _VALUES = 512, 2_000  # the newest that count
 _FEWEST = 1_000  # values; fewer tell too little of a skewed population
 _EVERY = 16  # windows: λ_thr moves slowly, and costs up to 10 ms
 _SUMS = ("tuples", "total", "squares")
-_NAMES = ("block", "group", *_SUMS, "values")
-_FLOATS = ("total", "squares", "values")
+_NAMES = ("block", "group", *_SUMS, "value_group", "value")
+_FLOATS = ("total", "squares", "value")
 _FAR = -(1 << 62)
 
 
 def thresholds(seen: Seen, error: float, risk: float, kept: Kept) -> tuple[Floats, Kept]:
     """λ_thr at each tick, shape (n,), and what is kept for it."""
     population = _Population.restore(kept)
-    sample, groups = _counting(seen.sample, kept.get("groups", np.zeros(0, np.int64)))
+    groups, counts = Groups.restore(seen.windows, kept, seen.sample)
+    sample = Rows(seen.sample.at[counts], {name: column[counts] for name, column in seen.sample.columns.items()})
     block = seen.t_max // seen.windows.size_ms
     share, first = np.empty(len(seen)), 0
     while first < len(seen):
@@ -39,18 +39,7 @@ def thresholds(seen: Seen, error: float, risk: float, kept: Kept) -> tuple[Float
             assert seen.promise is not None  # other kinds are refused with such a policy
             population.share = share[due] = seen.promise.threshold(error, risk, *full)
         first = upto
-    return share, population.kept() | {"groups": groups}
-
-
-def _counting(sample: Rows, groups: NDArray[np.int64]) -> tuple[Rows, NDArray[np.int64]]:
-    """The rows of the keys that count when they come, and which keys do at the end."""
-    sets = [(-1, groups.view(np.uint64)), *changes(groups.view(np.uint64), sample)]
-    mine = np.zeros(len(sample.at), bool)
-    for (tick, some), (end, _) in pairwise([*sets, (np.iinfo(np.int64).max, groups)]):
-        low, high = np.searchsorted(sample.at, [tick, end])
-        mine[low:high] = np.isin(sample["group"][low:high].view(np.uint64), some)
-    chosen = Rows(sample.at[mine], {name: column[mine] for name, column in sample.columns.items()})
-    return chosen, sets[-1][1].view(np.int64)
+    return share, population.kept() | groups.kept(population.oldest // STRETCH)
 
 
 @dataclass
@@ -60,7 +49,8 @@ class _Population:
     Attributes
     ----------
     columns : dict of ndarray, shape (m,)
-        `block` (the window's number), `group`, and the sums of its tuples; and the newest `values`.
+        `block` (the window's number), `group`, and the sums of its tuples; and the newest values and their groups,
+        `value` and `value_group`.
     share : float
         λ_thr; 1 until the first windows are full.
     measured, oldest : int
@@ -91,19 +81,35 @@ class _Population:
         code, split = pair(both["block"], both["group"])
         code, sums = group_sums(code, *(both[name] for name in _SUMS))
         blocks, group = split(code)
-        single = own["total"][own["tuples"] == 1]  # a value, whatever the fold
-        values = np.concatenate([self.columns["values"], single])[-_VALUES:]
-        self.columns = {"block": blocks, "group": group} | dict(zip(_SUMS, sums, strict=True)) | {"values": values}
+        single = _newest(rows, known & (rows["tuples"] == 1))  # values, whatever the fold
+        newest = {"value_group": rows["group"][single], "value": rows["total"][single]}
+        values = {name: np.concatenate([self.columns[name], column])[-_VALUES:] for name, column in newest.items()}
+        self.columns = {"block": blocks, "group": group} | dict(zip(_SUMS, sums, strict=True)) | values
 
     def full(self, block: int) -> tuple[Floats, Floats, Floats, Floats] | None:
         """The sums of windows before a block, which is reached, and values; None where there are no such windows."""
         full = self.columns["block"] < block
         if not full.any():
             return None
-        values = self.columns["values"] if len(self.columns["values"]) >= _FEWEST else np.zeros(0)
+        values = self._leveled() if len(self.columns["value"]) >= _FEWEST else np.zeros(0)
         tuples, total, squares = (self.columns[name][full].astype(float) for name in _SUMS)
         self.measured = block
         self.oldest = max(self.oldest, int(self.columns["block"][-_WINDOWS:][0]))
         keep = self.columns["block"] >= self.oldest
         self.columns |= {name: self.columns[name][keep] for name in ("block", "group", *_SUMS)}
         return tuples, total, squares, values
+
+    def _leveled(self) -> Floats:
+        """The values over the mean size of their key's: errors are relative, and keys may be at unlike levels."""
+        _, code = np.unique(self.columns["value_group"], return_inverse=True)
+        value = self.columns["value"]
+        size = np.bincount(code, np.abs(value)) / np.bincount(code)
+        return value / np.where(size > 0, size, 1.0)[code]
+
+
+def _newest(rows: Rows, wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The places of the newest rows of those wanted; of one tick's first the smaller ones, however the log is cut."""
+    place = np.flatnonzero(wanted)
+    if len(place) > _VALUES:
+        place = place[rows.at[place] >= rows.at[place[-_VALUES]]]
+    return place[np.lexsort((rows["total"][place], rows["group"][place], rows.at[place]))][-_VALUES:]

@@ -96,19 +96,16 @@ class _Run:
         horizon = totals.at_one(_TO_COME * self.policy.error * self.policy.risk)
         self.shadows.begin(before, t_max, horizon)
         self.shadows.close(_SHADOWS, t_max, totals.at(LEVELS))
-        self.evidence.reach(i)
         self._judge(i, *self.shadows.due(t_max - horizon))
         k_ms = totals.at_one(self.level)
         self.shadows.close(_OWN, t_max, k_ms)
         return k_ms
 
     def _judge(self, i: int, end: Ints, held: Ints) -> None:
-        if not len(end):
-            return
-        window, need = self.evidence.needs(end, i, self.policy.error, self.promise)
-        off = need[:, None] > held[window]
-        for each in np.unique(window):
-            mine = off[window == each]
-            many = mine.sum(axis=0)
-            self.allowance.add(many[_SHADOWS].astype(float), int(many[-1]), len(mine), self.policy.risk)
-        self.level = self.allowance.level(self.policy.error, self.policy.risk)
+        for window, k_ms in zip(end.tolist(), held, strict=True):
+            need = self.evidence.needs(window, i, self.policy.error, self.promise)
+            if len(need):
+                many = (need[:, None] > k_ms).sum(axis=0)
+                self.allowance.add(many[_SHADOWS].astype(float), int(many[-1]), len(need), self.policy.risk)
+        if len(end):
+            self.level = self.allowance.level(self.policy.error, self.policy.risk)

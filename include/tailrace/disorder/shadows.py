@@ -32,7 +32,8 @@ class Shadows:
     end : ndarray, shape (w,)
         Windows that are not judged yet, ascending.
     held : ndarray, shape (w, s + 1)
-        By how much t_max was beyond each window's end when it closed.
+        By how much t_max was beyond each window's end when it closed. Where a fall of K closed it, and not t_max, the
+        tuples of that tick count as missed, which is on the safe side.
     """
 
     windows: Sliding

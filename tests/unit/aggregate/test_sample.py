@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.aggregate.kind import Aggregate
-from tailrace.aggregate.sample import KEYS
+from tailrace.disorder.groups import GROUPS
 from tailrace.partition.by_key import hash_of
 from tailrace.windows.sliding import Sliding
 
 SUM = Aggregate(Sliding(20, 10), "sum", {"value": "value"}, pa.string())
 # (key, event time, tick, value)
 TUPLES = st.lists(
-    st.tuples(st.integers(0, 40).map(str), st.integers(-50, 50), st.integers(0, 3), st.integers(-9, 9)), max_size=80
+    st.tuples(st.integers(0, 40).map(str), st.integers(-200, 200), st.integers(0, 3), st.integers(-9, 9)), max_size=80
 )
 
 
@@ -38,11 +38,12 @@ def comparable(groups: dict) -> set:
 
 
 def counting(rows: list[tuple[str, int, int, int]]) -> dict[int, dict]:
-    """What a sample must have at least: at each tick, the rows of the sixteen smallest hashes that have come."""
+    """What a sample must have at least: the rows of each stretch's sixteen smallest hashes so far."""
     found: dict[int, dict] = defaultdict(lambda: defaultdict(lambda: np.zeros(3)))
     hashes = {key: int(hash_of(pa.array([key]))[0]) for key, *_ in rows}
     for key, event, tick, value in rows:
-        if sorted({hashes[other] for other, _, t, _ in rows if t <= tick}).index(hashes[key]) < KEYS:
+        come = {hashes[other] for other, e, t, _ in rows if t <= tick and e // 160 == event // 160}
+        if sorted(come).index(hashes[key]) < GROUPS:
             found[hashes[key]][tick, event // 10 * 10] += [1, value, value**2]
     return found
 
@@ -69,12 +70,12 @@ def test_the_keys_that_count_at_a_tick_are_there_in_whole_however_the_log_is_cut
 
 
 @given(TUPLES.map(lambda rows: sorted(rows, key=lambda row: row[2])))
-def test_it_has_no_more_than_sixteen_keys_of_a_tick(rows):
-    by_tick: dict[int, set] = defaultdict(set)
+def test_it_has_no_more_than_sixteen_keys_of_a_tick_and_a_stretch(rows):
+    by_tick: dict[tuple[int, int], set] = defaultdict(set)
     for group, places in drawn(rows).items():
-        for tick, _ in places:
-            by_tick[tick].add(group)
-    assert all(len(groups) <= KEYS for groups in by_tick.values())
+        for tick, pane in places:
+            by_tick[tick, pane // 160].add(group)
+    assert all(len(groups) <= GROUPS for groups in by_tick.values())
 
 
 def test_a_stream_without_keys_is_one_group():

@@ -91,6 +91,13 @@ def test_values_are_told_once_there_are_a_thousand():
     assert told[-1]["values"][-1] == max(told[-1]["values"])
 
 
+def test_values_are_told_over_the_mean_size_of_their_keys():
+    many = [Came(i, 10 * i, i % 2, (1000, -1)[i % 2] * (1 + i % 3)) for i in range(2400)]
+    values = asked(many)[1][-1]["values"]
+    assert sorted(set(np.round(np.abs(values), 1))) == [0.5, 1.0, 1.5]
+    assert min(values) < 0 < max(values)
+
+
 def test_what_is_no_single_value_is_no_value():
     pairs = [Came(i, 10 * i, 0, 1) for i in range(4000) for _ in (0, 1)]
     assert {len(one["values"]) for one in asked(pairs)[1]} == {0}
