@@ -114,6 +114,30 @@ def test_a_watch_that_is_started_again_does_not_fire_again(there, watch, looks):
     assert run(watch(), looks(3)) == []
 
 
+def test_what_a_watch_notes_while_it_is_ended_is_fired_by_the_next(there, watch, looks, monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+    read = Uncorrected.read
+
+    def slowly(layout):
+        begun.set()
+        assert go_on.wait(60)
+        return read(layout)
+
+    monkeypatch.setattr(Uncorrected, "read", slowly)
+
+    async def ended():
+        task = asyncio.create_task(anext(watch().run()))
+        await asyncio.to_thread(begun.wait, 60)
+        task.cancel()
+        await asyncio.sleep(0.05)
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(ended())
+    assert run(watch(), looks(3)) == [WANTED]
+
+
 def test_two_watches_fire_once(there, watch, looks):
     async def both():
         return await asyncio.gather(*(watched(watch(), looks(10)) for _ in range(2)))

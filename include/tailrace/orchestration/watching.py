@@ -55,7 +55,14 @@ class GapTrigger(BaseEventTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         told_s = -math.inf
         while True:
-            interval, line = await asyncio.to_thread(self._look)
+            look = asyncio.ensure_future(asyncio.to_thread(self._look))
+            try:
+                interval, line = await asyncio.shield(look)
+            except asyncio.CancelledError:  # what it notes from now on would never be fired
+                interval, _ = await look
+                if interval is not None:
+                    await asyncio.to_thread(self._take_back, interval)
+                raise
             if interval is not None or time.monotonic() - told_s >= TELL_S:
                 self.log.info(line)
                 told_s = time.monotonic()
@@ -64,12 +71,19 @@ class GapTrigger(BaseEventTrigger):
                 yield TriggerEvent(ends)  # type: ignore[no-untyped-call]
             await asyncio.sleep(self.poll_s)
 
+    def _layout(self) -> Layout:
+        return Layout.of(settings.warehouse(), self.query)
+
+    def _take_back(self, interval: tuple[int, int]) -> None:
+        from tailrace.spark.asking import take_back  # noqa: PLC0415
+
+        take_back(self._layout(), interval)
+
     def _look(self) -> tuple[tuple[int, int] | None, str]:
         """What to ask for, or None; and what is to be said of it. The watch outlives whatever goes wrong here."""
         try:
             from tailrace.spark.asking import Gap, ask  # noqa: PLC0415 (Delta takes long to import; DAG files import this)
 
-            layout = Layout.of(settings.warehouse(), self.query)
-            return ask(layout, Gap(self.gap_ms, self.tick_ms, self.pane_ms), time.time_ns() // 1_000_000)
+            return ask(self._layout(), Gap(self.gap_ms, self.tick_ms, self.pane_ms), time.time_ns() // 1_000_000)
         except Exception as error:
             return None, f"what of {self.query} is uncorrected can't be told: {error}"

@@ -90,6 +90,12 @@ def ask(layout: Layout, gap: Gap, now_ms: int) -> tuple[Interval | None, str]:
     return interval, f"{line}: a correction is asked for, of what arrived in [{', '.join(map(format_time, interval))})"
 
 
+def take_back(layout: Layout, interval: Interval) -> None:
+    """Forget that a correction was asked for: nobody will hear of it. The next look asks again."""
+    with layout.lock("asking"):
+        _note(layout, [one for one in noted(layout) if one.interval != interval])
+
+
 def noted(layout: Layout) -> list[Asked]:
     """What was asked for; nothing, where the note can't be read: then it is asked for once more."""
     try:

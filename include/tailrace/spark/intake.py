@@ -151,7 +151,7 @@ class Intake:
             segments.append(replace(segment, ordinal=standing.segments, position=standing.rows, ingested_ms=stamp))
             standing = replace(standing, segments=standing.segments + 1, rows=standing.rows + segment.rows)
         if segments:
-            standing = replace(standing, heard_ms=now, passed_ms=None, quiet=False)
+            standing = replace(standing, heard_ms=now, told_ms=now, passed_ms=None, quiet=False)
         self.standing = standing
         over = not self.plan_as.live and self.plan_as.flush and not self.waiting
         return self._append(tuple(segments), now, closes=over)
@@ -166,16 +166,16 @@ class Intake:
         if self.feed.holds_back:
             return None
         last, silent = self.standing, now - self.standing.heard_ms
-        before, since = committed if last.passed_ms is None else last.passed_ms, now - last.planned_ms
+        before, since = committed if last.passed_ms is None else last.passed_ms, now - last.told_ms
         # Where tuples bring their arrival time, only the length of the silence can tell how far it has come.
         passed = now if self.stamps else None if before is None else before + since
         if not last.quiet and silent >= self.idle_ms:
-            self.standing = replace(last, passed_ms=passed, quiet=True)
+            self.standing = replace(last, told_ms=now, passed_ms=passed, quiet=True)
             return self._append((), now, passed, closes=True)
         completes = self.stamps and last.passed_ms is None and silent > self.tick_ms
         goes_on = last.quiet and passed is not None and since >= max(self.idle_ms, self.tick_ms)
         if last.rows and (completes or goes_on):
-            self.standing = replace(last, passed_ms=passed)
+            self.standing = replace(last, told_ms=now, passed_ms=passed)
             return self._append((), now, passed)
         return None
 

@@ -34,6 +34,8 @@ class Standing:
         Up to which version of its table it holds everything; 0 for files.
     planned_ms, heard_ms : int
         When the entry was planned, and when the newest one with rows; by the wall clock.
+    told_ms : int
+        When the newest entry was that had rows or told an arrival time: what silence there is began then.
     passed_ms : int or None
         The arrival time that the last heartbeat after the newest rows told, if there was one.
     quiet : bool
@@ -45,6 +47,7 @@ class Standing:
     version: int = -1
     planned_ms: int = 0
     heard_ms: int = 0
+    told_ms: int = 0
     passed_ms: int | None = None
     quiet: bool = True
 

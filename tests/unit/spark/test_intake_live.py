@@ -110,6 +110,19 @@ def test_where_tuples_bring_their_arrival_silence_is_told_from_what_is_committed
     assert found == {1_000: (6_000, True, 0), 2_000: (7_000, False, 0), 3_000: (8_000, False, 0)}
 
 
+def test_settings_that_change_in_the_silence_do_not_put_it_off(tmp_path):
+    driver = Driver(tmp_path, Log(*segments("b")), LIVE)
+    driver.plan()
+    found = {}
+    for time in range(1, 3 * IDLE + 1):
+        if time % 450 == 0:
+            driver.settings = WAITING if driver.settings == NONE else NONE
+        entry = driver.plan(after=1, committed=5_000)
+        if entry is not None and said(entry) != (None, False, 0):
+            found[time] = said(entry)
+    assert found == {1_000: (6_000, True, 0), 2_000: (7_000, False, 0), 3_000: (8_000, False, 0)}
+
+
 def test_where_nothing_is_committed_quiet_knows_no_time_and_there_is_no_heartbeat(tmp_path):
     driver = Driver(tmp_path, Log(*segments("b")), LIVE)
     driver.plan()
