@@ -15,7 +15,7 @@ import psutil
 from tailrace.aggregate.simulation import simulate as simulate_promises
 from tailrace.bench import aggregate, figures, games
 from tailrace.bench.accumulated import accumulated
-from tailrace.bench.games import ERROR, GAP_MS, RATE, RISK, SECONDS, SEED, Tell
+from tailrace.bench.games import ERROR, GAP_MS, RATE, RISK, SECONDS, SEED, SENSORS, Tell
 from tailrace.bench.scaling import scaling
 from tailrace.bench.simulate import Simulated
 from tailrace.windows.sliding import Sliding
@@ -97,6 +97,7 @@ def _text(tables: dict[str, list[Row]], effort: Effort) -> str:
         error=ERROR,
         risk=RISK,
         gap=GAP_MS // 1000,
+        sensors=SENSORS,
         promise_windows=_PROMISE_WINDOWS,
         **{name: markdown(rows) for name, rows in tables.items()},
     )
