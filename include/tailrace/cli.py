@@ -15,6 +15,7 @@ from tailrace import cli_drivers, show
 from tailrace.cli_calibrate import calibrate
 from tailrace.cli_tools import bench, demo, replay, schema, time_option
 from tailrace.declare import load
+from tailrace.entry import BATCH_ROWS
 from tailrace.errors import Busy, Problem, Refused, refuse
 from tailrace.query import Query
 
@@ -72,8 +73,8 @@ def run(
     ] = False,
     correct: Annotated[bool, typer.Option("--correct", help="Then correct all of it.")] = False,
     batch_rows: Annotated[
-        int, typer.Option(help="How many rows make a batch; no answer depends on it.", min=1)
-    ] = 1_000_000,
+        int, typer.Option(help="At most so many rows make a batch; no answer depends on it.", min=1)
+    ] = BATCH_ROWS,
 ) -> None:
     """Run a query on Spark in the foreground: live, or --bounded. Ctrl-C stops it; the next run goes on from there."""
     from tailrace.spark import app as stream_app

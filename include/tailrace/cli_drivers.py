@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tailrace import show
+from tailrace.entry import BATCH_ROWS
 
 if TYPE_CHECKING:
     from tailrace.orchestration.driver_host import DriverHost
@@ -20,7 +21,7 @@ Wait = Annotated[float, typer.Option(help="Seconds from SIGTERM to SIGKILL.", mi
 
 def deploy(
     query: Name,
-    batch_rows: Annotated[int, typer.Option(help="How many rows make a batch.", min=1)] = 1_000_000,
+    batch_rows: Annotated[int, typer.Option(help="At most so many rows make a batch.", min=1)] = BATCH_ROWS,
     restarts: Annotated[int, typer.Option(help="More restarts than this are a crash loop …", min=0)] = 5,
     within_s: Annotated[int, typer.Option(help="… within so many seconds.", min=1)] = 600,
     driver_memory: Annotated[str, typer.Option(help="Heap of the driver's JVM.")] = "2g",

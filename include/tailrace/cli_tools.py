@@ -85,8 +85,8 @@ def bench(
     system: Annotated[System, typer.Argument(help="What is measured.")],
     rows: Annotated[
         int, typer.Option(help="Rows of the dense workloads; the sparse ones have an eighth.", min=1)
-    ] = 8_000_000,
-    files: Annotated[int, typer.Option(help="Files, each a batch.", min=2)] = 8,
+    ] = 16_000_000,
+    files: Annotated[int, typer.Option(help="Files, each a batch at most.", min=2)] = 4,
     rounds: Annotated[int, typer.Option(help="Rounds that count; one more is dropped.", min=1)] = 5,
     case: Annotated[list[str] | None, typer.Option(help="A part of a case's name: dense, 60/5.")] = None,
     flink: Annotated[

@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass
 
 DECLARED = "declared"
 
+BATCH_ROWS = 4_000_000
+"""At most so many rows make a batch, unless something else is said."""
+
 
 @dataclass(frozen=True)
 class Head:

@@ -15,10 +15,10 @@ from tailrace.entry import Head
 from tailrace.windows.sliding import Sliding
 from tailrace.wire import Batches
 
+_COUNTS = ("rows", "partials", "late", "answers", "ticks", "buffered", "in_process", "expired")
 _METRICS = pa.schema(
-    dict.fromkeys(("batch", "task", "rows", "late", "answers", "ticks", "t_max", "frontier", "committed"), pa.int64())
-    | dict.fromkeys(("buffered", "in_process", "expired"), pa.int64())
-    | {"k_ms": pa.int64(), "coverage": pa.float64(), "latency_ms": pa.float64(), "load": pa.float64()}
+    dict.fromkeys(("batch", "task", *_COUNTS, "t_max", "frontier", "committed", "k_ms"), pa.int64())
+    | dict.fromkeys(("coverage", "latency_ms", "load"), pa.float64())
     | {"flushed": pa.bool_()}
 )
 
@@ -90,11 +90,13 @@ def work(
 
     `latency_ms` is the mean time, in stream time, from the end of a window to its answer.
     """
-    rows = sum(_total(batches["partials"]) for batches, _ in segments)
+    partials = [batches["partials"] for batches, _ in segments]
+    rows = sum(map(_total, partials))
     accepted = sum(about["accepted"] for _, about in segments)
     ends = np.asarray(answers.column("window_end"))
     latency = float((frontier.end[frontier.closing(ends)] - ends).mean()) if len(ends) else None
-    counts = {"rows": rows, "late": _total(late), "answers": answers.num_rows, "ticks": ticks}
+    counts = {"rows": rows, "partials": sum(map(len, partials)), "late": _total(late)}
+    counts |= {"answers": answers.num_rows, "ticks": ticks}
     return counts | {"latency_ms": latency, "load": rows / accepted if accepted else None}
 
 

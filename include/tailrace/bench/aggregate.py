@@ -61,7 +61,7 @@ def bench(
     Parameters
     ----------
     rows, files : int
-        Of the dense workloads; a file is a batch.
+        Of the dense workloads; a file is a batch, for ours at most.
     rounds : int
         Those that count, beside the one that is dropped.
     cases : list of str

@@ -49,7 +49,7 @@ def report(directory: Path, effort: Effort, tell: Tell) -> Path:
         "kept": games.kept(tell),
         "functions": games.by_function(tell),
         "promises": promises,
-        "scaling": scaling(effort.rows // 4, effort.rounds, tell),
+        "scaling": scaling(effort.rows // 8, effort.rounds, tell),
     }
     figures.throughputs(tables["scaling"], directory / "002-throughput.png")
     passes = aggregate.bench(effort.rows, effort.files, effort.rounds, ["dense 500/100"], tell, effort.flink)

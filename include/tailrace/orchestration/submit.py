@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
+from tailrace.entry import BATCH_ROWS
 from tailrace.errors import refuse
 from tailrace.orchestration import settings
 from tailrace.orchestration.settings import Declared
@@ -23,14 +24,14 @@ class Options:
     Attributes
     ----------
     batch_rows : int
-        How many rows make a batch.
+        At most so many rows make a batch.
     restarts, within_s : int
         The budget: more restarts than this within so many seconds are a crash loop.
     driver_memory : str
         Heap of the driver's JVM, as Spark writes it.
     """
 
-    batch_rows: int = 1_000_000
+    batch_rows: int = BATCH_ROWS
     restarts: int = 5
     within_s: int = 600
     driver_memory: str = "2g"

@@ -166,6 +166,7 @@ class _Run:
             except queue.Empty:
                 continue
             done, committed = batch + 1, self.watch.see(batch, tables)
+            self.intake.learn(*(sum(tables["metrics"][name].to_pylist()) for name in ("rows", "partials", "answers")))
             if self.progress is not None:
                 self.progress(batch, self.intake.rows_left, tables)
         failure = stream.exception()

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tailrace.disorder.policies import policy_from_json
-from tailrace.entry import Head
+from tailrace.entry import BATCH_ROWS, Head
 from tailrace.errors import Problem, Refused
 from tailrace.spark.journal import Entry, Journal, Standing
 from tailrace.spark.status import wall_ms
 from tailrace.streams.feeds import Feed
 from tailrace.streams.segments import Segment
 
-BATCH_ROWS = 1_000_000
+_MADE = 1_000_000  # partials or answers that a batch may come to: they go through the driver's memory
 _SEGMENTS = 10_000  # in a batch, however small they are
 
 
@@ -34,7 +34,8 @@ class Plan:
     Attributes
     ----------
     batch_rows : int
-        A batch takes segments up to so many rows, at least one.
+        A batch takes segments up to so many rows, at least one; and no more than come to a million partials or answers,
+        by what the batch before came to, nor than twice as many as that one might.
     pace_ms : int
         A live run looks for more no earlier than so long after it planned a batch.
     live : bool
@@ -84,6 +85,13 @@ class Intake:
         self.last = journal.last()
         self.standing = self.last.standing if self.last else Standing()
         self.waiting = deque(waiting)
+        self.room = min(plan.batch_rows, _MADE)
+
+    def learn(self, rows: int, partials: int, answers: int) -> None:
+        """What a batch made of its rows: by this the next one is cut."""
+        if rows:
+            enough = max(_MADE * rows // max(partials, answers, 1), _MADE)
+            self.room = min(enough, 2 * self.room, self.plan_as.batch_rows)
 
     @property
     def batches(self) -> int:
@@ -143,7 +151,7 @@ class Intake:
 
     def _rows(self, now: int) -> Entry:
         segments: list[Segment] = []
-        standing, room = self.standing, self.plan_as.batch_rows
+        standing, room = self.standing, self.room
         while self.waiting and len(segments) < _SEGMENTS and (not segments or self.waiting[0].rows <= room):
             segment = self.waiting.popleft()
             room -= segment.rows

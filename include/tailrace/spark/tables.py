@@ -62,7 +62,8 @@ def schemas(answer: pa.Schema, id_type: pa.DataType = TEXT) -> dict[str, pa.Sche
             INT,
         )
         | {"min_id": id_type, "max_id": id_type},
-        "metrics": dict.fromkeys(("batch", "task", "rows", "late", "answers", "ticks", "k_ms", *CLASSES), INT)
+        "metrics": dict.fromkeys(("batch", "task", "rows", "partials", "late", "answers"), INT)
+        | dict.fromkeys(("ticks", "k_ms", *CLASSES), INT)
         | dict.fromkeys(("t_max", "frontier", "committed"), TIME)
         | {"coverage": REAL, "latency_ms": REAL, "load": REAL, "flushed": pa.bool_()},
         "corrections": answers | {"interval": TEXT, "retracted": pa.bool_()},

@@ -14,7 +14,7 @@ from tailrace.spark.tables import CLASSES, Tables, schemas, with_times
 
 ANSWER = pa.schema([("key", pa.string()), ("window_start", pa.int64()), ("window_end", pa.int64())])
 SCHEMA = schemas(ANSWER)
-METRICS = {"rows": 4, "late": 1, "answers": 2, "ticks": 1, "k_ms": 300, "load": 1.0}
+METRICS = {"rows": 4, "partials": 3, "late": 1, "answers": 2, "ticks": 1, "k_ms": 300, "load": 1.0}
 METRICS |= dict.fromkeys(CLASSES, 0)
 METRICS |= {"t_max": 9_000, "coverage": 0.75, "latency_ms": 1.0, "flushed": False}
 

@@ -166,3 +166,41 @@ def test_readers_share_an_entry_in_order_and_one_tells_the_head(tmp_path, reader
 def test_an_entry_without_segments_is_told_by_one_reader(tmp_path):
     entry = Driver(tmp_path, Log(), Plan()).plan()
     assert share(entry, 4) == [(entry.head.pack(), False, [])]
+
+
+def sizes(driver: Driver, made: list[tuple[int, int]]) -> list[int]:
+    """How many rows each batch has, after what those before it came to: (partials, answers) a thousand rows."""
+    found = []
+    for partials, answers in made:
+        entry = driver.plan()
+        found.append(sum(segment.rows for segment in entry.segments))
+        driver.intake.learn(found[-1], found[-1] * partials // 1000, found[-1] * answers // 1000)
+    return found
+
+
+MANY = [Segment("/in/many", 100_000 * part, 100_000) for part in range(300)]
+
+
+@pytest.mark.parametrize(
+    ("made", "rows"),
+    [
+        ([(10, 0)] * 4, [10, 20, 40, 40]),  # they double, up to what a batch may have
+        ([(1000, 0)] * 3, [10, 10, 10]),  # a partial a row, as where keys are many
+        ([(10, 0), (10, 5000), (10, 10)], [10, 20, 10]),  # five answers a row
+        ([(10, 0), (10, 0), (400, 10), (10, 10)], [10, 20, 40, 25]),
+    ],
+)
+def test_batches_grow_as_far_as_they_come_to_a_million_partials_or_answers(tmp_path, made, rows):
+    driver = Driver(tmp_path, Log(*MANY), Plan())
+    assert [n // 100_000 for n in sizes(driver, made)] == rows
+
+
+def test_what_a_batch_may_have_is_kept_from_the_first_one_on(tmp_path):
+    driver = Driver(tmp_path, Log(*MANY), Plan(batch_rows=300_000))
+    assert sizes(driver, [(0, 0)] * 4) == [300_000] * 4
+
+
+def test_a_batch_without_rows_tells_nothing(tmp_path):
+    driver = Driver(tmp_path, Log(*MANY), Plan())
+    driver.intake.learn(0, 0, 5_000_000)
+    assert sizes(driver, [(0, 0)]) == [1_000_000]

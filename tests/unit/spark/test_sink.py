@@ -21,7 +21,8 @@ INT = pa.int64()
 ANSWER = pa.schema(
     [("key", pa.string()), ("window_start", INT), ("window_end", INT), ("value", pa.float64()), ("tuples", INT)]
 )
-METRICS = {"batch": 0, "task": 0, "rows": 1, "late": 0, "answers": 1, "ticks": 1, "k_ms": 0, "t_max": 5, "frontier": 5}
+METRICS = {"batch": 0, "task": 0, "rows": 1, "partials": 1, "late": 0, "answers": 1, "ticks": 1}
+METRICS |= {"k_ms": 0, "t_max": 5, "frontier": 5}
 METRICS |= dict.fromkeys(CLASSES, 0)
 METRICS |= {"committed": 100, "coverage": 1.0, "latency_ms": 1.0, "load": 1.0, "flushed": False}
 RESULT = {"key": "k", "window_start": 0, "window_end": 100, "value": 1.0, "tuples": 1}

@@ -15,7 +15,8 @@ from tailrace.spark.tables import CLASSES, schemas, with_times
 from tailrace.spark.watch import Watch
 
 ANSWER = pa.schema([("key", pa.string()), ("window_start", pa.int64()), ("window_end", pa.int64())])
-METRICS = {"batch": 0, "task": 0, "rows": 4, "late": 1, "answers": 2, "ticks": 1, "k_ms": 300, "load": 1.0}
+METRICS = {"batch": 0, "task": 0, "rows": 4, "partials": 3, "late": 1, "answers": 2, "ticks": 1}
+METRICS |= {"k_ms": 300, "load": 1.0}
 METRICS |= dict.fromkeys(CLASSES, 0)
 METRICS |= {
     "t_max": 9_000,
