@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from tailrace.spark.journal import Entry, Journal
-from tailrace.stage import Message, Stage
 from tailrace.streams.segments import Segment
+
+if TYPE_CHECKING:
+    from tailrace.stage import Message, Stage
 
 ROWS = "task int, what string, bytes binary"
 """Rows through Spark are opaque: it needs no kind's schema."""
@@ -23,6 +26,7 @@ def read_journal(spark: SparkSession, journal: Journal, stage: Stage, labels: li
     Batch n is entry n, also where Spark's checkpoint was lost and all entries are run again.
     """
     readers = spark.sparkContext.defaultParallelism
+    packed = pickle.dumps(stage)  # Spark starts a process for the offsets alone: it need not import what reads
 
     class Reader(DataSourceStreamReader):
         """Offsets are {"entry": how many entries}: Spark's own log of them is what a replay goes by."""
@@ -39,6 +43,7 @@ def read_journal(spark: SparkSession, journal: Journal, stage: Stage, labels: li
 
         def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
             head, sample, segments = partition.value
+            stage: Stage = pickle.loads(packed)
             messages: Iterator[Message] = (m for segment in segments for m in stage.messages(segment, sample))
             for message in messages:
                 yield _rows([message], labels)
