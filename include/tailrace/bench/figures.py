@@ -23,17 +23,20 @@ _COLOURS = {
     "hybrid": "tab:blue",
     "quantile": "tab:green",
 }
-_DPI, _POINTS = 110, 270
+_DPI, _POINTS, _STEP_MS = 110, 270, 2000
 Games = dict[str, dict[str, Simulated]]
 
 
 def buffer_sizes(found: Games, file: Path) -> None:
-    """Figure 3: K over arrival time."""
+    """Figure 3: K over arrival time, the mean of each 2 s: the controllers swing faster than can be drawn."""
     with _Figure(file, found) as axes:
         for ax, (game, runs) in zip(axes, found.items(), strict=True):
             for policy, run in runs.items():
-                seconds = (run.frontier.end - run.frontier.end[0]) / 1000
-                ax.step(seconds, run.frontier.k_ms / 1000, where="post", color=_COLOURS[policy], label=policy, lw=1.2)
+                step = ((run.frontier.end - run.frontier.end[0]) // _STEP_MS).astype(np.int64)
+                ticks = np.bincount(step)
+                mean = np.bincount(step, run.frontier.k_ms)[ticks > 0] / ticks[ticks > 0] / 1000
+                seconds = np.flatnonzero(ticks) * _STEP_MS / 1000
+                ax.plot(seconds, mean, color=_COLOURS[policy], label=policy, lw=1.2)
             _label(ax, game, "arrival time in s", "K in s")
             ax.set_yscale("symlog", linthresh=0.1)
             ax.set_ylim(bottom=0)
@@ -98,8 +101,8 @@ class _Figure:
 
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is None:
-            for ax in self.axes:
-                ax.legend(fontsize="small", framealpha=0.9)
+            handles, labels = self.axes[0].get_legend_handles_labels()
+            self.figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize="small")
             self.figure.savefig(self.file)
 
 

@@ -48,8 +48,9 @@ def report(directory: Path, effort: Effort, tell: Tell) -> Path:
         "policies": _policies(found),
         "kept": games.kept(tell),
         "functions": games.by_function(tell),
-        "promises": promises,
-        "scaling": scaling(effort.rows // 8, effort.rounds, tell),
+        "promises": _worst(promises),
+        "every promise": promises,
+        "scaling": scaling(effort.rows // 4, effort.rounds, tell),
     }
     figures.throughputs(tables["scaling"], directory / "002-throughput.png")
     passes = aggregate.bench(effort.rows, effort.files, effort.rounds, ["dense 500/100"], tell, effort.flink)
@@ -84,9 +85,22 @@ def _policies(found: dict[str, dict[str, Simulated]]) -> list[Row]:
     return rows
 
 
+def _worst(promises: list[Row]) -> list[Row]:
+    """Of each function and promise the row with the most windows off, and the mean of all."""
+    rows = []
+    for asked in dict.fromkeys((row["function"], row["error"], row["risk"]) for row in promises):
+        mine = [row for row in promises if (row["function"], row["error"], row["risk"]) == asked]
+        worst = max(mine, key=lambda row: row["off"])
+        mean = sum(row["off"] for row in mine) / len(mine)
+        names = ("distribution", "tuples", "threshold")
+        head = dict(zip(("function", "error", "risk"), asked, strict=True))
+        rows.append(head | {"off, mean": mean, "off, worst": worst["off"]} | {name: worst[name] for name in names})
+    return rows
+
+
 def _text(tables: dict[str, list[Row]], effort: Effort) -> str:
     machine = f"{os.cpu_count()} cores, {psutil.virtual_memory().total >> 30} GiB, Python {platform.python_version()}"
-    flink = f" --flink {effort.flink.name}" if effort.flink else ""
+    flink = " --flink DIR" if effort.flink else ""
     command = f"tailrace bench aggregate --rows {effort.rows} --rounds {effort.rounds}{flink} --report docs/results"
     return _TEMPLATE.format(
         command=command,
