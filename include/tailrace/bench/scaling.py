@@ -37,7 +37,8 @@ def scaling(rows: int, rounds: int, tell: Tell) -> list[dict[str, Any]]:
             for number in range(rounds + 1):
                 for tasks in TASKS:
                     for game in GAMES:
-                        seconds = _pass(spark, Path(name), game, tasks)
+                        out = Path(name) / f"out-{number}-{tasks}-{game}"  # Spark may still write where a pass was
+                        seconds = _pass(spark, Path(name) / game, out, tasks)
                         tell(f"round {number} {game} {tasks} tasks: {rows / seconds:,.0f} rows/s")
                         if number:
                             passes.setdefault((game, tasks), []).append(rows / seconds)
@@ -47,11 +48,11 @@ def scaling(rows: int, rounds: int, tell: Tell) -> list[dict[str, Any]]:
     ]
 
 
-def _pass(spark: SparkSession, home: Path, game: str, tasks: int) -> float:
+def _pass(spark: SparkSession, files: Path, out: Path, tasks: int) -> float:
     spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
-    asked = query(_POLICY, PROMISE, key="sensor", path=home / game, parallelism=tasks)
+    asked = query(_POLICY, PROMISE, key="sensor", path=files, parallelism=tasks)
     began = time.perf_counter()
-    app.run(asked, home / "out", Plan(batch_rows=1), spark=spark)
+    app.run(asked, out, Plan(), spark=spark)
     seconds = time.perf_counter() - began
-    shutil.rmtree(home / "out")
+    shutil.rmtree(out, ignore_errors=True)
     return seconds
