@@ -16,6 +16,7 @@ from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.clock import Clock
 from tailrace.disorder.policies import policy_from_json
 from tailrace.entry import Head
+from tailrace.kinds import Kind
 from tailrace.stage import Stage
 from tailrace.streams.check import Columns
 from tailrace.streams.formats import FORMATS
@@ -59,15 +60,18 @@ def again(clock: Clock) -> Clock:
     return Clock.unpack(*wire.unpack(wire.pack(batches, **values)))
 
 
-def make_stage(settings, tasks: int = 1, keyed: bool = True) -> Stage:
+def make_stage(settings, tasks: int = 1, keyed: bool = True, kind: Kind | None = None) -> Stage:
+    """A stage of the oracle's query, or of another kind over the same windows."""
     windows = Sliding(settings.size, settings.slide)
-    kind = Aggregate(windows, settings.function, {"value": "value"}, pa.string(), settings.q)
+    kind = kind or Aggregate(windows, settings.function, {"value": "value"}, pa.string(), settings.q)
     names = NAMES | ({} if keyed else {"key": None})
-    columns = Columns(**names, values={"value": "value"}, earliest_ms=-(10**15), ahead_ms=10**15)
+    columns = Columns(**names, values=kind.columns, earliest_ms=-(10**15), ahead_ms=10**15)
     return Stage(kind, "readings", "memory", columns, {}, settings.tick, tasks, None)
 
 
-def run(tuples, settings, cuts=(), tasks=1, flush=True, batch_of=lambda segment: segment, changes=(), silences=()):
+def run(
+    tuples, settings, cuts=(), tasks=1, flush=True, batch_of=lambda segment: segment, changes=(), silences=(), kind=None
+):
     """Run the query over segments cut at `cuts`; returns all rows of each table.
 
     `batch_of` gives the batch of each segment; a restart between any two batches is implied, since all that a task
@@ -76,7 +80,7 @@ def run(tuples, settings, cuts=(), tasks=1, flush=True, batch_of=lambda segment:
     """
     bounds = [0, *cuts, len(tuples)]
     tables = {str(i): raw_table(tuples[a:b]) for i, (a, b) in enumerate(itertools.pairwise(bounds))}
-    stage = make_stage(settings, tasks, keyed=all(t.key is not None for t in tuples))
+    stage = make_stage(settings, tasks, keyed=all(t.key is not None for t in tuples), kind=kind)
     with mock.patch.dict(FORMATS, {"memory": Memory(tables)}):
         batches: dict[int, list[tuple[int, str, bytes]]] = {}
         for i, table in enumerate(tables.values()):

@@ -66,9 +66,15 @@ def make_query(
     source: str = "parquet",
     idle: str = "1 min",
     calibrated: bool = False,
+    topk: dict | None = None,
     **stream: object,
 ) -> Query:
-    """The oracle's settings as a query over files; `calibrated`: its k_slack is the policy cache_duration."""
+    """The oracle's settings as a query over files; `calibrated`: its k_slack is the policy cache_duration.
+
+    `topk`: that in the place of the oracle's function.
+    """
+    aggregate = {"function": settings.function, "column": "value", "q": settings.q}
+    kind = {"kind": "aggregate", "aggregate": aggregate} if topk is None else {"kind": "topk", "topk": topk}
     name, *k = settings.policy if isinstance(settings.policy, tuple) else (settings.policy,)
     disorder = {"tick": f"{settings.tick} ms", "idle": idle, "policy": "cache_duration" if calibrated else name}
     disorder |= {"initial" if calibrated else "k": f"{k[0]} ms"} if k else {}
@@ -77,13 +83,12 @@ def make_query(
     return Query.model_validate(
         {
             "name": "readings",
-            "kind": "aggregate",
             "streams": {"readings": {"source": {"format": source, "path": str(path)} | rate} | columns},
             "window": {"size": f"{settings.size} ms", "slide": f"{settings.slide} ms"},
             "disorder": disorder,
-            "aggregate": {"function": settings.function, "column": "value", "q": settings.q},
             "parallelism": parallelism,
         }
+        | kind
     )
 
 

@@ -39,7 +39,7 @@ class Arrivals:
 
     @staticmethod
     def none(kind: Kind) -> Arrivals:
-        columns = {"event_time": pa.int64(), "tick": pa.int64(), "key": kind.key_type}
+        columns = {"event_time": pa.int64(), "tick": pa.int64(), "key": kind.key_type, "id": kind.id_type}
         columns |= {name: pa.float64() for name in kind.columns}
         nothing = pa.RecordBatch.from_pylist([], pa.schema(columns.items()))
         no_ticks = Ticks.from_arrow(pa.RecordBatch.from_pylist([], ticking.SCHEMA))

@@ -17,16 +17,17 @@ from pydantic_core import ErrorDetails
 from tailrace.disorder.policies import POLICIES
 from tailrace.duration import format_duration, ms
 from tailrace.errors import Problem, Refused, refuse
-from tailrace.query import Disorder, Query
+from tailrace.query import Query
+from tailrace.sections import Disorder
 
 MAX_BYTES, MAX_DEPTH, MAX_MESSAGE = 64 * 1024, 20, 300
 
 # What the contract promises and this version does not have yet: values by their field, and fields.
 LATER_VALUES = {
-    "kind": ("topk", "emd_join", "spatial_join"),
+    "kind": ("emd_join", "spatial_join"),
     "format": ("kafka",),
 }
-LATER_FIELDS = ("topk", "emd_join", "spatial_join", "deduplicate")
+LATER_FIELDS = ("emd_join", "spatial_join", "deduplicate")
 LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 FieldPath = tuple[str, ...]
 _BESIDE_POLICY = [name for name in Disorder.model_fields if name != "policy"]
@@ -186,9 +187,19 @@ def _descend(annotation: Any, part: str) -> Any:
     """What stands under a part of a location: in a model, in a dict, or in a union of policies."""
     if get_origin(annotation) is dict:
         return get_args(annotation)[1]
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation.model_fields[part].annotation
+    if _is_section(annotation):
+        return _required(annotation.model_fields[part].annotation)
     return next(policy for policy in POLICIES if part in get_args(policy.model_fields["policy"].annotation))
+
+
+def _required(annotation: Any) -> Any:
+    """A section that may be left out, as the model that it is where it is not."""
+    members = get_args(annotation)
+    return members[0] if len(members) > 1 and members[1] is type(None) and _is_section(members[0]) else annotation
+
+
+def _is_section(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
 def _unknown(what: str, word: str, known: list[str], later: Sequence[str]) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.clock import Frontier
 from tailrace.disorder.seen import Promise
 from tailrace.query import Query
+from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 
 
@@ -32,12 +33,19 @@ class Kind(Protocol):
     def key_type(self) -> pa.DataType: ...
 
     @property
+    def id_type(self) -> pa.DataType: ...
+
+    @property
     def promise(self) -> Promise | None:
         """What it knows of the errors of its answers; None: policies that promise (error, risk) are not for it."""
 
     @property
     def answer(self) -> pa.Schema:
-        """Columns of an answer: `key`, `window_start`, `window_end` (ms), the kind's own, `tuples`."""
+        """Columns of an answer: `key`, `window_start`, `window_end` (ms), the kind's own, `tuples`.
+
+        An answer may be of several rows, numbered by a column `rank` from 1 on, which have `tuples` alike. A version of
+        it is all of them.
+        """
 
     def combine(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
         """Partials by key, pane and tick: columns `key` (dictionary), `pane`, `tick`, `tuples`, and the kind's own."""
@@ -78,16 +86,27 @@ class Kind(Protocol):
         """How near approximate answers are to the exact ones, in [0, 1]."""
 
 
-def _aggregate(query: Query, key_type: pa.DataType) -> Kind:
-    windows = Sliding(query.window.size_ms, query.window.slide_ms)
+def _aggregate(query: Query, key_type: pa.DataType, id_type: pa.DataType) -> Kind:
     declared = query.aggregate
+    assert declared is not None
     columns = {"value": declared.column} if declared.column else {}
-    return Aggregate(windows, declared.function, columns, key_type, declared.q)
+    return Aggregate(_sliding(query), declared.function, columns, key_type, declared.q, id_type)
 
 
-KINDS = {"aggregate": _aggregate}
+def _topk(query: Query, key_type: pa.DataType, id_type: pa.DataType) -> Kind:
+    declared = query.topk
+    assert declared is not None
+    descending, columns = declared.order == "descending", {"score": declared.score}
+    return TopK(_sliding(query), declared.k, descending, columns, key_type, id_type, declared.method)
 
 
-def build(query: Query, key_type: pa.DataType) -> Kind:
-    """The running kind of a declared query, whose stream's key is of the given type: string or int64."""
-    return KINDS[query.kind](query, key_type)
+def _sliding(query: Query) -> Sliding:
+    return Sliding(query.window.size_ms, query.window.slide_ms)
+
+
+KINDS = {"aggregate": _aggregate, "topk": _topk}
+
+
+def build(query: Query, key_type: pa.DataType = pa.string(), id_type: pa.DataType = pa.string()) -> Kind:  # noqa: B008
+    """The running kind of a declared query, whose stream's key and id are of the given types: string or int64."""
+    return KINDS[query.kind](query, key_type, id_type)

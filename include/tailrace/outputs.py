@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.disorder.clock import Clock, Fact, Frontier
 from tailrace.disorder.coverage import Coverage
@@ -93,6 +94,8 @@ def work(
     partials = [batches["partials"] for batches, _ in segments]
     rows = sum(map(_total, partials))
     accepted = sum(about["accepted"] for _, about in segments)
+    if "rank" in answers.schema.names:  # an answer is of several rows
+        answers = answers.filter(pc.equal(answers.column("rank"), 1))
     ends = np.asarray(answers.column("window_end"))
     latency = float((frontier.end[frontier.closing(ends)] - ends).mean()) if len(ends) else None
     counts = {"rows": rows, "partials": sum(map(len, partials)), "late": _total(late)}

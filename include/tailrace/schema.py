@@ -89,6 +89,9 @@ def _in_file(node: Json) -> Json:
             types = first["type"] if isinstance(first["type"], list) else [first["type"]]
             del node["anyOf"]
             node = first | {"type": [*types, "null"]} | node
+        elif others == [{"type": "null"}] and "$ref" in first:  # said so, a wrong field in it is what is told
+            del node["anyOf"]
+            node |= {"if": {"not": {"type": "null"}}, "then": first}
     if "enum" not in node and "const" not in node:
         node |= _leaf(node, node.pop("format", None))
         what, _, example = node.get("description", "").partition(": ")

@@ -42,7 +42,7 @@ class Content:
 def columns_of(query: Query) -> Columns:
     """What the query's stream must bring."""
     stream = query.stream[1]
-    values, bounds = build(query, pa.string()).columns, stream.bounds
+    values, bounds = build(query).columns, stream.bounds
     names = stream.event_time, stream.arrival_time, stream.id, stream.key
     return Columns(*names, values, bounds.earliest_ms, bounds.ahead_ms)
 
@@ -51,6 +51,11 @@ def key_type_of(query: Query, types: Types) -> pa.DataType:
     """int64 for integers of any width, string for all else, also where the stream has no key."""
     key = query.stream[1].key
     return pa.int64() if key is not None and is_integer(types[key]) else pa.string()
+
+
+def id_type_of(query: Query, types: Types) -> pa.DataType:
+    """int64 for integers of any width, string for all else."""
+    return pa.int64() if is_integer(types[query.stream[1].id]) else pa.string()
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,7 @@ class Stage:
     def of(query: Query, types: Types, history: Path) -> Stage:
         """The stage of a declared query whose source has columns of these types."""
         name, stream = query.stream
-        kind, columns = build(query, key_type_of(query, types)), columns_of(query)
+        kind, columns = build(query, key_type_of(query, types), id_type_of(query, types)), columns_of(query)
         durable = stream.source.format != "json" and stream.arrival_time is not None
         kept = None if durable else history
         return Stage(kind, name, stream.source.format, columns, types, query.tick_ms, query.parallelism, kept)

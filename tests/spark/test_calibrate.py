@@ -9,7 +9,7 @@ import pytest
 
 from expect import assert_streamed
 from oracle import Settings, stream
-from tailrace.query import Disorder
+from tailrace.sections import Disorder
 from tailrace.spark.app import run
 from tailrace.spark.calibrate import calibrate
 from tailrace.spark.intake import Plan

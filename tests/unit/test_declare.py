@@ -10,7 +10,7 @@ import pytest
 from tailrace.declare import MAX_MESSAGE, load
 from tailrace.disorder.k_slack import KSlack
 from tailrace.errors import Problem, Refused
-from tailrace.query import Aggregate
+from tailrace.sections import Aggregate, TopK
 
 GOOD = """\
 name: flights
@@ -88,7 +88,9 @@ WRONG = [
     Wrong("name: flights\n", "", 1, "name", "missing", "name: ball_load"),
     Wrong("name: flights", "name: Flights-2", 1, "name", "'Flights-2'", "a-z, 0-9 and _"),
     Wrong("name: flights", "name:", 1, "name", "no value", "ball_load"),
-    Wrong("kind: aggregate", "kind: topk", 2, "kind", "does not have the kind topk yet", "aggregate"),
+    Wrong("kind: aggregate", "kind: emd_join", 2, "kind", "does not have the kind emd_join yet", "aggregate, topk"),
+    Wrong("kind: aggregate", "kind: topk", 12, "aggregate", "kind topk takes no section aggregate", "kind: aggregate"),
+    Wrong("parallelism: 2", "topk: {k: 5, score: delay}", 13, "topk", "kind aggregate takes no section topk", "topk"),
     Wrong("kind: aggregate", "kind: agregate", 2, "kind", "'agregate' is no kind", "aggregate (of"),
     Wrong(
         "  departures:", "  departures: x\n  more:", 4, "streams.departures", "'x' does not fit", "readings: {source: "
@@ -227,6 +229,46 @@ def test_a_file_that_is_not_utf_8_or_too_large_is_refused(tmp_path: Path) -> Non
     assert (problem.where, problem.wrong) == (f"{path}:2", "is not UTF-8")
     (problem,) = problems_of(write(tmp_path, "#" * (64 * 1024 + 1)))
     assert "64 KiB" in problem.wrong
+
+
+TOPK = GOOD.replace("kind: aggregate", "kind: topk").replace("aggregate: {function: avg, column: delay}", "TOPK")
+WRONG_TOPK = [
+    ("", 1, "topk", "kind topk needs a section topk", "topk: {k: 5, score: price}"),
+    ("topk: {score: delay}", 12, "topk.k", "is missing", "k: 5"),
+    ("topk: {k: 5}", 12, "topk.score", "is missing", "score: price"),
+    ("topk: {k: 0, score: delay}", 12, "topk.k", "'0' does not fit", "at least 1"),
+    ("topk: {k: 5.5, score: delay}", 12, "topk.k", "'5.5' does not fit", "k: 5"),
+    ("topk: {k: 5, score: delay, order: up}", 12, "topk.order", "'up' is no order", "descending, ascending"),
+    ("topk: {k: 5, score: delay, method: min_topk}", 12, "topk.method", "'min_topk' is no method", "mintopk"),
+    ("topk: {k: 5, score: delay, method: sma}", 12, "topk.method", "method sma does not wait", "policy: none"),
+    ("topk: {k: 5, score: delay, column: delay}", 12, "topk.column", "'column' is no field", "score, order"),
+]
+
+
+@pytest.mark.parametrize(("section", "line", "field", "wrong", "right"), WRONG_TOPK, ids=lambda part: str(part)[:50])
+def test_a_wrong_top_k_is_refused(tmp_path: Path, section: str, line: int, field: str, wrong: str, right: str) -> None:
+    path = write(tmp_path, TOPK.replace("TOPK", section))
+    (problem,) = problems_of(path)
+    assert problem.where == f"{path}:{line}: {field}"
+    assert wrong in problem.wrong
+    assert right in problem.right
+
+
+@pytest.mark.parametrize("policy", ["quantile, error: 0.05, risk: 0.05", "hybrid, error: 0.05, risk: 0.05"])
+def test_a_top_k_makes_no_promise_of_errors(tmp_path: Path, policy: str) -> None:
+    text = TOPK.replace("TOPK", "topk: {k: 5, score: delay}").replace(PLAIN, policy)
+    (problem,) = problems_of(write(tmp_path, text))
+    assert problem.where.endswith(":11: disorder.policy")
+    assert "has no measure for" in problem.wrong
+    assert "cache_duration" in problem.right
+
+
+def test_a_good_top_k(tmp_path: Path) -> None:
+    query = load(write(tmp_path, TOPK.replace("TOPK", "topk: {k: 5, score: delay}")))
+    assert query.topk == TopK(k=5, score="delay")
+    assert (query.topk.order, query.topk.method, query.aggregate) == ("descending", "adaptive", None)
+    assert "topk.k" in query.structure()
+    assert not any(name.startswith("aggregate") for name in query.structure())
 
 
 def test_no_more_than_one_stream(tmp_path: Path) -> None:

@@ -16,16 +16,19 @@ ENGINES = {"pyspark", "delta", "deltalake", "airflow", "py4j", "fastapi"}
 # Each room, the rooms it may import, and the engines it may name. What is not listed may do nothing.
 LEAVES = {"columns", "duration", "entry", "errors", "fields", "trial", "wire", "windows"}
 CORE = LEAVES | {"disorder", "partition", "streams"}
-KINDS = CORE | {"aggregate", "query", "kinds"}
+KINDS = CORE | {"panes", "aggregate", "topk", "sections", "query", "kinds"}
 QUERY = KINDS | {"declare", "stage", "task", "arrivals", "outputs"}
 ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     **{room: (LEAVES, set()) for room in LEAVES},
     "disorder": (LEAVES | {"disorder"}, set()),
     "partition": (LEAVES | {"partition"}, set()),
     "streams": (LEAVES | {"streams"}, set()),
-    "aggregate": (CORE | {"aggregate"}, set()),
-    "query": (CORE | {"aggregate"}, set()),
-    "declare": (CORE | {"query"}, set()),
+    "panes": (CORE | {"panes"}, set()),
+    "aggregate": (CORE | {"panes", "aggregate"}, set()),
+    "topk": (CORE | {"panes", "topk"}, set()),
+    "sections": (CORE, set()),
+    "query": (CORE | {"panes", "aggregate", "sections"}, set()),
+    "declare": (CORE | {"sections", "query"}, set()),
     "kinds": (KINDS, set()),
     **{room: (QUERY, set()) for room in ("stage", "task", "arrivals", "outputs")},
     "calibration": (KINDS | {"calibration"}, set()),

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from tailrace.disorder.k_slack import KSlack
 from tailrace.disorder.none import NoSlack
-from tailrace.query import Disorder, Query
+from tailrace.query import Query
+from tailrace.sections import Disorder
 
 SMALLEST: dict[str, Any] = {
     "name": "loads",

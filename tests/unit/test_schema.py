@@ -25,7 +25,8 @@ from tailrace.cli import main
 from tailrace.declare import load
 from tailrace.duration import _UNIT_OF, Duration, parse_duration, parse_time_ms
 from tailrace.errors import Refused
-from tailrace.query import Column, Query, Section, Tasks, Time, Wait
+from tailrace.fields import Column, Section, Tasks, Time, Wait
+from tailrace.query import Query
 from tailrace.schema import json_schema
 from unit.test_declare import GOOD, WRONG, Wrong
 from unit.test_query import SMALLEST
@@ -148,7 +149,9 @@ def right_files() -> dict[str, str]:
     for number, block in enumerate(re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)):
         if block.startswith("name:"):
             files[f"README.md {number}"] = block
-    files |= {f"kind {name}": yaml.safe_dump(SMALLEST | sample) for name, sample in SAMPLES.items()}
+    files |= {
+        f"kind {name}": yaml.safe_dump(SMALLEST | {"aggregate": None} | sample) for name, sample in SAMPLES.items()
+    }
     return files | {"good": GOOD, "smallest": yaml.safe_dump(SMALLEST)}
 
 
@@ -413,7 +416,7 @@ def test_every_time_that_is_read_fits(day: str, hour: str) -> None:
 # ---------------------------------------------------------------- what query.py will say next
 
 
-class TopK(Section):
+class Joined(Section):
     """The best of a window."""
 
     method: Literal["adaptive", "sma"] = Field(default="adaptive", description="how: adaptive")
@@ -422,7 +425,7 @@ class TopK(Section):
     since: Time | None = Field(default=None, description="from when: 2000-01-01")
 
     @model_validator(mode="after")
-    def _know_the_cells(self) -> TopK:
+    def _know_the_cells(self) -> Joined:
         if (self.method == "adaptive") != (self.cells is not None):
             raise ValueError("cells go with adaptive")
         return self
@@ -431,16 +434,16 @@ class TopK(Section):
 class Grown(Query):
     """A query of tomorrow."""
 
-    kind: Literal["aggregate", "topk"] = Field(description="the kind of query: aggregate")  # type: ignore[assignment]
+    kind: Literal["aggregate", "topk", "emd_join"] = Field(description="the kind of query: aggregate")  # type: ignore[assignment]
     hurry: Wait = Field(default=timedelta(seconds=5), description="at most this long: 5 s")
-    topk: TopK | None = Field(default=None, description="what is best: {order: [price]}")
+    emd_join: Joined | None = Field(default=None, description="what is best: {order: [price]}")
     sides: dict[str, Column] = Field(description="one or two columns, by names of yours: a")
     more: dict[str, Column] = Field(default={}, description="any columns, by names of yours: a")
 
     @model_validator(mode="after")
     def _know_its_kind(self) -> Grown:
-        if (self.kind == "topk") != (self.topk is not None) or len(self.sides) not in (1, 2):
-            raise ValueError("topk goes with topk")
+        if (self.kind == "emd_join") != (self.emd_join is not None) or len(self.sides) not in (1, 2):
+            raise ValueError("emd_join goes with emd_join")
         return self
 
 
@@ -449,7 +452,7 @@ def test_a_new_field_and_its_rules_show_up_by_themselves() -> None:
     Draft202012Validator.check_schema(schema)
     assert schema["properties"]["hurry"]["default"] == "5 s"
     base = SMALLEST | {"sides": {"left": "a"}}
-    topk = {"kind": "topk", "topk": {"order": ["price", 5], "cells": 3}}
+    joined = {"kind": "emd_join", "aggregate": None, "emd_join": {"order": ["price", 5], "cells": 3}}
     cases: list[tuple[dict[str, Any], bool]] = [
         ({}, True),
         ({"hurry": "3 s"}, True),
@@ -460,17 +463,17 @@ def test_a_new_field_and_its_rules_show_up_by_themselves() -> None:
         ({"sides": {"left": "a", "right": "b", "top": "c"}}, False),
         ({"more": {}}, True),
         ({"more": dict.fromkeys("abcdef", "a")}, True),
-        ({"kind": "topk"}, False),
-        ({"topk": None}, True),
-        ({"topk": topk["topk"]}, False),
-        (topk, True),
-        (topk | {"topk": {"order": ["price"]}}, False),  # adaptive, where no method is told
-        (topk | {"topk": {"order": ["price"], "method": "adaptive"}}, False),
-        (topk | {"topk": {"order": ["price"], "method": "sma"}}, True),
-        (topk | {"topk": {"order": ["price"], "method": "sma", "since": "yesterday"}}, False),
-        (topk | {"topk": {"order": ["price"], "method": "sma", "cells": 3}}, False),
-        (topk | {"topk": {"order": "price", "cells": 3}}, False),
-        (topk | {"topk": {"order": [""], "cells": 3}}, False),
+        ({"kind": "emd_join"}, False),
+        ({"emd_join": None}, True),
+        ({"emd_join": joined["emd_join"]}, False),
+        (joined, True),
+        (joined | {"emd_join": {"order": ["price"]}}, False),  # adaptive, where no method is told
+        (joined | {"emd_join": {"order": ["price"], "method": "adaptive"}}, False),
+        (joined | {"emd_join": {"order": ["price"], "method": "sma"}}, True),
+        (joined | {"emd_join": {"order": ["price"], "method": "sma", "since": "yesterday"}}, False),
+        (joined | {"emd_join": {"order": ["price"], "method": "sma", "cells": 3}}, False),
+        (joined | {"emd_join": {"order": "price", "cells": 3}}, False),
+        (joined | {"emd_join": {"order": [""], "cells": 3}}, False),
     ]
     for changes, right in cases:
         assert Draft202012Validator(schema).is_valid(base | changes) == right, changes

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from tailrace.aggregate.folds import Floats, Ints
 from tailrace.aggregate.functions import FUNCTIONS
-from tailrace.aggregate.totals import Totals, close
 from tailrace.columns import unify
+from tailrace.panes.rows import Rows, close
 from tailrace.windows.sliding import Sliding
 
 _SUMS: dict[str, Callable[[Floats, Ints], Floats]] = {
@@ -42,7 +42,9 @@ def amend(windows: Sliding, function: str, answers: pa.Table, late: pa.Table) ->
     keys, codes = unify([part.column("key").combine_chunks() for part in (answers, late)])
     end, tuples, value = (answers.column(name).to_numpy() for name in ("window_end", "tuples", "value"))
     with np.errstate(over="ignore", invalid="ignore"):
-        streamed = Totals(codes[0], end, tuples, _SUMS[function](value, tuples))
-        since = Totals(codes[1], *(late.column(name).to_numpy() for name in ("window_end", "tuples", "total")))
-        amended = close(windows, FUNCTIONS[function], Totals.none(), Totals.put([streamed, since]), None, None)
-    return amended[np.isfinite(amended.total)].of(keys)
+        how = FUNCTIONS[function]
+        streamed = Rows(codes[0], end, {"tuples": tuples, "total": _SUMS[function](value, tuples)})
+        missed = {name: late.column(name).to_numpy() for name in how.types}
+        since = Rows(codes[1], late.column("window_end").to_numpy(), missed)
+        amended = close(windows, how, Rows.none(how.types), Rows.put([streamed, since]), None, None)
+    return amended[np.isfinite(amended.columns["total"])].of(keys)

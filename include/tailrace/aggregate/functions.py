@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
 
+from tailrace.aggregate import folds
 from tailrace.aggregate.folds import Floats, Fold, Ints
+from tailrace.panes.rows import Columns
 
 
 @dataclass(frozen=True)
 class Function:
-    """An aggregate function.
+    """An aggregate function: what a pane keeps of it, and a window answers (`panes.rows.Summary`).
 
     Attributes
     ----------
@@ -23,6 +27,21 @@ class Function:
 
     fold: Fold
     finish: Callable[..., Floats]
+
+    types: ClassVar[dict[str, pa.DataType]] = {"tuples": pa.int64(), "total": pa.float64()}
+
+    @property
+    def adds(self) -> bool:
+        return self.fold == "sum"
+
+    def merge(self, code: Ints, columns: Columns) -> tuple[Ints, Columns]:
+        code, tuples, total = folds.merge(self.fold, code, columns["tuples"], columns["total"])
+        return code, {"tuples": tuples, "total": total}
+
+    def answer(self, code: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
+        """`tuples`, and the answer as `total`: a row a window."""
+        code, tuples, total = folds.gather(self.fold, code, row, columns["tuples"], columns["total"])
+        return code, {"tuples": tuples, "total": self.finish(tuples, total)}
 
 
 def quantiles(tuples: Ints, values: Floats, q: float) -> Floats:

@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.aggregate import operator
 from tailrace.aggregate.accuracy import errors
 from tailrace.aggregate.amend import amend
 from tailrace.aggregate.folds import Fold
-from tailrace.aggregate.functions import function_of
+from tailrace.aggregate.functions import Function, function_of
 from tailrace.aggregate.partials import combine
 from tailrace.aggregate.promised import Promised
 from tailrace.aggregate.sample import sample
-from tailrace.aggregate.totals import Totals, close
 from tailrace.disorder.clock import Frontier
+from tailrace.panes import operator
+from tailrace.panes.rows import Rows, close
 from tailrace.windows.sliding import Sliding
 
 
@@ -29,8 +29,8 @@ class Aggregate:
     ----------
     columns : dict
         The columns of a tuple that the kind needs beyond its key and times, and the source's column for each.
-    key_type : DataType
-        string or int64, as the stream's key comes.
+    key_type, id_type : DataType
+        string or int64, as the stream's key and id come.
     q : float or None
         In (0, 1), with function quantile alone.
     """
@@ -40,11 +40,17 @@ class Aggregate:
     columns: dict[str, str]
     key_type: pa.DataType
     q: float | None = None
+    id_type: pa.DataType = pa.string()  # noqa: RUF009 (frozen)
+
+    @property
+    def summary(self) -> Function:
+        """The function, with the q that it is declared with."""
+        return function_of(self.function, self.q)
 
     @property
     def fold(self) -> Fold:
         """How its partials come together, and what their `total` is."""
-        return function_of(self.function, self.q).fold
+        return self.summary.fold
 
     @property
     def answer(self) -> pa.Schema:
@@ -62,17 +68,16 @@ class Aggregate:
         return Promised(self.function, self.q)
 
     def start(self) -> operator.State:
-        return operator.State.empty(self.key_type)
+        return operator.State.empty(self.key_type, self.summary.types)
 
     def restore(self, kept: dict[str, pa.RecordBatch]) -> operator.State:
-        return operator.State.from_arrow(kept)
+        return operator.State.from_arrow(kept, self.summary.types)
 
     def step(
         self, state: operator.State, partials: pa.Table, frontier: Frontier
     ) -> tuple[operator.State, pa.RecordBatch, pa.RecordBatch]:
         """Returns the new state, the answers of the windows that closed, and the late tuples (`operator.step`)."""
-        function = function_of(self.function, self.q)
-        state, closed, late = operator.step(self.windows, function, state, partials, frontier)
+        state, closed, late = operator.step(self.windows, self.summary, state, partials, frontier)
         return state, self._answers(closed), late
 
     def evaluate(self, content: pa.RecordBatch) -> pa.RecordBatch:
@@ -80,8 +85,9 @@ class Aggregate:
         no_tick = pa.array(np.zeros(content.num_rows, np.int64))
         partials = self.combine(content.select(["event_time", "key", *self.columns]).append_column("tick", no_tick))
         key = np.asarray(partials.column("key").indices).astype(np.int64)
-        panes = Totals(key, *(np.asarray(partials.column(name)) for name in ("pane", "tuples", "total")))
-        closed = close(self.windows, function_of(self.function, self.q), panes, Totals.none(), None, None)
+        own = {name: np.asarray(partials.column(name)) for name in self.summary.types}
+        panes = Rows(key, np.asarray(partials.column("pane")), own)
+        closed = close(self.windows, self.summary, panes, Rows.none(self.summary.types), None, None)
         return self._answers(closed.of(partials.column("key").dictionary))
 
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:

@@ -40,8 +40,8 @@ class Stream:
         tick, _ = ticks.number(arrival, np.arange(len(arrival)), query.tick_ms)
         key = table[stream.key].combine_chunks() if stream.key else pa.nulls(len(arrival), pa.string())
         columns = {"event_time": pa.array(event), "key": key, "tick": pa.array(tick)}
-        if query.aggregate.column:
-            columns["value"] = table[query.aggregate.column].combine_chunks().cast(pa.float64())
+        for part, name in build(query).columns.items():
+            columns[part] = table[name].combine_chunks().cast(pa.float64())
         return Stream(pa.RecordBatch.from_pydict(columns), arrival)
 
     def column(self, name: str) -> NDArray[np.int64]:

@@ -19,13 +19,15 @@ Window = tuple[str | int | None, int, int]
 def truth(query: Query) -> dict[Window, tuple[float, int]]:
     """Value and number of tuples of every window, tuple by tuple."""
     stream, size, slide = query.stream[1], query.window.size_ms, query.window.slide_ms
+    declared = query.aggregate
+    assert declared is not None
     sums: defaultdict[Window, float] = defaultdict(float)
     counts: defaultdict[Window, int] = defaultdict(int)
     table = pq.read_table(stream.source.path).to_pylist()
     for row in table:
         time = round(row[stream.event_time].timestamp() * 1000)
         key = row[stream.key] if stream.key else None
-        number = row[query.aggregate.column] if query.aggregate.column else 0.0
+        number = row[declared.column] if declared.column else 0.0
         start = time // slide * slide
         while start > time - size:
             sums[key, start, start + size] += number
@@ -35,7 +37,7 @@ def truth(query: Query) -> dict[Window, tuple[float, int]]:
         "sum": lambda window: sums[window],
         "count": lambda window: float(counts[window]),
         "avg": lambda window: sums[window] / counts[window],
-    }[query.aggregate.function]
+    }[declared.function]
     return {window: (value(window), counts[window]) for window in sums}
 
 

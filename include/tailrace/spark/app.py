@@ -32,7 +32,7 @@ from tailrace.spark.watch import Watch
 from tailrace.stage import Stage
 from tailrace.streams import history
 from tailrace.streams.feeds import Feed
-from tailrace.streams.segments import Segment, is_integer
+from tailrace.streams.segments import Segment
 
 Progress = Callable[[int, int, dict[str, pa.Table]], None]
 """Told after each batch: its number, how many rows are still to be read, and the rows it gave to each table."""
@@ -132,7 +132,7 @@ class _Run:
             self.intake.refuse_ended()
             if not self.intake.plan_as.live and self.intake.plan() is None:
                 return 0
-        id_type = pa.int64() if is_integer(self.origin.types[self.stage.columns.id]) else pa.string()
+        id_type = self.stage.kind.id_type
         wanted, tables = schemas(self.stage.kind.answer, id_type), Tables(self.layout)
         past = history.schema(id_type, self.stage.kind.key_type, list(self.stage.columns.values))
         tables.create(wanted | ({} if self.stage.history is None else {"history": past}), STREAM_TABLES)

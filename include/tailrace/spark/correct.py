@@ -21,7 +21,7 @@ from tailrace.spark.quality import put_quality
 from tailrace.spark.results import Answers
 from tailrace.spark.session import session
 from tailrace.spark.tables import CORRECTION_TABLES, Tables, schemas, with_times, within
-from tailrace.spark.touched import Closed, Missed, Span, Touched
+from tailrace.spark.touched import WINDOW, Closed, Missed, Span, Touched
 from tailrace.spark.versions import revise
 from tailrace.stage import Stage
 
@@ -81,8 +81,8 @@ def correct(query: Query, warehouse: Path, span: Span = Span()) -> Report:  # no
         table = with_times(pa.Table.from_pandas(rows, preserve_index=False), wanted["corrections"])
         tables.replace("corrections", table, "interval", str(span))
         put_quality(query, stage.kind, answers, rows["window_end"].to_numpy(), committed.frontier)
-        retracted = int(rows["retracted"].sum())
-        told = (int(late["tuples"].sum()), len(rows) - retracted, retracted)
+        gone = rows.drop_duplicates(WINDOW)["retracted"].astype(bool)
+        told = (int(late["tuples"].sum()), int((~gone).sum()), int(gone.sum()))
         report = Report(str(span), as_of, *told, *span.covered(as_of))
         ledger = pa.Table.from_pylist([asdict(report) | {"started_at": started}])
         tables.add("correction_runs", with_times(ledger, wanted["correction_runs"]))

@@ -85,9 +85,8 @@ def measure(kind: Kind, versions: pd.DataFrame, length_ms: int, promise: dict[st
     streamed, newest = versions[~versions["corrected"]], newest_of(versions)
     latest = newest[~newest["retracted"].astype(bool)]
     measured = kind.errors(_answers(kind, streamed), _answers(kind, latest)).to_pandas()
-    windows = newest[[*WINDOW, "corrected", "retracted"]].merge(
-        streamed[[*WINDOW, "k_ms"]].assign(streamed=True), how="left", on=WINDOW
-    )
+    there = streamed[[*WINDOW, "k_ms"]].drop_duplicates(WINDOW).assign(streamed=True)
+    windows = newest[[*WINDOW, "corrected", "retracted"]].drop_duplicates(WINDOW).merge(there, how="left", on=WINDOW)
     windows = windows.merge(measured.rename(columns={"error": "wrong"}), how="left", on=WINDOW)
     there = windows["streamed"].notna()
     wrong = windows["wrong"].fillna(1.0)  # an answer that was taken back: nothing of it is right
@@ -115,7 +114,7 @@ def measure(kind: Kind, versions: pd.DataFrame, length_ms: int, promise: dict[st
 def read_quality(query: Query, warehouse: Path) -> tuple[pd.DataFrame, list[str]]:
     """The table in order of time, and its columns; empty where nothing was ever corrected."""
     layout = Layout.of(warehouse, query.name)
-    kind, tables, origin = build(query, pa.string()), Tables(layout), layout.origin()
+    kind, tables, origin = build(query), Tables(layout), layout.origin()
     if origin is not None:
         layout.agree(origin, query.structure())
     columns = schemas(kind.answer)["quality"].names

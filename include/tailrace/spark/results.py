@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from tailrace.kinds import build
 from tailrace.query import Query
@@ -57,7 +56,8 @@ class Answers:
         """The answers with coverage = tuples / (tuples + those that were late for them so far), in order."""
         missed = by_window(self.tables.read("late").to_pandas(), self.windows)
         missed = missed[["key", "window_end", "tuples", "arrived"]].rename(columns={"tuples": "missed"})
-        after = answers[["key", "window_end", "as_of", "corrected"]].merge(missed, on=["key", "window_end"])
+        whole = answers[["key", "window_end", "as_of", "corrected"]].drop_duplicates(["key", "window_end"])
+        after = whole.merge(missed, on=["key", "window_end"])
         # The stream's answer missed all of it; a correction has taken in what arrived before its cut-off.
         after = after[~after["corrected"] | (after["arrived"] > after["as_of"])]
         sums = after.groupby(["key", "window_end"], dropna=False)["missed"].sum().reset_index()
@@ -65,12 +65,19 @@ class Answers:
         answers = answers.merge(sums, how="left", on=["key", "window_end"])
         missing = answers.pop("missed").fillna(0).to_numpy(np.float64)
         answers = answers.assign(coverage=answers["tuples"] / (answers["tuples"] + missing))
-        return answers.sort_values(["window_end", "key"], kind="stable", ignore_index=True)
+        order = [name for name in ("window_end", "key", "rank") if name in answers]
+        return answers.sort_values(order, kind="stable", ignore_index=True)
 
 
 def newest_of(versions: pd.DataFrame) -> pd.DataFrame:
-    """The version of each window with the greatest as_of, on a tie a correction's; retracted ones too."""
-    return versions.sort_values(["as_of", "corrected"], kind="stable").drop_duplicates(WINDOW, keep="last")
+    """The version of each window with the greatest as_of, on a tie a correction's; retracted ones too.
+
+    A version may be of several rows, and is taken as a whole.
+    """
+    ordered = versions.sort_values(["as_of", "corrected"], kind="stable", ignore_index=True)
+    version = [name for name in (*WINDOW, "as_of", "corrected", "interval") if name in ordered]
+    whole = ordered.groupby(version, dropna=False, sort=False).ngroup()
+    return ordered[whole.isin(whole[~ordered.duplicated(WINDOW, keep="last")])]
 
 
 def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pd.DataFrame, list[str]]:
@@ -82,7 +89,7 @@ def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pd.Data
         As the stream gave them; else the latest version of each window.
     """
     layout = Layout.of(warehouse, query.name)
-    kind, tables, origin = build(query, pa.string()), Tables(layout), layout.origin()
+    kind, tables, origin = build(query), Tables(layout), layout.origin()
     if origin is not None:
         layout.agree(origin, query.structure())
     columns = [name for name in kind.answer.names if name != "tuples"] + ["tuples", "coverage", "k_ms", "as_of"]

@@ -66,7 +66,8 @@ def next_versions(found: pd.DataFrame, versions: pd.DataFrame, interval: str) ->
         All versions of these windows. Those of the same interval are going to be replaced, and so are not retracted.
     """
     streamed = versions[~versions["corrected"]]
-    rows = found.merge(streamed[[*WINDOW, "k_ms", "facts_version"]], how="left", on=WINDOW).assign(retracted=False)
+    stamps = streamed[[*WINDOW, "k_ms", "facts_version"]].drop_duplicates(WINDOW)
+    rows = found.merge(stamps, how="left", on=WINDOW).assign(retracted=False)
     others = versions[(versions.get("interval") != interval) & ~versions["retracted"].astype(bool)]
     earlier = others.drop_duplicates(WINDOW, keep="last")
     gone = earlier.merge(found[WINDOW], how="left", on=WINDOW, indicator=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import gcd
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+Time = TypeVar("Time", int, NDArray[np.int64])
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,10 @@ class Sliding:
     def last_end(self, pane: Ints) -> Ints:
         """The end of the latest window over each pane."""
         return np.asarray(pane // self.slide_ms * self.slide_ms + self.size_ms)
+
+    def end_until(self, time: Time) -> Time:
+        """The last end of a window at or before a time, or each of some."""
+        return (time - self.size_ms) // self.slide_ms * self.slide_ms + self.size_ms
 
     def ends(self, pane: Ints, after: Ints | int | None, until: Ints | int | None) -> tuple[Ints, Ints]:
         """Every window over each pane whose end is in (after, until].

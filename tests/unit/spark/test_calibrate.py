@@ -16,7 +16,8 @@ from tailrace.calibration.search import Interval, Search
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.entry import DECLARED
 from tailrace.errors import Busy, Problem, Refused
-from tailrace.query import Disorder, Query
+from tailrace.query import Query
+from tailrace.sections import Disorder
 from tailrace.spark.calibrate import Report, Tried, calibrate
 from tailrace.spark.layout import Layout
 from tailrace.spark.proposals import Proposals

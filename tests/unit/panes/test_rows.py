@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.aggregate import totals
+from tailrace.aggregate import folds
 from tailrace.aggregate.folds import Fold
 from tailrace.aggregate.functions import FUNCTIONS, function_of
-from tailrace.aggregate.totals import Totals, close
+from tailrace.panes import rows as panes_rows
+from tailrace.panes.rows import Rows, close
 from tailrace.windows.sliding import Sliding
 
 TENS = Sliding(20, 10)
@@ -19,37 +20,38 @@ Row = tuple[int, int, int, float]
 many = pytest.mark.parametrize("name", FUNCTIONS)
 
 
-def rows(*given_rows: Row) -> Totals:
+def rows(*given_rows: Row) -> Rows:
     """(key, time, tuples, total) of each."""
     key, time, tuples, total = zip(*given_rows, strict=True) if given_rows else ((),) * 4
-    return Totals(*(np.array(column, np.int64) for column in (key, time, tuples)), np.array(total, float))
+    columns = {"tuples": np.array(tuples, np.int64), "total": np.array(total, float)}
+    return Rows(*(np.array(column, np.int64) for column in (key, time)), columns)
 
 
-def listed(of: Totals) -> list[Row]:
-    return sorted(zip(*(column.tolist() for column in (of.key, of.time, of.tuples, of.total)), strict=True))
+def listed(of: Rows) -> list[Row]:
+    return sorted(zip(*(column.tolist() for column in (of.key, of.time, *of.columns.values())), strict=True))
 
 
-def closed(name: str, panes: Totals, strays: Totals, after: int | None, until: int | None) -> list[Row]:
+def closed(name: str, panes: Rows, strays: Rows, after: int | None, until: int | None) -> list[Row]:
     function = function_of(name, 0.9 if name == "quantile" else None)
     return listed(close(TENS, function, panes, strays, after, until))
 
 
 @pytest.mark.parametrize(
-    ("fold", "expected"),
+    ("name", "expected"),
     [
         ("sum", [(0, -30, 1, 0.5), (0, 20, 1, 8.0), (1, 20, 3, 4.0)]),
         ("min", [(0, -30, 1, 0.5), (0, 20, 1, 8.0), (1, 20, 3, 1.0)]),
         ("max", [(0, -30, 1, 0.5), (0, 20, 1, 8.0), (1, 20, 3, 3.0)]),
-        ("keep", [(0, -30, 1, 0.5), (0, 20, 1, 8.0), (1, 20, 1, 1.0), (1, 20, 2, 3.0)]),
+        ("median", [(0, -30, 1, 0.5), (0, 20, 1, 8.0), (1, 20, 1, 1.0), (1, 20, 2, 3.0)]),
     ],
 )
-def test_rows_add_by_key_and_time(fold: Fold, expected: list[Row]) -> None:
+def test_rows_add_by_key_and_time(name: str, expected: list[Row]) -> None:
     one, two = rows((0, -30, 1, 0.5), (1, 20, 1, 1.0)), rows((1, 20, 2, 3.0), (0, 20, 1, 8.0))
-    assert listed(Totals.add([one, two], fold, 10)) == expected
+    assert listed(Rows.add([one, two], FUNCTIONS[name], 10)) == expected
 
 
 def test_times_that_are_no_multiple_of_the_step_stay() -> None:
-    assert listed(Totals.add([rows((0, 13, 1, 1.0)), rows((0, 3, 1, 1.0), (0, 13, 1, 1.0))], "sum", 10)) == [
+    assert listed(Rows.add([rows((0, 13, 1, 1.0)), rows((0, 3, 1, 1.0), (0, 13, 1, 1.0))], FUNCTIONS["sum"], 10)) == [
         (0, 3, 1, 1.0),
         (0, 13, 2, 2.0),
     ]
@@ -108,24 +110,24 @@ bounds = st.tuples(st.none() | st.integers(-60, 100), st.none() | st.integers(-6
 @settings(max_examples=60, deadline=None)
 @given(held=st.lists(pane, max_size=20), strays=st.lists(stray, max_size=5), ends=bounds, at_once=st.integers(0, 12))
 def test_closed_in_ranges_the_answers_are_the_same(name: str, held, strays, ends, at_once: int) -> None:
-    panes, apart = Totals.add([rows(*held)], FUNCTIONS[name].fold, 10), rows(*strays)
+    panes, apart = Rows.add([rows(*held)], FUNCTIONS[name], 10), rows(*strays)
     whole = closed(name, panes, apart, *ends)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(totals, "AT_ONCE", at_once)
+        patch.setattr(panes_rows, "AT_ONCE", at_once)
         assert closed(name, panes, apart, *ends) == whole
 
 
 @pytest.mark.parametrize("ends", [(None, None), (-(1 << 62), 1 << 62)], ids=["unbounded", "all of time"])
 def test_no_more_than_so_many_rows_are_closed_at_once(monkeypatch: pytest.MonkeyPatch, ends) -> None:
-    monkeypatch.setattr(totals, "AT_ONCE", 100)
-    held, rows_taken, gather = [], [], totals.gather
+    monkeypatch.setattr(panes_rows, "AT_ONCE", 100)
+    held, rows_taken, gather = [], [], folds.gather
 
     def counted(fold: Fold, code: np.ndarray, row: np.ndarray, *columns: np.ndarray) -> tuple:
         held.append(len(row))
         rows_taken.append(len(columns[0]))
         return gather(fold, code, row, *columns)
 
-    monkeypatch.setattr(totals, "gather", counted)
+    monkeypatch.setattr(folds, "gather", counted)
     found = closed("median", rows(*((0, 10 * i, 1, float(i)) for i in range(1000))), rows(), *ends)
     assert len(found) == 1001
     assert sum(held) == 2000
@@ -135,7 +137,7 @@ def test_no_more_than_so_many_rows_are_closed_at_once(monkeypatch: pytest.Monkey
 
 
 def test_one_window_is_closed_whole_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(totals, "AT_ONCE", 10)
+    monkeypatch.setattr(panes_rows, "AT_ONCE", 10)
     assert closed("median", rows(*((0, 0, 1, float(i)) for i in range(101))), rows(), None, None) == [
         (0, 10, 101, 50.0),
         (0, 20, 101, 50.0),

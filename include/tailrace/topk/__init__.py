@@ -1,0 +1,1 @@
+"""The k best tuples of each key and window (paper 001)."""

@@ -1,0 +1,37 @@
+"""Top-k in columns: the k best of each pane, and of the panes of a window when it closes. Exact under disorder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tailrace.disorder.clock import Frontier
+from tailrace.panes import operator
+from tailrace.panes.operator import State
+from tailrace.topk.best import Best
+from tailrace.windows.sliding import Sliding
+
+
+@dataclass(frozen=True)
+class Columnar:
+    """What `adaptive` runs on. A window's candidates are at most k of each of its panes.
+
+    A pane is as long as the greatest common divisor of size and slide: where that is much shorter than the slide there
+    are many panes, and more candidates.
+    """
+
+    windows: Sliding
+    best: Best
+    key_type: pa.DataType
+
+    def start(self) -> State:
+        return State.empty(self.key_type, self.best.types)
+
+    def restore(self, kept: dict[str, pa.RecordBatch]) -> State:
+        return State.from_arrow(kept, self.best.types)
+
+    def step(
+        self, state: State, partials: pa.Table, frontier: Frontier
+    ) -> tuple[State, pa.RecordBatch, pa.RecordBatch]:
+        return operator.step(self.windows, self.best, state, partials, frontier)

@@ -1,0 +1,105 @@
+"""The kind itself: one frozen object for each declared top-k query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.disorder.clock import Frontier
+from tailrace.disorder.seen import SAMPLE
+from tailrace.panes.rows import Rows, close
+from tailrace.topk.accuracy import errors
+from tailrace.topk.best import Best
+from tailrace.topk.methods import METHODS, Method
+from tailrace.topk.partials import combine
+from tailrace.windows.sliding import Sliding
+
+
+@dataclass(frozen=True)
+class TopK:
+    """The k tuples with the best scores in the sliding windows of each key; of equal scores the smaller ids.
+
+    Attributes
+    ----------
+    columns : dict
+        The source's column of the `score`.
+    key_type, id_type : DataType
+        string or int64, as the stream's key and id come.
+    """
+
+    windows: Sliding
+    k: int
+    descending: bool
+    columns: dict[str, str]
+    key_type: pa.DataType
+    id_type: pa.DataType
+    method: str = "adaptive"
+
+    promise = None
+
+    @cached_property
+    def best(self) -> Best:
+        return Best(self.k, self.descending, self.id_type)
+
+    @property
+    def running(self) -> Method:
+        """What its method runs on."""
+        return METHODS[self.method](self.windows, self.best, self.key_type)
+
+    @property
+    def answer(self) -> pa.Schema:
+        times = [(name, pa.int64()) for name in ("window_start", "window_end", "rank")]
+        own = [("id", self.id_type), ("score", pa.float64()), ("tuples", pa.int64())]
+        return pa.schema([("key", self.key_type), *times, *own])
+
+    def combine(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
+        return combine(self.windows, self.best, tuples)
+
+    def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pylist([], SAMPLE)
+
+    def start(self) -> Any:
+        return self.running.start()
+
+    def restore(self, kept: dict[str, pa.RecordBatch]) -> Any:
+        return self.running.restore(kept)
+
+    def step(self, state: Any, partials: pa.Table, frontier: Frontier) -> tuple[Any, pa.RecordBatch, pa.RecordBatch]:
+        """Returns the new state, the rankings of the windows that closed, and the late tuples."""
+        state, closed, late = self.running.step(state, partials, frontier)
+        return state, self._answers(closed), late
+
+    def evaluate(self, content: pa.RecordBatch) -> pa.RecordBatch:
+        """The ranking of every window over the given tuples; late, or in which order, means nothing here."""
+        no_tick = pa.array(np.zeros(content.num_rows, np.int64))
+        columns = ["event_time", "key", "id", *self.columns]
+        partials = self.combine(content.select(columns).append_column("tick", no_tick))
+        key, pane = (np.asarray(column) for column in (partials.column("key").indices, partials.column("pane")))
+        own = {name: partials.column(name).to_numpy(zero_copy_only=False) for name in self.best.types}
+        panes = Rows(key.astype(np.int64), pane, own)
+        closed = close(self.windows, self.best, panes, Rows.none(self.best.types), None, None)
+        return self._answers(closed.of(partials.column("key").dictionary))
+
+    def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
+        """None: a late tuple may change any rank, so that rankings are made anew from history."""
+        return pa.RecordBatch.from_pylist([], self.answer)
+
+    def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
+        """The share of the correct top-k that is missing."""
+        return errors(approximate, exact)
+
+    def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
+        """The hit rate: the mean share of the correct top-k that was found, over the exact answers."""
+        error = np.asarray(errors(approximate, exact).column("error"))
+        return float(1 - error.mean()) if len(error) else 1.0
+
+    def _answers(self, closed: pa.RecordBatch) -> pa.RecordBatch:
+        end = closed.column("time")
+        start = pc.subtract(end, self.windows.size_ms)
+        own = [closed.column(name).cast(self.answer.field(name).type) for name in ("rank", "id", "score", "tuples")]
+        return pa.RecordBatch.from_arrays([closed.column("key"), start, end, *own], schema=self.answer)

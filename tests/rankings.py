@@ -1,0 +1,43 @@
+"""The slow, obvious rankings of windows: by sorting what each of them holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from oracle import Outcome, Settings, Tuple, Window, windows_of
+
+Ranking = list[tuple[str, float]]
+
+
+def ranked(held: dict[Window, list[Tuple]], k: int, descending: bool = True) -> dict[Window, Ranking]:
+    """The k best of each window: by score, and then by id."""
+    sign = -1 if descending else 1
+    best = {window: sorted(items, key=lambda one: (sign * one.value, one.id))[:k] for window, items in held.items()}
+    return {window: [(one.id, one.value) for one in items] for window, items in best.items()}
+
+
+def contents(tuples: Sequence[Tuple], settings: Settings, missed: Iterable[tuple[int, Window]] = ()):
+    """What each window holds; without the tuples, by their positions, that missed it."""
+    gone, held = set(missed), dict[Window, list[Tuple]]()
+    for position, item in enumerate(tuples):
+        for start, stop in windows_of(item.event_time, settings.size, settings.slide):
+            if (position, (item.key, start, stop)) not in gone:
+                held.setdefault((item.key, start, stop), []).append(item)
+    return held
+
+
+def streamed(outcome: Outcome, tuples: Sequence[Tuple], settings: Settings, k: int, descending: bool = True):
+    """What the stream answers: each window without what came after it had closed."""
+    late = [(one.position, (one.tuple.key, *window)) for one in outcome.late_tuples for window in one.windows]
+    found = ranked(contents(tuples, settings, late), k, descending)
+    return {window: found[window] for window in outcome.answers}
+
+
+def listed(rows: Iterable[dict]) -> dict[Window, Ranking]:
+    """Rows of answers as rankings; their ranks must be 1, 2, …"""
+    found = dict[Window, Ranking]()
+    for row in sorted(rows, key=lambda row: row["rank"]):
+        ranking = found.setdefault((row["key"], row["window_start"], row["window_end"]), [])
+        ranking.append((row["id"], row["score"]))
+        assert row["rank"] == len(ranking), "a rank was given twice, or not at all"
+    return found
