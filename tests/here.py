@@ -30,7 +30,8 @@ def streamed_here(
     query = make_query(directory / "in", settings, key="key" if any(t.key is not None for t in tuples) else None)
     layout = Layout.of(directory / "wh", query.name)
     files = sorted((directory / "in").iterdir())
-    types = FORMATS["parquet"].types(files[0], Stage.of(query, {"key": "string"}, layout.table("history")).columns)
+    named = {"key": "string", "id": "string"}
+    types = FORMATS["parquet"].types(files[0], Stage.of(query, named, layout.table("history")).columns)
     layout.found(query.structure(), types)
     stage, tables = Stage.of(query, types, layout.table("history")), Tables(layout)
     wanted = schemas(stage.kind.answer) | {"history": history.FILES}
