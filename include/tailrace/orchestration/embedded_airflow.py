@@ -26,7 +26,9 @@ from tailrace.orchestration.supervisor import write_private
 USER = "admin"
 _MARK = "TAILRACE_AIRFLOW"  # in the environment of all its processes: its directory
 _LOOK_AGAIN_S = 0.5
-_TRIES, _IS_LOCKED = 4, "database is locked"  # one whose snapshot is old is told so at once, and may not wait
+_IS_LOCKED = "database is locked"  # one whose snapshot is old is told so at once, and may not wait
+_HALF_DONE = "Another backfill is running"  # one's own, if it was locked out half-way: Airflow ends that in 2 min or so
+_TRY_AGAIN_S, _TRIES_S = 2.0, 240.0
 _LOCKED_S = 60  # how long one process waits for another's write: by default five, which a busy laptop exceeds
 _SETTINGS = {
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
@@ -160,7 +162,8 @@ class EmbeddedAirflow:
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run `airflow …` beside it, as a person would in a shell, who tries again where SQLite was locked."""
-        for left in reversed(range(_TRIES)):
+        end, locked = time.monotonic() + _TRIES_S, False
+        while True:
             done = subprocess.run(
                 [sys.executable, "-m", "airflow", *words],
                 env=self._inherited | self.environment,
@@ -169,9 +172,11 @@ class EmbeddedAirflow:
                 text=True,
                 check=False,
             )
-            if not done.returncode or not left or _IS_LOCKED not in done.stderr:
-                break
-        return done
+            locked = locked or _IS_LOCKED in done.stderr
+            again = _IS_LOCKED in done.stderr or (locked and _HALF_DONE in done.stderr)
+            if not done.returncode or not again or time.monotonic() > end:
+                return done
+            time.sleep(_TRY_AGAIN_S)
 
     def processes(self) -> list[psutil.Process]:
         """All that live: what carries its mark and, as some write over their environment, its session in this place."""
