@@ -36,11 +36,27 @@ class Candidate:
 
 
 @dataclass
-class Candidates:
-    """List C. Windows are numbered."""
+class Ranked:
+    """Tuples in order of their scores, with the windows that each is kept for. Windows are numbered."""
 
     k: int
     listed: list[Candidate] = field(default_factory=list)
+
+    def top(self, window: int) -> list[Place]:
+        """The k best of a window, the best first."""
+        return [one.place for one in self.listed if one.first <= window <= one.last][: self.k]
+
+    def slide(self, window: int) -> None:
+        """The windows up to this one are over."""
+        for one in self.listed:
+            one.first = max(one.first, window + 1)
+        self.listed = [one for one in self.listed if one.first <= one.last]
+
+
+@dataclass
+class Candidates(Ranked):
+    """List C."""
+
     lowest: dict[int, Place | None] = field(default_factory=dict)
     """Of each open window with a candidate the k-th best one; None while it has fewer."""
 
@@ -54,15 +70,8 @@ class Candidates:
             self._settle(window)
         self.listed = [one for one in self.listed if one.first <= one.last]
 
-    def top(self, window: int) -> list[Place]:
-        """The k best of a window, the best first."""
-        return [one.place for one in self.listed if one.first <= window <= one.last][: self.k]
-
     def slide(self, window: int) -> None:
-        """The windows up to this one are over."""
-        for one in self.listed:
-            one.first = max(one.first, window + 1)
-        self.listed = [one for one in self.listed if one.first <= one.last]
+        super().slide(window)
         self.lowest = {open_: place for open_, place in self.lowest.items() if open_ > window}
 
     def _wins(self, place: Place, window: int) -> bool:

@@ -12,17 +12,14 @@ References
 from __future__ import annotations
 
 from bisect import insort
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from tailrace.topk.candidates import Candidate, Place
+from tailrace.topk.candidates import Candidate, Place, Ranked
 
 
 @dataclass
-class Skyband:
-    """The tuples in order of their scores; `first` and `last` are the open windows that each is in."""
-
-    k: int
-    listed: list[Candidate] = field(default_factory=list)
+class Skyband(Ranked):
+    """Each tuple is kept for all open windows that it is in."""
 
     def insert(self, place: Place, first: int, last: int) -> None:
         """A tuple of the windows from `first` to `last`, none of which is over."""
@@ -32,13 +29,3 @@ class Skyband:
             if sum(other.first <= one.first and other.last >= one.last for other in kept) < self.k:
                 kept.append(one)
         self.listed = kept
-
-    def top(self, window: int) -> list[Place]:
-        """The k best of a window, the best first."""
-        return [one.place for one in self.listed if one.first <= window <= one.last][: self.k]
-
-    def slide(self, window: int) -> None:
-        """The windows up to this one are over."""
-        for one in self.listed:
-            one.first = max(one.first, window + 1)
-        self.listed = [one for one in self.listed if one.first <= one.last]
