@@ -25,8 +25,8 @@ def calibrate(
     ] = False,
 ) -> None:
     """Measure over the newest windows of history how accurate answers are after each of some waits, and propose K."""
+    from tailrace.calibration.recent import NotReady
     from tailrace.spark.calibrate import calibrate as measure
-    from tailrace.spark.recent import NotReady
 
     query = load(file)
     try:

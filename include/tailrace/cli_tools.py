@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from importlib import import_module
 from json import dumps
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +17,7 @@ from tailrace.errors import refuse
 
 class System(StrEnum):
     aggregate = "aggregate"
+    topk = "topk"
 
 
 class Format(StrEnum):
@@ -100,28 +102,32 @@ def bench(
     json: Annotated[bool, typer.Option("--json", help="Every pass and the summary as JSON.")] = False,
 ) -> None:
     """Measure side by side: ours, Spark's own windows, a pass-through without state and, where asked for, Flink."""
-    from tailrace.bench import aggregate
+    from tailrace.bench import side_by_side
+    from tailrace.bench.workloads import CASES
 
+    cases = CASES[system.value]
     for part in case or []:
-        if not any(part in name for name in aggregate.CASES):
-            raise refuse(f"--case {part}", "it is a part of no case's name", ", ".join(aggregate.CASES))
+        if not any(part in one.name for one in cases):
+            right = ", ".join(one.name for one in cases)
+            raise refuse(f"--case {part}", f"it is a part of no case's name of {system.value}", right)
 
     def tell(line: str) -> None:
         show.err.print(line, soft_wrap=True)
 
     if report is not None:
-        from tailrace.bench.report import Effort
-        from tailrace.bench.report import report as write_report
+        from tailrace.bench.page import Effort
 
         if case or json:
             raise refuse("--report", "it measures its own cases, and writes JSON itself", "no --case and no --json")
+        write_report = import_module(f"tailrace.bench.{system.value}.report").report
         show.err.print(f"written: {write_report(report, Effort(rows, files, rounds, flink), tell)}")
         return
-    found = aggregate.bench(rows, files, rounds, case or ["dense", "sparse"], tell, flink)
+    wanted = [one for one in cases if any(part in one.name for part in case or [""])]
+    found = side_by_side.bench(rows, files, rounds, wanted, tell, flink)
     if json:
-        print(aggregate.as_json(found))
+        print(side_by_side.as_json(found))
     else:
-        show.out.print(aggregate.table(aggregate.summary(found)))
+        show.out.print(side_by_side.table(side_by_side.summary(found)))
 
 
 def schema(

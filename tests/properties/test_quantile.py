@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.bench import games
-from tailrace.bench.games import ERROR, PROMISE, RISK, Case
+from tailrace.bench.aggregate import games
+from tailrace.bench.aggregate.games import ERROR, PROMISE, RISK, Case
 
 TICK = 100
 

@@ -53,18 +53,13 @@ def pass_through(spark: SparkSession, workload: Workload, directory: Path, paral
 
 def native(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
     """Spark's own windows under a watermark that loses nothing here; what came after it would be dropped."""
-    window = F.window("event_time", f"{workload.size_ms} milliseconds", f"{workload.slide_ms} milliseconds")
+    case = workload.case
+    window = F.window("event_time", f"{case.size_ms} milliseconds", f"{case.slide_ms} milliseconds")
     rows = _read(spark, workload).withWatermark("event_time", f"{workload.bound_ms} milliseconds")
-    sums = rows.groupBy(window.alias("window"), "sensor").agg(
-        F.sum("value").alias("value"), F.count("*").alias("tuples")
-    )
-    flat = sums.select(
-        "sensor",
-        F.col("window.start").alias("window_start"),
-        F.col("window.end").alias("window_end"),
-        "value",
-        "tuples",
-    )
+    answers = case.question.spark(rows, window, ["sensor"] if case.keyed else [])
+    key = F.col("sensor") if case.keyed else F.lit(None).cast("string")
+    ends = (F.col(f"window.{end}").alias(f"window_{end}") for end in ("start", "end"))
+    flat = answers.select(key.alias("key"), *ends, *(set(answers.columns) - {"window", "sensor"}))
     return _by_batches(workload, _drain(flat, directory, "append"))
 
 

@@ -1,4 +1,4 @@
-"""The contestant Flink: HOP windows of Flink SQL over the same rows, in streaming mode, into Parquet files.
+"""The contestant Flink: Flink SQL on HOP windows over the same rows, in streaming mode, into Parquet files.
 
 Its sink commits its files when the input ends, and it takes no checkpoints, while Spark's windows and ours make each
 batch durable: it does less than they do. It is given the same rows in the same order, but in as many files as it has
@@ -111,23 +111,26 @@ class Flink:
 
 def job(workload: Workload, source: Path, sink: Path, parallelism: int) -> dict[str, Any]:
     """The workload as a job of flink_job.py."""
+    case = workload.case
     settings = {
         "parallelism.default": str(parallelism),
         "table.local-time-zone": "UTC",
         "pipeline.object-reuse": "true",
     }
     readings = f"""CREATE TABLE readings (
-        event_time TIMESTAMP_LTZ(3), sensor STRING, `value` DOUBLE,
+        id BIGINT, event_time TIMESTAMP_LTZ(3), sensor STRING, `value` DOUBLE,
         WATERMARK FOR event_time AS event_time - {_interval(workload.bound_ms)}
     ) WITH ({_PARQUET}, 'path' = '{source.as_uri()}')"""
     answers = f"""CREATE TABLE answers (
-        `key` STRING, window_start TIMESTAMP(3), window_end TIMESTAMP(3), `value` DOUBLE, tuples BIGINT
+        `key` STRING, window_start TIMESTAMP(3), window_end TIMESTAMP(3), {case.question.columns}
     ) WITH ({_PARQUET}, 'path' = '{sink.as_uri()}')"""
-    lengths = f"{_interval(workload.slide_ms)}, {_interval(workload.size_ms)}"
-    insert = f"""INSERT INTO answers SELECT sensor, window_start, window_end, SUM(`value`), COUNT(*)
-        FROM TABLE(HOP(TABLE readings, DESCRIPTOR(event_time), {lengths}))
-        GROUP BY sensor, window_start, window_end"""
-    return {"settings": settings, "tables": [readings, answers], "insert": insert}
+    lengths = f"{_interval(case.slide_ms)}, {_interval(case.size_ms)}"
+    asked = case.question.flink.format(
+        windows=f"TABLE(HOP(TABLE readings, DESCRIPTOR(event_time), {lengths}))",
+        key="sensor" if case.keyed else "CAST(NULL AS STRING)",
+        groups="sensor, window_start, window_end" if case.keyed else "window_start, window_end",
+    )
+    return {"settings": settings, "tables": [readings, answers], "insert": f"INSERT INTO answers {asked}"}
 
 
 def lay_out(files: list[Path], directory: Path, readers: int) -> None:

@@ -6,6 +6,7 @@ the stream is cut.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +40,8 @@ class Stream:
         event, arrival = (epoch_ms(table[name]) for name in (stream.event_time, stream.arrival_time))
         tick, _ = ticks.number(arrival, np.arange(len(arrival)), query.tick_ms)
         key = table[stream.key].combine_chunks() if stream.key else pa.nulls(len(arrival), pa.string())
-        columns = {"event_time": pa.array(event), "key": key, "tick": pa.array(tick)}
+        ids = table[stream.id].combine_chunks()
+        columns = {"event_time": pa.array(event), "key": key, "tick": pa.array(tick), "id": ids}
         for part, name in build(query).columns.items():
             columns[part] = table[name].combine_chunks().cast(pa.float64())
         return Stream(pa.RecordBatch.from_pydict(columns), arrival)
@@ -56,9 +58,12 @@ class Simulated:
     ----------
     frontier : Frontier
         The clock at each tick, and its end.
+    exact, answers : DataFrame
+        Of each window that holds a tuple, and as it was streamed; the latter with `k_ms` and `closed` (the end of the
+        tick at which it closed; ms).
     windows : DataFrame
-        Of each window that holds a tuple: `key`, `window_end`, `exact`, `exact_tuples`; and as it was streamed `value`,
-        `tuples`, `k_ms`, `closed` (the end of the tick at which it closed; ms), null where it was not.
+        Of each window that holds a tuple: `key`, `window_end`, `error`, and as it was streamed `k_ms` and `closed`,
+        null where it was not.
     late : DataFrame
         Tuples that missed a window: `pane`, `tuples`, `total`, `frontier` (it missed those that end at or before it),
         `arrived` (ms).
@@ -67,20 +72,15 @@ class Simulated:
     """
 
     frontier: Frontier
+    exact: pd.DataFrame
+    answers: pd.DataFrame
     windows: pd.DataFrame
     late: pd.DataFrame
     latency_ms: float
 
-    @property
-    def errors(self) -> NDArray[np.float64]:
-        """The relative error of each window's streamed answer; absolute where the true value is 0, 1 without one."""
-        true, got = self.windows["exact"].to_numpy(), self.windows["value"].to_numpy()
-        error = np.abs(got - true) / np.where(true == 0, 1.0, np.abs(true))
-        return np.where(np.isnan(got), 1.0, error)
-
     def off(self, error: float) -> float:
         """The share of windows whose error is at least so large."""
-        return float((self.errors >= error).mean())
+        return float((self.windows["error"] >= error).mean())
 
     @property
     def mean_k_ms(self) -> float:
@@ -89,9 +89,15 @@ class Simulated:
         return float(np.average(self.frontier.k_ms[1:], weights=lengths)) if lengths.sum() else 0.0
 
 
-def simulate(query: Query, stream: Stream) -> Simulated:
-    """Run the query's policy and kind over the whole stream, and close all windows at its end."""
-    kind = build(query, stream.tuples.schema.field("key").type)
+def simulate(query: Query, stream: Stream, stamped: Iterable[tuple[str, int]] = ()) -> Simulated:
+    """Run the query's policy and kind over the whole stream, and close all windows at its end.
+
+    Parameters
+    ----------
+    stamped : pairs of settings (JSON) and int
+        Settings that are in force later: each from the first tick after the one given, in order.
+    """
+    kind = build(query, *(stream.tuples.schema.field(name).type for name in ("key", "id")))
     partials = pa.Table.from_batches([kind.combine(stream.tuples)])
     tick, event = stream.column("tick"), stream.column("event_time")
     _, end = ticks.number(stream.arrival_ms, np.arange(len(tick)), query.tick_ms)
@@ -100,19 +106,23 @@ def simulate(query: Query, stream: Stream) -> Simulated:
     counts = pa.table([*split(code), count], schema=COUNTS)
     sample = pa.Table.from_batches([kind.sample(stream.tuples)])
     clock = Clock()
-    clock.stamp(query.policy.model_dump_json(), NEVER)
+    for settings, newest in ((query.policy.model_dump_json(), NEVER), *stamped):
+        clock.stamp(settings, newest)
     brought = Brought(kind.windows, counts, sample, kind.promise)
     frontier = clock.advance(ticks.summarise(tick, end, event), brought)
     frontier = clock.close(frontier, int(kind.windows.last_end(np.array([clock.t_max]))[0]))
     _, answers, late = kind.step(kind.start(), partials, frontier)
     at = frontier.closing(np.asarray(answers.column("window_end")))
-    streamed = answers.to_pandas().assign(k_ms=frontier.k_ms[at], closed=frontier.end[at]).drop(columns="window_start")
-    exact = kind.evaluate(stream.tuples).to_pandas().rename(columns={"value": "exact", "tuples": "exact_tuples"})
-    windows = exact.drop(columns="window_start").merge(streamed, how="left", on=WINDOW)
+    streamed = answers.to_pandas().assign(k_ms=frontier.k_ms[at], closed=frontier.end[at])
+    exact = kind.evaluate(stream.tuples)
+    error = kind.errors(*(pa.Table.from_batches([part]) for part in (answers, exact))).to_pandas()
+    once = streamed[[*WINDOW, "k_ms", "closed"]].drop_duplicates(WINDOW)
+    windows = error[[*WINDOW, "error"]].merge(once, how="left", on=WINDOW)
     arrived = frontier.end[frontier.index(np.asarray(late.column("tick")))]
     missed = late.select(["pane", "tuples", "total", "frontier"]).to_pandas().assign(arrived=arrived)
     ordered = windows.sort_values(WINDOW, kind="stable", ignore_index=True)
-    return Simulated(frontier, ordered, missed, _latency(stream, kind.windows.ends(event, None, None), frontier))
+    latency_ms = _latency(stream, kind.windows.ends(event, None, None), frontier)
+    return Simulated(frontier, exact.to_pandas(), streamed, ordered, missed, latency_ms)
 
 
 def _latency(stream: Stream, windows: tuple[NDArray[np.int64], NDArray[np.int64]], frontier: Frontier) -> float:

@@ -8,20 +8,56 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from tailrace.bench.questions import SUM, TOP_K, Question
 from tailrace.query import Query
 from tailrace.streams.delays import Exponential, epoch_ms
 from tailrace.streams.replay import generate, write
 
-RATE = 20_000
-"""Tuples in a second of event time."""
-
 MEAN_DELAY_MS = 200
+SPARSE_PART = 8
+"""The sparse workloads have an eighth of the rows: there are more answers in them than rows."""
+
 _START_MS = 1_767_225_600_000
+_DENSE, _SPARSE = 100, 100_000
+
+
+@dataclass(frozen=True)
+class Case:
+    """A question over windows of a stream: of so many sensors, and so many tuples a second of event time.
+
+    `keyed`: asked by sensor; else of all of them together.
+    """
+
+    name: str
+    question: Question
+    sensors: int
+    rate: int
+    size_ms: int
+    slide_ms: int
+    keyed: bool = True
+
+    def rows(self, dense: int) -> int:
+        """How many rows it has where the dense ones have so many."""
+        return dense // SPARSE_PART if self.sensors == _SPARSE else dense
+
+
+CASES = {
+    "aggregate": [
+        Case(f"{density} {windows}", SUM, sensors, 20_000, *lengths)
+        for density, sensors in (("dense", _DENSE), ("sparse", _SPARSE))
+        for windows, lengths in (("500/100 ms", (500, 100)), ("60/5 s", (60_000, 5_000)))
+    ],
+    "topk": [
+        Case("dense 60/5 s", TOP_K, _DENSE, 100_000, 60_000, 5_000),
+        Case("of all 60/5 s", TOP_K, _DENSE, 100_000, 60_000, 5_000, keyed=False),
+    ],
+}
+"""By the kind that is measured."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Rows over keys in windows; a file is a batch.
+    """A case, and the rows for it; a file is a batch.
 
     Attributes
     ----------
@@ -29,10 +65,7 @@ class Workload:
         The largest delay in the files, rounded up to 100 ms: a slack with which nothing is late.
     """
 
-    name: str
-    keys: int
-    size_ms: int
-    slide_ms: int
+    case: Case
     rows: int
     files: list[Path]
     bound_ms: int
@@ -43,23 +76,23 @@ class Workload:
 
     def query(self, parallelism: int) -> Query:
         """The workload as a declared query."""
-        columns = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id", "key": "sensor"}
+        columns = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id"}
+        columns |= {"key": "sensor"} if self.case.keyed else {}
         return Query.model_validate(
             {
                 "name": "bench",
-                "kind": "aggregate",
                 "streams": {"readings": {"source": {"format": "parquet", "path": str(self.directory)}} | columns},
-                "window": {"size": f"{self.size_ms} ms", "slide": f"{self.slide_ms} ms"},
+                "window": {"size": f"{self.case.size_ms} ms", "slide": f"{self.case.slide_ms} ms"},
                 "disorder": {"policy": "k_slack", "k": f"{self.bound_ms} ms"},
-                "aggregate": {"function": "sum", "column": "value"},
                 "parallelism": parallelism,
             }
+            | self.case.question.declared
         )
 
 
-def make_files(directory: Path, keys: int, rows: int, files: int) -> tuple[list[Path], int]:
-    """Write a stream; returns its files and the bound on its delays."""
-    table = generate(rows, RATE, keys, Exponential(MEAN_DELAY_MS), seed=1, start_ms=_START_MS)
+def make_files(directory: Path, case: Case, rows: int, files: int) -> tuple[list[Path], int]:
+    """Write a case's stream; returns its files and the bound on its delays."""
+    table = generate(rows, case.rate, case.sensors, Exponential(MEAN_DELAY_MS), seed=1, start_ms=_START_MS)
     return write(table, directory, files), largest_delay(table)
 
 

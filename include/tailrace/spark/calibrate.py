@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.dataset as ds
 
 from tailrace.calibration.measure import Measured
+from tailrace.calibration.recent import Found, NotReady, Recent
 from tailrace.calibration.search import Interval, Search
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.duration import format_duration, format_time
@@ -20,8 +21,8 @@ from tailrace.query import Query
 from tailrace.spark.commits import Committed
 from tailrace.spark.layout import Layout
 from tailrace.spark.log import Log
+from tailrace.spark.logged import Logged
 from tailrace.spark.proposals import Proposal, Proposals
-from tailrace.spark.recent import Found, NotReady, Recent
 from tailrace.spark.tables import Tables
 from tailrace.stage import Stage
 
@@ -180,7 +181,7 @@ class _Past:
         return Search(policy.durations, policy.accuracy, max(self.query.tick_ms, 1))
 
     def _recent(self, policy: CacheDuration) -> Recent:
-        return Recent(self.stage, self.log, policy.queries, policy.accuracy)
+        return Recent(self.stage.kind, Logged(self.stage, self.log), policy.queries, policy.accuracy)
 
     def _report(
         self, policy: CacheDuration, found: list[Found], interval: Interval, after: Interval, proposed: bool | None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.columns import group_sums
@@ -16,8 +16,12 @@ from tailrace.panes.rows import Columns, Ints
 
 Floats = NDArray[np.float64]
 
-_SAMPLE = 16  # every so manieth row tells a bound
-_FEW = 4096  # rows that are not worth one
+Ids = Callable[[Ints], Ints]
+
+_FEW = 4096  # rows that are not worth a bound
+_WORTH = 4  # nor are groups of fewer rows than so many times k
+_HEAD = 16  # the first part of rows that tells a bound for the others
+_SHORT = 1 << 16  # so many groups are told apart by two bytes, which sort faster
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Best:
 
     def merge(self, code: Ints, columns: Columns) -> tuple[Ints, Columns]:
         """The k best rows of each code, the best first; that one counts the tuples of all."""
-        place = self.places(code, columns["score"], columns["id"].__getitem__)
+        place = self.places(code, columns["score"], lambda rows: order_of(pa.array(columns["id"][rows], self.id_type)))
         kept, first, _ = _ranks(code[place])
         _, (total,) = group_sums(code, columns["tuples"])
         tuples = np.zeros(len(place), np.int64)
@@ -57,44 +61,92 @@ class Best:
         tuples = np.repeat(found["tuples"][first], many)
         return code, {"rank": rank, "id": found["id"], "score": found["score"], "tuples": tuples}
 
-    def places(self, code: Ints, score: Floats, ids: Callable[[Ints], NDArray[Any]]) -> Ints:
+    def places(self, code: Ints, score: Floats, ids: Ids, group: Ints | None = None) -> Ints:
         """The places of the k best rows of each code, by code and then the best first.
 
         Parameters
         ----------
         code, score : ndarray, shape (n,)
         ids : callable
-            Gives the ids of rows, by their places; asked only where scores are equal.
+            Gives the order of the ids of rows, by their places; asked only where scores are equal.
+        group : ndarray, shape (n,), optional
+            Codes that `code` is finer than: a row that k before it in its group are better than need not be found.
         """
         worse = -score if self.descending else score
-        place = contenders(code, worse, self.k)
-        place = place[np.lexsort((worse[place], code[place]))]
-        group, value = code[place], worse[place]
-        same = (group[1:] == group[:-1]) & (value[1:] == value[:-1])
-        if same.any():
-            tied = np.append(same, False) | np.append(False, same)
-            rank = np.zeros(len(place), np.int64)
-            rank[tied] = np.unique(ids(place[tied]), return_inverse=True)[1]
-            place = place[np.lexsort((rank, value, group))]
-        return place[_ranks(group)[2] <= self.k]
+        place = contenders(code if group is None else group, worse, self.k, ids)
+        place = _sorted(code, worse, place, ids)
+        return place[_ranks(code[place])[2] <= self.k]
 
 
-def contenders(code: Ints, worse: Floats, k: int) -> Ints:
-    """The places of rows among which the k least of each code are, in order; all rows, where there is no quick bound.
+def order_of(ids: pa.Array) -> Ints:
+    """Numbers that are in the order of the ids, shape (n,); text goes by code points."""
+    if pa.types.is_integer(ids.type):
+        return np.asarray(ids)
+    return np.asarray(pc.rank(ids, tiebreaker="dense")).astype(np.int64)
 
-    The k-th least of some of a group's rows is a bound for the k-th least of all of them.
+
+def contenders(group: Ints, worse: Floats, k: int, ids: Ids) -> Ints:
+    """The places of rows: all that fewer than k before them in their group are better than, and some of the others.
+
+    The k-th least of a group so far is a bound for its next rows. The first of all rows give one for the others; what
+    is left is looked at in stretches of each group, each as long as all before it, since groups may begin later. Where
+    groups are small there is no bound, and all rows are left.
     """
-    n = len(code)
-    low, span = (int(code.min()), int(np.ptp(code)) + 1) if n else (0, 0)
-    if n < _FEW or span * k * _SAMPLE > n:
+    n = len(group)
+    low, span = (int(group.min()), int(np.ptp(group)) + 1) if n else (0, 0)
+    if n < _FEW or span * k * _WORTH > n:
         return np.arange(n)
-    group, value = code[::_SAMPLE] - low, worse[::_SAMPLE]
-    order = np.lexsort((value, group))
-    group, value = group[order], value[order]
-    last = _ranks(group)[2] == k
-    bound = np.full(span, np.inf)
-    bound[group[last]] = value[last]
-    return np.flatnonzero(worse <= bound[code - low])
+    group, head = group - low, n // _HEAD
+    bounds = _Bounds(group, worse, k, ids, span)
+    kept, end = [contenders(group[:head], worse[:head], k, ids)], k * _WORTH
+    bounds.learn(kept[0])
+    place = head + np.flatnonzero(worse[head:] <= bounds.bound[group[head:]])
+    mine = group[place]
+    order = np.argsort(mine.astype(np.uint16) if span <= _SHORT else mine, kind="stable")
+    place, nth = place[order], _ranks(mine[order])[2]
+    while len(place):
+        now = nth <= end
+        kept.append(bounds.better(place[now]))
+        bounds.learn(kept[-1])
+        place, nth, end = place[~now], nth[~now], 2 * end
+    return np.concatenate(kept)
+
+
+class _Bounds:
+    """Of each group the k-th least of the rows that were learnt of: the bound, and the row that holds it."""
+
+    def __init__(self, group: Ints, worse: Floats, k: int, ids: Ids, groups: int) -> None:
+        self.group, self.worse, self.k, self.ids = group, worse, k, ids
+        self.bound, self._holder, self._least = np.full(groups, np.inf), np.zeros(groups, np.int64), group[:0]
+
+    def learn(self, place: Ints) -> None:
+        least = _sorted(self.group, self.worse, np.concatenate([self._least, place]), self.ids)
+        rank = _ranks(self.group[least])[2]
+        last, self._least = least[rank == self.k], least[rank <= self.k]
+        self.bound[self.group[last]], self._holder[self.group[last]] = self.worse[last], last
+
+    def better(self, place: Ints) -> Ints:
+        """Those of the places that are before the bound of their group; of equal scores by the ids."""
+        place = place[self.worse[place] <= self.bound[self.group[place]]]
+        tied = np.flatnonzero(self.worse[place] == self.bound[self.group[place]])
+        if not len(tied):
+            return place
+        order = self.ids(np.concatenate([place[tied], self._holder[self.group[place[tied]]]]))
+        own, of_holder = np.split(order, 2)
+        return np.delete(place, tied[own >= of_holder])
+
+
+def _sorted(code: Ints, worse: Floats, place: Ints, ids: Ids) -> Ints:
+    """Places by code, then the least first; of equal ones those with the smaller ids."""
+    place = place[np.lexsort((worse[place], code[place]))]
+    group, value = code[place], worse[place]
+    same = (group[1:] == group[:-1]) & (value[1:] == value[:-1])
+    if not same.any():
+        return place
+    tied = np.append(same, False) | np.append(False, same)
+    order = np.zeros(len(place), np.int64)
+    order[tied] = ids(place[tied])
+    return place[np.lexsort((order, value, group))]
 
 
 def _ranks(code: Ints) -> tuple[Ints, Ints, Ints]:

@@ -25,6 +25,8 @@ class Columnar:
     best: Best
     key_type: pa.DataType
 
+    moves = False
+
     def start(self) -> State:
         return State.empty(self.key_type, self.best.types)
 

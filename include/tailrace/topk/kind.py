@@ -58,7 +58,7 @@ class TopK:
         return pa.schema([("key", self.key_type), *times, *own])
 
     def combine(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
-        return combine(self.windows, self.best, tuples)
+        return combine(self.windows, self.best, tuples, across=not self.running.moves)
 
     def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
         return pa.RecordBatch.from_pylist([], SAMPLE)

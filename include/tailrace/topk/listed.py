@@ -70,6 +70,8 @@ class Listed:
         Makes that of a key, for k.
     late : callable
         (panes, F as panes) → in the windows of which panes late tuples count; `NOWHERE`: they are dropped.
+    moves : bool
+        Whether these may be other panes than their own.
     """
 
     windows: Sliding
@@ -77,6 +79,7 @@ class Listed:
     key_type: pa.DataType
     ranking: Callable[[int], Ranking]
     late: Callable[[Ints, Ints], Ints]
+    moves: bool = False
 
     def start(self) -> State:
         return State({}, self.best, self.key_type)

@@ -41,6 +41,10 @@ from tailrace.windows.sliding import Sliding
 class Method(Protocol):
     """How the rankings of a task's windows are found while its tuples come."""
 
+    @property
+    def moves(self) -> bool:
+        """Whether late tuples count in other windows than their own."""
+
     def start(self) -> Any:
         """The state of a task that has seen nothing."""
 
@@ -73,7 +77,7 @@ expires goes by the numbers of the windows; the answers under other durations ar
 
 METHODS: dict[str, Callable[[Sliding, Best, pa.DataType], Method]] = {
     "adaptive": Columnar,
-    "sma": partial(Listed, ranking=Skyband, late=_just_now),
+    "sma": partial(Listed, ranking=Skyband, late=_just_now, moves=True),
     "mintopk": partial(Listed, ranking=Candidates, late=_dropped),
     "gstopk": partial(Listed, ranking=Candidates, late=_as_they_are),
 }

@@ -12,16 +12,16 @@ import pytest
 from tailrace.bench import flink_environment
 from tailrace.bench.flink import Flink, answers, job, lay_out
 from tailrace.bench.flink_environment import FlinkEnvironment
-from tailrace.bench.workloads import Workload
+from tailrace.bench.workloads import CASES, Case, Workload
 
 
-def workload(tmp_path: Path, files: int = 5) -> Workload:
+def workload(tmp_path: Path, files: int = 5, case: Case = CASES["aggregate"][0]) -> Workload:
     """Each file holds its number three times."""
     paths = [tmp_path / "dense" / f"part-{number}.parquet" for number in range(files)]
     paths[0].parent.mkdir()
     for number, path in enumerate(paths):
         pq.write_table(pa.table({"value": [number] * 3}), path, compression="zstd")
-    return Workload("dense", 100, 500, 100, 3 * files, paths, bound_ms=1300)
+    return Workload(case, 3 * files, paths, bound_ms=1300)
 
 
 def test_the_job_is_the_workload(tmp_path):
@@ -35,6 +35,13 @@ def test_the_job_is_the_workload(tmp_path):
         "HOP(TABLE readings, DESCRIPTOR(event_time), INTERVAL '0.100' SECOND, INTERVAL '0.500' SECOND)"
         in (told["insert"])
     )
+
+
+@pytest.mark.parametrize("case", CASES["topk"], ids=lambda case: case.name)
+def test_a_ranking_is_of_each_window_and_sensor_or_of_all(tmp_path, case):
+    insert = job(workload(tmp_path, case=case), Path("/in"), Path("/out"), 2)["insert"]
+    assert ("CAST(NULL AS STRING), window_start" in insert) != case.keyed
+    assert ("PARTITION BY sensor, window_start, window_end" in insert) == case.keyed
 
 
 def test_files_are_dealt_out_in_order(tmp_path):

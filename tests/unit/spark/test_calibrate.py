@@ -12,6 +12,7 @@ import pytest
 from expect import assert_streamed
 from oracle import Settings, batch, stream
 from played import Played
+from tailrace.calibration.recent import Found, NotReady, Recent
 from tailrace.calibration.search import Interval, Search
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.entry import DECLARED
@@ -21,7 +22,6 @@ from tailrace.sections import Disorder
 from tailrace.spark.calibrate import Report, Tried, calibrate
 from tailrace.spark.layout import Layout
 from tailrace.spark.proposals import Proposals
-from tailrace.spark.recent import Found, NotReady, Recent
 from tailrace.spark.tables import Tables
 from warehouse import even, make_query, make_stream, rows_of, write_files
 

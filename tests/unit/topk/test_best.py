@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.topk import best
-from tailrace.topk.best import Best, contenders
+from tailrace.topk.best import Best, contenders, order_of
 
 # (group, score, id)
 ROWS = st.lists(st.tuples(st.integers(-3, 3), st.integers(-4, 4).map(float), st.integers(0, 9)), max_size=60)
@@ -73,22 +73,38 @@ def test_a_windows_rows_are_numbered_and_count_all_of_it():
 
 @pytest.mark.parametrize("groups", [1, 3, 40])
 @pytest.mark.parametrize("k", [1, 5])
-def test_a_bound_loses_none_of_the_best(monkeypatch, groups, k):
-    monkeypatch.setattr(best, "_FEW", 1)
-    rng = np.random.default_rng(groups * k)
-    for scores in (rng.normal(size=20_000), rng.integers(0, 4, 20_000).astype(float), np.zeros(20_000)):
-        code = rng.integers(-groups, 0, len(scores))
-        found = set(contenders(code, scores, k).tolist())
+@pytest.mark.parametrize("local", [False, True], ids=["groups side by side", "groups one after another"])
+def test_only_what_k_before_it_are_better_than_is_left_out(monkeypatch, groups, k, local):
+    monkeypatch.setattr(best, "_FEW", 50)
+    rng, n = np.random.default_rng(groups * k), 20_000
+    names = rng.permutation(n)
+    for scores in (rng.normal(size=n), rng.integers(0, 4, n).astype(float), np.zeros(n), np.sort(rng.normal(size=n))):
+        code = np.sort(rng.integers(-groups, 0, n)) if local else rng.integers(-groups, 0, n)
+        found = contenders(code, scores, k, names.__getitem__)
+        assert len(np.unique(found)) == len(found)
         for group in range(-groups, 0):
-            mine = np.flatnonzero(code == group)
-            worst = np.sort(scores[mine])[:k][-1]
-            assert set(mine[scores[mine] <= worst].tolist()) <= found, "ties are for the ids to decide"
+            mine, left = np.flatnonzero(code == group), set(found[code[found] == group].tolist())
+            so_far: list[tuple[float, int]] = []
+            for row in mine.tolist():
+                own = (scores[row], names[row])
+                assert row in left or sum(one < own for one in so_far) >= k
+                so_far = sorted([*so_far, own])[:k]
 
 
-def test_a_bound_leaves_few_of_many():
-    rng = np.random.default_rng(1)
-    code, score = rng.integers(0, 10, 500_000), rng.normal(size=500_000)
-    assert len(contenders(code, score, 5)) < 500_000 / 50
+@pytest.mark.parametrize("local", [False, True], ids=["groups side by side", "groups one after another"])
+@pytest.mark.parametrize("scores", [None, 3], ids=["hardly two alike", "three scores"])
+def test_few_of_many_are_left(local, scores):
+    rng, n = np.random.default_rng(1), 500_000
+    code = np.sort(rng.integers(0, 10, n)) if local else rng.integers(0, 10, n)
+    score = rng.normal(size=n) if scores is None else rng.integers(0, scores, n).astype(float)
+    assert len(contenders(code, score, 5, np.arange(n).__getitem__)) < n / 100
+
+
+@pytest.mark.parametrize("ids", [["t10", "t9", "é", "t9", "z", "", "𝄞", "\uffff"], [3, -1, 2**60, 3]])
+def test_ids_are_in_the_order_that_python_has(ids):
+    order = order_of(pa.array(ids)).tolist()
+    assert [ids[place] for place in sorted(range(len(ids)), key=order.__getitem__)] == sorted(ids)
+    assert [[a < b for a in order] for b in order] == [[a < b for a in ids] for b in ids]
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.string()])

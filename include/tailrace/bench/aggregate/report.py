@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import os
-import platform
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from tailrace.aggregate.simulation import simulate as simulate_promises
-from tailrace.bench import aggregate, figures, games
-from tailrace.bench.accumulated import accumulated
-from tailrace.bench.games import ERROR, GAP_MS, RATE, RISK, SECONDS, SEED, SENSORS, Tell
-from tailrace.bench.scaling import scaling
+from tailrace.bench import side_by_side
+from tailrace.bench.aggregate import figures, games
+from tailrace.bench.aggregate.accumulated import accumulated
+from tailrace.bench.aggregate.games import ERROR, GAP_MS, RATE, RISK, SECONDS, SEED, SENSORS, Tell
+from tailrace.bench.aggregate.scaling import scaling
+from tailrace.bench.page import Effort, write
 from tailrace.bench.simulate import Simulated
+from tailrace.bench.workloads import CASES
 from tailrace.windows.sliding import Sliding
 
 Row = dict[str, Any]
 _WINDOWS = Sliding(500, 100)
 _PROMISE_WINDOWS = 2_000
-_LARGE = 1000
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How much is measured: rows and rounds of what runs on Spark, and where Flink's environment is."""
-
-    rows: int
-    files: int
-    rounds: int
-    flink: Path | None = None
 
 
 def report(directory: Path, effort: Effort, tell: Tell) -> Path:
@@ -53,12 +38,19 @@ def report(directory: Path, effort: Effort, tell: Tell) -> Path:
         "scaling": scaling(effort.rows // 4, effort.rounds, tell),
     }
     figures.throughputs(tables["scaling"], directory / "002-throughput.png")
-    passes = aggregate.bench(effort.rows, effort.files, effort.rounds, ["dense 500/100"], tell, effort.flink)
-    tables["dense"] = aggregate.summary(passes)
-    (directory / "002.json").write_text(json.dumps(tables, indent=1) + "\n")
-    file = directory / "002.md"
-    file.write_text(_text(tables, effort), encoding="utf-8")
-    return file
+    passes = side_by_side.bench(effort.rows, effort.files, effort.rounds, CASES["aggregate"][:1], tell, effort.flink)
+    tables["dense"] = side_by_side.summary(passes)
+    settings = {
+        "tuples": RATE * SECONDS,
+        "rate": RATE,
+        "seed": SEED,
+        "error": ERROR,
+        "risk": RISK,
+        "gap": GAP_MS // 1000,
+        "sensors": SENSORS,
+        "promise_windows": _PROMISE_WINDOWS,
+    }
+    return write(directory / "002.md", Path(__file__).with_name("002.md"), "aggregate", effort, settings, tables)
 
 
 def _policies(found: dict[str, dict[str, Simulated]]) -> list[Row]:
@@ -96,41 +88,3 @@ def _worst(promises: list[Row]) -> list[Row]:
         head = dict(zip(("function", "error", "risk"), asked, strict=True))
         rows.append(head | {"off, mean": mean, "off, worst": worst["off"]} | {name: worst[name] for name in names})
     return rows
-
-
-def _text(tables: dict[str, list[Row]], effort: Effort) -> str:
-    machine = f"{os.cpu_count()} cores, {psutil.virtual_memory().total >> 30} GiB, Python {platform.python_version()}"
-    flink = " --flink DIR" if effort.flink else ""
-    command = f"tailrace bench aggregate --rows {effort.rows} --rounds {effort.rounds}{flink} --report docs/results"
-    return _TEMPLATE.format(
-        command=command,
-        machine=machine,
-        tuples=RATE * SECONDS,
-        rate=RATE,
-        seed=SEED,
-        error=ERROR,
-        risk=RISK,
-        gap=GAP_MS // 1000,
-        sensors=SENSORS,
-        promise_windows=_PROMISE_WINDOWS,
-        **{name: markdown(rows) for name, rows in tables.items()},
-    )
-
-
-def markdown(rows: Sequence[Row]) -> str:
-    """A table; numbers short, shares in percent by their name."""
-    names = list(rows[0])
-    lines = [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}"]
-    return "\n".join([*lines, *(f"| {' | '.join(_cell(name, row[name]) for name in names)} |" for row in rows)])
-
-
-def _cell(name: str, value: Any) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        share = name.startswith(("off", "windows off", "accuracy", "corrected", "to mp"))
-        return f"{100 * value:.2f} %" if share else f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.3g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-_TEMPLATE = (Path(__file__).parent / "002.md").read_text(encoding="utf-8")

@@ -1,20 +1,17 @@
-"""The paper's figures (002, section 2), drawn from measured runs. Needs the extra `plots`."""
+"""The paper's figures (002, section 2), drawn from measured runs."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tailrace.bench.accumulated import accumulated
-from tailrace.bench.games import GAP_MS
+from tailrace.bench.aggregate.accumulated import accumulated
+from tailrace.bench.aggregate.games import GAP_MS
+from tailrace.bench.plots import Figure, label
 from tailrace.bench.simulate import Simulated
-from tailrace.errors import refuse
 from tailrace.windows.sliding import Sliding
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _COLOURS = {
     "none": "tab:gray",
@@ -23,13 +20,13 @@ _COLOURS = {
     "hybrid": "tab:blue",
     "quantile": "tab:green",
 }
-_DPI, _POINTS, _STEP_MS = 110, 270, 2000
+_POINTS, _STEP_MS = 270, 2000
 Games = dict[str, dict[str, Simulated]]
 
 
 def buffer_sizes(found: Games, file: Path) -> None:
     """Figure 3: K over arrival time, the mean of each 2 s: the controllers swing faster than can be drawn."""
-    with _Figure(file, found) as axes:
+    with Figure(file, len(found)) as axes:
         for ax, (game, runs) in zip(axes, found.items(), strict=True):
             for policy, run in runs.items():
                 step = ((run.frontier.end - run.frontier.end[0]) // _STEP_MS).astype(np.int64)
@@ -37,26 +34,26 @@ def buffer_sizes(found: Games, file: Path) -> None:
                 mean = np.bincount(step, run.frontier.k_ms)[ticks > 0] / ticks[ticks > 0] / 1000
                 seconds = np.flatnonzero(ticks) * _STEP_MS / 1000
                 ax.plot(seconds, mean, color=_COLOURS[policy], label=policy, lw=1.2)
-            _label(ax, game, "arrival time in s", "K in s")
+            label(ax, game, "arrival time in s", "K in s")
             ax.set_yscale("symlog", linthresh=0.1)
             ax.set_ylim(bottom=0)
 
 
 def latencies(found: Games, file: Path) -> None:
     """Figure 4: the mean time from a tuple's arrival to an answer that holds it."""
-    with _Figure(file, found) as axes:
+    with Figure(file, len(found)) as axes:
         for ax, (game, runs) in zip(axes, found.items(), strict=True):
             for place, (policy, run) in enumerate(runs.items()):
                 bar = ax.bar(place, run.latency_ms / 1000, color=_COLOURS[policy], label=policy)
                 ax.bar_label(bar, fmt="{:.2f}", padding=2)
-            _label(ax, game, "", "mean latency in s")
+            label(ax, game, "", "mean latency in s")
             ax.set_xticks([])
             ax.margins(y=0.12)
 
 
 def accuracies(found: Games, windows: Sliding, file: Path) -> None:
     """Figure 5: the accuracy of all windows closed so far, in percent."""
-    with _Figure(file, found) as axes:
+    with Figure(file, len(found)) as axes:
         for ax, (game, runs) in zip(axes, found.items(), strict=True):
             for policy in ("aq_k_slack", "hybrid", "quantile"):
                 run = runs[policy]
@@ -65,47 +62,18 @@ def accuracies(found: Games, windows: Sliding, file: Path) -> None:
                 ax.plot(seconds, 100 * accumulated(run, windows, at, None), color=_COLOURS[policy], label=policy, lw=1)
                 if policy != "aq_k_slack":  # it has no batch side
                     corrected = 100 * accumulated(run, windows, at, GAP_MS)
-                    label = f"{policy}, corrected by Γ"
-                    ax.plot(seconds, corrected, color=_COLOURS[policy], label=label, lw=2, ls="--")
-            _label(ax, game, "arrival time in s", "accumulated accuracy in %")
+                    told = f"{policy}, corrected by Γ"
+                    ax.plot(seconds, corrected, color=_COLOURS[policy], label=told, lw=2, ls="--")
+            label(ax, game, "arrival time in s", "accumulated accuracy in %")
 
 
 def throughputs(rows: list[dict[str, Any]], file: Path) -> None:
     """Figure 6: rows a second by the number of tasks, the medians of the rounds."""
     games = list(dict.fromkeys(row["game"] for row in rows))
-    with _Figure(file, games[:1]) as axes:
+    with Figure(file) as axes:
         for game in games:
             mine = [row for row in rows if row["game"] == game]
             axes[0].plot([row["tasks"] for row in mine], [row["rows/s"] / 1e6 for row in mine], "o-", label=game)
-        _label(axes[0], "throughput by parallelism", "tasks", "million rows a second")
+        label(axes[0], "throughput by parallelism", "tasks", "million rows a second")
         axes[0].set_ylim(bottom=0)
         axes[0].set_xticks(sorted({row["tasks"] for row in rows}))
-
-
-class _Figure:
-    """A row of plots that becomes a file when it is left."""
-
-    def __init__(self, file: Path, plots: Any) -> None:
-        try:
-            from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 (an extra)
-            from matplotlib.figure import Figure  # noqa: PLC0415
-        except ImportError:
-            right = "the extra: pip install 'tailrace[plots]'; make setup brings it"
-            raise refuse("--report", "matplotlib is not installed", right) from None
-        self.file, self.figure = file, Figure(figsize=(6.4 * len(plots), 4.2), layout="constrained", dpi=_DPI)
-        FigureCanvasAgg(self.figure)
-        self.axes = list(self.figure.subplots(1, len(plots), squeeze=False)[0])
-
-    def __enter__(self) -> list[Axes]:
-        return self.axes
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            handles, labels = self.axes[0].get_legend_handles_labels()
-            self.figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize="small")
-            self.figure.savefig(self.file)
-
-
-def _label(ax: Axes, title: str, x: str, y: str) -> None:
-    ax.set(title=title, xlabel=x, ylabel=y)
-    ax.grid(alpha=0.3)

@@ -9,8 +9,8 @@ import time
 import pandas as pd
 import pytest
 
-from tailrace.bench.aggregate import summary, table, unlike
 from tailrace.bench.meter import Meter
+from tailrace.bench.side_by_side import summary, table, unlike
 
 
 def answers(*rows: tuple[str, int, float, int]) -> pd.DataFrame:

@@ -32,7 +32,7 @@ def corrected_at(late: pd.DataFrame, gap_ms: int, pane_ms: int, end_ms: int) -> 
 
 
 def accumulated(run: Simulated, windows: Sliding, at_ms: Ints, gap_ms: int | None) -> Floats:
-    """The mean accuracy, 1 − relative error, of all windows that are closed at each time; of SUM.
+    """The mean accuracy, 1 − relative error, of all windows that are closed at each time; of SUM over all keys.
 
     A correction adds what came late: it is taken to be there as soon as Γ is exceeded, and at the end of the stream.
 
@@ -48,9 +48,11 @@ def accumulated(run: Simulated, windows: Sliding, at_ms: Ints, gap_ms: int | Non
     ndarray, shape (m,)
         NaN where no window was closed yet.
     """
-    answers = run.windows.sort_values("window_end", ignore_index=True)
+    streamed = run.answers[["window_end", "value", "closed"]]
+    answers = run.exact.merge(streamed, how="left", on="window_end", suffixes=("", "_streamed"))
+    answers = answers.sort_values("window_end", ignore_index=True)
     end, closed = answers["window_end"].to_numpy(), answers["closed"].to_numpy()
-    value, exact = answers["value"].fillna(0.0).to_numpy(), answers["exact"].to_numpy()
+    value, exact = answers["value_streamed"].fillna(0.0).to_numpy(), answers["value"].to_numpy()
     late = run.late.sort_values("arrived", kind="stable", ignore_index=True)
     when = corrected_at(late, gap_ms or 0, windows.pane_ms, int(run.frontier.end[-1]))
     row, missed = windows.ends(late["pane"].to_numpy(), None, late["frontier"].to_numpy())

@@ -1,4 +1,4 @@
-"""`tailrace bench aggregate`: ours beside Spark's own windows, a pass-through that keeps no state, and Flink's windows.
+"""`tailrace bench`: ours beside Spark's own windows, a pass-through that keeps no state, and Flink's windows.
 
 Protocol: contestants interleaved round by round in one Spark session and one JVM of Flink's, the first round dropped,
 the median of the ratios round by round. The JVMs' starts are not counted. In the round that is dropped every answer of
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,15 +29,9 @@ from tailrace.bench.contestants import CONTESTANTS, Pace, Pass
 from tailrace.bench.flink import Flink, answers
 from tailrace.bench.flink_environment import FlinkEnvironment
 from tailrace.bench.meter import Cost, Meter
-from tailrace.bench.workloads import Workload, make_files
+from tailrace.bench.workloads import Case, Workload, make_files
 from tailrace.spark.session import session
 
-WINDOWS = {"500/100 ms": (500, 100), "60/5 s": (60_000, 5_000)}
-DENSITIES = {"dense": 100, "sparse": 100_000}
-SPARSE_PART = 8
-"""The sparse workloads have an eighth of the rows: there are more answers in them than rows."""
-
-CASES = [f"{density} {windows}" for density in DENSITIES for windows in WINDOWS]
 PARALLELISM = 2
 
 BASES = ("native", "flink")
@@ -54,18 +49,18 @@ class Contestant(NamedTuple):
 
 
 def bench(
-    rows: int, files: int, rounds: int, cases: list[str], tell: Tell, flink_home: Path | None = None
+    rows: int, files: int, rounds: int, cases: list[Case], tell: Tell, flink_home: Path | None = None
 ) -> list[Row]:
     """Measure; every pass is told as it ends.
 
     Parameters
     ----------
     rows, files : int
-        Of the dense workloads; a file is a batch, for ours at most.
+        Of the dense cases; a file is a batch, for ours at most.
     rounds : int
         Those that count, beside the one that is dropped.
-    cases : list of str
-        Of `dense 500/100 ms`, `dense 60/5 s`, `sparse 500/100 ms`, `sparse 60/5 s`, by a part of the name.
+    cases : list of Case
+        Those that differ in the windows or in the question alone are measured on the same files.
     flink_home : Path, optional
         Where Flink's environment is, or is made; without it Flink takes no part.
     """
@@ -76,20 +71,18 @@ def bench(
         session("tailrace bench", PARALLELISM) as spark,
     ):
         contestants = _contestants(flink)
-        for density, keys in DENSITIES.items():
-            wanted = {w: lengths for w, lengths in WINDOWS.items() if any(c in f"{density} {w}" for c in cases)}
-            if not wanted:
-                continue
-            part = SPARSE_PART if density == "sparse" else 1
-            mine, cut = rows // part, max(files // part, 2)
-            paths, bound = make_files(Path(name) / density, keys, mine, cut)
+        for (sensors, rate), alike in groupby(cases, lambda case: (case.sensors, case.rate)):
+            mine: list[Case] = list(alike)
+            many = mine[0].rows(rows)
+            cut = max(files * many // rows, 2)
+            paths, bound = make_files(Path(name) / f"{sensors}-{rate}", mine[0], many, cut)
             if flink is not None:
                 flink.lay_out(paths, PARALLELISM)
-            for windows, (size, slide) in wanted.items():
-                workload = Workload(f"{density} {windows}", keys, size, slide, mine, paths, bound)
-                tell(f"{workload.name}: {mine:,} rows, {keys:,} keys, {cut} batches, slack {bound} ms")
+            for case in mine:
+                workload = Workload(case, many, paths, bound)
+                tell(f"{case.name}: {many:,} rows, {sensors:,} sensors, {cut} batches, slack {bound} ms")
                 for number in range(rounds + 1):
-                    out = Path(name) / f"{density}-{size}-{slide}-{number}"  # anew: Spark may write on where one was
+                    out = Path(name) / f"{cases.index(case)}-{number}"  # anew: Spark may write on where one was
                     for contestant, (run, meter) in contestants.items():
                         with meter() as measured:
                             pace = run(spark, workload, out / contestant, PARALLELISM)
@@ -119,7 +112,7 @@ def _contestants(flink: Flink | None) -> dict[str, Contestant]:
 
 
 def _row(workload: Workload, contestant: str, number: int, pace: Pace, cost: Cost, tell: Tell) -> Row:
-    row = {"case": workload.name, "contestant": contestant, "round": number, "rows": workload.rows} | asdict(cost)
+    row = {"case": workload.case.name, "contestant": contestant, "round": number, "rows": workload.rows} | asdict(cost)
     row |= {"whole_rows_s": workload.rows / cost.seconds, "warm_rows_s": pace.warm_rows / pace.warm_s}
     row |= {"cpu_us_a_row": 1e6 * cost.cpu_s / workload.rows, "batch_s": [round(took, 3) for took in pace.batch_s]}
     batches = f"  batches {min(pace.batch_s):.2f}…{max(pace.batch_s):.2f} s" if pace.batch_s else ""
@@ -139,7 +132,7 @@ def _compare(out: Path, tell: Tell) -> None:
         When one of them is not ours.
     """
     ours = DeltaTable(out / "tailrace" / "bench" / "results").to_pandas()
-    native = DeltaTable(out / "native" / "results").to_pandas().rename(columns={"sensor": "key"})
+    native = DeltaTable(out / "native" / "results").to_pandas()
     theirs = {"Spark": native} | ({"Flink": answers(out / "flink").to_pandas()} if (out / "flink").exists() else {})
     for whose, found in theirs.items():
         wrong = unlike(found, ours)
@@ -150,8 +143,11 @@ def _compare(out: Path, tell: Tell) -> None:
 
 def unlike(theirs: pd.DataFrame, ours: pd.DataFrame) -> int:
     """How many of their answers are not among ours, or are there with another value."""
-    both = theirs.merge(ours, on=["key", "window_start", "window_end"], how="left", suffixes=("", "_ours"))
-    same = (both["tuples"] == both["tuples_ours"]) & np.isclose(both["value"], both["value_ours"], rtol=1e-9, atol=1e-9)
+    which = ["key", "window_start", "window_end", *({"rank"} & set(theirs))]
+    both = theirs.merge(ours, on=which, how="left", suffixes=("", "_ours"))
+    same = np.ones(len(both), bool)
+    for name in theirs.columns.difference(which):
+        same &= np.isclose(both[name], both[f"{name}_ours"], rtol=1e-9, atol=1e-9)
     return int((~same).sum())
 
 

@@ -10,10 +10,11 @@ import pytest
 from desk import Desk
 from oracle import Settings, Tuple, batch, distinct, stream
 from tailrace.aggregate.kind import Aggregate
+from tailrace.calibration import recent as module
+from tailrace.calibration.recent import NotReady, Recent
 from tailrace.errors import Refused
-from tailrace.spark import recent as module
 from tailrace.spark.log import Log, Reader
-from tailrace.spark.recent import NotReady, Recent
+from tailrace.spark.logged import Logged
 from warehouse import EPOCH, even, make_stream
 
 QUERY = Settings(700, 300, 100, "count")
@@ -22,7 +23,8 @@ CUTS = even(1500, 30)[1:-1]
 
 
 def recent(desk: Desk, n: int, accuracy: float = 0.95, before: int = 1 << 60, **how: int) -> Recent:
-    return Recent(desk.stage, Log.of(desk.stage, before, desk.tables["segments"]), n, accuracy, **how)
+    past = Logged(desk.stage, Log.of(desk.stage, before, desk.tables["segments"]), **how)
+    return Recent(desk.stage.kind, past, n, accuracy)
 
 
 def expected(tuples: list[Tuple], query: Settings, duration: int, ends: list[int]) -> list[float]:

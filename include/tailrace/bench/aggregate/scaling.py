@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tailrace.bench.games import GAMES, PROMISE, Tell, query
+from tailrace.bench.aggregate.games import GAMES, PROMISE, Tell, query
 from tailrace.spark import app
 from tailrace.spark.intake import Plan
 from tailrace.spark.session import session

@@ -1,0 +1,49 @@
+"""Plots as the reports have them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tailrace.errors import refuse
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_DPI = 110
+
+
+class Figure:
+    """A row of plots that becomes a file when it is left. Needs the extra `plots`.
+
+    Raises
+    ------
+    Refused
+        When matplotlib is not there.
+    """
+
+    def __init__(self, file: Path, plots: int = 1) -> None:
+        try:
+            from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 (an extra)
+            from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
+        except ImportError:
+            right = "the extra: pip install 'tailrace[plots]'; make setup brings it"
+            raise refuse("--report", "matplotlib is not installed", right) from None
+        self.file, self.figure = file, Canvas(figsize=(6.4 * plots, 4.2), layout="constrained", dpi=_DPI)
+        FigureCanvasAgg(self.figure)
+        self.axes = list(self.figure.subplots(1, plots, squeeze=False)[0])
+
+    def __enter__(self) -> list[Axes]:
+        return self.axes
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            handles, labels = self.axes[0].get_legend_handles_labels()
+            self.figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize="small")
+            self.figure.savefig(self.file)
+
+
+def label(ax: Axes, title: str, x: str, y: str) -> None:
+    """A plot's title and axes."""
+    ax.set(title=title, xlabel=x, ylabel=y)
+    ax.grid(alpha=0.3)

@@ -1,0 +1,83 @@
+"""The query of paper 001 (section 3.1): the 5 best of windows of 60 s that slide by 5 s, under exponential delays."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailrace.disorder.cache_duration import CacheDuration
+from tailrace.query import Query
+from tailrace.streams.delays import Exponential
+from tailrace.streams.replay import generate
+
+K, SIZE_MS, SLIDE_MS, TICK_MS = 5, 60_000, 5_000, 100
+ACCURACY = 0.95
+ADAPTIVE = {"policy": "cache_duration", "accuracy": ACCURACY}
+AT_ONCE = {"policy": "none"}
+START_MS = 1_767_225_600_000
+
+
+@dataclass(frozen=True)
+class Delays:
+    """Exponential delays of evenly spaced tuples, with another mean from some point on.
+
+    Attributes
+    ----------
+    means_ms : dict
+        From the share of the tuples at which each mean begins, in order, the first at 0, to that mean.
+    """
+
+    means_ms: dict[float, int]
+
+    def sample(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        begins = [round(share * n) for share in self.means_ms] + [n]
+        many = np.diff(begins).tolist()
+        parts = zip(self.means_ms.values(), many, strict=True)
+        return np.concatenate([Exponential(mean).sample(length, rng) for mean, length in parts])
+
+
+def table(tau_ms: int | dict[float, int], seconds: int, rate: int, seed: int) -> pa.Table:
+    """A stream in order of arrival, whose delays have the mean τ, or one after another."""
+    means = tau_ms if isinstance(tau_ms, dict) else {0.0: tau_ms}
+    return generate(rate * seconds, rate, 1, Delays(means), seed, START_MS)
+
+
+def query(disorder: dict[str, Any], method: str = "adaptive") -> Query:
+    """The paper's query under a policy, by a method."""
+    columns = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id"}
+    return Query.model_validate(
+        {
+            "name": "best",
+            "kind": "topk",
+            "streams": {"readings": {"source": {"format": "parquet", "path": "readings"}} | columns},
+            "window": {"size": f"{SIZE_MS} ms", "slide": f"{SLIDE_MS} ms"},
+            "disorder": disorder | {"tick": f"{TICK_MS} ms"},
+            "topk": {"k": K, "score": "value", "method": method},
+        }
+    )
+
+
+def policy_of(asked: Query) -> CacheDuration:
+    """The query's policy, which is to be calibrated."""
+    assert isinstance(asked.policy, CacheDuration)
+    return asked.policy
+
+
+def hit(k_ms: float, tau_ms: float) -> float:
+    """The share of the correct top-k that a window holds K after its end, by the clock of arrivals.
+
+    A tuple that is anywhere in the window and delayed by an exponential time of mean τ is not there with the
+    probability (τ/W)(1 − e^(−W/τ)) e^(−K/τ), whatever its score.
+    """
+    return 1 - tau_ms / SIZE_MS * (1 - math.exp(-SIZE_MS / tau_ms)) * math.exp(-k_ms / tau_ms)
+
+
+def smallest(tau_ms: float) -> float:
+    """K*, the smallest K ≥ 0 with hit(K) ≥ `ACCURACY`."""
+    missed = 1 - hit(0, tau_ms)
+    return max(tau_ms * math.log(missed / (1 - ACCURACY)), 0.0)
