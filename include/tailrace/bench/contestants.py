@@ -54,9 +54,15 @@ def pass_through(spark: SparkSession, workload: Workload, directory: Path, paral
 def native(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
     """Spark's own windows under a watermark that loses nothing here; what came after it would be dropped."""
     case = workload.case
-    window = F.window("event_time", f"{case.size_ms} milliseconds", f"{case.slide_ms} milliseconds")
+    size, slide, groups = (
+        f"{case.size_ms} milliseconds",
+        f"{case.slide_ms} milliseconds",
+        ["sensor"] if case.keyed else [],
+    )
     rows = _read(spark, workload).withWatermark("event_time", f"{workload.bound_ms} milliseconds")
-    answers = case.question.spark(rows, window, ["sensor"] if case.keyed else [])
+    if case.question.spark_panes:
+        rows = case.question.spark_panes(rows, F.window("event_time", slide), groups)
+    answers = case.question.spark(rows, F.window("event_time", size, slide), groups)
     key = F.col("sensor") if case.keyed else F.lit(None).cast("string")
     ends = (F.col(f"window.{end}").alias(f"window_{end}") for end in ("start", "end"))
     flat = answers.select(key.alias("key"), *ends, *(set(answers.columns) - {"window", "sensor"}))

@@ -124,13 +124,19 @@ def job(workload: Workload, source: Path, sink: Path, parallelism: int) -> dict[
     answers = f"""CREATE TABLE answers (
         `key` STRING, window_start TIMESTAMP(3), window_end TIMESTAMP(3), {case.question.columns}
     ) WITH ({_PARQUET}, 'path' = '{sink.as_uri()}')"""
-    lengths = f"{_interval(case.slide_ms)}, {_interval(case.size_ms)}"
-    asked = case.question.flink.format(
-        windows=f"TABLE(HOP(TABLE readings, DESCRIPTOR(event_time), {lengths}))",
-        key="sensor" if case.keyed else "CAST(NULL AS STRING)",
-        groups="sensor, window_start, window_end" if case.keyed else "window_start, window_end",
-    )
-    return {"settings": settings, "tables": [readings, answers], "insert": f"INSERT INTO answers {asked}"}
+    slide, size = _interval(case.slide_ms), _interval(case.size_ms)
+    key, groups = ("sensor", "sensor, ") if case.keyed else ("CAST(NULL AS STRING)", "")
+    names = {"key": key, "groups": f"{groups}window_start, window_end"}
+    tables, rows = [readings, answers], "readings"
+    if case.question.flink_panes:
+        panes = f"TABLE(TUMBLE(TABLE readings, DESCRIPTOR(event_time), {slide}))"
+        tables, rows = (
+            [*tables, f"CREATE VIEW panes AS {case.question.flink_panes.format(panes=panes, **names)}"],
+            "panes",
+        )
+    windows = f"TABLE(HOP(TABLE {rows}, DESCRIPTOR(event_time), {slide}, {size}))"
+    insert = f"INSERT INTO answers {case.question.flink.format(windows=windows, **names)}"
+    return {"settings": settings, "tables": tables, "insert": insert}
 
 
 def lay_out(files: list[Path], directory: Path, readers: int) -> None:

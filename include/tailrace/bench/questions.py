@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -27,12 +27,17 @@ class Question:
     flink : str
         A query of Flink's: `{windows}` stands for the table of windows, `{key}` for what is answered as the key, and
         `{groups}` for what rows are grouped by.
+    spark_panes, flink_panes : callable, str, optional
+        The rows of each pane, as long as a slide, that can matter to a window: so that the windows are asked about
+        these alone. As above, with `{panes}` for the table of panes; `event_time` is within the pane.
     """
 
     declared: dict[str, Any]
     spark: Callable[[DataFrame, Column, list[str]], DataFrame]
     columns: str
     flink: str
+    spark_panes: Callable[[DataFrame, Column, list[str]], DataFrame] | None = None
+    flink_panes: str | None = None
 
 
 def _sums(rows: DataFrame, window: Column, groups: list[str]) -> DataFrame:
@@ -41,13 +46,20 @@ def _sums(rows: DataFrame, window: Column, groups: list[str]) -> DataFrame:
 
 
 def _best(rows: DataFrame, window: Column, groups: list[str]) -> DataFrame:
+    ranked = _k_best(rows, window, groups).select("window", *groups, F.posexplode("best").alias("place", "one"))
+    rank, score = (F.col("place") + 1).alias("rank"), F.col("one.value").alias("score")
+    return ranked.select("window", *groups, rank, "one.id", score)
+
+
+def _best_of_panes(rows: DataFrame, pane: Column, groups: list[str]) -> DataFrame:
+    found = _k_best(rows, pane, groups).select("window", *groups, F.explode("best").alias("one"))
+    return found.select(F.window_time("window").alias("event_time"), *groups, "one.id", "one.value")
+
+
+def _k_best(rows: DataFrame, window: Column, groups: list[str]) -> DataFrame:
     better = F.struct("value", -F.col("id"))
     grouped = rows.groupBy(window.alias("window"), *groups)
-    best = grouped.agg(F.max_by(F.struct("id", "value"), better, K).alias("best"))
-    ranked = best.select("window", *groups, F.posexplode("best").alias("place", "one"))
-    return ranked.select(
-        "window", *groups, (F.col("place") + 1).alias("rank"), F.col("one.id"), F.col("one.value").alias("score")
-    )
+    return grouped.agg(F.max_by(F.struct("id", "value"), better, K).alias("best"))
 
 
 SUM = Question(
@@ -57,12 +69,21 @@ SUM = Question(
     "SELECT {key}, window_start, window_end, SUM(`value`), COUNT(*) FROM {windows} GROUP BY {groups}",
 )
 
-TOP_K = Question(
+_RANKED = "SELECT *, ROW_NUMBER() OVER (PARTITION BY {groups} ORDER BY `value` DESC, id ASC) AS place"
+
+TOP_K_AT_ONCE = Question(
     {"kind": "topk", "topk": {"k": K, "score": "value"}},
     _best,
     "`rank` BIGINT, id BIGINT, score DOUBLE",
-    f"""SELECT {{key}}, window_start, window_end, place, id, `value` FROM (
-            SELECT *, ROW_NUMBER() OVER (PARTITION BY {{groups}} ORDER BY `value` DESC, id ASC) AS place
-            FROM {{windows}}
-        ) WHERE place <= {K}""",
+    f"""SELECT {{key}}, window_start, window_end, place, id, `value`
+        FROM ({_RANKED} FROM {{windows}}) WHERE place <= {K}""",
 )
+"""As one would write it down."""
+
+TOP_K = replace(
+    TOP_K_AT_ONCE,
+    spark_panes=_best_of_panes,
+    flink_panes=f"""SELECT sensor, id, `value`, window_time AS event_time
+        FROM ({_RANKED} FROM {{panes}}) WHERE place <= {K}""",
+)
+"""As we found it to be fastest, in Spark and in Flink: the k best of each pane first."""

@@ -8,24 +8,25 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from tailrace.bench.questions import SUM, TOP_K, Question
+from tailrace.bench.questions import SUM, TOP_K, TOP_K_AT_ONCE, Question
 from tailrace.query import Query
 from tailrace.streams.delays import Exponential, epoch_ms
 from tailrace.streams.replay import generate, write
 
 MEAN_DELAY_MS = 200
-SPARSE_PART = 8
-"""The sparse workloads have an eighth of the rows: there are more answers in them than rows."""
-
 _START_MS = 1_767_225_600_000
-_DENSE, _SPARSE = 100, 100_000
 
 
 @dataclass(frozen=True)
 class Case:
     """A question over windows of a stream: of so many sensors, and so many tuples a second of event time.
 
-    `keyed`: asked by sensor; else of all of them together.
+    Attributes
+    ----------
+    part : int
+        It has this part of the rows that the others have, since it takes longer.
+    keyed : bool
+        Asked by sensor; else of all of them together.
     """
 
     name: str
@@ -34,22 +35,20 @@ class Case:
     rate: int
     size_ms: int
     slide_ms: int
+    part: int = 1
     keyed: bool = True
-
-    def rows(self, dense: int) -> int:
-        """How many rows it has where the dense ones have so many."""
-        return dense // SPARSE_PART if self.sensors == _SPARSE else dense
 
 
 CASES = {
     "aggregate": [
-        Case(f"{density} {windows}", SUM, sensors, 20_000, *lengths)
-        for density, sensors in (("dense", _DENSE), ("sparse", _SPARSE))
+        Case(f"{density} {windows}", SUM, sensors, 20_000, *lengths, part)
+        for density, sensors, part in (("dense", 100, 1), ("sparse", 100_000, 8))
         for windows, lengths in (("500/100 ms", (500, 100)), ("60/5 s", (60_000, 5_000)))
     ],
     "topk": [
-        Case("dense 60/5 s", TOP_K, _DENSE, 100_000, 60_000, 5_000),
-        Case("of all 60/5 s", TOP_K, _DENSE, 100_000, 60_000, 5_000, keyed=False),
+        Case("dense 60/5 s", TOP_K, 100, 100_000, 60_000, 5_000),
+        Case("of all 60/5 s", TOP_K, 100, 100_000, 60_000, 5_000, keyed=False),
+        Case("at once 60/5 s", TOP_K_AT_ONCE, 100, 100_000, 60_000, 5_000, part=16),
     ],
 }
 """By the kind that is measured."""

@@ -12,8 +12,9 @@ Where the paper leaves off, or does not do as it is printed:
 - *The floor.* A part is no shorter than `step_ms` (a tick of arrival: windows close no finer) and a twentieth of K.
   Where the next interval would have shorter parts it gets such ones, around K, which can then rise and fall.
 - *Noise.* The accuracy of n windows is an estimate, by which K would go to and fro. So the K in force is enough down to
-  half a `band` of standard errors below ε, and at the floor a smaller one must exceed ε by a whole band. By simulation
-  (tests/unit/calibration) K changes less often then, and the accuracy is kept at the mean.
+  half a `band` of standard errors below ε, and at the floor a smaller one must exceed ε by a whole band. Where none is
+  enough at the floor, but the longest is but for half a band, K goes there, and the interval does not double. By
+  simulation (tests/unit/calibration) K changes less often then, and the accuracy is kept at the mean.
 """
 
 from __future__ import annotations
@@ -104,6 +105,9 @@ class Search:
                 needed += np.where(durations < interval.k_ms, self.band * error, 0.0)
         enough = np.flatnonzero(accuracy >= needed)
         if not len(enough):
+            noise = 0.0 if error is None else self.band / 2 * float(error[-1])
+            if self.doubling and self._at_floor(interval) and accuracy[-1] >= self.accuracy - noise:
+                return self._narrowed(interval.upper_ms, interval.upper_ms, interval.upper_ms)
             return self._raised(interval, longest_ms)
         first = int(enough[0])
         k_ms = int(durations[first])

@@ -12,6 +12,7 @@ import pytest
 from tailrace.bench import flink_environment
 from tailrace.bench.flink import Flink, answers, job, lay_out
 from tailrace.bench.flink_environment import FlinkEnvironment
+from tailrace.bench.questions import TOP_K
 from tailrace.bench.workloads import CASES, Case, Workload
 
 
@@ -39,9 +40,13 @@ def test_the_job_is_the_workload(tmp_path):
 
 @pytest.mark.parametrize("case", CASES["topk"], ids=lambda case: case.name)
 def test_a_ranking_is_of_each_window_and_sensor_or_of_all(tmp_path, case):
-    insert = job(workload(tmp_path, case=case), Path("/in"), Path("/out"), 2)["insert"]
-    assert ("CAST(NULL AS STRING), window_start" in insert) != case.keyed
-    assert ("PARTITION BY sensor, window_start, window_end" in insert) == case.keyed
+    told = job(workload(tmp_path, case=case), Path("/in"), Path("/out"), 2)
+    assert ("CAST(NULL AS STRING), window_start" in told["insert"]) != case.keyed
+    views = [table for table in told["tables"] if "VIEW" in table]
+    assert bool(views) == (case.question is TOP_K)
+    assert f"HOP(TABLE {'panes' if views else 'readings'}, " in told["insert"]
+    for text in [*views, told["insert"]]:
+        assert ("PARTITION BY sensor, window_start, window_end" in text) == case.keyed
 
 
 def test_files_are_dealt_out_in_order(tmp_path):

@@ -106,7 +106,16 @@ def test_at_the_floor_noise_moves_k_neither_up_nor_down():
 def test_what_exceeds_the_noise_moves_it():
     assert TEN.next(FLOOR, level(0.93, 0.939, 0.96), NOISE).k_ms == 21_000
     assert TEN.next(FLOOR, level(0.971, 0.975, 0.98), NOISE).k_ms == 15_000
-    assert TEN.next(FLOOR, level(0.93, 0.939, 0.94), NOISE).k_ms > FLOOR.upper_ms
+    assert TEN.next(FLOOR, level(0.93, 0.935, 0.939), NOISE).k_ms == FLOOR.upper_ms + 2 * FLOOR.width_ms
+    assert PRINTED.next(FLOOR, level(0.93, 0.935, 0.939), NOISE).k_ms == FLOOR.upper_ms + 1000
+
+
+def test_what_is_within_the_noise_of_the_longest_does_not_double_the_interval():
+    raised = TEN.next(FLOOR, level(0.93, 0.935, 0.941), NOISE)
+    assert (raised.k_ms, raised.width_ms) == (FLOOR.upper_ms, FLOOR.upper_ms // 2)
+    assert raised.lower_ms < FLOOR.upper_ms < raised.upper_ms
+    wide = Interval(0, 40_000, 20_000)
+    assert TEN.next(wide, np.full(10, 0.939), NOISE).k_ms == 120_000
 
 
 def test_exact_accuracies_have_no_noise():

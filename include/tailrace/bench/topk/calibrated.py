@@ -10,10 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.bench.simulate import Stream
+from tailrace.bench.topk.runs import policy_of
 from tailrace.calibration.measure import Course, Measured
 from tailrace.calibration.recent import NotReady, Part, Recent
 from tailrace.calibration.search import Interval, Search
-from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.kinds import build
 from tailrace.query import Query
 
@@ -43,9 +43,7 @@ class Calibration:
         return (float(self.measured.accuracy[at[0]]), float(self.measured.error[at[0]])) if len(at) else None
 
 
-def calibrations(
-    query: Query, stream: Stream, every_ms: int, doubling: bool = True, after: Interval | None = None
-) -> Iterator[Calibration]:
+def calibrations(query: Query, stream: Stream, every_ms: int, doubling: bool = True) -> Iterator[Calibration]:
     """Calibrate the query at each multiple of a length of arrival time, from when there is enough to go by.
 
     Parameters
@@ -54,24 +52,31 @@ def calibrations(
         With policy `cache_duration`.
     doubling : bool
         Whether the search may double its interval; else it is the paper's rule.
-    after : Interval, optional
-        Where the search stands; by default at its start.
     """
-    policy = query.policy
-    assert isinstance(policy, CacheDuration)
-    kind = build(query, *(stream.tuples.schema.field(name).type for name in ("key", "id")))
-    search = Search(policy.durations, policy.accuracy, query.tick_ms, doubling=doubling)
-    interval, arrival = after or search.start(policy.k_ms), stream.arrival_ms
+    search = search_of(query, doubling)
+    interval, arrival = search.start(policy_of(query).k_ms), stream.arrival_ms
     for at in range(int(arrival[0] // every_ms + 1) * every_ms, int(arrival[-1]), every_ms):
         came = int(np.searchsorted(arrival, at))
-        recent = Recent(kind, _Came(stream.tuples.slice(0, came)), policy.queries, policy.accuracy)
         try:
-            one = recent.measure(search.durations(interval))
+            one = newest(query, stream, came).measure(search.durations(interval))
         except NotReady:
             continue
         found = search.next(interval, one.measured.accuracy, one.measured.error, one.longest_ms)
         yield Calibration(at, at // query.tick_ms - 1, interval, found, one.measured)
         interval = found
+
+
+def search_of(query: Query, doubling: bool = True) -> Search:
+    """The search that the query's policy declares."""
+    policy = policy_of(query)
+    return Search(policy.durations, policy.accuracy, query.tick_ms, doubling=doubling)
+
+
+def newest(query: Query, stream: Stream, came: int | None = None) -> Recent:
+    """The newest windows of the first tuples of a stream; by default of all."""
+    kind = build(query, *(stream.tuples.schema.field(name).type for name in ("key", "id")))
+    policy = policy_of(query)
+    return Recent(kind, _Came(stream.tuples.slice(0, came)), policy.queries, policy.accuracy)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,42 @@
+"""docs/results/001.md and its plots: the experiments of paper 001 as they were measured, by one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tailrace.bench import side_by_side
+from tailrace.bench.page import Effort, write
+from tailrace.bench.topk import drift, figures, methods, promise
+from tailrace.bench.topk.runs import ACCURACY, K
+from tailrace.bench.topk.speed import speeds
+from tailrace.bench.workloads import CASES
+
+_IN_PROCESS = 6_000_000
+
+
+def report(directory: Path, effort: Effort, tell: methods.Tell) -> Path:
+    """Measure all of it, and write `001.md`, `001.json` and the plots."""
+    directory.mkdir(parents=True, exist_ok=True)
+    found = methods.methods(tell)
+    figures.over_time(found["medium"], directory / "001-time.png")
+    tables = {"methods": methods.rows(found), "hits": promise.hit_rates(tell), "settled": promise.settled(tell)}
+    figures.by_disorder(tables["methods"], directory / "001-disorder.png")
+    figures.hit_rates(tables["hits"], directory / "001-hits.png")
+    followed = drift.drift(tell)
+    figures.drift(followed, directory / "001-drift.png")
+    tables |= {"drift": [row for one in followed for row in one.rows()], "needed": drift.needed()}
+    tables["speed"] = speeds(min(effort.rows, _IN_PROCESS), effort.rounds, tell)
+    passes = side_by_side.bench(effort.rows, effort.files, effort.rounds, CASES["topk"], tell, effort.flink)
+    tables["spark"] = side_by_side.summary(passes)
+    settings = {
+        "accuracy": ACCURACY,
+        "k": K,
+        "rate": methods.RATE,
+        "seconds": methods.SECONDS,
+        "slow": promise.RATE,
+        "windows": promise.WINDOWS,
+        "many": promise.MANY,
+        "hours": promise.HOURS,
+        "left": promise.SETTLED,
+    }
+    return write(directory / "001.md", Path(__file__).with_name("001.md"), "topk", effort, settings, tables)
