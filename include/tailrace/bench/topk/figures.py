@@ -40,24 +40,18 @@ def over_time(runs: dict[str, Simulated], file: Path) -> None:
 def by_disorder(rows: list[Row], file: Path) -> None:
     """Figure 6 (c): accuracy by disorder, over the second half of the run; and the latency that it takes."""
     disorders = list(dict.fromkeys(row["disorder"] for row in rows))
+    shown = {
+        "accuracy, settled": (100, "share of the correct top-k in %"),
+        "latency s, settled": (1, "from a window's end to its answer in s"),
+    }
     with Figure(file, 2) as axes:
-        for place, (method, colour) in enumerate(_COLOURS.items()):
-            mine = [row for row in rows if row["method"] == method]
-            for ax, name, scale in zip(axes, ("accuracy, settled", "latency s, settled"), (100, 1), strict=True):
-                bars = ax.bar(
-                    np.arange(len(mine)) + 0.2 * place,
-                    [scale * row[name] for row in mine],
-                    0.2,
-                    color=colour,
-                    label=method,
-                )
+        for ax, (name, (scale, what)) in zip(axes, shown.items(), strict=True):
+            for place, (method, colour) in enumerate(_COLOURS.items()):
+                heights = [scale * row[name] for row in rows if row["method"] == method]
+                bars = ax.bar(np.arange(len(heights)) + 0.2 * place, heights, 0.2, color=colour, label=method)
                 ax.bar_label(bars, fmt="{:.1f}", padding=1, fontsize=7)
-        for ax, what in zip(
-            axes, ("share of the correct top-k in %", "from a window's end to its answer in s"), strict=True
-        ):
             label(ax, "by disorder", "", what)
             ax.set_xticks(np.arange(len(disorders)) + 0.3, disorders)
-        axes[0].set_ylim(70, 103)
         axes[0].axhline(100 * ACCURACY, color="black", lw=0.8, ls=":", label="ε")
 
 
@@ -70,14 +64,8 @@ def hit_rates(rows: list[Row], file: Path) -> None:
             lag = mine[0]["lag s"]
             ax.plot(waits, [100 * hit(1000 * (wait + lag), tau_ms) for wait in waits], color=f"C{number}", lw=1)
             points = [row["K s"] for row in mine], [100 * row["hit rate"] for row in mine]
-            ax.errorbar(
-                *points,
-                yerr=[200 * row["share ±"] for row in mine],
-                fmt="o",
-                ms=4,
-                color=f"C{number}",
-                label=f"τ = {tau_ms / 1000:g} s",
-            )
+            noise = [200 * row["share ±"] for row in mine]
+            ax.errorbar(*points, noise, fmt="o", ms=4, color=f"C{number}", label=f"τ = {tau_ms / 1000:g} s")
         ax.axhline(100 * ACCURACY, color="black", lw=0.8, ls=":", label="ε")
         label(
             ax,

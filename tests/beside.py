@@ -1,0 +1,64 @@
+"""A live stream on Spark, and what a test does beside it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tailrace.spark.app import run
+from tailrace.spark.intake import Plan
+from tailrace.spark.journal import Journal
+from tailrace.spark.layout import Layout
+from tailrace.spark.status import Status
+
+LIVE = Plan(100, pace_ms=100, live=True)
+WAIT_S = 60
+
+
+class Beside(threading.Thread):
+    """Does something beside a stream that runs, and asks it to drain in the end, come what may."""
+
+    def __init__(self, warehouse: Path, act) -> None:
+        super().__init__(daemon=True)
+        self.layout, self.act, self.failed = Layout.of(warehouse, "readings"), act, None
+
+    def run(self) -> None:
+        try:
+            self.act(self)
+        except BaseException as error:
+            self.failed = error
+        finally:
+            while self.is_wanted():
+                self.layout.ask_drain()  # again, should it have come before the driver
+                time.sleep(0.1)
+
+    def is_wanted(self) -> bool:
+        status = Status.read(self.layout)
+        return status is None or status.state not in ("drained", "ended")
+
+    def until(self, what) -> None:
+        """Wait for what the stream's status, or its newest entry, must say."""
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end:
+            status, entry = Status.read(self.layout), Journal(self.layout.journal).last()
+            if status is not None and entry is not None and what(status, entry):
+                return
+            time.sleep(0.05)
+        pytest.fail(f"waited in vain: {Status.read(self.layout)}")
+
+
+def live(query, warehouse: Path, act, plan: Plan = LIVE) -> None:
+    beside = Beside(warehouse, act)
+    beside.layout.status.unlink(missing_ok=True)
+    beside.start()
+    run(query, warehouse, plan)
+    beside.join(10)
+    if beside.failed:
+        raise beside.failed
+
+
+def written(batches: int):
+    return lambda status, entry: status.batches >= batches
