@@ -75,11 +75,14 @@ def demo(
     game2: Annotated[
         bool, typer.Option("--game2", help="Then stream game2 too, whose corrections start by themselves.")
     ] = False,
+    topk: Annotated[
+        bool, typer.Option("--topk", help="Then stream two top-k queries too: most delayed flights, largest trades.")
+    ] = False,
 ) -> None:
     """Start Airflow and a driver host, stream the sample of flights, correct it, and check every answer."""
     from tailrace.demo.play import demonstrate
 
-    if not demonstrate(warehouse, bounded, game2):
+    if not demonstrate(warehouse, bounded, game2, topk):
         raise typer.Exit(1)
 
 

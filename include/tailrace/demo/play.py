@@ -1,7 +1,8 @@
 """The demonstration: the platform as its users have it, on a laptop, over a sample of real flights.
 
 Airflow and a driver host start on free ports of loopback; a stream is deployed, watched, corrected by a backfill, and
-every answer is held against the truth. Where it is asked for, a second stream is corrected by itself while it goes on.
+every answer is held against the truth. Where they are asked for there are others: one is corrected by itself while it
+goes on; two ask for the best tuples of windows, and one of these is calibrated while it goes on.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from tailrace import show
 from tailrace.declare import load
-from tailrace.demo import game2 as football
+from tailrace.demo.made import DELAYS, GAME2, STREAMS, TRADES, declare
 from tailrace.demo.scenes import Scene
 from tailrace.demo.telling import look_around
 from tailrace.duration import format_duration, ms
@@ -23,10 +24,11 @@ from tailrace.orchestration.embedded import EmbeddedHost
 from tailrace.orchestration.embedded_airflow import USER, EmbeddedAirflow
 
 FLIGHTS = Path("include/queries/flights.yaml")
+Tell = Callable[[str], None]
 BACKFILL = ("2013-01-01T05:00:00+00:00", "2013-02-15T05:00:00+00:00")  # the halves of months of the sample's arrivals
 
 
-def demonstrate(home: Path, bounded: bool, game2: bool = False) -> bool:
+def demonstrate(home: Path, bounded: bool, game2: bool = False, topk: bool = False) -> bool:
     """Start, stream, correct, compare, and show it; True when every corrected answer is right.
 
     Parameters
@@ -37,6 +39,8 @@ def demonstrate(home: Path, bounded: bool, game2: bool = False) -> bool:
         End then; else go on until Ctrl-C, for people to look around.
     game2 : bool
         Then stream the query game2 too, over a stream that is made for it.
+    topk : bool
+        Then stream the queries delays, over the same flights, and trades, over a stream that is made for it.
 
     Raises
     ------
@@ -50,8 +54,11 @@ def demonstrate(home: Path, bounded: bool, game2: bool = False) -> bool:
     load(FLIGHTS)
     home = home.absolute()
     _clear(home)
-    files = football.declare(home, [FLIGHTS]) if game2 else [FLIGHTS]
-    tell = _Steps(6 if game2 else 4)
+    plays = {FLIGHTS: _flights}
+    plays |= {GAME2: _game2} if game2 else {}
+    plays |= {DELAYS: _delays, TRADES: _trades} if topk else {}
+    files = declare(home, list(plays)) if len(plays) > 1 else [FLIGHTS]
+    tell = _Steps(2 * len(plays) + 2)
     tell("starting Airflow and the driver host")
     with EmbeddedHost(home / "drivers") as hosting:
         airflow = EmbeddedAirflow(home / "airflow", Path("dags"), _environment(home, hosting, files[0].parent))
@@ -59,7 +66,7 @@ def demonstrate(home: Path, bounded: bool, game2: bool = False) -> bool:
             _tell_environment(home, airflow)
             show.err.print(f"Airflow is at {airflow.url} , user {USER}, password {airflow.password}", soft_wrap=True)
             scenes = [Scene(load(file), home, airflow, airflow.api()) for file in files]
-            played = [play(scene, tell) for scene, play in zip(scenes, (_flights, _game2), strict=False)]
+            played = [play(scene, tell) for scene, play in zip(scenes, plays.values(), strict=True)]
             if not bounded:
                 look_around(files, home, airflow)
             for scene, (run, _) in zip(scenes, played, strict=True):
@@ -67,7 +74,7 @@ def demonstrate(home: Path, bounded: bool, game2: bool = False) -> bool:
             return all(right for _, right in played)
 
 
-def _flights(scene: Scene, tell: Callable[[str], None]) -> tuple[str, bool]:
+def _flights(scene: Scene, tell: Tell) -> tuple[str, bool]:
     """The run of the stream, and whether every answer is right."""
     scene.unpause()
     path = scene.query.stream[1].source.path
@@ -79,12 +86,28 @@ def _flights(scene: Scene, tell: Callable[[str], None]) -> tuple[str, bool]:
     return run, scene.compare()
 
 
-def _game2(scene: Scene, tell: Callable[[str], None]) -> tuple[str, bool]:
+def _game2(scene: Scene, tell: Tell) -> tuple[str, bool]:
     scene.unpause()
     gap = scene.query.correction.gap
     assert gap is not None  # game2.yaml has it
     tell(f"[bold]stream_{scene.name}[/]: corrections start by themselves, at Γ = {format_duration(ms(gap))}")
-    run = scene.stream()
+    return _to_the_end(scene, tell)
+
+
+def _delays(scene: Scene, tell: Tell) -> tuple[str, bool]:
+    scene.unpause()
+    tell(f"[bold]stream_{scene.name}[/]: the most delayed departures, which are known last")
+    return _to_the_end(scene, tell)
+
+
+def _trades(scene: Scene, tell: Tell) -> tuple[str, bool]:
+    scene.unpause()
+    tell(f"[bold]stream_{scene.name}[/]: the largest trades; a calibration moves K on the way")
+    return _to_the_end(scene, tell, STREAMS[TRADES].rows // 3)
+
+
+def _to_the_end(scene: Scene, tell: Tell, calibrate_at: int | None = None) -> tuple[str, bool]:
+    run = scene.stream(calibrate_at)
     scene.correct_the_rest()
     tell("holding every answer against the truth")
     return run, scene.compare()

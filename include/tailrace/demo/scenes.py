@@ -13,7 +13,8 @@ from typing import Any
 
 from tailrace import show
 from tailrace.demo.telling import line, summary
-from tailrace.demo.truth import share_off, share_right, truth
+from tailrace.demo.truth import given, share_found, share_off, share_right, truth
+from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.disorder.promising import Promising
 from tailrace.orchestration.embedded_airflow import Api, EmbeddedAirflow
 from tailrace.query import Query
@@ -45,21 +46,31 @@ class Scene:
 
     def unpause(self) -> None:
         """Let Airflow run the query's DAGs, as soon as it has found them."""
-        for dag in (f"stream_{self.name}", f"correct_{self.name}"):
+        for dag in (f"stream_{self.name}", f"correct_{self.name}", f"calibrate_{self.name}"):
             self._until(partial(self._has, dag), f"Airflow does not find {dag}", Path("dags"))
             self.api.call("PATCH", f"dags/{dag}", {"is_paused": False})
 
-    def stream(self) -> str:
-        """Trigger the stream, and show how it stands until it has read everything and is quiet; returns its run."""
+    def stream(self, calibrate_at: int | None = None) -> str:
+        """Trigger the stream, and show how it stands until it has read everything and is quiet; returns its run.
+
+        Parameters
+        ----------
+        calibrate_at : int, optional
+            When so many rows were read, it is calibrated, while it goes on.
+        """
         run, told, by_themselves = self._trigger(f"stream_{self.name}"), None, self.query.correction.gap is not None
 
         def quiet() -> bool:
-            nonlocal told
+            nonlocal told, calibrate_at
             corrections = self._corrections(_BY_THEMSELVES)["success"] if by_themselves else None
             said = Status.read(self.layout)
             if said is not None and (said.batches, said.state, corrections) != told:
                 told = said.batches, said.state, corrections
                 show.err.print(line(said, corrections), soft_wrap=True)
+            if said is not None and calibrate_at is not None and said.rows >= calibrate_at:
+                show.err.print(f"calibrate_{self.name} is triggered by hand, while the stream goes on", soft_wrap=True)
+                self._trigger(f"calibrate_{self.name}")
+                calibrate_at = None
             states = self._states(f"dags/stream_{self.name}/dagRuns/{run}/taskInstances", "task_instances")
             if "failed" in states:
                 raise RuntimeError(f"stream_{self.name} failed; the logs are in {self.airflow.directory}/logs")
@@ -88,13 +99,18 @@ class Scene:
     def compare(self) -> bool:
         """Hold both versions against the truth, and show it; True when every corrected answer is right."""
         streamed, corrected = (read_answers(self.query, self.home / "tables", now)[0] for now in (True, False))
-        true = truth(self.query)
-        rights = [share_right(answers, true) for answers in (streamed, corrected)]
-        policy = self.query.policy
-        promise = policy.error if isinstance(policy, Promising) else None
-        offs = [] if promise is None else [share_off(answers, true, promise) for answers in (streamed, corrected)]
-        show.out.print(summary(self.query, streamed, corrected, rights, offs, len(true)))
-        return rights[1] == 1 and len(corrected) == len(true)
+        true, policy = truth(self.query), self.query.policy
+        shares = {"windows right": [share_right(answers, true) for answers in (streamed, corrected)]}
+        if isinstance(policy, Promising):
+            told = f"windows {policy.error:.0%} or more off (promised: {policy.risk:.0%} at most)"
+            shares[told] = [share_off(answers, true, policy.error) for answers in (streamed, corrected)]
+        if self.query.topk is not None:
+            promised = f" (promised: {policy.accuracy:.0%})" if isinstance(policy, CacheDuration) else ""
+            shares[f"of the correct top-k{promised}"] = [
+                share_found(answers, true) for answers in (streamed, corrected)
+            ]
+        show.out.print(summary(self.query, streamed, corrected, shares, len(true)))
+        return shares["windows right"][1] == 1 and len(given(corrected)) == len(true)
 
     def drain(self, run: str) -> None:
         """End the stream, by marking its run as a success."""

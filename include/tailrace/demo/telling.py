@@ -15,6 +15,7 @@ from tailrace.query import Query
 from tailrace.spark.status import Status
 
 _MINUTE = 60_000
+_WINDOW = ["key", "window_start", "window_end"]
 
 
 def line(said: Status, corrections: int | None = None) -> str:
@@ -36,17 +37,14 @@ def line(said: Status, corrections: int | None = None) -> str:
 
 
 def summary(
-    query: Query, streamed: pd.DataFrame, corrected: pd.DataFrame, rights: list[float], offs: list[float], windows: int
+    query: Query, streamed: pd.DataFrame, corrected: pd.DataFrame, shares: dict[str, list[float]], windows: int
 ) -> Table:
-    """The table of the two versions beside each other; `offs` is empty where nothing is promised."""
+    """The table of the two versions beside each other, with what is told of both as shares."""
     waits, slack = (streamed["as_of"] - streamed["window_end"]).mean(), streamed["k_ms"]
     table = Table("", "as streamed", "after correction", title=f"{query.name}: {windows:,} windows")
-    table.add_row("answers", f"{len(streamed):,}", f"{len(corrected):,}")
-    table.add_row("windows right", *(f"{share:.2%}" if share < 1 else "[bold green]100 %[/]" for share in rights))
-    if offs:
-        promise = query.policy.model_dump()
-        off, allowed = f"{promise['error']:.0%} or more off", f"promised: {promise['risk']:.0%} at most"
-        table.add_row(f"windows {off} ({allowed})", *(f"{share:.2%}" for share in offs))
+    table.add_row("answers", *(f"{len(answers.drop_duplicates(_WINDOW)):,}" for answers in (streamed, corrected)))
+    for what, both in shares.items():
+        table.add_row(what, *(f"{share:.2%}" if share < 1 else "[bold green]100 %[/]" for share in both))
     table.add_row("mean coverage", f"{streamed['coverage'].mean():.2%}", f"{corrected['coverage'].mean():.2%}")
     constant = slack.min() == slack.max()
     k = _round(slack.max()) if constant else f"{_round(slack.mean())} on average, {_round(slack.max())} at most"

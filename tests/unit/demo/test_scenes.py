@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ from tailrace import cli
 from tailrace.declare import load
 from tailrace.demo import play, scenes
 from tailrace.demo.scenes import Scene
+from tailrace.spark.status import Status
 
 FLIGHTS = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
 
@@ -27,6 +29,8 @@ class Airflow:
         if method == "POST":
             self.asked.append(path)
             return {"dag_run_id": "run"}
+        if "run_type" not in query:
+            return {"task_instances": []}
         looks = self._looks.get(query["run_type"], [[]])
         states = looks.pop(0) if len(looks) > 1 else looks[0]
         self.asked.append(" ".join([query["run_type"], *states]))
@@ -70,8 +74,23 @@ def test_what_never_ends_is_told(scene, monkeypatch):
         scene(manual=[["running"]]).correct_the_rest()
 
 
+@pytest.mark.parametrize(("at", "asked"), [(500, ["stream", "calibrate"]), (900, ["stream"]), (None, ["stream"])])
+def test_a_stream_is_calibrated_once_on_the_way(scene, monkeypatch, at, asked):
+    rows = [0, 100, 600, 700, 800]
+    said = [None, *(Status("streaming", 1, 0, 0, i, rows=many) for i, many in enumerate(rows))]
+    said.append(replace(said[-1], state="quiet"))
+    monkeypatch.setattr(scenes.Status, "read", staticmethod(lambda layout: said.pop(0)))
+    mine = scene()
+    assert mine.stream(at) == "run"
+    assert mine.api.asked == [f"dags/{dag}_flights/dagRuns" for dag in asked]
+    assert not said
+
+
 @pytest.mark.parametrize(("right", "code"), [(True, 0), (False, 1)])
-@pytest.mark.parametrize(("words", "told"), [([], (False, False)), (["--bounded", "--game2"], (True, True))])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [([], (False, False, False)), (["--bounded", "--game2"], (True, True, False)), (["--topk"], (False, False, True))],
+)
 def test_the_command_takes_its_flags_and_fails_where_an_answer_is_wrong(
     monkeypatch, tmp_path, words, told, right, code
 ):
