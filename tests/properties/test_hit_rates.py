@@ -13,6 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tailrace.bench.simulate import Stream
+from tailrace.bench.topk import drift, promise, runs
+from tailrace.bench.topk.calibrated import calibrations
 from tailrace.calibration.measure import Course, measure
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
@@ -47,3 +50,62 @@ def test_measured_hit_rates_follow_the_formula(tau_ms):
         assert hit(wait, tau_ms) - noise <= rate <= hit(wait + lag_ms, tau_ms) + noise, (wait, lag_ms)
     assert measured.error.max() < 0.02
     assert (np.diff(measured.accuracy) >= 0).all()
+
+
+ACCURACY = 0.95
+
+
+def smallest(tau_ms: float) -> float:
+    missed = tau_ms / SIZE * (1 - math.exp(-SIZE / tau_ms))
+    return max(tau_ms * math.log(missed / (1 - ACCURACY)), 0.0)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("tau_ms", [1_000, 3_000, 6_000, 10_000])
+def test_over_thousands_of_windows_k_is_within_a_step_of_the_smallest(tau_ms, seed):
+    k_ms = promise.ends(tau_ms, seed).k_ms
+    step = max(TICK, k_ms // 20)
+    if smallest(tau_ms):
+        assert abs(k_ms - smallest(tau_ms)) <= step
+    else:
+        assert k_ms in (0, step)
+
+
+@pytest.mark.parametrize("tau_ms", [1_000, 3_000, 6_000, 10_000])
+def test_calibrations_over_thirty_windows_keep_the_promise_within_the_noise(tau_ms):
+    stream = Stream.of(runs.query(runs.ADAPTIVE), runs.table(tau_ms, 7_200, 20, seed=5))
+    steps = list(calibrations(runs.query(runs.ADAPTIVE), stream, 300_000))[10:]
+    assert len(steps) > 10
+    for one in steps:
+        noise = 2 * max(0.03, one.accuracy[1] if one.accuracy else 0.0)
+        rate = hit(one.found.k_ms, tau_ms)
+        assert rate >= ACCURACY - noise
+        assert smallest(tau_ms) == 0 or abs(rate - ACCURACY) <= noise
+    found = [one.found.k_ms for one in steps]
+    if tau_ms == 1_000:
+        assert set(found) <= {0, TICK}
+    assert np.mean([hit(k_ms, tau_ms) for k_ms in found]) >= ACCURACY - 0.02, "at the mean it is kept better"
+
+
+def test_a_jump_of_the_delays_is_followed_within_five_calibrations(monkeypatch):
+    monkeypatch.setattr(drift, "RATE", 20)
+    monkeypatch.setattr(drift, "SECONDS", 7_200)
+    ours, printed = drift.drift(lambda line: None)
+    before = [one.found.k_ms for one in ours.steps if one.at_ms <= ours.jump_ms]
+    assert before[-1] <= TICK
+    after = [one.found.k_ms for one in ours.steps if one.at_ms > ours.jump_ms]
+    assert all(hit(k_ms, drift.AFTER_MS) >= ACCURACY - 0.06 for k_ms in after[4:])
+    assert max(one.found.k_ms for one in printed.steps) < 3_000, "the paper's rule is still on its way"
+    closed, last = ours.windows["closed"], ours.steps[-1].at_ms
+    found = 1 - ours.windows["error"]
+    kept = found[closed > [one.at_ms for one in ours.steps if one.at_ms > ours.jump_ms][4]]
+    lost = found[(closed > ours.jump_ms) & (closed <= ours.jump_ms + 300_000)]
+    assert lost.mean() < 0.9
+    assert kept.mean() >= ACCURACY - 0.02
+    assert last > ours.jump_ms
+
+
+def test_without_noise_our_rule_takes_three_calibrations_and_the_papers_over_a_hundred():
+    needed = {row["rule"]: row["calibrations"] for row in drift.needed()}
+    assert needed["ours"] <= 5
+    assert needed["the paper's"] > 100

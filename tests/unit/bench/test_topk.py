@@ -1,0 +1,145 @@
+"""The experiments on top-k: what a calibration sees, what is in force when, and the page that comes of it all."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from tailrace.bench.page import Effort
+from tailrace.bench.simulate import Stream, simulate
+from tailrace.bench.topk import drift, methods, promise, report, runs, speed
+from tailrace.bench.topk.calibrated import calibrations
+from tailrace.bench.topk.runs import ADAPTIVE, SIZE_MS, START_MS, hit, policy_of, query, smallest, table
+
+EVERY_MS = 60_000
+
+
+@pytest.fixture(scope="module")
+def stream() -> Stream:
+    return Stream.of(query(ADAPTIVE), table(6_000, 900, 20, 3))
+
+
+def test_a_calibration_sees_what_has_come_and_no_more(stream):
+    whole = list(calibrations(query(ADAPTIVE), stream, EVERY_MS))
+    assert len(whole) > 5
+    assert all(one.at_ms % EVERY_MS == 0 and one.tick == one.at_ms // 100 - 1 for one in whole)
+    came = int(np.searchsorted(stream.arrival_ms, whole[3].at_ms)) + 1  # and one, by which it is told to be over
+    short = list(
+        calibrations(query(ADAPTIVE), Stream(stream.tuples.slice(0, came), stream.arrival_ms[:came]), EVERY_MS)
+    )
+    assert [one.found for one in short[:4]] == [one.found for one in whole[:4]]
+    assert short[3].measured.accuracy.tolist() == whole[3].measured.accuracy.tolist()
+    assert [one.interval for one in whole[1:]] == [one.found for one in whole[:-1]]
+
+
+def test_what_is_found_is_in_force_from_the_next_tick_on(stream):
+    asked = query(ADAPTIVE)
+    run = simulate(
+        asked, stream, [(policy_of(asked).waiting(k).model_dump_json(), tick) for k, tick in _changes(stream)]
+    )
+    at = run.frontier.tick[:-1]
+    (low, first), (high, second) = _changes(stream)
+    expected = np.where(at <= first, 2_000, np.where(at <= second, low, high))
+    assert run.frontier.k_ms[:-1].tolist() == expected.tolist()
+
+
+def _changes(stream: Stream) -> list[tuple[int, int]]:
+    tick = stream.column("tick")
+    return [(500, int(tick[5_000])), (9_000, int(tick[9_000]))]
+
+
+def test_the_share_of_the_top_k_that_was_found_is_that_of_brute_force(stream):
+    run = simulate(query({"policy": "k_slack", "k": "2 s"}), stream)
+    event, score, name = (stream.column(one) for one in ("event_time", "score", "id"))
+    last = run.frontier.before(run.frontier.index(stream.column("tick")))  # F as each tuple found it
+    checked = 0
+    for row in run.windows.itertuples():
+        inside = np.flatnonzero((event >= row.window_end - SIZE_MS) & (event < row.window_end))
+        there = inside[last[inside] < row.window_end]
+        best, near = (
+            {name[i] for i in sorted(some, key=lambda i: (-score[i], name[i]))[: runs.K]} for some in (inside, there)
+        )
+        assert row.error == pytest.approx(1 - len(best & near) / len(best))
+        checked += row.error > 0
+    assert checked > 5
+
+
+def test_baselines_answer_at_once_and_adaptive_waits(stream):
+    late = {}
+    for method, policy in methods.METHODS.items():
+        mine = methods.whole(simulate(query(policy, method), stream))
+        assert mine["window_end"].min() >= START_MS + SIZE_MS
+        late[method] = mine["latency_s"].mean()
+    assert late["adaptive"] == pytest.approx(2 + late["gstopk"], abs=0.5)
+    assert late["sma"] == late["mintopk"] == late["gstopk"] < 2
+
+
+def test_the_smallest_k_of_the_formula():
+    assert [smallest(tau) for tau in (1_000, 3_000)] == [0, 0]
+    assert smallest(6_000) == pytest.approx(4_200, abs=50)
+    assert smallest(10_000) == pytest.approx(12_000, abs=50)
+    assert hit(smallest(6_000), 6_000) == pytest.approx(runs.ACCURACY)
+
+
+def test_candidates_held_of_a_window_do_not_grow_with_the_stream():
+    """At most k of each pane, of which there are a window's and those of K for all open windows: about k a window."""
+    windows, kept = 17, {}
+    for rows in (20_000, 60_000):
+        rate = 1_000
+        kept[rows] = speed._pass("adaptive", speed._batches(rows, rate, 1, None))["candidates a window"]
+    assert max(kept.values()) <= runs.K * (windows + 1) / 12
+    assert kept[60_000] <= 1.5 * kept[20_000] + 1
+
+
+def test_every_method_is_given_the_same_and_answers():
+    batches = speed._batches(5_000, 1_000, 3, 7)
+    assert sum(one.tuples.num_rows for one in batches) == 5_000
+    cuts = [
+        (int(np.asarray(one.tuples.column("tick"))[0]), int(np.asarray(one.tuples.column("tick"))[-1]))
+        for one in batches
+    ]
+    assert all(before[1] < after[0] for before, after in itertools.pairwise(cuts)), "ticks are complete"
+    for method in speed._CONTESTANTS:
+        assert speed._pass(method, batches)["tuples/s"] > 0
+
+
+def test_the_page_has_all_of_it(tmp_path, monkeypatch):
+    """Small, but with everything it measures; only Spark is left out."""
+    monkeypatch.setattr(methods, "RATE", 20)
+    monkeypatch.setattr(methods, "SECONDS", 500)
+    monkeypatch.setattr(promise, "WINDOWS", 40)
+    monkeypatch.setattr(promise, "RATE", 20)
+    monkeypatch.setattr(promise, "HOURS", 1)
+    monkeypatch.setattr(promise, "SETTLED", 3)
+    monkeypatch.setattr(promise, "MANY", 500)
+    monkeypatch.setattr(drift, "RATE", 10)
+    monkeypatch.setattr(drift, "SECONDS", 4_000)
+    monkeypatch.setattr(report, "_IN_PROCESS", 5_000)
+    cost = {
+        "cpu_us_a_row": 1.0,
+        "driver_mib": 1,
+        "jvm_mib": 2,
+        "workers_mib": 3,
+        "whole_rows_s": 4.0,
+        "warm_rows_s": 5.0,
+    }
+    passes = [{"case": "dense", "contestant": name, "round": 1} | cost for name in ("native", "tailrace")]
+    monkeypatch.setattr(report.side_by_side, "bench", lambda *given: passes)
+    page = report.report(tmp_path, Effort(10_000, 2, 1), lambda line: None)
+    text, tables = page.read_text(), json.loads((tmp_path / "001.json").read_text())
+    assert "{" not in text
+    assert {name for name in tables if tables[name]} == {
+        "methods",
+        "hits",
+        "settled",
+        "drift",
+        "needed",
+        "speed",
+        "spark",
+    }
+    for name in ("time", "disorder", "hits", "drift"):
+        assert (tmp_path / f"001-{name}.png").stat().st_size > 10_000
+        assert f"(001-{name}.png)" in text
