@@ -92,7 +92,8 @@ class Scene:
         """Let the corrections that started by themselves come to their end, and correct what spans less than Γ."""
         if self._corrections(_BY_THEMSELVES):
             self._corrected(_BY_THEMSELVES)
-        show.err.print(f"correct_{self.name} is triggered by hand, for what spans less than Γ", soft_wrap=True)
+        rest = "" if self.query.correction.gap is None else ", for what spans less than Γ"
+        show.err.print(f"correct_{self.name} is triggered by hand{rest}", soft_wrap=True)
         self._trigger(f"correct_{self.name}")
         self._corrected("manual")
 
