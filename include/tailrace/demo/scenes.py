@@ -101,7 +101,8 @@ class Scene:
         """Hold both versions against the truth, and show it; True when every corrected answer is right."""
         streamed, corrected = (read_answers(self.query, self.home / "tables", now)[0] for now in (True, False))
         true, policy = truth(self.query), self.query.policy
-        shares = {"windows right": [share_right(answers, true) for answers in (streamed, corrected)]}
+        rights = [share_right(answers, true) for answers in (streamed, corrected)]
+        shares = {"windows right" if self.query.topk is None else "windows whole, and ranked right": rights}
         if isinstance(policy, Promising):
             told = f"windows {policy.error:.0%} or more off (promised: {policy.risk:.0%} at most)"
             shares[told] = [share_off(answers, true, policy.error) for answers in (streamed, corrected)]
@@ -111,7 +112,7 @@ class Scene:
                 share_found(answers, true) for answers in (streamed, corrected)
             ]
         show.out.print(summary(self.query, streamed, corrected, shares, len(true)))
-        return shares["windows right"][1] == 1 and len(given(corrected)) == len(true)
+        return rights[1] == 1 and len(given(corrected)) == len(true)
 
     def drain(self, run: str) -> None:
         """End the stream, by marking its run as a success."""
