@@ -89,7 +89,7 @@ def demo(
 def bench(
     system: Annotated[System, typer.Argument(help="What is measured.")],
     rows: Annotated[
-        int, typer.Option(help="Rows of the dense workloads; the sparse ones have an eighth.", min=1)
+        int, typer.Option(help="Rows of a case; those that take long have an eighth or a sixteenth.", min=1)
     ] = 16_000_000,
     files: Annotated[int, typer.Option(help="Files, each a batch at most.", min=2)] = 4,
     rounds: Annotated[int, typer.Option(help="Rounds that count; one more is dropped.", min=1)] = 5,

@@ -84,6 +84,10 @@ def test_calibrations_over_thirty_windows_keep_the_promise_within_the_noise(tau_
     found = [one.found.k_ms for one in steps]
     if tau_ms == 1_000:
         assert set(found) <= {0, TICK}
+    elif tau_ms == 3_000:  # hit(0) is the promise itself: noise lifts K now and then
+        assert np.median(found) <= TICK
+    else:
+        assert 0.5 * smallest(tau_ms) <= np.mean(found) <= 1.6 * smallest(tau_ms)
     assert np.mean([hit(k_ms, tau_ms) for k_ms in found]) >= ACCURACY - 0.02, "at the mean it is kept better"
 
 
@@ -96,16 +100,16 @@ def test_a_jump_of_the_delays_is_followed_within_five_calibrations(monkeypatch):
     after = [one.found.k_ms for one in ours.steps if one.at_ms > ours.jump_ms]
     assert all(hit(k_ms, drift.AFTER_MS) >= ACCURACY - 0.06 for k_ms in after[4:])
     assert max(one.found.k_ms for one in printed.steps) < 3_000, "the paper's rule is still on its way"
-    closed, last = ours.windows["closed"], ours.steps[-1].at_ms
+    assert max(after) <= 4 * smallest(drift.AFTER_MS)
+    closed = ours.windows["closed"]
     found = 1 - ours.windows["error"]
     kept = found[closed > [one.at_ms for one in ours.steps if one.at_ms > ours.jump_ms][4]]
     lost = found[(closed > ours.jump_ms) & (closed <= ours.jump_ms + 300_000)]
     assert lost.mean() < 0.9
     assert kept.mean() >= ACCURACY - 0.02
-    assert last > ours.jump_ms
 
 
 def test_without_noise_our_rule_takes_three_calibrations_and_the_papers_over_a_hundred():
     needed = {row["rule"]: row["calibrations"] for row in drift.needed()}
-    assert needed["ours"] <= 5
+    assert needed["ours"] == 3
     assert needed["the paper's"] > 100

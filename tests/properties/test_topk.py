@@ -15,7 +15,7 @@ from harness import run
 from oracle import stream
 from rankings import contents, listed, ranked, streamed
 from streams import cuts, disordered
-from tailrace.topk import methods
+from tailrace.topk import best, methods
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 
@@ -26,8 +26,8 @@ CASE = disordered(functions=["median"])  # the oracle's answers are not looked a
 
 
 @pytest.fixture(autouse=True, scope="module")
-def with_the_list_of_the_paper():
-    with mock.patch.dict(methods.METHODS, {"list": methods.LIST}):
+def with_the_list_of_the_paper_and_bounds_for_few_rows():
+    with mock.patch.dict(methods.METHODS, {"list": methods.LIST}), mock.patch.multiple(best, _FEW=4, _WORTH=1, _HEAD=3):
         yield
 
 

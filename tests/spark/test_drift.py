@@ -68,6 +68,7 @@ def test_the_promise_is_kept_again_within_five_calibrations_without_a_restart(tm
     assert max(found[:JUMP]) <= 200
     missed = AFTER_MS / SETTINGS.size * math.exp(-found[-1] / AFTER_MS)  # by the formula of errata
     assert abs(1 - missed - ACCURACY) <= 2 * 0.03, "30 windows tell no more"
+    assert max(found) <= 3_000, "K* is 1.2 s"
     tuples = [one for part in parts for one in part]
     near, true = listed(rows_of(tmp_path / "wh")["results"]), ranked(contents(tuples, SETTINGS), K)
     jump = EPOCH + 20 * STRETCH * JUMP

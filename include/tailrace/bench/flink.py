@@ -131,7 +131,7 @@ def job(workload: Workload, source: Path, sink: Path, parallelism: int) -> dict[
     if case.question.flink_panes:
         panes = f"TABLE(TUMBLE(TABLE readings, DESCRIPTOR(event_time), {slide}))"
         tables, rows = (
-            [*tables, f"CREATE VIEW panes AS {case.question.flink_panes.format(panes=panes, **names)}"],
+            [*tables, f"CREATE VIEW panes AS {case.question.flink_panes.format(panes=panes)}"],
             "panes",
         )
     windows = f"TABLE(HOP(TABLE {rows}, DESCRIPTOR(event_time), {slide}, {size}))"

@@ -33,7 +33,8 @@ def write(
     """Write a page, and a file `.json` of its tables; the template names the settings and the tables."""
     file.with_suffix(".json").write_text(json.dumps(tables, indent=1) + "\n")
     flink = " --flink DIR" if effort.flink else ""
-    command = f"tailrace bench {system} --rows {effort.rows} --rounds {effort.rounds}{flink} --report docs/results"
+    much = f"--rows {effort.rows} --files {effort.files} --rounds {effort.rounds}"
+    command = f"tailrace bench {system} {much}{flink} --report docs/results"
     machine = f"{os.cpu_count()} cores, {psutil.virtual_memory().total >> 30} GiB, Python {platform.python_version()}"
     shown = {name: markdown(rows) for name, rows in tables.items()}
     text = template.read_text(encoding="utf-8").format(command=command, machine=machine, **settings, **shown)

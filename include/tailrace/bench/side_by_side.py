@@ -128,11 +128,13 @@ def _compare(out: Path, tell: Tell) -> None:
     Raises
     ------
     RuntimeError
-        When one of them is not ours.
+        When one of them is not ours, or there are none.
     """
     ours, native = (_read(out / mine / "results") for mine in ("tailrace/bench", "native"))
     theirs = {"Spark": native} | ({"Flink": answers(out / "flink").to_pandas()} if (out / "flink").exists() else {})
     for whose, found in theirs.items():
+        if found.empty:
+            raise RuntimeError(f"{whose}'s windows answered nothing: --rows are too few for one of them to close")
         wrong = unlike(found, ours)
         if wrong:
             raise RuntimeError(f"{wrong} of {len(found)} answers of {whose}'s windows are not ours")
@@ -146,8 +148,6 @@ def _read(path: Path) -> pd.DataFrame:
 
 def unlike(theirs: pd.DataFrame, ours: pd.DataFrame) -> int:
     """How many of their answers are not among ours, or are there with another value."""
-    if theirs.empty:
-        return 0
     which = ["key", "window_start", "window_end", *({"rank"} & set(theirs))]
     both = theirs.merge(ours, on=which, how="left", suffixes=("", "_ours"))
     same = np.ones(len(both), bool)

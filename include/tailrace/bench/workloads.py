@@ -48,7 +48,7 @@ CASES = {
     "topk": [
         Case("dense 60/5 s", TOP_K, 100, 100_000, 60_000, 5_000),
         Case("of all 60/5 s", TOP_K, 100, 100_000, 60_000, 5_000, keyed=False),
-        Case("at once 60/5 s", TOP_K_AT_ONCE, 100, 100_000, 60_000, 5_000, part=16),
+        Case("at once 60/5 s", TOP_K_AT_ONCE, 100, 5_000, 60_000, 5_000, part=16),
     ],
 }
 """By the kind that is measured."""

@@ -83,6 +83,8 @@ class Recent:
         ------
         NotReady
             When there are fewer than n whole windows.
+        Refused
+            When the past refuses to be read.
         """
         kind, longest_wait = self.kind, int(durations[-1])
         wait, many = longest_wait, self.n

@@ -19,6 +19,7 @@ from tailrace.disorder.promising import Promising
 from tailrace.orchestration.embedded_airflow import Api, EmbeddedAirflow
 from tailrace.query import Query
 from tailrace.spark.layout import Layout
+from tailrace.spark.proposals import Proposals
 from tailrace.spark.results import read_answers
 from tailrace.spark.status import Status
 
@@ -59,9 +60,10 @@ class Scene:
             When so many rows were read, it is calibrated, while it goes on.
         """
         run, told, by_themselves = self._trigger(f"stream_{self.name}"), None, self.query.correction.gap is not None
+        calibration: str | None = None
 
         def quiet() -> bool:
-            nonlocal told, calibrate_at
+            nonlocal told, calibrate_at, calibration
             corrections = self._corrections(_BY_THEMSELVES)["success"] if by_themselves else None
             said = Status.read(self.layout)
             if said is not None and (said.batches, said.state, corrections) != told:
@@ -69,7 +71,7 @@ class Scene:
                 show.err.print(line(said, corrections), soft_wrap=True)
             if said is not None and calibrate_at is not None and said.rows >= calibrate_at:
                 show.err.print(f"calibrate_{self.name} is triggered by hand, while the stream goes on", soft_wrap=True)
-                self._trigger(f"calibrate_{self.name}")
+                calibration = self._trigger(f"calibrate_{self.name}")
                 calibrate_at = None
             states = self._states(f"dags/stream_{self.name}/dagRuns/{run}/taskInstances", "task_instances")
             if "failed" in states:
@@ -77,6 +79,8 @@ class Scene:
             return said is not None and said.state == "quiet"
 
         self._until(quiet, "the stream did not come to its end", self.home)
+        if calibration is not None:
+            self._calibrated(calibration)
         return run
 
     def backfill(self, start: str, end: str) -> None:
@@ -119,6 +123,21 @@ class Scene:
         show.err.print(f"draining {self.name}: the run of stream_{self.name} is marked as a success", soft_wrap=True)
         self.api.call("PATCH", f"dags/stream_{self.name}/dagRuns/{run}", {"state": "success"})
         self._until(lambda: self._state() == "drained", "the driver did not drain", self.home)
+
+    def _calibrated(self, run: str) -> None:
+        """Show what a calibration has found, when it is over."""
+        path, state = f"dags/calibrate_{self.name}/dagRuns/{run}", ""
+
+        def over() -> bool:
+            nonlocal state
+            state = str(self.api.call("GET", path)["state"])
+            return state in _DONE
+
+        self._until(over, f"the calibration of {self.name} did not come to its end", self.airflow.directory)
+        found = Proposals(self.layout).newest(self.query.policy.model_dump_json())
+        if state == "failed" or found is None:
+            raise RuntimeError(f"the calibration proposed nothing; its log is in {self.airflow.directory}/logs")
+        show.err.print(found.evidence, soft_wrap=True)
 
     def _corrected(self, run_type: str) -> None:
         """Show the corrections of a type until all of them are over."""

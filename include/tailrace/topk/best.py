@@ -128,7 +128,8 @@ class _Bounds:
     def better(self, place: Ints) -> Ints:
         """Those of the places that are before the bound of their group; of equal scores by the ids."""
         place = place[self.worse[place] <= self.bound[self.group[place]]]
-        tied = np.flatnonzero(self.worse[place] == self.bound[self.group[place]])
+        bound = self.bound[self.group[place]]
+        tied = np.flatnonzero((self.worse[place] == bound) & (bound < np.inf))  # where it is, no row holds it yet
         if not len(tied):
             return place
         order = self.ids(np.concatenate([place[tied], self._holder[self.group[place[tied]]]]))

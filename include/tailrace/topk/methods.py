@@ -1,7 +1,8 @@
 """The methods that answer a top-k query: a new one is a line in the registry.
 
-All of them are told the same partials and the same frontier, and all register the same late tuples. They differ in how
-they find the ranking, and in what a tuple does that comes when a window of its own has closed:
+All of them are told the same frontier and partials of the same tuples (of which fewer are left out for `sma`), and all
+register the same late tuples. They differ in how they find the ranking, and in what a tuple does that comes when a
+window of its own has closed:
 
 - `adaptive` counts it in its windows that are still open. So do the list method of paper 001, whose answers `adaptive`
   gives, and `gstopk` (Zhu et al.: immediate answers over unordered streams, without waiting).

@@ -7,10 +7,12 @@ import sys
 import time
 
 import pandas as pd
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from tailrace.bench.meter import Meter
-from tailrace.bench.side_by_side import summary, table, unlike
+from tailrace.bench.side_by_side import _compare, summary, table, unlike
 
 
 def answers(*rows: tuple[str, int, float, int]) -> pd.DataFrame:
@@ -22,6 +24,25 @@ def test_answers_that_are_not_ours_are_counted():
     ours = answers(("a", 0, 1.0, 1), ("a", 100, 3.0, 2), ("b", 0, 5.0, 1))
     assert unlike(answers(("a", 0, 1.0 + 1e-12, 1), ("b", 0, 5.0, 1)), ours) == 0
     assert unlike(answers(("a", 0, 1.1, 1), ("a", 100, 3.0, 1), ("c", 0, 5.0, 1), ("b", 0, 5.0, 1)), ours) == 3
+
+
+def rankings(*rows: tuple[str | None, int, int, int, float]) -> pd.DataFrame:
+    found = pd.DataFrame(rows, columns=["key", "window_start", "rank", "id", "score"])
+    return found.assign(window_end=found["window_start"] + 500)
+
+
+@pytest.mark.parametrize("key", ["a", None])
+def test_a_ranking_is_looked_up_rank_by_rank(key):
+    ours = rankings((key, 0, 1, 7, 9.0), (key, 0, 2, 3, 8.0), (key, 100, 1, 7, 9.0)).assign(tuples=5)
+    assert unlike(rankings((key, 0, 1, 7, 9.0), (key, 0, 2, 3, 8.0)), ours) == 0
+    assert unlike(rankings((key, 0, 1, 3, 8.0), (key, 0, 2, 7, 9.0)), ours) == 2
+    assert unlike(rankings((key, 0, 1, 7, 9.5), (key, 0, 3, 4, 7.0), (key, 200, 1, 7, 9.0)), ours) == 3
+
+
+def test_a_contestant_that_answers_nothing_is_told(tmp_path):
+    write_deltalake(tmp_path / "tailrace" / "bench" / "results", pa.table({"key": ["a"], "value": [1.0]}))
+    with pytest.raises(RuntimeError, match=r"Spark's windows answered nothing: --rows are too few"):
+        _compare(tmp_path, lambda line: None)
 
 
 def passes(**rates: list[float]) -> list[dict]:

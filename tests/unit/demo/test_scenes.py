@@ -20,7 +20,7 @@ FLIGHTS = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
 class Airflow:
     """Gives out the states of the runs of each type, one look after the other; the last ones stay."""
 
-    directory = Path("airflow")
+    directory, calibration = Path("airflow"), "success"
 
     def __init__(self, **looks: list[list[str]]) -> None:
         self._looks, self.asked = looks, list[str]()
@@ -30,7 +30,7 @@ class Airflow:
             self.asked.append(path)
             return {"dag_run_id": "run"}
         if "run_type" not in query:
-            return {"task_instances": []}
+            return {"task_instances": [], "state": self.calibration}
         looks = self._looks.get(query["run_type"], [[]])
         states = looks.pop(0) if len(looks) > 1 else looks[0]
         self.asked.append(" ".join([query["run_type"], *states]))
@@ -80,10 +80,26 @@ def test_a_stream_is_calibrated_once_on_the_way(scene, monkeypatch, at, asked):
     said = [None, *(Status("streaming", 1, 0, 0, i, rows=many) for i, many in enumerate(rows))]
     said.append(replace(said[-1], state="quiet"))
     monkeypatch.setattr(scenes.Status, "read", staticmethod(lambda layout: said.pop(0)))
+    monkeypatch.setattr(scenes, "Proposals", found("4.2 s gives 0.9511"))
     mine = scene()
     assert mine.stream(at) == "run"
     assert mine.api.asked == [f"dags/{dag}_flights/dagRuns" for dag in asked]
     assert not said
+
+
+def found(evidence: str | None):
+    """In place of the proposals there are: the newest one."""
+    newest = None if evidence is None else SimpleNamespace(evidence=evidence)
+    return lambda layout: SimpleNamespace(newest=lambda declared: newest)
+
+
+@pytest.mark.parametrize(("state", "evidence"), [("failed", "an earlier one"), ("success", None)])
+def test_a_calibration_that_proposes_nothing_is_told(scene, monkeypatch, state, evidence):
+    monkeypatch.setattr(scenes, "Proposals", found(evidence))
+    mine = scene()
+    mine.api.calibration = state
+    with pytest.raises(RuntimeError, match="the calibration proposed nothing; its log is in airflow/logs"):
+        mine._calibrated("run")
 
 
 @pytest.mark.parametrize(("right", "code"), [(True, 0), (False, 1)])

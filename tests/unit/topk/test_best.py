@@ -107,6 +107,13 @@ def test_ids_are_in_the_order_that_python_has(ids):
     assert [[a < b for a in order] for b in order] == [[a < b for a in ids] for b in ids]
 
 
+def test_a_group_without_a_bound_yet_loses_nothing():
+    """Its scores are the worst there are, and another group has filled up before it."""
+    group, worse = np.repeat([0, 1], [400, 4600]), np.repeat([0.0, np.inf], [400, 4600])
+    found = contenders(group, worse, 5, np.arange(5000).__getitem__)
+    assert set(range(400, 405)) <= set(found.tolist())
+
+
 @pytest.mark.parametrize("kind", [pa.int64(), pa.string()])
 def test_nothing_of_nothing(kind):
     of = Best(3, True, kind)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tailrace.bench.simulate import Stream, simulate
 from tailrace.bench.topk.calibrated import Calibration, calibrations, search_of
 from tailrace.bench.topk.methods import whole
-from tailrace.bench.topk.runs import ACCURACY, ADAPTIVE, hit, policy_of, query, table
+from tailrace.bench.topk.runs import ACCURACY, ADAPTIVE, START_MS, hit, policy_of, query, table
 from tailrace.calibration.search import Search
 
 BEFORE_MS, AFTER_MS, EVERY_MS = 1_000, 10_000, 300_000
@@ -49,7 +49,7 @@ def drift(tell: Tell) -> list[Followed]:
     """Half of the stream has delays of mean 1 s, the other half of 10 s; it is calibrated every five minutes."""
     asked, found = query(ADAPTIVE), list[Followed]()
     stream = Stream.of(asked, table({0.0: BEFORE_MS, 0.5: AFTER_MS}, SECONDS, RATE, 4))
-    jump_ms = int(stream.column("event_time")[0]) + SECONDS * 500
+    jump_ms = START_MS + SECONDS * 500
     for rule, doubling in RULES.items():
         steps = list(calibrations(asked, stream, EVERY_MS, doubling))
         stamped = [(policy_of(asked).waiting(one.found.k_ms).model_dump_json(), one.tick) for one in steps]

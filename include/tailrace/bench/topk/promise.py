@@ -69,7 +69,9 @@ def settled(tell: Tell) -> list[Row]:
         row = {"τ s": tau_ms / 1000, "K* s": smallest(tau_ms) / 1000, "calibrations": len(k)}
         spread = {"mean K s": k.mean(), "5 % K s": np.quantile(k, 0.05), "95 % K s": np.quantile(k, 0.95)}
         row |= {name: float(value) / 1000 for name, value in spread.items()}
-        row |= {"hit(K), mean": float(rates.mean()), "share ±": error, "share right": float(right.mean())}
+        row |= {"hit(K), mean": float(rates.mean())}
+        row |= {f"hit(K), {100 * share:g} %": float(np.quantile(rates, share)) for share in (0.05, 0.95)}
+        row |= {"share ±": error, "share right": float(right.mean())}
         rows.append(row | {f"K s, {MANY:,} windows": ends(tau_ms).k_ms / 1000})
         tell("  ".join(f"{name} {value:.4g}" for name, value in rows[-1].items()))
     return rows

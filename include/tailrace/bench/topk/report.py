@@ -11,7 +11,8 @@ from tailrace.bench.topk.runs import ACCURACY, K
 from tailrace.bench.topk.speed import speeds
 from tailrace.bench.workloads import CASES
 
-_IN_PROCESS = 6_000_000
+_IN_PROCESS = 16_000_000
+"""More than two windows and K, so that panes expire."""
 
 
 def report(directory: Path, effort: Effort, tell: methods.Tell) -> Path:
@@ -38,5 +39,6 @@ def report(directory: Path, effort: Effort, tell: methods.Tell) -> Path:
         "many": promise.MANY,
         "hours": promise.HOURS,
         "left": promise.SETTLED,
+        "event_s": effort.rows // CASES["topk"][0].rate,
     }
     return write(directory / "001.md", Path(__file__).with_name("001.md"), "topk", effort, settings, tables)

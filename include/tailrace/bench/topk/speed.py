@@ -16,6 +16,7 @@ from tailrace.disorder import ticks
 from tailrace.disorder.clock import NEVER, Clock, Frontier
 from tailrace.topk.kind import TopK
 from tailrace.topk.methods import LIST, METHODS
+from tailrace.topk.partials import combine
 from tailrace.windows.sliding import Sliding
 
 TAU_MS, WAIT = 1_000, '{"policy": "k_slack", "k": "2 s"}'
@@ -27,7 +28,7 @@ CASES = {
 }
 """Tuples a second of event time, how many keys, and how many different scores there are; None: hardly two alike."""
 
-_BATCHES, _MOST_S = 4, 200
+_AT_ONCE, _MOST_S = 500_000, 200
 _CONTESTANTS = METHODS | {"list": LIST}
 _KEPT = ("panes", "strays", "candidates")
 Tell = Callable[[str], None]
@@ -76,7 +77,7 @@ def _batches(rows: int, rate: int, keys: int, scores: int | None) -> list[_Batch
     key = names.take(pa.array(rng.integers(keys, size=rows)))
     columns = {"event_time": event, "tick": tick, "id": order, "score": score}
     tuples = pa.RecordBatch.from_pydict({name: pa.array(column) for name, column in columns.items()} | {"key": key})
-    cuts = np.unique([*np.searchsorted(tick, tick[np.arange(_BATCHES) * rows // _BATCHES]).tolist(), rows])
+    cuts = np.unique([*np.searchsorted(tick, tick[np.arange(0, rows, _AT_ONCE)]).tolist(), rows])
     clock, found = Clock(), []
     clock.stamp(WAIT, NEVER)
     for first, last in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
@@ -94,7 +95,7 @@ def _pass(method: str, batches: list[_Batch]) -> dict[str, Any]:
     state, combine_s, step_s, held, groups = running.start(), 0.0, 0.0, list[float](), 1
     for batch in batches:
         began = time.perf_counter()
-        partials = pa.Table.from_batches([kind.combine(batch.tuples)])
+        partials = pa.Table.from_batches([combine(windows, kind.best, batch.tuples, across=not running.moves)])
         combined = time.perf_counter()
         state, _, _ = running.step(state, partials, batch.frontier)
         combine_s, step_s = combine_s + combined - began, step_s + time.perf_counter() - combined
