@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from tailrace.topk import best, partials
 from tailrace.topk.best import Best
+from tailrace.topk.kind import TopK
+from tailrace.topk.methods import METHODS
 from tailrace.topk.partials import combine
 from tailrace.windows.sliding import Sliding
 
@@ -85,6 +87,15 @@ def test_a_tick_keeps_its_own_best_where_late_tuples_move():
     each = Counter(one["tick"] for one in combined(rows, 3, across=False))
     assert each == {0: 3, 1: 3, 2: 3}
     assert len(combined(rows, 3, across=True)) < 9
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.usefixtures("eager")
+def test_for_sma_late_tuples_may_matter_in_other_windows_than_their_own(method):
+    rows = [("a", i % 10, i // 20, float(i % 7), i) for i in range(60)]
+    kind = TopK(TENS, 3, True, {"score": "score"}, pa.string(), pa.string(), method)
+    each = Counter(kind.combine(batch(rows)).column("tick").to_pylist())
+    assert (each == {0: 3, 1: 3, 2: 3}) == (method == "sma")
 
 
 def test_what_earlier_ticks_have_better_does_not_travel():
