@@ -54,11 +54,8 @@ def pass_through(spark: SparkSession, workload: Workload, directory: Path, paral
 def native(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
     """Spark's own windows under a watermark that loses nothing here; what came after it would be dropped."""
     case = workload.case
-    size, slide, groups = (
-        f"{case.size_ms} milliseconds",
-        f"{case.slide_ms} milliseconds",
-        ["sensor"] if case.keyed else [],
-    )
+    size, slide = (f"{length} milliseconds" for length in (case.size_ms, case.slide_ms))
+    groups = ["sensor"] if case.keyed else []
     rows = _read(spark, workload).withWatermark("event_time", f"{workload.bound_ms} milliseconds")
     if case.question.spark_panes:
         rows = case.question.spark_panes(rows, F.window("event_time", slide), groups)

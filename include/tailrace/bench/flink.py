@@ -130,10 +130,8 @@ def job(workload: Workload, source: Path, sink: Path, parallelism: int) -> dict[
     tables, rows = [readings, answers], "readings"
     if case.question.flink_panes:
         panes = f"TABLE(TUMBLE(TABLE readings, DESCRIPTOR(event_time), {slide}))"
-        tables, rows = (
-            [*tables, f"CREATE VIEW panes AS {case.question.flink_panes.format(panes=panes)}"],
-            "panes",
-        )
+        tables.append(f"CREATE VIEW panes AS {case.question.flink_panes.format(panes=panes)}")
+        rows = "panes"
     windows = f"TABLE(HOP(TABLE {rows}, DESCRIPTOR(event_time), {slide}, {size}))"
     insert = f"INSERT INTO answers {case.question.flink.format(windows=windows, **names)}"
     return {"settings": settings, "tables": tables, "insert": insert}

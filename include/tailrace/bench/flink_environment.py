@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pyspark
+
+from tailrace.bench.told import Tell
 
 VERSION = "2.3.0"
 _JAR = "flink-sql-parquet"
 _BORROWED = ("hadoop-client-*.jar", "zstd-jni-*.jar")
 """What Flink's Parquet needs and does not bring: PySpark has it."""
-
-Tell = Callable[[str], None]
 
 
 class FlinkEnvironment:

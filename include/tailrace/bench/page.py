@@ -12,7 +12,8 @@ from typing import Any
 
 import psutil
 
-Row = dict[str, Any]
+from tailrace.bench.told import Row
+
 _LARGE = 1000
 _SHARES = ("off", "windows off", "accuracy", "corrected", "to mp", "hit", "share")
 

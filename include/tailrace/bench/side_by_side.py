@@ -18,7 +18,7 @@ from dataclasses import asdict
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,7 @@ from tailrace.bench.contestants import CONTESTANTS, Pace, Pass
 from tailrace.bench.flink import Flink, answers
 from tailrace.bench.flink_environment import FlinkEnvironment
 from tailrace.bench.meter import Cost, Meter
+from tailrace.bench.told import Row, Tell
 from tailrace.bench.workloads import Case, Workload, make_files
 from tailrace.spark.session import session
 
@@ -36,9 +37,6 @@ PARALLELISM = 2
 
 BASES = ("native", "flink")
 """Ratios are to these, where they take part."""
-
-Row = dict[str, Any]
-Tell = Callable[[str], None]
 
 
 class Contestant(NamedTuple):

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.duration import format_duration
 
 Ints = NDArray[np.int64]
@@ -75,6 +76,11 @@ class Search:
     step_ms: int = 1
     band: float = 1.0
     doubling: bool = True
+
+    @staticmethod
+    def of(policy: CacheDuration, tick_ms: int, doubling: bool = True) -> Search:
+        """What a policy declares, for ticks of this length."""
+        return Search(policy.durations, policy.accuracy, max(tick_ms, 1), doubling=doubling)
 
     def start(self, k_ms: int) -> Interval:
         """(0, 2·K], so that K can rise and fall at once; the paper's (0, K] lets it fall alone."""

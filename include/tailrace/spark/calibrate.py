@@ -178,7 +178,7 @@ class _Past:
         return self._report(policy, found, before, interval, None)
 
     def _search(self, policy: CacheDuration) -> Search:
-        return Search(policy.durations, policy.accuracy, max(self.query.tick_ms, 1))
+        return Search.of(policy, self.query.tick_ms)
 
     def _recent(self, policy: CacheDuration) -> Recent:
         return Recent(self.stage.kind, Logged(self.stage, self.log), policy.queries, policy.accuracy)

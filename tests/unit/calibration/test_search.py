@@ -114,6 +114,10 @@ def test_what_is_within_the_noise_of_the_longest_does_not_double_the_interval():
     raised = TEN.next(FLOOR, level(0.93, 0.935, 0.941), NOISE)
     assert (raised.k_ms, raised.width_ms) == (FLOOR.upper_ms, FLOOR.upper_ms // 2)
     assert raised.lower_ms < FLOOR.upper_ms < raised.upper_ms
+    printed = PRINTED.next(FLOOR, level(0.93, 0.935, 0.941), NOISE)
+    assert (printed.k_ms, printed.lower_ms) == (FLOOR.upper_ms + 1000, FLOOR.lower_ms + 1000), (
+        "it is left as it is printed"
+    )
     wide = Interval(0, 40_000, 20_000)
     assert TEN.next(wide, np.full(10, 0.939), NOISE).k_ms == 120_000
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -12,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.bench.simulate import Simulated, Stream, simulate
+from tailrace.bench.told import Tell
 from tailrace.query import Query
 from tailrace.streams.delays import MODELS, DelayModel, epoch_ms
 from tailrace.streams.replay import TIME, disorder, generate
@@ -37,7 +37,6 @@ FUNCTIONS = ("sum", "count", "avg", "min", "max", "median", "quantile")
 _START_MS = 1_767_225_600_000
 _HUGE_MS = 600_000
 _BURST_EVERY_MS, _BURST_MS, _BURST_LEAST_MS = 60_000, 3_000, 1_000
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from tailrace.aggregate.simulation import simulate as simulate_promises
 from tailrace.bench import side_by_side
 from tailrace.bench.aggregate import figures, games
 from tailrace.bench.aggregate.accumulated import accumulated
-from tailrace.bench.aggregate.games import ERROR, GAP_MS, RATE, RISK, SECONDS, SEED, SENSORS, Tell
+from tailrace.bench.aggregate.games import ERROR, GAP_MS, RATE, RISK, SECONDS, SEED, SENSORS
 from tailrace.bench.aggregate.scaling import scaling
 from tailrace.bench.page import Effort, write
 from tailrace.bench.simulate import Simulated
+from tailrace.bench.told import Row, Tell
 from tailrace.bench.workloads import CASES
 from tailrace.windows.sliding import Sliding
 
-Row = dict[str, Any]
 _WINDOWS = Sliding(500, 100)
 _PROMISE_WINDOWS = 2_000
 

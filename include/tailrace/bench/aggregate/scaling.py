@@ -11,7 +11,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tailrace.bench.aggregate.games import GAMES, PROMISE, Tell, query
+from tailrace.bench.aggregate.games import GAMES, PROMISE, query
+from tailrace.bench.told import Tell
 from tailrace.spark import app
 from tailrace.spark.intake import Plan
 from tailrace.spark.session import session

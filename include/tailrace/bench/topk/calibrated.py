@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,8 +68,12 @@ def calibrations(query: Query, stream: Stream, every_ms: int, doubling: bool = T
 
 def search_of(query: Query, doubling: bool = True) -> Search:
     """The search that the query's policy declares."""
-    policy = policy_of(query)
-    return Search(policy.durations, policy.accuracy, query.tick_ms, doubling=doubling)
+    return Search.of(policy_of(query), query.tick_ms, doubling)
+
+
+def stamped(query: Query, steps: Iterable[Calibration]) -> list[tuple[str, int]]:
+    """What calibrations found, as settings, and the tick after which each is in force."""
+    return [(policy_of(query).waiting(one.found.k_ms).model_dump_json(), one.tick) for one in steps]
 
 
 def newest(query: Query, stream: Stream, came: int | None = None) -> Recent:

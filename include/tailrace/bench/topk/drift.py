@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from tailrace.bench.simulate import Stream, simulate
-from tailrace.bench.topk.calibrated import Calibration, calibrations, search_of
+from tailrace.bench.told import Row, Tell
+from tailrace.bench.topk.calibrated import Calibration, calibrations, search_of, stamped
 from tailrace.bench.topk.methods import whole
 from tailrace.bench.topk.runs import ACCURACY, ADAPTIVE, START_MS, hit, policy_of, query, table
-from tailrace.calibration.search import Search
+from tailrace.calibration.search import Interval, Search
 
 BEFORE_MS, AFTER_MS, EVERY_MS = 1_000, 10_000, 300_000
 RATE, SECONDS, TOLD = 50, 14_400, 10
 RULES = {"ours": True, "the paper's": False}
 """Whether the interval may double."""
 
-Row = dict[str, Any]
-Tell = Callable[[str], None]
-
 
 class Followed(NamedTuple):
-    """What a rule did; times are in ms from the jump, arrival time for calibrations and event time for windows."""
+    """What a rule did, and when the delays jump: in event time, ms."""
 
     rule: str
     steps: list[Calibration]
@@ -52,8 +49,7 @@ def drift(tell: Tell) -> list[Followed]:
     jump_ms = START_MS + SECONDS * 500
     for rule, doubling in RULES.items():
         steps = list(calibrations(asked, stream, EVERY_MS, doubling))
-        stamped = [(policy_of(asked).waiting(one.found.k_ms).model_dump_json(), one.tick) for one in steps]
-        followed = Followed(rule, steps, whole(simulate(asked, stream, stamped)), jump_ms)
+        followed = Followed(rule, steps, whole(simulate(asked, stream, stamped(asked, steps))), jump_ms)
         tell(f"{rule}: K after the jump " + ", ".join(format(row["K s"], "g") for row in followed.rows()) + " s")
         found.append(followed)
     return found
@@ -75,5 +71,5 @@ def needed() -> list[Row]:
     return found
 
 
-def _exact(search: Search, interval: Any, tau_ms: int) -> NDArray[np.float64]:
+def _exact(search: Search, interval: Interval, tau_ms: int) -> NDArray[np.float64]:
     return np.array([hit(duration, tau_ms) for duration in search.durations(interval).tolist()])

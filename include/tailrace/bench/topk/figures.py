@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from tailrace.bench.plots import Figure, label
 from tailrace.bench.simulate import Simulated
+from tailrace.bench.told import Row
 from tailrace.bench.topk.drift import AFTER_MS, Followed
 from tailrace.bench.topk.methods import whole
 from tailrace.bench.topk.promise import TAUS_MS
@@ -17,7 +17,6 @@ from tailrace.bench.topk.runs import ACCURACY, hit, smallest
 _COLOURS = {"adaptive": "tab:blue", "sma": "tab:red", "mintopk": "tab:orange", "gstopk": "tab:green"}
 _RULES = {"ours": "tab:blue", "the paper's": "tab:red"}
 _NEWEST = 30
-Row = dict[str, Any]
 
 
 def over_time(runs: dict[str, Simulated], file: Path) -> None:

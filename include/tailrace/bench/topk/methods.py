@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tailrace.bench.simulate import Simulated, Stream, simulate
-from tailrace.bench.topk.calibrated import calibrations
-from tailrace.bench.topk.runs import ADAPTIVE, AT_ONCE, SIZE_MS, START_MS, policy_of, query, table
+from tailrace.bench.told import Tell
+from tailrace.bench.topk.calibrated import calibrations, stamped
+from tailrace.bench.topk.runs import ADAPTIVE, AT_ONCE, SIZE_MS, START_MS, query, table
 
 RATE, SECONDS, SEED = 1000, 1800, 1
 CALIBRATE_MS = 60_000
 DISORDER = {"light": 1_000, "medium": 6_000, "heavy": 10_000}
 METHODS: dict[str, dict[str, Any]] = {"adaptive": ADAPTIVE, "sma": AT_ONCE, "mintopk": AT_ONCE, "gstopk": AT_ONCE}
-
-Tell = Callable[[str], None]
 
 
 def methods(tell: Tell) -> dict[str, dict[str, Simulated]]:
@@ -28,11 +26,9 @@ def methods(tell: Tell) -> dict[str, dict[str, Simulated]]:
         found[disorder] = {}
         for method, policy in METHODS.items():
             asked = query(policy, method)
-            stream, stamped = Stream.of(asked, rows), list[tuple[str, int]]()
-            if policy is ADAPTIVE:
-                steps = calibrations(asked, stream, CALIBRATE_MS)
-                stamped = [(policy_of(asked).waiting(one.found.k_ms).model_dump_json(), one.tick) for one in steps]
-            found[disorder][method] = run = simulate(asked, stream, stamped)
+            stream = Stream.of(asked, rows)
+            steps = calibrations(asked, stream, CALIBRATE_MS) if policy is ADAPTIVE else ()
+            found[disorder][method] = run = simulate(asked, stream, stamped(asked, steps))
             mine = whole(run)
             tell(f"{disorder} {method:<8} {1 - mine['error'].mean():.2%} found, {mine['latency_s'].mean():.2f} s late")
     return found

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from tailrace.bench.simulate import Stream
+from tailrace.bench.told import Row, Tell
 from tailrace.bench.topk.calibrated import calibrations, newest, search_of
 from tailrace.bench.topk.runs import (
     ACCURACY,
@@ -29,9 +27,6 @@ WAITS_MS = np.array([0, 1_000, 2_000, 4_000, 8_000, 12_000])
 WINDOWS, RATE = 2_000, 50
 EVERY_MS, HOURS, SETTLED = 300_000, 6, 12
 MANY, _STEPS = 20_000, 15
-
-Row = dict[str, Any]
-Tell = Callable[[str], None]
 
 
 def hit_rates(tell: Tell) -> list[Row]:

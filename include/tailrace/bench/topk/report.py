@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tailrace.bench import side_by_side
 from tailrace.bench.page import Effort, write
+from tailrace.bench.told import Tell
 from tailrace.bench.topk import drift, figures, methods, promise
 from tailrace.bench.topk.runs import ACCURACY, K
 from tailrace.bench.topk.speed import speeds
@@ -15,7 +16,7 @@ _IN_PROCESS = 16_000_000
 """More than two windows and K, so that panes expire."""
 
 
-def report(directory: Path, effort: Effort, tell: methods.Tell) -> Path:
+def report(directory: Path, effort: Effort, tell: Tell) -> Path:
     """Measure all of it, and write `001.md`, `001.json` and the plots."""
     directory.mkdir(parents=True, exist_ok=True)
     found = methods.methods(tell)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from tailrace.bench.told import Tell
 from tailrace.bench.topk.runs import SIZE_MS, SLIDE_MS, START_MS, TICK_MS, K
 from tailrace.disorder import ticks
 from tailrace.disorder.clock import NEVER, Clock, Frontier
@@ -31,7 +31,6 @@ CASES = {
 _AT_ONCE, _MOST_S = 500_000, 200
 _CONTESTANTS = METHODS | {"list": LIST}
 _KEPT = ("panes", "strays", "candidates")
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
