@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from enum import StrEnum
@@ -240,5 +241,7 @@ def main() -> None:
             else "what is committed stays, and the same command goes on from there"
         )
         show.err.print(f"interrupted: {stays}")
-        code = _INTERRUPTED
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_INTERRUPTED)  # Arrow may still be reading through Python, and would abort the interpreter's own end
     sys.exit(code or 0)

@@ -101,8 +101,47 @@ def test_a_signal_interrupts_and_says_what_is_left(tailrace, handlers, monkeypat
             left.append("cleaned up")
 
     monkeypatch.setattr(cli, "app", works)
+    monkeypatch.setattr(os, "_exit", sys.exit)
     assert tailrace(command, code=130).stderr == told
     assert left == ["cleaned up"]
+
+
+READS = """
+import io, os, signal, threading, time
+import pyarrow as pa, pyarrow.dataset as ds, pyarrow.parquet as pq
+from tailrace import cli
+
+written = io.BytesIO()
+pq.write_table(pa.table({"a": range(1000)}), written, row_group_size=10)
+
+class Slow(io.BytesIO):
+    def read(self, *size):
+        time.sleep(0.02)
+        return super().read(*size)
+
+def reads(**_):
+    form = ds.ParquetFileFormat()
+    parts = [form.make_fragment(pa.PythonFile(Slow(written.getvalue()), "r")) for _ in range(20)]
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    table = ds.FileSystemDataset(parts, pa.schema({"a": pa.int64()}), form)
+    while True:
+        table.to_table()
+
+cli.app = reads
+cli.main()
+"""
+
+
+def test_what_still_reads_when_a_command_is_interrupted_does_not_abort_it():
+    for _ in range(4):  # the interpreter's own end aborts two of three
+        done = subprocess.run(
+            [sys.executable, "-c", READS],
+            env=os.environ | {"PYTHONPATH": str(ROOT / "include")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (130, STAYS)
 
 
 def test_under_nohup_a_terminal_that_goes_is_no_interruption(tailrace, handlers, monkeypatch):

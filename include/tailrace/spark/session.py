@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 _STATE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -25,6 +26,11 @@ def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None 
     ----------
     shuffle_partitions : int
         For a stream this is its parallelism, fixed by its checkpoint.
+
+    Raises
+    ------
+    RuntimeError
+        With what Spark told, when it fails.
     """
     os.environ["PYSPARK_PYTHON"] = sys.executable  # workers would take the `python3` on PATH
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -52,6 +58,8 @@ def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None 
         with _uninterrupted():
             spark = builder.getOrCreate()
         yield spark
+    except PySparkException as error:
+        raise RuntimeError(str(error)) from None  # its text is the JVM's, which ends here
     finally:
         _close(spark)
 
