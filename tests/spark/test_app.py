@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import psutil
@@ -22,7 +23,7 @@ from expect import assert_streamed
 from oracle import Settings, stream
 from processes import until
 from tailrace.errors import Busy, Refused
-from tailrace.spark import app
+from tailrace.spark import app, intake
 from tailrace.spark.correct import correct
 from tailrace.spark.intake import Plan
 from tailrace.spark.layout import Layout
@@ -51,6 +52,17 @@ def test_new_settings_hold_from_the_next_tick(tmp_path, spark):
     last = [max(t.arrival_time for t in TUPLES[: BOUNDS[end]]) // 100 for end in (3, 6)]
     assert [tick for tick, _ in changes] == [tick + 1 for tick in last]
     assert_streamed(rows_of(warehouse), stream(TUPLES, dataclasses.replace(SETTINGS, changes=changes)))
+
+
+def test_batches_grow_where_their_rows_come_to_little(tmp_path, spark, monkeypatch):
+    monkeypatch.setattr(intake, "_MADE", 100)
+    write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 16))
+    query = make_query(tmp_path / "in", Settings(60_000, 60_000, 60_000, "sum", "none"))
+    app.run(query, tmp_path / "wh")
+    rows = Counter[int]()
+    for row in rows_of(tmp_path / "wh", "metrics")["metrics"]:
+        rows[row["batch"]] += row["rows"]
+    assert rows == {0: 100, 1: 200, 2: 100}
 
 
 def test_a_stream_that_ended_or_another_query_is_refused(tmp_path, spark):
