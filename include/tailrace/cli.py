@@ -242,6 +242,5 @@ def main() -> None:
         )
         show.err.print(f"interrupted: {stays}")
         sys.stdout.flush()
-        sys.stderr.flush()
         os._exit(_INTERRUPTED)  # Arrow may still be reading through Python, and would abort the interpreter's own end
     sys.exit(code or 0)

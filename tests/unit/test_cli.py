@@ -124,6 +124,7 @@ def reads(**_):
     parts = [form.make_fragment(pa.PythonFile(Slow(written.getvalue()), "r")) for _ in range(20)]
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     table = ds.FileSystemDataset(parts, pa.schema({"a": pa.int64()}), form)
+    print("begun")
     while True:
         table.to_table()
 
@@ -136,12 +137,12 @@ def test_what_still_reads_when_a_command_is_interrupted_does_not_abort_it():
     for _ in range(4):  # the interpreter's own end aborts two of three
         done = subprocess.run(
             [sys.executable, "-c", READS],
-            env=os.environ | {"PYTHONPATH": str(ROOT / "include")},
+            env=os.environ | {"PYTHONPATH": str(ROOT / "include"), "PYTHONUNBUFFERED": ""},
             capture_output=True,
             text=True,
             check=False,
         )
-        assert (done.returncode, done.stderr) == (130, STAYS)
+        assert (done.returncode, done.stdout, done.stderr) == (130, "begun\n", STAYS)
 
 
 def test_under_nohup_a_terminal_that_goes_is_no_interruption(tailrace, handlers, monkeypatch):

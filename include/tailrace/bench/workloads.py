@@ -14,7 +14,6 @@ from tailrace.streams.delays import Exponential, epoch_ms
 from tailrace.streams.replay import generate, write
 
 MEAN_DELAY_MS = 200
-_START_MS = 1_767_225_600_000
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class Workload:
 
 def make_files(directory: Path, case: Case, rows: int, files: int) -> tuple[list[Path], int]:
     """Write a case's stream; returns its files and the bound on its delays."""
-    table = generate(rows, case.rate, case.sensors, Exponential(MEAN_DELAY_MS), seed=1, start_ms=_START_MS)
+    table = generate(rows, case.rate, case.sensors, Exponential(MEAN_DELAY_MS), seed=1)
     return write(table, directory, files), largest_delay(table)
 
 

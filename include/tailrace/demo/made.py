@@ -12,7 +12,7 @@ from tailrace.declare import load
 from tailrace.streams.delays import delay_model
 from tailrace.streams.replay import generate, write
 
-_START_MS, _SEED = 1_767_225_600_000, 2
+_SEED = 2
 _HERE = Path(__file__).parent
 DELAYS, GAME2, TRADES = (_HERE / f"{name}.yaml" for name in ("delays", "game2", "trades"))
 
@@ -29,7 +29,7 @@ class Made(NamedTuple):
     files: int
 
     def table(self) -> pa.Table:
-        made = generate(self.rows, self.rate, self.keys, delay_model(self.delays), _SEED, _START_MS)
+        made = generate(self.rows, self.rate, self.keys, delay_model(self.delays), _SEED)
         return made.rename_columns({"sensor": self.key, "value": self.value})
 
 

@@ -18,6 +18,9 @@ TIME = pa.timestamp("ms", tz="UTC")
 MAX_FILES = 100_000
 """Beyond it the five digits of `part-00000` would no longer sort by name in the order of arrival."""
 
+START_MS = 1_767_225_600_000
+"""2026-01-01: where a generated stream starts unless something else is said."""
+
 ROW_GROUP = 1 << 18
 """Rows of a row group in Parquet: what one reader takes at a time, so that several share a large file."""
 
@@ -25,7 +28,7 @@ ROW_GROUP = 1 << 18
 _TUPLES, _DELAYS = 0, 1
 
 
-def generate(rows: int, rate: float, keys: int, model: DelayModel, seed: int, start_ms: int) -> pa.Table:
+def generate(rows: int, rate: float, keys: int, model: DelayModel, seed: int, start_ms: int = START_MS) -> pa.Table:
     """A stream of sensor readings, evenly spaced in event time and out of order by `model`.
 
     Sensors are drawn uniformly. Values are a positive, right-skewed 'speed' in m/s, lognormal with median 2 and

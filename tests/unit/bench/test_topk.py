@@ -12,7 +12,8 @@ from tailrace.bench.page import Effort
 from tailrace.bench.simulate import Stream, simulate
 from tailrace.bench.topk import drift, methods, promise, report, runs, speed
 from tailrace.bench.topk.calibrated import calibrations
-from tailrace.bench.topk.runs import ADAPTIVE, SIZE_MS, START_MS, hit, policy_of, query, smallest, table
+from tailrace.bench.topk.runs import ADAPTIVE, SIZE_MS, hit, policy_of, query, smallest, table
+from tailrace.streams.replay import START_MS
 
 EVERY_MS = 60_000
 

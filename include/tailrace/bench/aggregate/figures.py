@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from tailrace.bench.aggregate.accumulated import accumulated
 from tailrace.bench.aggregate.games import GAP_MS
 from tailrace.bench.plots import Figure, label
 from tailrace.bench.simulate import Simulated
+from tailrace.bench.told import Row
 from tailrace.windows.sliding import Sliding
 
 _COLOURS = {
@@ -67,7 +67,7 @@ def accuracies(found: Games, windows: Sliding, file: Path) -> None:
             label(ax, game, "arrival time in s", "accumulated accuracy in %")
 
 
-def throughputs(rows: list[dict[str, Any]], file: Path) -> None:
+def throughputs(rows: list[Row], file: Path) -> None:
     """Figure 6: rows a second by the number of tasks, the medians of the rounds."""
     games = list(dict.fromkeys(row["game"] for row in rows))
     with Figure(file) as axes:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.bench.simulate import Simulated, Stream, simulate
-from tailrace.bench.told import Tell
+from tailrace.bench.told import Row, Tell
 from tailrace.query import Query
 from tailrace.streams.delays import MODELS, DelayModel, epoch_ms
 from tailrace.streams.replay import TIME, disorder, generate
@@ -34,7 +34,6 @@ CASES = ("as they are", "bursts", "one tuple 10 min late", "bursts, one tuple 10
 SENSORS = 16
 FUNCTIONS = ("sum", "count", "avg", "min", "max", "median", "quantile")
 
-_START_MS = 1_767_225_600_000
 _HUGE_MS = 600_000
 _BURST_EVERY_MS, _BURST_MS, _BURST_LEAST_MS = 60_000, 3_000, 1_000
 
@@ -64,7 +63,7 @@ class Case:
         A tuple that is 10 min late comes after a third of the others.
         """
         model = MODELS[self.game].build("")
-        plain = generate(RATE * SECONDS, RATE, SENSORS, model, SEED, _START_MS)
+        plain = generate(RATE * SECONDS, RATE, SENSORS, model, SEED)
         table = disorder(plain.sort_by("id"), "event_time", _Bursts(model), SEED) if self.bursts else plain
         if not self.huge:
             return table
@@ -141,7 +140,7 @@ def games(tell: Tell) -> dict[str, dict[str, Simulated]]:
     return found
 
 
-def kept(tell: Tell, function: str = "sum") -> list[dict[str, Any]]:
+def kept(tell: Tell, function: str = "sum") -> list[Row]:
     """`quantile` beside the smallest constant K that keeps the promise, on every case of both games."""
     rows, both = [], (False, True)
     cases = [Case(game, *worse) for game in GAMES for worse in product(both, both)]
@@ -152,7 +151,7 @@ def kept(tell: Tell, function: str = "sum") -> list[dict[str, Any]]:
     return rows
 
 
-def by_function(tell: Tell) -> list[dict[str, Any]]:
+def by_function(tell: Tell) -> list[Row]:
     """`quantile` on game 2, for each function."""
     table, rows = Case("game2").table(), []
     for function in FUNCTIONS:
@@ -161,7 +160,7 @@ def by_function(tell: Tell) -> list[dict[str, Any]]:
     return rows
 
 
-def _beside_fixed(table: pa.Table, function: str, **declared: Any) -> dict[str, Any]:
+def _beside_fixed(table: pa.Table, function: str, **declared: Any) -> Row:
     ours = run(table, "quantile", PROMISE, function, **declared)
     least = smallest_fixed(table, function, **declared)
     k_ms = least.mean_k_ms

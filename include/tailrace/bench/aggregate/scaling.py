@@ -7,12 +7,11 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from tailrace.bench.aggregate.games import GAMES, PROMISE, query
-from tailrace.bench.told import Tell
+from tailrace.bench.told import Row, Tell
 from tailrace.spark import app
 from tailrace.spark.intake import Plan
 from tailrace.spark.session import session
@@ -20,11 +19,11 @@ from tailrace.streams.delays import MODELS
 from tailrace.streams.replay import generate, write
 
 TASKS = (1, 2, 4)
-_RATE, _KEYS, _FILES, _START_MS = 20_000, 100, 4, 1_767_225_600_000
+_RATE, _KEYS, _FILES = 20_000, 100, 4
 _POLICY = "quantile"
 
 
-def scaling(rows: int, rounds: int, tell: Tell) -> list[dict[str, Any]]:
+def scaling(rows: int, rounds: int, tell: Tell) -> list[Row]:
     """Rows a second for each game and number of tasks: interleaved, the first round dropped, medians.
 
     A pass is a bounded run of the paper's query by key; JVM and session are there already.
@@ -32,7 +31,7 @@ def scaling(rows: int, rounds: int, tell: Tell) -> list[dict[str, Any]]:
     passes: dict[tuple[str, int], list[float]] = {}
     with tempfile.TemporaryDirectory(prefix="tailrace-scaling-") as name:
         for game in GAMES:
-            table = generate(rows, _RATE, _KEYS, MODELS[game].build(""), 1, _START_MS)
+            table = generate(rows, _RATE, _KEYS, MODELS[game].build(""), 1)
             write(table, Path(name) / game, _FILES)
         with session("tailrace scaling", 1) as spark:
             for number in range(rounds + 1):

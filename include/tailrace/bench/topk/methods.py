@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from tailrace.bench.simulate import Simulated, Stream, simulate
-from tailrace.bench.told import Tell
+from tailrace.bench.told import Row, Tell
 from tailrace.bench.topk.calibrated import calibrations, stamped
-from tailrace.bench.topk.runs import ADAPTIVE, AT_ONCE, SIZE_MS, START_MS, query, table
+from tailrace.bench.topk.runs import ADAPTIVE, AT_ONCE, SIZE_MS, query, table
+from tailrace.streams.replay import START_MS
 
 RATE, SECONDS, SEED = 1000, 1800, 1
 CALIBRATE_MS = 60_000
@@ -42,9 +43,9 @@ def whole(run: Simulated) -> pd.DataFrame:
     return mine.assign(latency_s=(mine["closed"] - mine["window_end"]) / 1000)
 
 
-def rows(found: dict[str, dict[str, Simulated]]) -> list[dict[str, Any]]:
+def rows(found: dict[str, dict[str, Simulated]]) -> list[Row]:
     """A row for each disorder and method; `settled` is over the second half of the run."""
-    table: list[dict[str, Any]] = []
+    table: list[Row] = []
     for disorder, runs in found.items():
         for method, run in runs.items():
             mine = whole(run)

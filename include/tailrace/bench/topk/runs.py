@@ -19,7 +19,6 @@ K, SIZE_MS, SLIDE_MS, TICK_MS = 5, 60_000, 5_000, 100
 ACCURACY = 0.95
 ADAPTIVE = {"policy": "cache_duration", "accuracy": ACCURACY}
 AT_ONCE = {"policy": "none"}
-START_MS = 1_767_225_600_000
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Delays:
 def table(tau_ms: int | dict[float, int], seconds: int, rate: int, seed: int) -> pa.Table:
     """A stream in order of arrival, whose delays have the mean τ, or one after another."""
     means = tau_ms if isinstance(tau_ms, dict) else {0.0: tau_ms}
-    return generate(rate * seconds, rate, 1, Delays(means), seed, START_MS)
+    return generate(rate * seconds, rate, 1, Delays(means), seed)
 
 
 def query(disorder: dict[str, Any], method: str = "adaptive") -> Query:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import statistics
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from tailrace.bench.told import Tell
-from tailrace.bench.topk.runs import SIZE_MS, SLIDE_MS, START_MS, TICK_MS, K
+from tailrace.bench.told import Row, Tell
+from tailrace.bench.topk.runs import SIZE_MS, SLIDE_MS, TICK_MS, K
 from tailrace.disorder import ticks
 from tailrace.disorder.clock import NEVER, Clock, Frontier
+from tailrace.streams.replay import START_MS
 from tailrace.topk.kind import TopK
 from tailrace.topk.methods import LIST, METHODS
 from tailrace.topk.partials import combine
@@ -41,7 +41,7 @@ class _Batch:
     frontier: Frontier
 
 
-def speeds(rows: int, rounds: int, tell: Tell) -> list[dict[str, Any]]:
+def speeds(rows: int, rounds: int, tell: Tell) -> list[Row]:
     """Each case by each method, interleaved, the first round dropped, medians.
 
     Parameters
@@ -49,10 +49,10 @@ def speeds(rows: int, rounds: int, tell: Tell) -> list[dict[str, Any]]:
     rows : int
         In a case; those with few tuples a second have no more than the stream brings in 200 s.
     """
-    found: list[dict[str, Any]] = []
+    found: list[Row] = []
     for name, (rate, keys, scores) in CASES.items():
         batches = _batches(min(rows, rate * _MOST_S), rate, keys, scores)
-        passes: dict[str, list[dict[str, Any]]] = {method: [] for method in _CONTESTANTS}
+        passes: dict[str, list[Row]] = {method: [] for method in _CONTESTANTS}
         for number in range(rounds + 1):
             for method in _CONTESTANTS:
                 one = _pass(method, batches)
@@ -86,7 +86,7 @@ def _batches(rows: int, rate: int, keys: int, scores: int | None) -> list[_Batch
     return found
 
 
-def _pass(method: str, batches: list[_Batch]) -> dict[str, Any]:
+def _pass(method: str, batches: list[_Batch]) -> Row:
     """All of the batches; the candidates are counted between them."""
     windows, many = Sliding(SIZE_MS, SLIDE_MS), sum(one.tuples.num_rows for one in batches)
     kind = TopK(windows, K, True, {"score": "score"}, pa.string(), pa.int64())
