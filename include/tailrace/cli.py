@@ -241,6 +241,8 @@ def main() -> None:
             else "what is committed stays, and the same command goes on from there"
         )
         show.err.print(f"interrupted: {stays}")
-        sys.stdout.flush()
-        os._exit(_INTERRUPTED)  # Arrow may still be reading through Python, and would abort the interpreter's own end
+        try:
+            sys.stdout.flush()  # which may be a pipe that nobody reads any more
+        finally:
+            os._exit(_INTERRUPTED)  # Arrow may still be reading through Python, and would abort its own end
     sys.exit(code or 0)

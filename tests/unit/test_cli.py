@@ -106,6 +106,19 @@ def test_a_signal_interrupts_and_says_what_is_left(tailrace, handlers, monkeypat
     assert left == ["cleaned up"]
 
 
+def test_an_interruption_whose_output_nobody_reads_is_one(tailrace, handlers, monkeypatch):
+    def works(**_: object) -> None:
+        reading, writing = os.pipe()
+        os.close(reading)
+        monkeypatch.setattr(sys, "stdout", os.fdopen(writing, "w"))
+        print("to nobody")
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(cli, "app", works)
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    assert tailrace("results", code=130).stderr == STAYS
+
+
 READS = """
 import io, os, signal, threading, time
 import pyarrow as pa, pyarrow.dataset as ds, pyarrow.parquet as pq
