@@ -36,6 +36,10 @@ class Busy(Refused):
     """Another process is at it: exit code 1, since the same may be right a little later."""
 
 
+class SourceChanged(Refused):
+    """The log changed where it was read already: no retry helps."""
+
+
 def refuse(where: str, wrong: str, right: str) -> Refused:
     """The refusal of a single problem, to be raised."""
     return Refused([Problem(where, wrong, right)])
