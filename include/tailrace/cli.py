@@ -17,7 +17,7 @@ from tailrace.cli_calibrate import calibrate
 from tailrace.cli_tools import bench, demo, replay, schema, time_option
 from tailrace.declare import load
 from tailrace.entry import BATCH_ROWS
-from tailrace.errors import Busy, Problem, Refused, refuse
+from tailrace.errors import Busy, Damaged, Problem, Refused, refuse
 from tailrace.query import Query
 
 _INTERRUPTED = 130
@@ -223,7 +223,7 @@ def main() -> None:
         code = app(standalone_mode=False)
     except Refused as refused:
         show.refusal(refused)
-        code = 1 if isinstance(refused, Busy) else 2
+        code = 1 if isinstance(refused, (Busy, Damaged)) else 2
     except TyperException as wrong:
         show.err.print("[bold red]refused[/] ", end="")
         told = getattr(wrong, "format_message", wrong.__str__)()  # names the option, where it is one

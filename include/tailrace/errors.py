@@ -40,6 +40,10 @@ class SourceChanged(Refused):
     """The log changed where it was read already: no retry helps."""
 
 
+class Damaged(Refused):
+    """Something that a query has written is lost, damaged or older than the rest: exit code 1, until it is repaired."""
+
+
 def refuse(where: str, wrong: str, right: str) -> Refused:
     """The refusal of a single problem, to be raised."""
     return Refused([Problem(where, wrong, right)])

@@ -46,7 +46,12 @@ class Standing:
     @property
     def gist(self) -> tuple[object, ...]:
         """What a watcher tells at once when it changes."""
-        return self.driver.state, self.driver.pid, self.driver.exit_code, self.said and self.said.state
+        return (
+            self.driver.state,
+            self.driver.pid,
+            self.driver.exit_code,
+            self.said and (self.said.state, self.said.problem),
+        )
 
     def __str__(self) -> str:
         driver, said = self.driver, self.said
@@ -67,6 +72,7 @@ class Standing:
             f"{said.answers:,} answers",
             f"{said.late:,} late",
         ]
+        parts += [] if said.problem is None else [f"a problem: {said.problem}"]
         return f"{head}; {'; '.join(parts)}"
 
 

@@ -18,6 +18,7 @@ from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.duration import format_duration, format_time
 from tailrace.errors import Problem, refuse
 from tailrace.query import Query
+from tailrace.spark.checkpoint import begun
 from tailrace.spark.commits import Committed
 from tailrace.spark.layout import Layout
 from tailrace.spark.log import Log
@@ -200,9 +201,7 @@ def _tried(measured: Measured) -> Iterable[Tried]:
 
 
 def _past(query: Query, layout: Layout) -> _Past:
-    origin, committed = layout.origin(), Committed.read(layout)
-    if origin is not None:
-        layout.agree(origin, query.structure())
+    origin, committed = begun(layout, query), Committed.read(layout)
     if origin is None or committed is None or not committed.until:
         wrong = (
             "the query has never run in this warehouse" if origin is None else "the stream has committed nothing yet"

@@ -13,6 +13,7 @@ import pyarrow as pa
 from tailrace.duration import format_duration, format_time
 from tailrace.errors import refuse
 from tailrace.query import Query
+from tailrace.spark.checkpoint import begun
 from tailrace.spark.commits import Committed
 from tailrace.spark.layout import Layout
 from tailrace.spark.log import Log
@@ -55,10 +56,9 @@ def correct(query: Query, warehouse: Path, span: Span = Span()) -> Report:  # no
         stream has not committed up to its end.
     """
     layout = Layout.of(warehouse, query.name)
-    origin = layout.origin()
+    origin = begun(layout, query)
     if origin is None:
         raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
-    layout.agree(origin, query.structure())
     started = datetime.now(UTC)
     stage, tables = Stage.of(query, origin.types, layout.table("history")), Tables(layout)
     wanted = schemas(stage.kind.answer)

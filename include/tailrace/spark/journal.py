@@ -81,6 +81,13 @@ class Journal:
         numbers = self._single()
         return self[max(numbers)] if numbers else None
 
+    def missing(self) -> int | None:
+        """The first entry that is not there though a later one is; None where there is no gap."""
+        single = self._single()
+        blocks = [int(file.name.split(".")[0]) for file in self.directory.glob("[0-9]*.jsonl.gz")]
+        there = {*single, *(number for block in blocks for number in range(block, block + _BLOCK))}
+        return next((number for number in range(max(there, default=0)) if number not in there), None)
+
     def append(self, entry: Entry) -> None:
         """Add the next entry; it is there whole or not at all."""
         write_whole(self._file(entry.head.batch), json.dumps(asdict(entry)))

@@ -13,7 +13,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from tailrace.errors import Busy, Problem, Refused, refuse
+from tailrace.errors import Busy, Damaged, Problem, Refused, refuse
 from tailrace.streams.segments import Types
 
 _FORMAT = 3
@@ -89,7 +89,11 @@ class Layout:
     def origin(self) -> Origin | None:
         """What the checkpoint was made for; None where there is none yet."""
         file = self.stream / "origin.json"
-        return Origin(**json.loads(file.read_text())) if file.exists() else None
+        try:
+            return Origin(**json.loads(file.read_text())) if file.exists() else None
+        except (ValueError, TypeError) as error:
+            right = f"to restore it from a backup; or to begin anew: mv {self.home} {self.home}.damaged"
+            raise Damaged([Problem(str(file), f"it is damaged ({error})", right)]) from None
 
     def found(self, structure: dict[str, Any], types: Types, identity: str = "") -> Origin:
         """Begin a checkpoint."""
@@ -136,8 +140,12 @@ class Layout:
 def write_whole(file: Path, content: str | bytes) -> None:
     """Write a file so that it is there whole or not at all, also after a crash."""
     new = file.with_name(f".{file.name}.new")
-    with new.open("wb") as out:
-        out.write(content.encode() if isinstance(content, str) else content)
-        out.flush()
-        os.fsync(out.fileno())
-    new.rename(file)
+    try:
+        with new.open("wb") as out:
+            out.write(content.encode() if isinstance(content, str) else content)
+            out.flush()
+            os.fsync(out.fileno())
+        new.rename(file)
+    except OSError:  # on a full disk each byte counts
+        new.unlink(missing_ok=True)
+        raise

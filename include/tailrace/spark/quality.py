@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tailrace.kinds import Kind, build
 from tailrace.query import Query
+from tailrace.spark.checkpoint import begun
 from tailrace.spark.layout import Layout
 from tailrace.spark.results import Answers, newest_of
 from tailrace.spark.tables import Tables, schemas, with_times
@@ -114,9 +115,8 @@ def measure(kind: Kind, versions: pd.DataFrame, length_ms: int, promise: dict[st
 def read_quality(query: Query, warehouse: Path) -> tuple[pd.DataFrame, list[str]]:
     """The table in order of time, and its columns; empty where nothing was ever corrected."""
     layout = Layout.of(warehouse, query.name)
-    kind, tables, origin = build(query), Tables(layout), layout.origin()
-    if origin is not None:
-        layout.agree(origin, query.structure())
+    kind, tables = build(query), Tables(layout)
+    begun(layout, query)
     columns = schemas(kind.answer)["quality"].names
     if not tables.has("quality"):
         return pd.DataFrame(columns=columns), columns

@@ -10,6 +10,7 @@ import pandas as pd
 
 from tailrace.kinds import build
 from tailrace.query import Query
+from tailrace.spark.checkpoint import begun
 from tailrace.spark.layout import Layout
 from tailrace.spark.tables import Tables, within_any
 from tailrace.spark.touched import WINDOW, Ranges, by_window, coarse
@@ -89,9 +90,8 @@ def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pd.Data
         As the stream gave them; else the latest version of each window.
     """
     layout = Layout.of(warehouse, query.name)
-    kind, tables, origin = build(query), Tables(layout), layout.origin()
-    if origin is not None:
-        layout.agree(origin, query.structure())
+    kind, tables = build(query), Tables(layout)
+    begun(layout, query)
     columns = [name for name in kind.answer.names if name != "tuples"] + ["tuples", "coverage", "k_ms", "as_of"]
     try:
         answers = Answers(tables, kind.windows)

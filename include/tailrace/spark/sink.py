@@ -6,7 +6,6 @@ executed before any table may say that it has the batch; and it must run once, o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -15,10 +14,9 @@ from pyspark.sql import DataFrame
 
 from tailrace import wire
 from tailrace.spark.tables import STREAM_TABLES, TIME, Tables, with_times
+from tailrace.spark.written import note
 
 _COMPACT_EVERY = 64  # batches, each of which adds a file to each table
-
-Done = Callable[[int, dict[str, pa.Table]], None]
 
 
 @dataclass(frozen=True)
@@ -31,25 +29,29 @@ class Sink:
         Of each table.
     app : str
         Names the checkpoint in the tables' app transactions.
-    done : callable
-        Told of each batch once all of it is written.
     """
 
     tables: Tables
     schemas: dict[str, pa.Schema]
     app: str
-    done: Done
 
-    def write(self, rows: DataFrame, batch: int) -> None:
-        """Write a batch, all that it has to say; to be called again for a batch that may have been written in part."""
+    def write(self, rows: DataFrame, batch: int) -> dict[str, pa.Table]:
+        """Write a batch, all that it has to say; to be called again for a batch that may have been written in part.
+
+        Returns
+        -------
+        dict
+            The rows that each table has of it.
+        """
         written = self.execute(rows)
         self.balance(written)
         for name in STREAM_TABLES:
             if name in written:
                 self.tables.append(name, written[name], self.app, batch)
+        note(self.tables.layout, written, batch)
         if (batch + 1) % _COMPACT_EVERY == 0:
             self.tables.compact(STREAM_TABLES)
-        self.done(batch, written)
+        return written
 
     def execute(self, rows: DataFrame) -> dict[str, pa.Table]:
         """Run the plan, and give the rows of each table."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -34,6 +36,8 @@ class Status:
     k_ms, coverage : K in force, and λ over all closed windows
     rows, late, answers : int
         Totals since the start of the driver.
+    problem : str or None
+        What is wrong with the source or the disk; it is tried again.
     """
 
     state: State
@@ -51,9 +55,16 @@ class Status:
     rows: int = 0
     late: int = 0
     answers: int = 0
+    problem: str | None = None
 
     def write(self, layout: Layout) -> None:
-        write_whole(layout.status, json.dumps(asdict(self)))
+        """Put it in the place of the last one; on a full disk into the last one's own blocks, which are its already."""
+        said = json.dumps(asdict(self)).encode()
+        try:
+            write_whole(layout.status, said)
+        except OSError:
+            with suppress(OSError), layout.status.open("r+b") as file:
+                file.write(said.ljust(os.fstat(file.fileno()).st_size))
 
     @staticmethod
     def read(layout: Layout) -> Status | None:

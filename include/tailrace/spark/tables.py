@@ -116,16 +116,19 @@ class Tables:
         bool
             Whether anything was written.
         """
-        table, writer = DeltaTable(self.layout.table(name)), f"{app}:{name}"
-        last = table.transaction_version(writer)
-        if last is not None and last >= batch:
+        table = DeltaTable(self.layout.table(name))
+        if _last_batch(table, app, name) >= batch:
             return False
-        done = CommitProperties(app_transactions=[Transaction(writer, batch)])
+        done = CommitProperties(app_transactions=[Transaction(_writer(app, name), batch)])
         if name == "history":  # the readers wrote its files: they only have to be named
             table.create_write_transaction(_added(rows), "append", table.schema(), commit_properties=done)
         else:
             write_deltalake(table, rows, mode="append", commit_properties=done)
         return True
+
+    def last_batch(self, name: str, app: str) -> int:
+        """The last batch that a writer has appended to a table; -1 where there is none."""
+        return _last_batch(DeltaTable(self.layout.table(name)), app, name)
 
     def compact(self, names: Iterable[str]) -> None:
         """Put small files together, and clean up what nobody needs any more: to be called by the tables' writer.
@@ -186,6 +189,16 @@ class Tables:
             raise FileNotFoundError(path)
         rows = DeltaTable(path).to_pyarrow_dataset().to_table(columns=list(columns) if columns else None, filter=where)
         return in_ms(rows)
+
+
+def _writer(app: str, name: str) -> str:
+    """The name of a checkpoint's app transactions in a table."""
+    return f"{app}:{name}"
+
+
+def _last_batch(table: DeltaTable, app: str, name: str) -> int:
+    last = table.transaction_version(_writer(app, name))
+    return -1 if last is None else last
 
 
 def within(column: str, low: int, high: int) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import sys
 import time
 from dataclasses import dataclass, replace
 
@@ -26,6 +28,7 @@ class Watch:
         self.layout.stream.mkdir(parents=True, exist_ok=True)
         self.layout.drain.unlink(missing_ok=True)
         now = wall_ms()
+        self._problems: dict[str, str | None] = {}
         self._said_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0)
         self.say("starting")
 
@@ -45,6 +48,16 @@ class Watch:
             self._status = replace(self._status, state=state, at_ms=wall_ms(), rows_left=rows_left)
             self._status.write(self.layout)
             self._said_s = now_s
+
+    def tell(self, part: str, problem: str | None) -> None:
+        """Tell what is wrong with a part of the stream, here and in the log; None: nothing any more."""
+        if problem == self._problems.get(part):
+            return
+        print(f"{part}: {'works again' if problem is None else problem}", file=sys.stderr, flush=True)
+        self._problems = {name: text for name, text in (self._problems | {part: problem}).items() if text is not None}
+        told = "; ".join(f"{name}: {text}" for name, text in self._problems.items())
+        self._status = replace(self._status, problem=told or None)
+        self._said_s = -math.inf
 
     def see(self, batch: int, written: dict[str, pa.Table]) -> int | None:
         """Take in what a batch gave to the tables; returns the arrival time up to which all is taken in."""

@@ -16,6 +16,7 @@ from tailrace.spark import tables as tables_module
 from tailrace.spark.layout import Layout
 from tailrace.spark.sink import Sink
 from tailrace.spark.tables import CLASSES, STREAM_TABLES, Tables, schemas, with_times
+from tailrace.spark.written import read_note
 
 INT = pa.int64()
 ANSWER = pa.schema(
@@ -45,7 +46,7 @@ class Plan:
 def sink(tmp_path):
     tables = Tables(Layout(tmp_path))
     tables.create(schemas(ANSWER), STREAM_TABLES)
-    return Sink(tables, schemas(ANSWER), "checkpoint", lambda *_: None)
+    return Sink(tables, schemas(ANSWER), "checkpoint")
 
 
 @pytest.mark.parametrize("batch", [0, 7])
@@ -61,7 +62,7 @@ def test_each_attempt_executes_the_plan_once_and_a_batch_is_written_once(sink, b
 def test_the_next_batch_and_another_checkpoint_are_written(sink):
     sink.write(Plan(), 0)
     sink.write(Plan(), 1)
-    Sink(sink.tables, sink.schemas, "another", lambda *_: None).write(Plan(), 0)
+    Sink(sink.tables, sink.schemas, "another").write(Plan(), 0)
     assert sink.tables.read("results").num_rows == 3
 
 
@@ -71,7 +72,7 @@ def test_a_batch_is_written_once_also_after_its_commit_was_cleaned_up(tmp_path, 
     monkeypatch.setattr(sink_module, "_COMPACT_EVERY", 3)
     tables = Tables(Layout(tmp_path))
     tables.create(schemas(ANSWER), STREAM_TABLES)
-    sink = Sink(tables, schemas(ANSWER), "checkpoint", lambda *_: None)
+    sink = Sink(tables, schemas(ANSWER), "checkpoint")
     for batch in range(6):
         sink.write(Plan(), batch)
     assert not (tables.layout.table("results") / "_delta_log" / f"{1:020d}.json").exists()
@@ -90,14 +91,11 @@ def test_times_are_utc_microseconds_in_the_tables_and_ms_to_readers(sink):
     assert sink.tables.read("results").to_pylist()[0]["window_end"] == 100
 
 
-def test_a_batch_that_is_told_is_told_after_it_is_written(sink):
-    seen = []
-    tables = sink.tables
-    told = Sink(
-        tables, sink.schemas, "checkpoint", lambda batch, _: seen.append((batch, tables.read("metrics").num_rows))
-    )
-    told.write(Plan(), 4)
-    assert seen == [(4, 1)]
+def test_what_a_batch_gave_to_the_tables_is_returned_and_noted(sink):
+    assert sink.write(Plan(), 4).keys() == {"results", "metrics"}
+    assert read_note(sink.tables.layout) == {"results": 4, "metrics": 4}
+    sink.write(Plan(), 5)
+    assert read_note(sink.tables.layout) == {"results": 5, "metrics": 5}
 
 
 def test_compaction_leaves_large_files_alone(tmp_path, monkeypatch):

@@ -1,0 +1,75 @@
+"""Failures of a running stream: told in one line, and told apart by what helps against them."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+_PASSES = re.compile(r"No space left on device|Disk quota exceeded|\(os error \d+\)")
+_BUSY = re.compile(r"connect back")  # Spark waits ten seconds for a Python process, whatever is configured
+_CHECKPOINT = re.compile(
+    r"STATE_STORE|STREAMING_STATEFUL_OPERATOR|STREAMING_CHECKPOINT|STREAM_LOG|LOG_FILE|log file"
+    r"|streaming\.checkpointing\.|StreamMetadata|MicroBatchExecution\.(initializeExecution|populateStartOffsets)"
+)
+_RAISED = re.compile(r"^(?:[a-z_]\w*\.)*([A-Z]\w*)(?::.*)?$", re.MULTILINE)  # the last line of a Python traceback
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A failure of a stream.
+
+    Attributes
+    ----------
+    kind : str
+        ``passes``: the disk or another part of the system failed, and may come back; ``busy``: a Python process did not
+        start in time; ``checkpoint``: Spark can't read its own checkpoint; ``failed``: anything else.
+    reason : str
+        The innermost cause, in one line.
+    """
+
+    kind: Literal["passes", "busy", "checkpoint", "failed"]
+    reason: str
+
+    @staticmethod
+    def of(error: BaseException) -> Failure:
+        """The failure that an exception of the sink, or of Spark's, tells of."""
+        text, reason = _text(error), _reason(error)
+        raised = _raised(text) if "Traceback" in text else None
+        if _BUSY.search(text):
+            return Failure("busy", "a Python process of Spark's did not start within 10 s: the machine is busy")
+        if isinstance(error, OSError) or _PASSES.search(text) or (raised is not None and issubclass(raised, OSError)):
+            return Failure("passes", reason)
+        return Failure("checkpoint" if raised is None and _CHECKPOINT.search(text) else "failed", reason)
+
+
+def _text(error: Any) -> str:
+    """All that is known of an error and its causes, Java's stack traces included."""
+    parts = []
+    while error is not None:
+        parts += [type(error).__name__, str(getattr(error, "_desc", None) or error), getattr(error, "_stackTrace", "")]
+        error = getattr(error, "_cause", None)
+    return "\n".join(map(str, parts))
+
+
+def _reason(error: Any) -> str:
+    """The innermost cause, without the plans and traces around it."""
+    while getattr(error, "_cause", None) is not None:
+        error = error._cause
+    text = str(getattr(error, "_desc", None) or error).strip()
+    if "Traceback" in text:
+        lines = [match[0] for match in _RAISED.finditer(text.partition("Traceback")[2])]
+        text = lines[-1] if lines else text
+    line = text.splitlines()[0].strip() if text else ""
+    return line or type(error).__name__
+
+
+def _raised(text: str) -> type[BaseException] | None:
+    """The class of the exception that a Python traceback in the text ends with, if it is one of Python's own."""
+    names = [match[1] for match in _RAISED.finditer(text.partition("Traceback")[2])]
+    for name in reversed(names):
+        found = getattr(builtins, name, None)
+        if isinstance(found, type) and issubclass(found, BaseException):
+            return found
+    return None

@@ -1,0 +1,89 @@
+"""A damaged checkpoint is a loud stop that tells the repair; after the repair the answers are the oracle's."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from expect import assert_streamed
+from oracle import Settings, stream
+from tailrace.errors import Damaged
+from tailrace.spark import app
+from tailrace.spark.correct import correct
+from tailrace.spark.intake import Plan
+from tailrace.spark.layout import Layout
+from warehouse import even, make_query, make_stream, rows_of, write_files
+
+pytestmark = pytest.mark.spark
+
+TUPLES = make_stream(300, seed=25)
+SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))
+BOUNDS = even(len(TUPLES), 6)
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory, _spark) -> Path:
+    """The directory of a stream that has read four of its six files, in two batches."""
+    directory = tmp_path_factory.mktemp("begun")
+    write_files(TUPLES, directory / "in", BOUNDS[:5])
+    app.run(make_query(directory / "in", SETTINGS), directory / "wh", Plan(100, flush=False), spark=_spark)
+    write_files(TUPLES, directory / "in", BOUNDS[4:], first=4)
+    return directory
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _spoil(path: Path) -> None:
+    path.write_bytes(b"\0spoilt{\n" * 3)
+
+
+DAMAGES = [("metadata", _remove), ("metadata", _spoil), ("offsets", _remove), ("offsets/1", _empty)]
+DAMAGES += [("offsets/0", _remove), ("commits/1", _spoil), ("state", _remove), ("state/0/0", _remove)]
+DAMAGES += [("state/0/1/2.changelog", _remove), ("state/0/1/2.changelog", _spoil)]
+
+
+@pytest.mark.parametrize(("part", "damage"), DAMAGES, ids=lambda value: getattr(value, "__name__", value))
+def test_a_damaged_checkpoint_tells_its_repair_and_is_made_again(tmp_path, spark, begun, part, damage):
+    warehouse, query = tmp_path / "wh", make_query(begun / "in", SETTINGS)
+    shutil.copytree(begun / "wh", warehouse)
+    checkpoint = Layout.of(warehouse, query.name).checkpoint
+    damage(checkpoint / part)
+    for checksum in (checkpoint / part).parent.glob(f".{Path(part).name}.crc"):
+        checksum.unlink()
+    with pytest.raises(Damaged) as caught:
+        app.run(query, warehouse)
+    told = str(caught.value)
+    assert "Traceback" not in told
+    assert len(told.splitlines()) == 2, told
+    command = re.search(r"rm -r (\S+)", told)
+    assert command, told
+    assert Path(command[1]) == checkpoint
+    shutil.rmtree(command[1])
+    app.run(query, warehouse)
+    assert_streamed(rows_of(warehouse), stream(TUPLES, SETTINGS))
+
+
+@pytest.mark.parametrize("name", ["late", "results", "segments", "metrics"])
+def test_a_lost_table_is_made_again_from_the_journal(tmp_path, spark, begun, name):
+    warehouse, query = tmp_path / "wh", make_query(begun / "in", SETTINGS)
+    shutil.copytree(begun / "wh", warehouse)
+    layout = Layout.of(warehouse, query.name)
+    shutil.rmtree(layout.table(name))
+    with pytest.raises(Damaged, match=f"{name}: the table is lost"):
+        app.run(query, warehouse)
+    with pytest.raises(Damaged, match=f"{name}: the table is lost"):
+        correct(query, warehouse)
+    shutil.rmtree(layout.checkpoint)
+    app.run(query, warehouse)
+    rows = rows_of(warehouse)
+    assert_streamed(rows, stream(TUPLES, SETTINGS))
+    assert sum(row["rows"] for row in rows["metrics"]) == sum(row["rows"] for row in rows["segments"]) == len(TUPLES)
