@@ -13,9 +13,12 @@ from tailrace.streams.segments import Format
 _PARQUET = ParquetFiles()
 FORMATS: dict[str, Format] = {"parquet": _PARQUET, "json": JsonFiles(), "delta": _PARQUET, "replay": _PARQUET}
 
+_UNFINISHED = (".tmp", ".crc", ".inprogress")
+"""Endings of what producers write beside their files; so are names that begin with `.` or `_`."""
+
 
 def list_files(path: Path, format_name: str) -> list[Path]:
-    """The files of a source in the order of their names; hidden ones, and those that start with `_`, are not its.
+    """The files of a source in the order of their names, without what a producer keeps beside them.
 
     Raises
     ------
@@ -28,7 +31,7 @@ def list_files(path: Path, format_name: str) -> list[Path]:
         raise refuse(str(path), "there is no such file or directory", f"a {format_name} file or a directory of them")
     suffixes = FORMATS[format_name].suffixes
     with os.scandir(path) as entries:  # asks the file system no more than once, however many there are
-        found = sorted((entry for entry in entries if entry.name[0] not in "._"), key=lambda entry: entry.name)
+        found = sorted((entry for entry in entries if _is_of_source(entry.name)), key=lambda entry: entry.name)
     deeper = [entry.name for entry in found if entry.is_dir()]
     if deeper:
         raise refuse(f"{path}/{deeper[0]}", "this is a directory", "files only: their names tell the order of the log")
@@ -40,3 +43,7 @@ def list_files(path: Path, format_name: str) -> list[Path]:
             f"only files named *{' or *'.join(suffixes)}",
         )
     return [path / entry.name for entry in found]
+
+
+def _is_of_source(name: str) -> bool:
+    return name[0] not in "._" and not name.endswith(_UNFINISHED)

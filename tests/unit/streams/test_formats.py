@@ -32,6 +32,13 @@ def test_hidden_files_and_those_with_an_underscore_are_not_the_streams(tmp_path:
     assert names(make(tmp_path, "_SUCCESS", ".a.json.crc", ".b.json", "_c.json", "d.json")) == ["d.json"]
 
 
+@pytest.mark.parametrize("name", ["b.json.tmp", "b.tmp", "b.json.crc", ".b.json.crc", "b.json.inprogress", "_b", ".b"])
+def test_what_a_producer_is_still_writing_is_not_the_streams(tmp_path: Path, name: str) -> None:
+    assert names(make(tmp_path, "a.json", name)) == ["a.json"]
+    (tmp_path / f"_{name}").mkdir()
+    assert names(tmp_path) == ["a.json"]
+
+
 def test_directories_are_refused_since_their_files_would_be_lost(tmp_path: Path) -> None:
     (tmp_path / "day=1").mkdir()
     with pytest.raises(Refused, match="day=1: this is a directory"):
