@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from pathlib import Path
 
 from tailrace.spark.intake import Intake, Plan
 from tailrace.spark.journal import Entry, Journal
+from tailrace.streams.feeds import after
 from tailrace.streams.segments import Segment
 
 # file → the rows of its segments
@@ -36,6 +38,13 @@ class Log:
         self.given = len(self.there)
         return found
 
+    def rest(self, rows: int) -> list[Segment]:
+        """What it gives to a driver that has read so many rows."""
+        self.given = len(self.there)
+        before = [0, *accumulate(segment.rows for segment in self.there)]
+        parts = zip(self.there, before, strict=False)
+        return [rest for part, first in parts for rest in after([part], part.first_row + rows - first)]
+
 
 class Driver:
     """An intake with a clock, which may be begun anew at any time."""
@@ -49,8 +58,7 @@ class Driver:
         for name, value in changed.items():
             setattr(self, name, value)
         journal = Journal(self.directory)
-        self.log.given = sum(len(entry.segments) for entry in entries(self.directory))
-        waiting = self.log.fresh()
+        waiting = self.log.rest(sum(part.rows for entry in entries(self.directory) for part in entry.segments))
         self.intake = Intake(
             journal,
             self.log,

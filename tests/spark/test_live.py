@@ -141,7 +141,7 @@ def test_the_time_of_ingest_goes_on_in_silence(tmp_path, spark):
 def test_the_streams_own_tables_are_compacted(tmp_path, spark, monkeypatch):
     monkeypatch.setattr(sink, "_COMPACT_EVERY", 4)
     write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 14))
-    run(make_query(tmp_path / "in", SETTINGS), tmp_path / "wh", Plan(1))
+    run(make_query(tmp_path / "in", SETTINGS), tmp_path / "wh", Plan(29))
     assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, SETTINGS))
     for name in ("results", "metrics", "segments"):
         assert len(DeltaTable(tables_of(tmp_path / "wh").layout.table(name)).file_uris()) <= 4, name

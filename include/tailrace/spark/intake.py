@@ -12,7 +12,7 @@ from tailrace.entry import BATCH_ROWS, Head
 from tailrace.errors import Problem, Refused
 from tailrace.spark.journal import Entry, Journal, Standing
 from tailrace.spark.status import wall_ms
-from tailrace.streams.feeds import Feed
+from tailrace.streams.feeds import Feed, after
 from tailrace.streams.segments import Segment
 
 _MADE = 1_000_000  # partials or answers that a batch may come to: they go through the driver's memory
@@ -34,8 +34,8 @@ class Plan:
     Attributes
     ----------
     batch_rows : int
-        A batch takes segments up to so many rows, at least one; and no more than come to a million partials or answers,
-        by what the batch before came to, nor than twice as many as that one might.
+        A batch takes segments up to so many rows, or a part of one; and no more than come to a million partials or
+        answers, by what the batch before came to, nor than twice as many as that one might.
     pace_ms : int
         A live run looks for more no earlier than so long after it planned a batch.
     live : bool
@@ -154,6 +154,9 @@ class Intake:
         standing, room = self.standing, self.room
         while self.waiting and len(segments) < _SEGMENTS and (not segments or self.waiting[0].rows <= room):
             segment = self.waiting.popleft()
+            if segment.rows > room:  # the first, alone
+                self.waiting.extendleft(after([segment], segment.first_row + room))
+                segment = replace(segment, rows=room)
             room -= segment.rows
             stamp = now if self.stamps else None
             segments.append(replace(segment, ordinal=standing.segments, position=standing.rows, ingested_ms=stamp))

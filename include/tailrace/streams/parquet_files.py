@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from tailrace.errors import refuse
 from tailrace.streams.check import Columns
-from tailrace.streams.segments import Raw, Segment, Types, require
+from tailrace.streams.segments import Raw, Segment, Types, require, require_taken
 
 _ROWS_PER_SEGMENT = 500_000  # large files are cut between row groups, so that several readers share one
 
@@ -22,6 +22,9 @@ class ParquetFiles:
     """Types stand in the file, so a column of the wrong type is refused as a whole."""
 
     suffixes = (".parquet",)
+
+    def whole(self, path: Path, still: bool) -> bool:
+        return True  # without its footer it can't be opened
 
     def types(self, path: Path, columns: Columns) -> Types | None:
         schema = _open(path).schema_arrow
@@ -53,6 +56,7 @@ class ParquetFiles:
         return [json.dumps(record, default=str) for record in table.to_pylist()]
 
     def _table(self, segment: Segment, columns: list[str] | None) -> pa.Table:
+        require_taken(segment)
         file = pq.ParquetFile(segment.path)
         sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
         starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()

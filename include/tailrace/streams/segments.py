@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.errors import refuse
+from tailrace.errors import Problem, SourceChanged, refuse
 from tailrace.streams.check import Columns
 
 Types = dict[str, str]
@@ -37,6 +38,10 @@ class Segment:
         The file's size in bytes, and how many records it has in all.
     version : int
         The version of the table that brought the file; 0 where the source is no table.
+    mtime_ns : int or None
+        When the file was last changed; None where its name alone tells that it is the same (a table's).
+    block_start, block_end, block_row : int
+        The bytes of the file that hold its records, and the first record in them; an end of 0: the whole file.
     """
 
     path: str
@@ -48,6 +53,10 @@ class Segment:
     size: int = 0
     of_rows: int = 0
     version: int = 0
+    mtime_ns: int | None = None
+    block_start: int = 0
+    block_end: int = 0
+    block_row: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -78,6 +87,9 @@ class Format(Protocol):
     def suffixes(self) -> tuple[str, ...]:
         """How its files' names end."""
 
+    def whole(self, path: Path, still: bool) -> bool:
+        """Whether all of a file is there, as far as can be told; `still`: it is as it was a look ago."""
+
     def types(self, path: Path, columns: Columns) -> Types | None:
         """The types of the columns that are read; None from a file without records.
 
@@ -88,13 +100,42 @@ class Format(Protocol):
         """
 
     def split(self, path: Path) -> list[Segment]:
-        """The file's segments, in order."""
+        """The file's segments, in order, without `size` and `mtime_ns`."""
 
     def read(self, segment: Segment, types: Types) -> Raw:
-        """The columns of `types`, of every record."""
+        """The columns of `types`, of every record.
+
+        Raises
+        ------
+        SourceChanged
+            When the file is not the one that was taken.
+        """
 
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
         """The given records as text, as they stand in the file."""
+
+
+def require_taken(segment: Segment) -> None:
+    """Refuse to read a file that is not the one that was taken."""
+    if segment.mtime_ns is None:
+        return
+    try:
+        now = os.stat(segment.path)
+    except FileNotFoundError:
+        raise removed(segment.path) from None
+    if (now.st_size, now.st_mtime_ns) != (segment.size, segment.mtime_ns):
+        raise changed(segment.path, f"it had {segment.size:,} bytes when it was taken, and was changed since")
+
+
+def removed(path: str) -> SourceChanged:
+    """The refusal of a file that is gone, and is still needed."""
+    return changed(path, "it was removed, and the stream has still to read it, or to correct by it")
+
+
+def changed(path: str, wrong: str) -> SourceChanged:
+    """The refusal of a file that is not what it was when it was taken."""
+    right = "files that stay as they are, and new names for new ones; or another name for the query, to begin anew"
+    return SourceChanged([Problem(path, wrong, right)])
 
 
 def require(path: Path, columns: Columns, present: Sequence[str]) -> None:

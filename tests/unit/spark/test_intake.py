@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -33,15 +34,18 @@ def test_planning_that_stops_anywhere_goes_on_with_the_next_row(tmp_path, stop, 
     assert driver.intake.batches == len(heads)
 
 
-def test_a_batch_takes_segments_up_to_its_rows_and_one_at_least(tmp_path):
+def test_a_batch_takes_segments_up_to_its_rows_and_cuts_one_that_has_more(tmp_path):
     driver = Driver(tmp_path, Log(*segments()), Plan(batch_rows=5))
     found = []
     while (entry := driver.plan()) is not None:
         found.append(([segment.rows for segment in entry.segments], driver.intake.rows_left))
     assert found == [([3], 11), ([3, 2], 6), ([4, 1], 1), ([1], 0)]
-    larger = Driver(tmp_path / "larger", Log(*segments("b")), Plan(batch_rows=2))
+    larger = Driver(tmp_path / "larger", Log(*segments("ba")), Plan(batch_rows=3))
     larger.directory.mkdir()
-    assert [segment.rows for segment in larger.plan().segments] == [4]
+    found = []
+    while (entry := larger.plan()) is not None:
+        found.append([(Path(part.path).name, part.first_row, part.rows) for part in entry.segments])
+    assert found == [[("b", 0, 3)], [("b", 3, 1)], [("a", 0, 3)], [("a", 3, 3)], [("a", 6, 2)]]
 
 
 def tiny(many: int) -> list[Segment]:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import errno
+import io
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from tailrace.errors import Refused
+from tailrace.streams import json_files
 from tailrace.streams.check import Columns, check
 from tailrace.streams.json_files import JsonFiles
 from tailrace.streams.segments import Raw, Segment
@@ -103,13 +107,89 @@ def test_the_last_line_needs_no_end(path: Path) -> None:
 
 
 def test_an_empty_file_has_no_records(path: Path) -> None:
-    assert read(path, b"").table.num_rows == 0
+    path.write_bytes(b"")
+    assert FILES.split(path) == []
 
 
 def test_records_as_they_stand_in_the_file(path: Path) -> None:
     path.write_bytes('{"id":  "é"}\nbad\n'.encode() + b"\xff\n")
     (segment,) = FILES.split(path)
     assert FILES.records(segment, [2, 0]) == ["\ufffd", '{"id":  "é"}']
+
+
+LINES = [GOOD.strip(), b"x", b"", GOOD.strip() + b" " * 70, "clé".encode(), b"null"]
+
+
+@pytest.mark.parametrize("block", [1, 7, 40, 90, 1000])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n\n"])
+def test_a_file_is_cut_by_bytes_at_ends_of_lines_and_no_record_is_lost(path, monkeypatch, block, end) -> None:
+    text = b"\n".join(LINES * 3) + end
+    path.write_bytes(text)
+    whole = Segment(str(path), 0, 3 * len(LINES) + (end == b"\n\n"))
+    monkeypatch.setattr(json_files, "_BYTES_PER_SEGMENT", block)
+    parts = FILES.split(path)
+    assert [(part.first_row, part.of_rows) for part in parts] == [
+        (sum(part.rows for part in parts[:number]), whole.rows) for number in range(len(parts))
+    ]
+    assert [part.block_start for part in parts] == [0, *[part.block_end for part in parts[:-1]]]
+    assert parts[-1].block_end == len(text)
+    assert all(text[: part.block_start].count(b"\n") == part.first_row for part in parts)
+    longest = max(map(len, LINES)) + 1
+    assert all(part.block_end - part.block_start <= 2 * block + longest for part in parts)
+    assert [line for part in parts for line in FILES.records(part, range(part.rows))] == FILES.records(
+        whole, range(whole.rows)
+    )
+
+
+@pytest.mark.parametrize("block", [40, 1000])
+@pytest.mark.parametrize("first", range(4))
+def test_a_part_of_a_segment_is_read_by_its_rows(path, monkeypatch, block, first) -> None:
+    path.write_bytes(b"".join(b'{"t": %d, "id": "a", "v": 0.5}\n' % line for line in range(7)))
+    monkeypatch.setattr(json_files, "_BYTES_PER_SEGMENT", block)
+    for part in FILES.split(path):
+        rest = replace(part, first_row=part.first_row + first, rows=max(part.rows - first, 0))
+        found = FILES.read(rest, TYPES).table["t"].to_pylist()
+        assert found == list(range(rest.first_row, rest.first_row + rest.rows))
+
+
+class Counting(io.FileIO):
+    """A file that tells how much was read of it."""
+
+    sizes: ClassVar[list[int]] = []
+
+    def read(self, size: int = -1) -> bytes:
+        found = super().read(size)
+        self.sizes.append(len(found))
+        return found
+
+
+def test_a_reader_reads_no_more_than_its_bytes(path, monkeypatch) -> None:
+    path.write_bytes(GOOD * 1000)
+    monkeypatch.setattr(json_files, "_BYTES_PER_SEGMENT", 10 * len(GOOD))
+    parts = FILES.split(path)
+    monkeypatch.setattr(Path, "open", Counting)
+    assert FILES.read(parts[50], TYPES).table.num_rows == 10
+    assert Counting.sizes == [10 * len(GOOD)]
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        (b"", True),
+        (GOOD, True),
+        (GOOD.strip(), True),
+        (GOOD + GOOD[:9], False),
+        (GOOD[:9], False),
+        (GOOD + b"x\n", True),
+        (b"[" * 100_000, False),
+        (GOOD + b'{"t": "' + b"x" * 100_000 + b'"}', True),
+        (GOOD + b'{"t": "' + b"x" * 100_000 + b'"', False),
+    ],
+)
+def test_a_file_is_whole_when_it_stood_still_and_its_last_line_is_whole(path, text, whole) -> None:
+    path.write_bytes(text)
+    assert FILES.whole(path, still=True) is whole
+    assert FILES.whole(path, still=False) is False
 
 
 def types(path: Path, text: str) -> dict[str, str] | None:
@@ -168,11 +248,11 @@ def test_no_file_is_refused(path: Path) -> None:
 
 
 def test_a_fault_on_the_way_to_a_file_is_not_the_files(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(self: Path) -> bytes:
+    def fails(self: Path, mode: str) -> None:
         raise PermissionError(errno.EACCES, "not now")
 
     path.write_bytes(GOOD)
-    monkeypatch.setattr(Path, "read_bytes", fails)
+    monkeypatch.setattr(Path, "open", fails)
     with pytest.raises(PermissionError, match="not now"):
         FILES.split(path)
 

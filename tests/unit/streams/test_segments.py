@@ -25,5 +25,5 @@ def test_columns_that_are_not_named_are_not_required() -> None:
 
 
 def test_a_segment_as_json_and_back() -> None:
-    segment = Segment("file", 5, 10, 2, 100, None, size=77, of_rows=15, version=3)
+    segment = Segment("file", 5, 10, 2, 100, None, 77, 15, 3, mtime_ns=1 << 60, block_start=1, block_end=2, block_row=4)
     assert Segment(**json.loads(json.dumps(segment.to_json()))) == segment
