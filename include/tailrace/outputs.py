@@ -73,7 +73,7 @@ def facts(rows: list[dict[str, Any]]) -> pa.RecordBatch:
 def segments(batch: int, places: list[dict[str, Any]]) -> pa.RecordBatch:
     """What was read of the log, and the tick that each segment found when it came."""
     id_type = pa.string() if any(isinstance(place["min_id"], str) for place in places) else pa.int64()
-    names = ["ordinal", "position", "first_row", "rows", "of_rows", "size", "ingested_ms"]
+    names = ["ordinal", "position", "first_row", "rows", "of_rows", "size", "mtime_ns", "ingested_ms"]
     names += ["accepted", "quarantined", "before_tick", "before_end", "min_event", "max_event"]
     types = dict.fromkeys(names, pa.int64()) | {"path": pa.string(), "min_id": id_type, "max_id": id_type}
     columns = {name: pa.array([place[name] for place in places], kind) for name, kind in types.items()}

@@ -19,7 +19,7 @@ from tailrace.partition.by_key import task_of
 from tailrace.query import Query
 from tailrace.streams import history
 from tailrace.streams.check import Checked, Columns, check
-from tailrace.streams.formats import FORMATS
+from tailrace.streams.formats import FORMATS, is_history
 from tailrace.streams.segments import Broken, Segment, Types, is_integer
 
 Message = tuple[int, str, bytes]
@@ -82,8 +82,7 @@ class Stage:
         """The stage of a declared query whose source has columns of these types."""
         name, stream = query.stream
         kind, columns = build(query, key_type_of(query, types), id_type_of(query, types)), columns_of(query)
-        durable = stream.source.format != "json" and stream.arrival_time is not None
-        kept = None if durable else history
+        kept = None if is_history(stream.source.format, columns) else history
         return Stage(kind, name, stream.source.format, columns, types, query.tick_ms, query.parallelism, kept)
 
     def content(self, segment: Segment) -> Content:

@@ -94,7 +94,7 @@ def test_that_a_stream_is_quiet_is_a_fact_by_the_settings_in_force() -> None:
 @pytest.mark.parametrize(("first", "last"), [(1, 2), ("a", "b"), (None, None)])
 def test_segments_as_they_were_read(first, last) -> None:
     place = {"path": "f", "ordinal": 1, "position": 2, "first_row": 3, "rows": 4, "of_rows": 9, "size": 77}
-    place |= {"ingested_ms": None}
+    place |= {"mtime_ns": 1 << 60, "ingested_ms": None}
     place |= {"accepted": 3, "quarantined": 1, "before_tick": 5, "before_end": 60}
     place |= {"min_event": 11, "max_event": 12, "min_id": first, "max_id": last}
     assert outputs.segments(9, [place]).to_pylist() == [{"batch": 9} | place]

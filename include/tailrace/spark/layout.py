@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from tailrace.errors import Busy, Damaged, Problem, Refused, refuse
 from tailrace.streams.segments import Types
 
-_FORMAT = 3
+_FORMAT = 4
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ ORDER = ["id", "tick", "arrival_time", "position"]
 """What tells which of the tuples with the same id arrived first."""
 
 _SEGMENTS = ["ordinal", "position", "path", "first_row", "rows", "ingested_ms", "before_tick", "before_end"]
-_SEGMENTS += ["accepted", "quarantined", "min_event", "max_event", "min_id", "max_id"]
+_SEGMENTS += ["size", "mtime_ns", "accepted", "quarantined", "min_event", "max_event", "min_id", "max_id"]
 _WRITTEN = re.compile(r"part-(\d{8,})\.parquet$")  # by the stream, for one segment; others are compacted
 _HOUR_MS = 3_600_000
 
@@ -192,7 +192,9 @@ def _without_values(stage: Stage) -> Stage:
 
 def _segment(row: Any) -> Segment:
     ingested = None if pd.isna(row.ingested_ms) else int(row.ingested_ms)
-    return Segment(row.path, row.first_row, row.rows, row.ordinal, row.position, ingested)
+    mtime_ns = None if pd.isna(row.mtime_ns) else int(row.mtime_ns)
+    place = row.path, row.first_row, row.rows, row.ordinal, row.position, ingested
+    return Segment(*place, size=row.size, mtime_ns=mtime_ns)
 
 
 def _files(history: Path, segments: pd.DataFrame) -> pd.DataFrame:

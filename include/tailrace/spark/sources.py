@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
-from tailrace.errors import refuse
+from tailrace.errors import Problem, SourceChanged
 from tailrace.query import Query
 from tailrace.spark.delta_feed import DeltaFeed
 from tailrace.spark.journal import Journal, Standing
@@ -16,6 +16,7 @@ from tailrace.stage import columns_of
 from tailrace.streams.feeds import Feed, FileFeed, ReplayFeed, Taken, taken
 
 _FILES_AT_ONCE = 1000
+_OF_FILE = ("of_rows", "size", "mtime_ns")
 
 
 def open_feed(query: Query, layout: Layout, origin: Origin | None, live: bool) -> Feed:
@@ -28,13 +29,13 @@ def open_feed(query: Query, layout: Layout, origin: Origin | None, live: bool) -
         delta = DeltaFeed(source.path, columns, types, before, version)
         if origin is not None and origin.identity != delta.identity:
             wrong = f"it is another table than the stream has read: {delta.identity}, not {origin.identity}"
-            raise refuse(str(source.path), wrong, "the table that it was; or another name for the query, to begin anew")
+            right = "the table that it was; or another name for the query, to begin anew"
+            raise SourceChanged([Problem(str(source.path), wrong, right)])
         return delta
     kept_as = "parquet" if source.format == "replay" else source.format
     by_name = {Path(path).name: one for path, one in before.items()}
-    if source.rate is not None and live:
-        return ReplayFeed(FileFeed(source.path, kept_as, columns, types, by_name), source.rate)
-    return FileFeed(source.path, kept_as, columns, types, by_name, _FILES_AT_ONCE if live else None)
+    files = FileFeed(source.path, kept_as, columns, types, by_name, _FILES_AT_ONCE if live else None)
+    return ReplayFeed(files, source.rate) if source.rate is not None and live else files
 
 
 def _taken(layout: Layout) -> dict[str, Taken]:
@@ -43,12 +44,12 @@ def _taken(layout: Layout) -> dict[str, Taken]:
     found: dict[str, Taken] = {}
     batch = 0
     if tables.has("segments"):
-        rows = tables.read("segments", ["batch", "path", "first_row", "rows", "of_rows", "size"])
+        rows = tables.read("segments", ["batch", "path", "first_row", "rows", *_OF_FILE])
         batch = (pc.max(rows.column("batch")).as_py() or 0) + 1 if rows.num_rows else 0
         ends = rows.append_column("end", pc.add(rows.column("first_row"), rows.column("rows")))
-        files = ends.group_by("path").aggregate([("end", "max"), ("of_rows", "max"), ("size", "max")])
+        files = ends.group_by("path").aggregate([(name, "max") for name in ("end", *_OF_FILE)])
         for file in files.to_pylist():
-            found[file["path"]] = Taken(file["path"], file["end_max"], file["of_rows_max"], file["size_max"])
+            found[file["path"]] = Taken(file["path"], file["end_max"], *(file[f"{name}_max"] for name in _OF_FILE))
     while batch in journal:
         found |= taken(journal[batch].segments, found)
         batch += 1

@@ -51,6 +51,7 @@ def schemas(answer: pa.Schema, id_type: pa.DataType = TEXT) -> dict[str, pa.Sche
                 "rows",
                 "of_rows",
                 "size",
+                "mtime_ns",
                 "ingested_ms",
                 "accepted",
                 "quarantined",

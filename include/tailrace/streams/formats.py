@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from tailrace.errors import refuse
+from tailrace.streams.check import Columns
 from tailrace.streams.json_files import JsonFiles
 from tailrace.streams.parquet_files import ParquetFiles
 from tailrace.streams.segments import Format
@@ -43,6 +44,11 @@ def list_files(path: Path, format_name: str) -> list[Path]:
             f"only files named *{' or *'.join(suffixes)}",
         )
     return [path / entry.name for entry in found]
+
+
+def is_history(format_name: str, columns: Columns) -> bool:
+    """Whether a source is a durable log with arrival times: then it is the stream's history itself."""
+    return format_name != "json" and columns.arrival_time is not None
 
 
 def _is_of_source(name: str) -> bool:

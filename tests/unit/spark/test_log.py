@@ -32,6 +32,8 @@ SEGMENTS = pd.DataFrame(
         "path": ["a", "b"],
         "first_row": 0,
         "rows": 2,
+        "size": 77,
+        "mtime_ns": 1 << 60,
         "ingested_ms": None,
         "before_tick": [-1, 2],
         "before_end": [-1, 300],

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.errors import Refused
-from tailrace.streams import parquet_files
+from tailrace.errors import Refused, SourceChanged, refuse
+from tailrace.streams import feeds, json_files, parquet_files
 from tailrace.streams.check import Columns
 from tailrace.streams.feeds import Feed, FileFeed, ReplayFeed, Taken, after, taken
+from tailrace.streams.formats import FORMATS
 from tailrace.streams.segments import Segment
 
 COLUMNS = Columns("event", None, "id", "key", {"value": "v"}, 0, 0)
@@ -57,10 +60,16 @@ def of(**files: int) -> list[tuple[str, int]]:
     return [(f"{name}.parquet", row) for name, many in files.items() for row in range(many)]
 
 
-def refusal(feed: Feed) -> str:
+def refused(feed: Feed) -> Refused:
     with pytest.raises(Refused) as refused:
         feed.fresh()
-    (problem,) = refused.value.problems
+    return refused.value
+
+
+def refusal(feed: Feed, kind: type[Refused] = Refused) -> str:
+    error = refused(feed)
+    assert isinstance(error, kind)
+    (problem,) = error.problems
     assert problem.right
     return f"{problem.where}: {problem.wrong}"
 
@@ -120,8 +129,7 @@ def test_opened_anew_the_rest_of_what_was_begun_is_first(tmp_path, monkeypatch, 
 @pytest.mark.parametrize("row", range(6))
 def test_a_file_that_was_read_in_part_goes_on_at_any_row(tmp_path, row):
     (whole,) = opened(write(tmp_path, "b.parquet", 5)).fresh()
-    first = Segment(whole.path, 0, row, size=whole.size, of_rows=5)
-    assert rows(opened(tmp_path, first).fresh()) == of(b=5)[row:]
+    assert rows(opened(tmp_path, replace(whole, rows=row)).fresh()) == of(b=5)[row:]
 
 
 def test_what_was_read_is_not_opened_again(tmp_path, monkeypatch):
@@ -138,7 +146,7 @@ def test_what_was_read_is_not_opened_again(tmp_path, monkeypatch):
 @pytest.mark.parametrize("rows_before", [2, 3])
 def test_a_file_that_was_read_and_changed_is_refused(tmp_path, rows_before):
     (whole,) = opened(write(tmp_path, "b.parquet", 3)).fresh()
-    before = Segment(whole.path, 0, rows_before, size=whole.size, of_rows=3)
+    before = replace(whole, rows=rows_before)
     write(tmp_path, "b.parquet", 70)
     message = refusal(opened(tmp_path, before))
     size = (tmp_path / "b.parquet").stat().st_size
@@ -228,7 +236,7 @@ def test_opened_anew_what_was_read_is_passed_over_some_at_once(tmp_path, stop, a
         write(tmp_path, f"{name}.parquet", 2)
     read = opened(tmp_path).fresh()[:stop]
     write(tmp_path, "a.parquet", 1)  # after the rest of what was begun, though its name is before
-    part = [Segment(one.path, 0, 1, size=one.size, of_rows=2) for one in read[-1:]]
+    part = [replace(one, rows=1) for one in read[-1:]]
     feed, found = opened(tmp_path, *read[:-1], *part, at_once=at_once), []
     while True:
         found += feed.fresh()
@@ -242,13 +250,182 @@ def test_of_records_that_fit_none_it_is_refused_once_all_files_were_looked_into(
     for name in "abc":
         write_json(tmp_path, f"{name}.json", GOOD | {"v": "one"})
     feed = opened(tmp_path, format_name="json", at_once=2)
+    assert feed.fresh() == []
     assert (rows(feed.fresh()), feed.types, feed.holds_back) == ([("a.json", 0), ("b.json", 0)], {}, True)
-    assert "no record has a value of a fitting type" in refusal(feed)
+    assert feed.fresh() == []
+    for _ in range(2):
+        assert "no record has a value of a fitting type" in refusal(feed)
     (tmp_path / "c.json").unlink()
     write_json(tmp_path, "c.json", GOOD)
-    feed = opened(tmp_path, format_name="json", at_once=2)
-    assert len(feed.fresh() + feed.fresh()) == 3
-    assert feed.types == TYPES
+    assert feed.fresh() == []
+    assert (rows(feed.fresh()), feed.types) == ([("c.json", 0)], TYPES)
+
+
+LINE = json.dumps(GOOD).encode()
+
+
+def test_a_json_file_that_is_written_in_place_is_taken_once_it_stood_still_and_is_whole(tmp_path):
+    feed, file = opened(tmp_path, format_name="json", at_once=9), tmp_path / "b.json"
+    waits = ([], file, True)
+    for text in (LINE[:9], LINE[:9], LINE, LINE + b"\n" + LINE[:1], LINE + b"\n" + LINE[:1]):
+        file.write_bytes(text)
+        assert (feed.fresh(), feed.unfinished, feed.holds_back) == waits
+    file.write_bytes(LINE + b"\n" + LINE)
+    assert (feed.fresh(), feed.unfinished, feed.holds_back) == waits
+    assert (rows(feed.fresh()), feed.unfinished, feed.holds_back) == ([("b.json", 0), ("b.json", 1)], None, False)
+    assert feed.fresh() == []
+
+
+def test_json_files_wait_behind_one_that_is_not_whole_for_names_tell_the_order(tmp_path):
+    feed = opened(tmp_path, format_name="json", at_once=9)
+    for name in "abd":
+        write_json(tmp_path, f"{name}.json", GOOD)
+    (tmp_path / "c.json").write_bytes(LINE[:9])
+    assert feed.fresh() == []
+    assert (rows(feed.fresh()), feed.unfinished) == ([("a.json", 0), ("b.json", 0)], tmp_path / "c.json")
+    assert feed.fresh() == []
+    (tmp_path / "c.json").write_bytes(LINE)
+    assert feed.fresh() == []
+    assert rows(feed.fresh()) == [("c.json", 0), ("d.json", 0)]
+
+
+def test_a_bounded_run_takes_what_is_there(tmp_path):
+    feed = opened(write_json(tmp_path, "a.json", GOOD), format_name="json")
+    (tmp_path / "b.json").write_bytes(LINE[:9])
+    assert rows(feed.fresh()) == [("a.json", 0), ("b.json", 0)]
+
+
+def test_a_json_file_that_is_empty_keeps_none_waiting_and_is_read_when_it_is_filled(tmp_path):
+    feed, found = opened(write_json(tmp_path, "a.json"), format_name="json", at_once=1), []
+    write_json(tmp_path, "b.json", GOOD)
+    for _ in range(4):
+        found += rows(feed.fresh())
+    assert (found, feed.holds_back) == ([("b.json", 0)], False)
+    write_json(tmp_path, "a.json", GOOD, GOOD)
+    for _ in range(4):
+        found += rows(feed.fresh())
+    assert found == [("b.json", 0), ("a.json", 0), ("a.json", 1)]
+
+
+def rewrite(file: Path) -> None:
+    """The same bytes at another time."""
+    after_it = file.stat().st_mtime_ns + 10**9
+    file.write_bytes(file.read_bytes())
+    os.utime(file, ns=(after_it, after_it))
+
+
+def put_another(file: Path) -> None:
+    """A file of the same size in its place."""
+    (file.parent / ".new").write_bytes(bytes(len(file.read_bytes())))
+    (file.parent / ".new").rename(file)
+
+
+CHANGES = {
+    "grown": lambda file: file.write_bytes(file.read_bytes() + LINE),
+    "shortened": lambda file: file.write_bytes(file.read_bytes()[:-1]),
+    "emptied": lambda file: file.write_bytes(b""),
+    "rewritten": rewrite,
+    "replaced": put_another,
+}
+
+
+@pytest.mark.parametrize("how", CHANGES)
+@pytest.mark.parametrize("suffix", ["json", "parquet"])
+def test_a_file_that_changes_after_it_was_taken_is_a_loud_stop_live_and_at_a_restart(tmp_path, suffix, how):
+    good = write_json(tmp_path, "a.json", GOOD) if suffix == "json" else write(tmp_path, "a.parquet", 3)
+    feed = opened(good, format_name=suffix, at_once=9)
+    read = feed.fresh() + feed.fresh()
+    assert read
+    CHANGES[how](tmp_path / f"a.{suffix}")
+    for again in (feed, feed, opened(tmp_path, *read, format_name=suffix, at_once=9)):
+        assert "a file of this name was read before" in refusal(again, SourceChanged)
+
+
+@pytest.mark.parametrize("how", [*CHANGES, "removed"])
+@pytest.mark.parametrize("suffix", ["json", "parquet"])
+def test_a_reader_refuses_a_file_that_is_not_the_one_that_was_taken(tmp_path, suffix, how):
+    good = write_json(tmp_path, "a.json", GOOD) if suffix == "json" else write(tmp_path, "a.parquet", 3)
+    (segment,) = opened(good, format_name=suffix).fresh()
+    assert FORMATS[suffix].read(segment, TYPES).table.num_rows == segment.rows
+    (CHANGES | {"removed": Path.unlink})[how](tmp_path / f"a.{suffix}")
+    for read in (lambda: FORMATS[suffix].read(segment, TYPES), lambda: FORMATS[suffix].records(segment, [0])):
+        with pytest.raises(SourceChanged, match="was removed" if how == "removed" else "was changed since"):
+            read()
+
+
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize(
+    ("suffix", "arrival"), [("json", None), ("json", "came"), ("parquet", None), ("parquet", "came")]
+)
+def test_a_file_may_go_once_it_was_read_where_it_is_not_the_history(tmp_path, suffix, arrival, begun):
+    columns = replace(COLUMNS, arrival_time=arrival)
+    record = GOOD | {"came": 1}
+    if suffix == "json":
+        write_json(tmp_path, "a.json", record, record)
+    else:
+        write(tmp_path, "a.parquet", 2, came=[1, 1])
+    (whole,) = FileFeed(tmp_path, suffix, columns, {}, {}).fresh()
+    before = {f"a.{suffix}": taken([replace(whole, rows=1) if begun else whole], {})[whole.path]}
+    (tmp_path / f"a.{suffix}").unlink()
+    feed = FileFeed(tmp_path, suffix, columns, TYPES, before, 9)
+    if begun or (suffix, arrival) == ("parquet", "came"):
+        assert "it was removed" in refusal(feed, SourceChanged)
+    else:
+        assert feed.fresh() == []
+
+
+def test_files_that_go_with_their_directory_may_come_back(tmp_path):
+    feed = opened(write(tmp_path / "in", "a.parquet", 1), at_once=9)
+    feed.fresh()
+    (tmp_path / "in").rename(tmp_path / "away")
+    assert not isinstance(refused(feed), SourceChanged)
+    (tmp_path / "away").rename(tmp_path / "in")
+    assert feed.fresh() == []
+
+
+def test_of_many_files_that_were_taken_a_look_looks_at_some_in_turn(tmp_path, monkeypatch):
+    for name in "abcdefgh":
+        write(tmp_path, f"{name}.parquet", 1)
+    read = opened(tmp_path).fresh()
+    feed, looked, state = opened(tmp_path, *read, at_once=3), [], feeds._state
+    monkeypatch.setattr(feeds, "_state", lambda file: looked.append(file.name[0]) or state(file))
+    for looks in range(1, 9):
+        assert feed.fresh() == []
+        assert len(looked) == 3 * looks
+    assert {*"".join(looked)} == {*"abcdefgh"}
+    write(tmp_path, "e.parquet", 2)
+    with pytest.raises(SourceChanged):
+        _ = [feed.fresh() for _ in range(3)]
+
+
+FAILS = {"an error": OSError("not now"), "a refusal": refuse("x", "not whole", "whole")}
+
+
+@pytest.mark.parametrize("failure", FAILS)
+@pytest.mark.parametrize("where", ["split", "types"])
+@pytest.mark.parametrize("at_once", [None, 9])
+def test_a_look_that_fails_has_lost_nothing_nor_doubled_it(tmp_path, monkeypatch, where, failure, at_once):
+    monkeypatch.setattr(json_files, "_BYTES_PER_SEGMENT", len(LINE) + 9)
+    feed = opened(write_json(tmp_path, "a.json", GOOD, GOOD), format_name="json", at_once=at_once)
+    write_json(tmp_path, "b.json", GOOD, GOOD)
+    write_json(tmp_path, "c.json", GOOD)
+    works = getattr(json_files.JsonFiles, where)
+
+    def fails(self: object, path: Path, *more: object) -> object:
+        if path.name == "b.json":
+            raise FAILS[failure]
+        return works(self, path, *more)
+
+    monkeypatch.setattr(json_files.JsonFiles, where, fails)
+    if at_once:
+        feed.fresh()
+    for _ in range(2):
+        with pytest.raises(type(FAILS[failure])):
+            feed.fresh()
+    monkeypatch.setattr(json_files.JsonFiles, where, works)
+    found = feed.fresh() + feed.fresh()
+    assert rows(found) == [("a.json", 0), ("a.json", 1), ("b.json", 0), ("b.json", 1), ("c.json", 0)]
+    assert rows(opened(tmp_path, *found[:3], format_name="json").fresh()) == rows(found[3:])
 
 
 def test_what_was_taken_of_a_file_is_as_far_as_it_was_read(tmp_path):
