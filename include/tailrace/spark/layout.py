@@ -14,6 +14,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from tailrace.errors import Busy, Damaged, Problem, Refused, refuse
+from tailrace.spark.paths import require_fit
 from tailrace.streams.segments import Types
 
 _FORMAT = 4
@@ -53,8 +54,7 @@ class Layout:
         path = Path(os.path.abspath(warehouse))
         if path.exists() and not path.is_dir():
             raise refuse(f"--warehouse {warehouse}", "it is a file", "a directory")
-        if "%" in str(path):
-            raise refuse(f"--warehouse {warehouse}", "Delta's paths can't hold a %", "a path without one")
+        require_fit(f"--warehouse {warehouse}", path)
         return Layout(path / query)
 
     def table(self, name: str) -> Path:

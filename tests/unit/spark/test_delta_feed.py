@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from tailrace.errors import Refused
+from tailrace.errors import Refused, SourceChanged, refuse
 from tailrace.spark import delta_feed
 from tailrace.spark.delta_feed import DeltaFeed
 from tailrace.streams import parquet_files
@@ -76,8 +76,8 @@ def standing(feed: DeltaFeed, rest: list[Segment]) -> int:
     return rest[0].version - 1 if rest else feed.version
 
 
-def refusal(act: Callable[[], object]) -> str:
-    with pytest.raises(Refused) as refused:
+def refusal(act: Callable[[], object], kind: type[Refused] = Refused) -> str:
+    with pytest.raises(kind) as refused:
         act()
     (problem,) = refused.value.problems
     assert problem.right
@@ -173,9 +173,9 @@ def test_rows_that_were_removed_or_changed_are_refused(path, how):
     CHANGES[how](path)
     append(path, "d")
     changed = f"{path}: version 2: it removed or changed rows, and a stream's log may only grow"
-    assert refusal(feed.fresh) == changed
-    assert refusal(opened(path, version=1).fresh) == changed
-    assert refusal(opened(path).fresh) == changed
+    assert refusal(feed.fresh, SourceChanged) == changed
+    assert refusal(opened(path, version=1).fresh, SourceChanged) == changed
+    assert refusal(opened(path).fresh, SourceChanged) == changed
 
 
 def test_a_merge_that_only_inserts_is_an_append(path):
@@ -288,18 +288,94 @@ def test_a_log_that_was_cleaned_up_before_it_was_read_is_refused(path):
     append(path, "b", "c")
     clean_up(path, 2)
     cleaned = f"{path}: version 1: its log was cleaned up before the stream had read it, so tuples would be missing"
-    assert refusal(feed.fresh) == cleaned
-    assert refusal(opened(path, version=0).fresh) == cleaned
+    assert refusal(feed.fresh, SourceChanged) == cleaned
+    assert refusal(opened(path, version=0).fresh, SourceChanged) == cleaned
 
 
-def test_a_table_that_was_made_anew_is_refused(path):
+ANEW = {"fewer versions": ["d", "e"], "as many": ["d", "e", "f"], "more": ["d", "e", "f", "g", "h"]}
+
+
+@pytest.mark.parametrize("letters", ANEW.values(), ids=ANEW)
+@pytest.mark.parametrize("before", [0, 1, 3])
+def test_a_table_that_was_made_anew_between_two_looks_is_a_loud_stop(path, letters, before):
+    """`before`: how often the stream has looked at the old one since it read all of it."""
     append(path, "a", "b", "c")
     feed = opened(path)
-    feed.fresh()
+    assert ids(feed.fresh()) == "abc"
+    assert [feed.fresh() for _ in range(before)] == [[]] * before
     shutil.rmtree(path)
-    append(path, "d", "e")
-    for again in (feed, opened(path, version=2)):
-        assert "made anew" in refusal(again.fresh)
+    append(path, *letters)
+    for _ in range(2):
+        assert "another table" in refusal(feed.fresh, SourceChanged)
+
+
+@pytest.mark.parametrize("letters", ANEW.values(), ids=ANEW)
+def test_an_older_state_of_the_same_table_is_a_loud_stop(path, tmp_path, letters):
+    append(path, "a")
+    shutil.copytree(path, tmp_path / "backup")
+    append(path, "b", "c")
+    feed = opened(path)
+    assert ids(feed.fresh()) == "abc"
+    shutil.rmtree(path)
+    (tmp_path / "backup").rename(path)
+    append(path, *letters[1:])
+    assert "it was restored" in refusal(feed.fresh, SourceChanged)
+
+
+def test_an_older_state_of_the_same_table_is_a_loud_stop_at_a_restart_where_it_has_fewer_versions(path):
+    append(path, "a", "b")
+    assert "it was restored" in refusal(opened(path, version=2).fresh, SourceChanged)
+
+
+def test_a_table_that_is_away_for_a_moment_is_no_other_table(path, tmp_path):
+    append(path, "a")
+    feed = opened(path)
+    feed.fresh()
+    path.rename(tmp_path / "away")
+    assert "there is no Delta table" in refusal(feed.fresh)
+    shutil.copytree(tmp_path / "away", path)  # at another time, with the same bytes
+    append(path, "b")
+    assert ids(feed.fresh()) == "b"
+
+
+@pytest.mark.parametrize("failure", [OSError("not now"), refuse("x", "not whole", "whole")])
+@pytest.mark.parametrize("snapshot", [False, True])
+def test_a_look_that_fails_has_lost_nothing_nor_doubled_it(path, monkeypatch, failure, snapshot):
+    append(path, "a", "b", "c")
+    if snapshot:
+        clean_up(path, 2)
+    feed, works, split = opened(path), FORMATS["delta"].split, []
+
+    def fails(self: object, file: Path) -> list[Segment]:
+        split.append(file)
+        if len(split) % 2 == 0:
+            raise failure
+        return works(file)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(parquet_files.ParquetFiles, "split", fails)
+        for _ in range(2):
+            with pytest.raises(type(failure)):
+                feed.fresh()
+            assert (feed.version, feed.types) == (-1, {})
+    assert (ids(feed.fresh()), feed.version) == ("abc", 2)
+
+
+def test_a_look_at_a_log_that_is_not_listed_again_after_it_failed_is_made_again(path, monkeypatch):
+    """The listing that was due is due again."""
+    monkeypatch.setattr(delta_feed, "time", Clock())
+    append(path, "a", "b")
+    clean_up(path, 1)
+    feed, listed = opened(path), Path.glob
+
+    def fails(self: Path, pattern: str) -> object:
+        raise OSError("not now")
+
+    monkeypatch.setattr(Path, "glob", fails)
+    with pytest.raises(OSError, match="not now"):
+        feed.fresh()
+    monkeypatch.setattr(Path, "glob", listed)
+    assert ids(feed.fresh()) == "ab"
 
 
 def test_a_commit_that_comes_while_the_log_is_listed_is_no_gap(path, monkeypatch):
@@ -348,17 +424,6 @@ def test_a_log_is_listed_once_a_minute_and_a_new_commit_is_seen_at_once(path, mo
         append(path, name)
         found += ids(feed.fresh())
     assert (found, len(listings)) == ("abcd", 10), "a commit is found by its name"
-
-
-def test_a_table_that_was_made_anew_since_the_last_look_is_seen_at_once(path, monkeypatch, listings):
-    monkeypatch.setattr(delta_feed, "time", Clock())
-    append(path, "a", "b", "c")
-    feed = opened(path)
-    feed.fresh()
-    assert (feed.fresh(), len(listings)) == ([], 1)
-    shutil.rmtree(path)
-    append(path, "d", "e")
-    assert "made anew" in refusal(feed.fresh)
 
 
 def test_a_gap_is_refused_within_a_minute(path, monkeypatch):

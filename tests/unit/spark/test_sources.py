@@ -13,7 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 from oracle import Settings, Tuple
 from planning import entries
 from tailrace.entry import Head
-from tailrace.errors import Refused
+from tailrace.errors import SourceChanged
 from tailrace.query import Query
 from tailrace.spark import sources
 from tailrace.spark.delta_feed import DeltaFeed
@@ -197,5 +197,5 @@ def test_another_table_in_the_place_of_the_one_that_was_read_is_refused(tmp_path
     shutil.rmtree(tmp_path / "table")
     for _ in range(3):
         write_deltalake(tmp_path / "table", pa.table(columns), mode="append")
-    with pytest.raises(Refused, match="it is another table than the stream has read"):
+    with pytest.raises(SourceChanged, match="it is another table than the stream has read"):
         open_feed(declared, layout, begun, live=True)
