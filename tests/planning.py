@@ -29,6 +29,7 @@ class Log:
     types = {"event_time": "int64"}  # noqa: RUF012
     version = 0
     holds_back = False
+    problem = None
 
     def __init__(self, *there: Segment) -> None:
         self.there, self.given = list(there), 0

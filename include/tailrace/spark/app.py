@@ -93,7 +93,7 @@ def _first_record(feed: Feed, watch: Watch) -> list[Segment]:
         watch.say("waiting")
         time.sleep(LOOK_S)
         if retries.due:
-            with retried(retries, watch):
+            with retried(retries, watch, feed):
                 found += feed.fresh()
     return found
 

@@ -25,6 +25,7 @@ from tailrace.spark.source import read_journal
 from tailrace.spark.watch import Watch
 from tailrace.spark.written import remake
 from tailrace.stage import Stage
+from tailrace.streams.feeds import Feed
 
 Progress = Callable[[int, int, dict[str, pa.Table]], None]
 """Told after each batch: its number, how many rows are still to be read, and the rows it gave to each table."""
@@ -144,13 +145,13 @@ class Attempts:
             return self.intake.plan(committed) is not None
         planned = False
         if retries.due:
-            with retried(retries, self.watch):
+            with retried(retries, self.watch, self.intake.feed):
                 planned = self.intake.plan(committed) is not None
         return planned
 
 
 @contextmanager
-def retried(retries: Retries, watch: Watch) -> Iterator[None]:
+def retried(retries: Retries, watch: Watch, feed: Feed) -> Iterator[None]:
     """Tell what is wrong with a live source or with the disk in the status, and go on; not what no retry helps."""
     try:
         yield
@@ -161,4 +162,4 @@ def retried(retries: Retries, watch: Watch) -> Iterator[None]:
         watch.tell(_SOURCE, str(error))
     else:
         retries.succeed()
-        watch.tell(_SOURCE, None)
+        watch.tell(_SOURCE, feed.problem)

@@ -39,6 +39,8 @@ class DeltaFeed:
         What was read of later ones, by the file's path.
     """
 
+    problem = None
+
     def __init__(self, path: Path, columns: Columns, types: Types, before: dict[str, Taken], version: int) -> None:
         self.path, self.columns, self.types, self.version = path, columns, types, version
         self.holds_back = False

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal
 
 from tailrace.disorder.policies import policy_from_json
@@ -142,7 +143,7 @@ class Intake:
             return self._rows(now)
         if self.plan_as.live:
             return self._silence(now, committed)
-        return self._append((), now, closes=True) if self.plan_as.flush else None
+        return self._append(self.standing, now, (), closes=True) if self.plan_as.flush else None
 
     def refuse_ended(self) -> None:
         """Refuse to go on with a stream that has ended."""
@@ -150,22 +151,35 @@ class Intake:
             raise self._ended("the stream was ended by a bounded run, and its windows are closed")
 
     def _rows(self, now: int) -> Entry:
+        taken, rest = self._next()
         segments: list[Segment] = []
-        standing, room = self.standing, self.room
-        while self.waiting and len(segments) < _SEGMENTS and (not segments or self.waiting[0].rows <= room):
-            segment = self.waiting.popleft()
-            if segment.rows > room:  # the first, alone
-                self.waiting.extendleft(after([segment], segment.first_row + room))
-                segment = replace(segment, rows=room)
-            room -= segment.rows
+        standing = self.standing
+        for segment in taken:
             stamp = now if self.stamps else None
             segments.append(replace(segment, ordinal=standing.segments, position=standing.rows, ingested_ms=stamp))
             standing = replace(standing, segments=standing.segments + 1, rows=standing.rows + segment.rows)
         if segments:
             standing = replace(standing, heard_ms=now, told_ms=now, passed_ms=None, quiet=False)
-        self.standing = standing
-        over = not self.plan_as.live and self.plan_as.flush and not self.waiting
-        return self._append(tuple(segments), now, closes=over)
+        left = rest or list(islice(self.waiting, len(taken), len(taken) + 1))
+        over = not self.plan_as.live and self.plan_as.flush and not left
+        entry = self._append(standing, now, tuple(segments), closes=over, left=left)
+        for _ in taken:
+            self.waiting.popleft()
+        self.waiting.extendleft(rest)
+        return entry
+
+    def _next(self) -> tuple[list[Segment], list[Segment]]:
+        """The segments of the next batch, the first of them cut where it alone has too many rows; and its rest."""
+        taken: list[Segment] = []
+        room = self.room
+        for segment in islice(self.waiting, _SEGMENTS):
+            if segment.rows > room:
+                if taken:
+                    break
+                return [replace(segment, rows=room)], after([segment], segment.first_row + room)
+            taken.append(segment)
+            room -= segment.rows
+        return taken, []
 
     def _due(self, now: int) -> bool:
         since = now - self.standing.planned_ms
@@ -181,27 +195,33 @@ class Intake:
         # Where tuples bring their arrival time, only the length of the silence can tell how far it has come.
         passed = now if self.stamps else None if before is None else before + since
         if not last.quiet and silent >= self.idle_ms:
-            self.standing = replace(last, told_ms=now, passed_ms=passed, quiet=True)
-            return self._append((), now, passed, closes=True)
+            return self._append(replace(last, told_ms=now, passed_ms=passed, quiet=True), now, (), passed, closes=True)
         completes = self.stamps and last.passed_ms is None and silent > self.tick_ms
         goes_on = last.quiet and passed is not None and since >= max(self.idle_ms, self.tick_ms)
         if last.rows and (completes or goes_on):
-            self.standing = replace(last, told_ms=now, passed_ms=passed)
-            return self._append((), now, passed)
+            return self._append(replace(last, told_ms=now, passed_ms=passed), now, (), passed)
         return None
 
     def _append(
-        self, segments: tuple[Segment, ...], now: int, passed: int | None = None, closes: bool = False
+        self,
+        standing: Standing,
+        now: int,
+        segments: tuple[Segment, ...],
+        passed: int | None = None,
+        closes: bool = False,
+        left: Sequence[Segment] = (),
     ) -> Entry:
-        version = self.waiting[0].version - 1 if self.waiting else self.feed.version
-        self.standing = replace(self.standing, version=version, planned_ms=now)
+        """Write an entry, or change nothing; `left` begins with the first segment that is in no entry yet."""
+        version = left[0].version - 1 if left else self.feed.version
+        standing = replace(standing, version=version, planned_ms=now)
         ends, sampled = closes and not self.plan_as.live, self.last is not None and self.last.head.sample
         # Once sampled, always: a tick may be pending under settings of long ago.
         sample = sampled or policy_from_json(self.settings).samples
         head = Head(self.batches, self.settings, passed, closes, ends, sample, self.evidence)
-        self.last = Entry(head, segments, self.standing)
-        self.journal.append(self.last)
-        return self.last
+        entry = Entry(head, segments, standing)
+        self.journal.append(entry)
+        self.last, self.standing = entry, standing
+        return entry
 
     def _ended(self, wrong: str) -> Ended:
         right = "another warehouse, or another name for the query; --keep-open leaves a run open"

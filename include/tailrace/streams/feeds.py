@@ -37,6 +37,10 @@ class Feed(Protocol):
     def holds_back(self) -> bool:
         """Whether there is more that it knows of: then nothing is no silence."""
 
+    @property
+    def problem(self) -> str | None:
+        """What keeps it from giving more, though nothing failed."""
+
     def fresh(self) -> list[Segment]:
         """What was not given before, in the order of the log; to be called again and again, also after an error.
 
@@ -104,6 +108,7 @@ class FileFeed:
         self.path, self.format_name, self.columns, self.types = path, format_name, columns, types
         self.holds_back = False
         self.unfinished: Path | None = None
+        self.problem: str | None = None
         self._taken, self._at_once = dict(before), at_once
         self._again = deque(sorted(before, key=lambda name: before[name].rows == before[name].of_rows))  # begun first
         self._looked: dict[str, State | None] = {}
@@ -116,13 +121,16 @@ class FileFeed:
         some = new[: self._at_once]
         looked = {file.name: _state(file) for file in some}
         found, done, types = list[Segment](), dict[str, Taken](), self.types
-        unfinished = None
+        unfinished = problem = None
         for file in some:
             before, state = self._taken.get(file.name), looked[file.name]
             if state is None:  # it went as fast as it came
                 continue
-            if before is None and not self._is_whole(file, state == self._looked.get(file.name)):
+            still = state == self._looked.get(file.name)
+            if before is None and not self._is_whole(file, still):
                 unfinished = file
+                problem = f"{file}: its last line is cut; it and what comes after it are read when it is whole"
+                problem = problem if still else None  # else it is being written
                 break
             segments = FORMATS[self.format_name].split(file)
             types = agreed(file, self.format_name, self.columns, types)
@@ -141,7 +149,8 @@ class FileFeed:
         # From here on nothing fails: of a call all is given, or none.
         self._again += [name for name in done if name not in self._taken]
         self._taken |= done
-        self.types, self.holds_back, self.unfinished, self._looked = types, holds_back, unfinished, looked
+        self.types, self.holds_back, self._looked = types, holds_back, looked
+        self.unfinished, self.problem = unfinished, problem
         return found
 
     def _is_unread(self, name: str) -> bool:
@@ -175,7 +184,7 @@ class ReplayFeed:
     The first call looks, and gives nothing; time begins with the second, when there is somebody to read.
     """
 
-    version, identity = 0, ""
+    version, identity, problem = 0, "", None
 
     def __init__(self, log: Feed, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         """`rate` in rows a second; `clock` in seconds."""

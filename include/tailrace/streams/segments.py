@@ -122,6 +122,8 @@ def require_taken(segment: Segment) -> None:
     try:
         now = os.stat(segment.path)
     except FileNotFoundError:
+        if not Path(segment.path).parent.is_dir():
+            raise  # the way to it is gone, and may come back
         raise removed(segment.path) from None
     if (now.st_size, now.st_mtime_ns) != (segment.size, segment.mtime_ns):
         raise changed(segment.path, f"it had {segment.size:,} bytes when it was taken, and was changed since")

@@ -267,9 +267,13 @@ LINE = json.dumps(GOOD).encode()
 def test_a_json_file_that_is_written_in_place_is_taken_once_it_stood_still_and_is_whole(tmp_path):
     feed, file = opened(tmp_path, format_name="json", at_once=9), tmp_path / "b.json"
     waits = ([], file, True)
+    before = b""
     for text in (LINE[:9], LINE[:9], LINE, LINE + b"\n" + LINE[:1], LINE + b"\n" + LINE[:1]):
-        file.write_bytes(text)
+        if text != before:  # else its time would change
+            file.write_bytes(text)
         assert (feed.fresh(), feed.unfinished, feed.holds_back) == waits
+        assert (feed.problem is not None) == (text == before), "told when it stood still, and is not whole"
+        before = text
     file.write_bytes(LINE + b"\n" + LINE)
     assert (feed.fresh(), feed.unfinished, feed.holds_back) == waits
     assert (rows(feed.fresh()), feed.unfinished, feed.holds_back) == ([("b.json", 0), ("b.json", 1)], None, False)

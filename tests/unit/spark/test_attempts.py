@@ -1,0 +1,208 @@
+"""A stream's loop without Spark: what comes and goes is told and tried again, what no retry helps ends it."""
+
+from __future__ import annotations
+
+import errno
+import json
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pytest
+
+from planning import LIVE, Driver, Log, rows_read, segments
+from tailrace.errors import Damaged, SourceChanged, refuse
+from tailrace.retries import Retries
+from tailrace.spark import attempts as module
+from tailrace.spark import status as status_module
+from tailrace.spark.attempts import Attempts
+from tailrace.spark.failures import Failure
+from tailrace.spark.intake import Plan
+from tailrace.spark.journal import Journal
+from tailrace.spark.layout import Layout
+from tailrace.spark.status import Status
+from tailrace.spark.watch import Watch
+
+METRICS = {"rows": 1, "partials": 1, "answers": 1, "late": 0, "k_ms": 0, "coverage": 1.0}
+METRICS |= dict.fromkeys(("committed", "frontier", "t_max"), 5)
+GONE = refuse("/in", "there is no such file or directory", "a directory of files")
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+class Steady:
+    """A clock on which each look takes a second."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+class Failing(Log):
+    """A source that fails at some of the looks, by their number."""
+
+    def __init__(self, failures: dict[int, Exception]) -> None:
+        super().__init__(*segments())
+        self.failures, self.looks = failures, 0
+
+    def fresh(self):
+        self.looks += 1
+        if self.looks in self.failures:
+            raise self.failures[self.looks]
+        return super().fresh()
+
+
+@dataclass
+class Stream:
+    """Spark's query, which writes what is planned at each look of the loop, and drains when all is read."""
+
+    attempts: Attempts
+    clock: Steady
+    looks: int = 300
+
+    @property
+    def isActive(self) -> bool:
+        self.clock.now_s += 1
+        self.looks -= 1
+        layout, done = self.attempts.layout, len(list((self.attempts.layout.checkpoint / "commits").iterdir()))
+        if done in Journal(layout.journal):
+            (layout.checkpoint / "commits" / str(done)).touch()
+            self.attempts.written.put((done, {"metrics": pa.Table.from_pylist([METRICS])}))
+        if len(rows_read(layout.journal)) == sum(segment.rows for segment in segments()) or self.looks < 0:
+            layout.ask_drain()
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch) -> Steady:
+    steady = Steady()
+    monkeypatch.setattr(module, "LOOK_S", 0)
+    monkeypatch.setattr("tailrace.spark.watch.time", steady)
+    monkeypatch.setattr(module, "Retries", lambda: Retries(steady.monotonic))
+    return steady
+
+
+def attempts_over(directory, log: Log, plan: Plan = LIVE) -> Attempts:
+    layout = Layout(directory / "query")
+    layout.journal.mkdir(parents=True)
+    (layout.checkpoint / "commits").mkdir(parents=True)
+    driver = Driver(layout.journal, Log(), plan)
+    driver.intake.feed = log
+    driver.intake.now = lambda: (setattr(driver, "time", driver.time + 1_000), driver.time)[1]
+    driver.intake.idle_ms = 1 << 40
+    return Attempts(layout, None, driver.intake, Watch(layout), None, None)
+
+
+@pytest.mark.parametrize(
+    "failure", [GONE, FULL, PermissionError(13, "Permission denied")], ids=lambda e: type(e).__name__
+)
+def test_what_is_wrong_with_a_live_source_is_told_and_tried_again(tmp_path, clock, capfd, failure):
+    log = Failing(dict.fromkeys(range(1, 5), failure))
+    attempts = attempts_over(tmp_path, log)
+    told = []
+    tell = attempts.watch.tell
+
+    def also_told(part, problem):
+        if problem != (told or [(None, None)])[-1][1]:
+            told.append((clock.now_s, problem))
+        tell(part, problem)
+
+    attempts.watch.tell = also_told
+    assert attempts.go_on(Stream(attempts, clock), 0)
+    assert len(rows_read(attempts.layout.journal)) == 14
+    first, again = told[0][0], told[1][0]
+    assert str(failure) in told[0][1]
+    assert told[1][1] is None
+    assert again - first >= 1 + 2 + 4 + 8 - 1, "pauses grow"
+    assert "works again" in capfd.readouterr().err
+
+
+def test_what_is_wrong_stands_in_the_status(tmp_path, clock):
+    attempts = attempts_over(tmp_path, Failing(dict.fromkeys(range(1, 1000), GONE)))
+    assert attempts.go_on(Stream(attempts, clock, looks=40), 0)
+    status = Status.read(attempts.layout)
+    assert status.problem == f"source: {GONE}"
+    assert status.state == "waiting"
+
+
+def test_a_full_disk_loses_no_segment_and_doubles_none(tmp_path, clock, monkeypatch):
+    append, calls = Journal.append, []
+
+    def full_now_and_then(journal, entry):
+        calls.append(entry.head.batch)
+        if len(calls) % 3:
+            raise FULL
+        append(journal, entry)
+
+    monkeypatch.setattr(Journal, "append", full_now_and_then)
+    attempts = attempts_over(tmp_path, Log(*segments()), LIVE)
+    assert attempts.go_on(Stream(attempts, clock), 0)
+    whole = rows_read(attempts.layout.journal)
+    assert len(whole) == len(set(whole)) == 14
+    assert len(calls) > 3
+
+
+def test_a_log_that_changed_where_it_was_read_ends_the_stream(tmp_path, clock):
+    attempts = attempts_over(tmp_path, Failing({2: SourceChanged(GONE.problems)}))
+    with pytest.raises(SourceChanged):
+        attempts.go_on(Stream(attempts, clock), 0)
+
+
+@pytest.mark.parametrize(("kind", "live", "most"), [("passes", True, 1000), ("busy", False, 5), ("busy", True, 5)])
+def test_how_often_a_failure_is_tried_again(tmp_path, clock, kind, live, most):
+    attempts = attempts_over(tmp_path, Log(), LIVE if live else Plan(4))
+    failure = Failure(kind, "why")
+    attempts.refuse(failure, most, OSError())
+    if kind == "busy":
+        with pytest.raises(RuntimeError, match=r"^the stream failed: why$"):
+            attempts.refuse(failure, most + 1, OSError())
+
+
+@pytest.mark.parametrize(("kind", "live"), [("passes", False), ("failed", True), ("failed", False)])
+def test_a_failure_that_nothing_helps_against_ends_the_stream(tmp_path, clock, kind, live):
+    attempts = attempts_over(tmp_path, Log(), LIVE if live else Plan(4))
+    with pytest.raises(RuntimeError, match=r"^the stream failed: why$"):
+        attempts.refuse(Failure(kind, "why"), 1, OSError())
+
+
+def test_a_checkpoint_that_spark_cannot_read_tells_the_repair(tmp_path, clock):
+    attempts = attempts_over(tmp_path, Log())
+    with pytest.raises(Damaged, match=f"why\n.*rm -r {attempts.layout.checkpoint}"):
+        attempts.refuse(Failure("checkpoint", "why"), 1, OSError())
+
+
+def test_a_failed_attempt_is_followed_by_another_and_hears_a_drain_meanwhile(tmp_path, clock, monkeypatch):
+    attempts = attempts_over(tmp_path, Log())
+    outcomes = [FULL, FULL, None, FULL]
+    monkeypatch.setattr(module, "labels", lambda *_: [0])
+    monkeypatch.setattr(module.time, "sleep", lambda _: clock.sleep(0.5), raising=False)
+    monkeypatch.setattr(Attempts, "attempt", lambda self, spark, groups: outcomes.pop(0))
+    object.__setattr__(attempts, "stage", type("Stage", (), {"tasks": 1}))
+    attempts.run(None)
+    assert outcomes == [FULL]
+    assert clock.now_s >= 1 + 2
+    attempts.layout.ask_drain()
+    attempts.run(None)  # fails, and is not tried again
+    assert not outcomes
+    assert "No space left" in Status.read(attempts.layout).problem
+
+
+def test_the_status_is_written_on_a_full_disk(tmp_path, monkeypatch):
+    layout = Layout(tmp_path)
+    layout.stream.mkdir()
+    first = Status("starting", 7, 1, 1, 0, problem="a long problem " * 9)
+    first.write(layout)
+
+    def full(*_):
+        raise FULL
+
+    monkeypatch.setattr(status_module, "write_whole", full)
+    Status("waiting", 7, 1, 2, 0).write(layout)
+    assert Status.read(layout) == Status("waiting", 7, 1, 2, 0)
+    assert json.loads(layout.status.read_text())["at_ms"] == 2
+    layout.status.unlink()
+    Status("waiting", 7, 1, 3, 0).write(layout)  # nothing to write into: nothing said, nothing raised
+    assert Status.read(layout) is None
