@@ -81,6 +81,7 @@ def run(
     from tailrace.spark import app as stream_app
     from tailrace.spark.correct import correct as correct_all
     from tailrace.spark.intake import Ended, Plan
+    from tailrace.spark.layout import Layout
 
     query = _with_inputs(load(file), input or [])
     if not bounded and (keep_open or correct):
@@ -90,6 +91,9 @@ def run(
         with show.StreamProgress() as progress:
             plan = Plan(batch_rows, live=not bounded, flush=not keep_open)
             batches = stream_app.run(query, warehouse, plan, progress)
+        if not Layout.of(warehouse, query.name).origin():
+            show.err.print("the input has no rows: there is nothing to answer, nor to correct")
+            return
         if not batches:
             show.err.print("nothing new to read")
     except Ended:

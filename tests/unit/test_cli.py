@@ -257,6 +257,14 @@ def test_a_missing_or_unreadable_source_is_refused(tailrace, tmp_path, make, fra
     assert not (tmp_path / "wh").exists()
 
 
+@pytest.mark.parametrize("more", [(), ("--correct",), ("--keep-open", "--correct")])
+def test_an_input_without_rows_is_no_fault(tailrace, tmp_path, more):
+    (tmp_path / "in").mkdir()
+    done = tailrace("run", query(tmp_path), "--warehouse", tmp_path / "wh", "--bounded", *more)
+    assert "the input has no rows" in done.stderr
+    assert not (tmp_path / "wh").exists()
+
+
 def test_options_that_do_not_fit_are_refused(tailrace, tmp_path):
     file = query(tmp_path)
     cases = [
