@@ -24,17 +24,17 @@ def deploy(
     batch_rows: Annotated[int, typer.Option(help="At most so many rows make a batch.", min=1)] = BATCH_ROWS,
     restarts: Annotated[int, typer.Option(help="More restarts than this are a crash loop …", min=0)] = 5,
     within_s: Annotated[int, typer.Option(help="… within so many seconds.", min=1)] = 600,
-    driver_memory: Annotated[str, typer.Option(help="Heap of the driver's JVM.")] = "2g",
+    driver_memory: Annotated[str, typer.Option(help="Heap of the driver's JVM, from 500m to 999g.")] = "2g",
 ) -> None:
     """Get the query's driver on the driver host, or make it: there is only ever one."""
     from tailrace.orchestration import drivers
     from tailrace.orchestration.submit import Options, driver_command, environment
 
+    options = Options(batch_rows, restarts, within_s, driver_memory)
     declared, host, layout = _find(query)
     origin = layout.origin()
     if origin is not None:
         layout.agree(origin, declared.query.structure())
-    options = Options(batch_rows, restarts, within_s, driver_memory)
     command = driver_command(declared, layout.home.parent, options)
     deployed = drivers.deploy(host, layout, command, environment())
     how = "made a driver" if deployed.made else "found the driver, it stays as it is"

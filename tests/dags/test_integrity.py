@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from airflow._shared.module_loading import import_string
 from airflow.dag_processing.dagbag import DagBag
+from airflow.exceptions import ParamValidationError
 from airflow.sdk import CronDataIntervalTimetable, CronTriggerTimetable
 from airflow.serialization.serialized_objects import DagSerialization
 from pendulum import datetime
@@ -214,11 +215,20 @@ def test_forms_have_types_titles_descriptions_and_defaults_that_are_right(dags):
 @pytest.mark.parametrize(
     ("name", "value"),
     [("batch_rows", 0), ("restarts", -1), ("within_s", 9), ("hang_after_s", 5), ("hang_after_s", "a minute")]
-    + [("driver_memory", memory) for memory in ("2", "2 g", "0g", "2g --conf x=y")],
+    + [("driver_memory", memory) for memory in ("2", "2 g", "0g", "2g --conf x=y", "2g\n", "499m", "999999g")],
 )
 def test_forms_refuse_what_is_out_of_bounds(dags, name, value):
     with pytest.raises(ValueError, match=r"Invalid input|does not match|is not|less than"):
         dags["stream_first"].params[name] = value
+    stored = DagSerialization.from_dict(DagSerialization.to_dict(dags["stream_first"]))
+    with pytest.raises(ParamValidationError, match=r"Invalid input"):  # as a run that is triggered has it
+        stored.params.deep_merge({name: value}).validate()
+
+
+@pytest.mark.parametrize("memory", ["500m", "2048m", "1g", "999g"])
+def test_forms_take_the_memory_that_a_driver_can_have(dags, memory):
+    for dag in dags.values():
+        dag.params["driver_memory"] = memory
 
 
 def test_tasks_are_tried_again_with_growing_pauses(dags):

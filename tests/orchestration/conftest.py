@@ -52,7 +52,8 @@ told = pathlib.Path(os.environ["TAILRACE_WAREHOUSE"], "told")
 do = json.loads(told.read_text()) if told.exists() else {{}}
 child = subprocess.Popen(["sleep", "600"], start_new_session=True) if do.get("stays") else None
 note = told.with_name("called")
-note.with_suffix(".new").write_text(json.dumps([os.getpid(), child and child.pid, sys.argv[1:]]))
+where = os.environ.get("SPARK_LOCAL_IP")
+note.with_suffix(".new").write_text(json.dumps([os.getpid(), child and child.pid, sys.argv[1:], where]))
 note.with_suffix(".new").rename(note)
 print("its last words", flush=True)
 if child:
@@ -63,7 +64,7 @@ sys.exit(do.get("code", 0))
 
 @pytest.fixture
 def called(place, monkeypatch):
-    """How spark-submit was called: its pid, its child's, its words."""
+    """How spark-submit was called: its pid, its child's, its words, the address that it is to keep to."""
     from tailrace.orchestration import settings
 
     program = place / "bin" / "spark-submit"

@@ -172,6 +172,21 @@ def test_the_correction_is_told_its_range(correct, called, place, given, range):
     assert words[words.index("--driver-memory") + 1] == "1g"
 
 
+def test_a_correction_listens_on_loopback_alone_and_asks_for_a_secret(correct, called):
+    correct.execute(context())
+    words, where = called()[2:]
+    conf = {words[number + 1] for number, word in enumerate(words) if word == "--conf"}
+    assert conf == {"spark.driver.bindAddress=127.0.0.1", "spark.driver.host=127.0.0.1", "spark.authenticate=true"}
+    assert where == "127.0.0.1"
+
+
+def test_a_memory_that_no_driver_can_have_is_refused(correct, called):
+    with pytest.raises(AirflowFailException, match=r"driver_memory.*\n.*from 500m to 999g"):
+        correct.execute(context(driver_memory="999999g"))
+    with pytest.raises(FileNotFoundError):
+        called()
+
+
 @pytest.fixture
 def late(layout):
     """A tuple that arrived at seven."""

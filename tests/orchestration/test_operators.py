@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from pathlib import Path
@@ -112,8 +113,40 @@ def test_deploy_makes_one_driver_of_the_form(make, host, context, place):
     assert "--master local[*]" in words
     assert "--driver-memory 3g" in words
     assert words.endswith(f"stream.py {place}/queries/readings.yaml --warehouse {place}/warehouse --batch-rows 5")
-    assert set(environment) == {"PYSPARK_PYTHON", "SPARK_CONF_DIR"}
+    assert set(environment) == {"PYSPARK_PYTHON", "SPARK_CONF_DIR", "SPARK_LOCAL_IP"}
     assert Path(environment["SPARK_CONF_DIR"], "log4j2.properties").exists()
+
+
+@pytest.mark.parametrize("master", ["local", "local[*]", "local[2, 3]"])
+def test_a_local_driver_listens_on_loopback_alone_and_asks_for_a_secret(make, host, context, monkeypatch, master):
+    monkeypatch.setenv("AIRFLOW_CONN_TAILRACE_SPARK", json.dumps({"conn_type": "spark", "host": master}))
+    make(DeployOperator).execute(context)
+    [(command, environment)] = host.deployed
+    assert environment["SPARK_LOCAL_IP"] == "127.0.0.1"
+    conf = {command[number + 1] for number, word in enumerate(command) if word == "--conf"}
+    assert conf == {
+        "spark.driver.bindAddress=127.0.0.1",
+        "spark.driver.host=127.0.0.1",
+        "spark.authenticate=true",
+    }
+
+
+def test_a_driver_of_a_cluster_keeps_the_address_that_its_executors_reach(make, host, context, monkeypatch):
+    there = {"conn_type": "spark", "host": "spark://local", "port": 7077}
+    monkeypatch.setenv("AIRFLOW_CONN_TAILRACE_SPARK", json.dumps(there))
+    make(DeployOperator).execute(context)
+    [(command, environment)] = host.deployed
+    assert "spark://local:7077" in command
+    assert "--conf" not in command
+    assert "SPARK_LOCAL_IP" not in environment
+
+
+@pytest.mark.parametrize("memory", ["999999g", "499m", "2g\n", "2", "2 g", "2t", ""])
+@pytest.mark.parametrize("operator", [CheckOperator, DeployOperator])
+def test_a_memory_that_no_driver_can_have_is_refused(make, host, context, operator, memory):
+    with pytest.raises(AirflowFailException, match=r"driver_memory.*\n.*from 500m to 999g"):
+        make(operator).execute(context | {"params": PARAMS | {"driver_memory": memory}})
+    assert host.deployed == []
 
 
 def test_deploy_refuses_to_start_a_driver_out_of_its_hosts_reach(make, host, context, monkeypatch):

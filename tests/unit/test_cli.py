@@ -301,6 +301,12 @@ def test_a_query_that_is_not_declared_has_no_driver(tailrace, tmp_path, monkeypa
     assert "it is no directory" in tailrace(verb, "flights", code=2).stderr
 
 
+@pytest.mark.parametrize("memory", ["999999g", "2g\n", "400m"])
+def test_a_driver_is_given_no_memory_that_none_can_have(tailrace, memory):
+    told = tailrace("deploy", "flights", "--driver-memory", memory, code=2)
+    assert "right would be: a number and m or g, from 500m to 999g" in told.stderr
+
+
 def test_results_of_a_query_that_never_ran_are_none(tailrace, tmp_path):
     done = tailrace("results", query(tmp_path), "--warehouse", tmp_path / "wh", "--format", "csv")
     assert done.stdout.strip() == '"key","window_start","window_end","value","tuples","coverage","k_ms","as_of"'

@@ -13,6 +13,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from tailrace.orchestration import fence, settings
 from tailrace.orchestration.operators import refusals_fail
+from tailrace.orchestration.submit import Options
+from tailrace.spark import loopback
 from tailrace.spark.layout import Layout
 
 _REFUSED = 2
@@ -44,11 +46,11 @@ class BatchJob(SparkSubmitOperator):
 
     def execute(self, context: Context) -> None:
         with refusals_fail():
-            settings.connection(settings.SPARK)  # the hook would go to YARN where it is missing
+            self.conf = loopback.conf(settings.spark_master())
+            self._driver_memory = Options.of(context["params"]).driver_memory
             warehouse, chosen = settings.warehouse(), self.arguments(context)
         self.application = str(settings.spark_apps() / self.app)
         self.application_args = [self.file, "--warehouse", str(warehouse), *chosen]
-        self._driver_memory = context["params"]["driver_memory"]
         if killed := self._fence():
             self.log.warning("killed what an earlier %s has left: %s", self.job, ", ".join(map(str, killed)))
         os.environ.update(settings.spark_environment() | {self._mark: self._home()})

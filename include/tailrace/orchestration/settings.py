@@ -18,6 +18,7 @@ from tailrace.errors import Problem, Refused, refuse
 from tailrace.orchestration.driver_host import DriverHost
 from tailrace.orchestration.supervisor import SupervisorHost
 from tailrace.query import Query
+from tailrace.spark import loopback
 
 SPARK = "tailrace_spark"
 HOST = "tailrace_driver_host"
@@ -135,6 +136,17 @@ def driver_host() -> DriverHost:
     return SupervisorHost(f"http://{given.host}:{given.port}", Path(programs), given.login, given.password)
 
 
+def spark_master() -> str:
+    """The master of the connection `tailrace_spark`, which names no port where it is local.
+
+    Raises
+    ------
+    Refused
+        When Airflow does not know the connection: the provider's hook would go to YARN.
+    """
+    return connection(SPARK).host or ""
+
+
 def spark_environment() -> dict[str, str]:
     """What spark-submit needs around it, on this machine: this Python, its programs first, and quiet logging."""
     programs = str(Path(sys.executable).parent)
@@ -142,6 +154,7 @@ def spark_environment() -> dict[str, str]:
         "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', '')}",
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_CONF_DIR": os.environ.get("SPARK_CONF_DIR", str(files("tailrace.spark") / "conf")),
+        **loopback.environment(spark_master()),
     }
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from airflow.sdk import DAG, Param
 
-from tailrace.orchestration import assets, settings
+from tailrace.orchestration import assets, settings, submit
 from tailrace.orchestration.operators import CheckOperator, DeployOperator, DrainOperator, SuperviseOperator
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.submit import Options
@@ -20,9 +20,9 @@ RETRIES = {
 MEMORY = Param(
     Options.driver_memory,
     type="string",
-    pattern=r"^[1-9][0-9]*[mg]$",
+    pattern=submit.MEMORY,
     title="Memory of the driver",
-    description="Heap of the driver's JVM, a number and m or g: 2g. Python's workers need as much again beside it.",
+    description=f"Heap of the driver's JVM, {submit.MEMORY_WORDS}: 2g. Python's workers need as much again beside it.",
 )
 FORM = {
     "batch_rows": Param(

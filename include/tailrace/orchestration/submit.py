@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +15,12 @@ from tailrace.entry import BATCH_ROWS
 from tailrace.errors import refuse
 from tailrace.orchestration import settings
 from tailrace.orchestration.settings import Declared
+from tailrace.spark import loopback
 from tailrace.spark.layout import Layout
+
+MEMORY = r"^([5-9][0-9]{2}m|[1-9][0-9]{3,5}m|[1-9][0-9]{0,2}g)$(?!\n)"
+"""A heap as forms take it, in Python's dialect and in browsers' alike: to Python, $ is also before a last newline."""
+MEMORY_WORDS = "a number and m or g, from 500m to 999g"
 
 
 @dataclass(frozen=True)
@@ -29,12 +35,22 @@ class Options:
         The budget: more restarts than this within so many seconds are a crash loop.
     driver_memory : str
         Heap of the driver's JVM, as Spark writes it.
+
+    Raises
+    ------
+    Refused
+        When no driver can have this memory.
     """
 
     batch_rows: int = BATCH_ROWS
     restarts: int = 5
     within_s: int = 600
     driver_memory: str = "2g"
+
+    def __post_init__(self) -> None:
+        if not re.search(MEMORY, self.driver_memory):
+            wrong = "no driver can have so much or so little, or it is no size"
+            raise refuse(f"driver_memory {self.driver_memory!r}", wrong, f"{MEMORY_WORDS}: {type(self).driver_memory}")
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> Self:
@@ -50,8 +66,8 @@ def driver_command(query: Declared, warehouse: Path, options: Options) -> list[s
     Refused
         When Airflow does not know the connection `tailrace_spark`, or it would take the driver away from its host.
     """
-    settings.connection(settings.SPARK)  # the hook would go to YARN where it is missing
     hook = SparkSubmitHook(
+        conf=loopback.conf(settings.spark_master()),
         conn_id=settings.SPARK,
         name=f"tailrace {query.query.name}",
         driver_memory=options.driver_memory,

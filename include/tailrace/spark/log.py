@@ -32,7 +32,7 @@ ORDER = ["id", "tick", "arrival_time", "position"]
 
 _SEGMENTS = ["ordinal", "position", "path", "first_row", "rows", "ingested_ms", "before_tick", "before_end"]
 _SEGMENTS += ["size", "mtime_ns", "accepted", "quarantined", "min_event", "max_event", "min_id", "max_id"]
-_WRITTEN = re.compile(r"part-(\d{8,})\.parquet$")  # by the stream, for one segment; others are compacted
+_WRITTEN = re.compile(r"part-(\d{8,})\.parquet\Z")  # by the stream, for one segment; others are compacted
 _HOUR_MS = 3_600_000
 
 

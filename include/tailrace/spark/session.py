@@ -15,6 +15,8 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from tailrace.spark import loopback
+
 _STATE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
@@ -33,7 +35,6 @@ def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None 
         With what Spark told, when it fails.
     """
     os.environ["PYSPARK_PYTHON"] = sys.executable  # workers would take the `python3` on PATH
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "conf"))
     conf = {
         "spark.app.name": name,
@@ -49,8 +50,11 @@ def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None 
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     }
     builder = SparkSession.builder
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # else spark-submit has started the JVM, and named the master
-        builder = builder.master(os.environ.get("TAILRACE_MASTER", "local[*]"))
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # else spark-submit has started the JVM, with master and addresses
+        master = os.environ.get("TAILRACE_MASTER", "local[*]")
+        builder = builder.master(master)
+        os.environ.update(loopback.environment(master))
+        conf |= loopback.conf(master)
     for key, value in {**conf, **(settings or {})}.items():
         builder = builder.config(key, value)
     spark = None
