@@ -14,8 +14,10 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from tailrace.orchestration.calibrating import CalibrateOperator
 
 
-def context(run_type="manual", dry_run=False):
-    return {"dag_run": SimpleNamespace(run_type=run_type), "params": {"dry_run": dry_run, "driver_memory": "1g"}}
+def context(run_type="manual", dry_run=False, conf=None):
+    form = {"dry_run": dry_run, "driver_memory": "1g"}
+    run = SimpleNamespace(run_type=run_type, conf=conf)
+    return {"dag": SimpleNamespace(params=form), "dag_run": run, "params": form}
 
 
 @pytest.fixture
@@ -38,6 +40,13 @@ def test_the_calibration_is_told_how_it_was_asked_for(calibrate, called, place, 
     app = next(number for number, word in enumerate(told) if word.endswith("spark_apps/calibrate.py"))
     assert told[app + 1 :] == [f"{place}/queries/readings.yaml", "--warehouse", f"{place}/warehouse", *words]
     assert told[told.index("--driver-memory") + 1] == "1g"
+
+
+def test_a_conf_with_a_key_that_is_no_field_is_refused_before_anything_starts(calibrate, called):
+    with pytest.raises(AirflowFailException, match=r"conf: dry-run: .*\n.*right would be: dry_run$"):
+        calibrate.execute(context(conf={"dry-run": True}))
+    with pytest.raises(FileNotFoundError):
+        called()
 
 
 @pytest.mark.parametrize(("code", "again"), [(1, True), (2, False)])

@@ -21,17 +21,19 @@ from fake_host import QUERY, declare
 from late_tables import LateTables
 from tailrace.orchestration import correcting
 from tailrace.orchestration.correcting import CorrectOperator, WaitOperator
+from tailrace.orchestration.corrections import FORM
 from tailrace.orchestration.fence import dead
 from tailrace.spark.commits import Committed
 
 
-def context(run_type="scheduled", start="2013-01-01T00:00:00", end="2013-01-02T00:00:00", **params):
+def context(run_type="scheduled", start="2013-01-01T00:00:00", end="2013-01-02T00:00:00", conf=None, **params):
     ends = {"data_interval_start": utc(start), "data_interval_end": utc(end)}
     interval = ends if run_type in ("scheduled", "backfill") else {}
     form = {"from": None, "to": None, "driver_memory": "1g"} | {
         name.rstrip("_"): value for name, value in params.items()
     }
-    return {"dag_run": SimpleNamespace(run_type=run_type), "params": form, **interval}
+    dag = SimpleNamespace(params=dict(FORM))
+    return {"dag": dag, "dag_run": SimpleNamespace(run_type=run_type, conf=conf), "params": form, **interval}
 
 
 def utc(text):
@@ -77,6 +79,30 @@ def test_a_run_by_hand_waits_for_nothing(wait):
 def test_a_range_that_is_no_time_is_refused(wait, name, value):
     with pytest.raises(AirflowFailException, match=f"{value!r} is no time\n.*2013-01-02T00:00:00Z"):
         wait.execute(context("manual", **{name: value}))
+
+
+@pytest.mark.parametrize("to", ["2013-01-01", "2013-01-02", "2013-01-02T01:00:00+02:00"])
+def test_a_range_that_ends_before_it_begins_is_refused_before_anything_starts(wait, correct, called, to):
+    given = context("manual", from_="2013-01-02", to=to)
+    for task in (wait, correct):
+        with pytest.raises(AirflowFailException, match=r"from, to: .*\n.*right would be: "):
+            task.execute(given)
+    with pytest.raises(FileNotFoundError):
+        called()
+
+
+@pytest.mark.parametrize("run_type", ["manual", "backfill"])
+@pytest.mark.parametrize(("key", "right"), [("From", "from"), ("TO", "to"), ("until", "from, to or driver_memory")])
+def test_a_conf_with_a_key_that_is_no_field_is_refused_before_anything_starts(
+    wait, correct, called, run_type, key, right
+):
+    """Airflow hands it over beside the form's fields, and a correction of everything would start."""
+    given = context(run_type, conf={key: "2013-01-02", "driver_memory": "1g"})
+    for task in (wait, correct):
+        with pytest.raises(AirflowFailException, match=f"conf: {key}: .*\n.*right would be: {right}$"):
+            task.execute(given)
+    with pytest.raises(FileNotFoundError):
+        called()
 
 
 @pytest.mark.parametrize("run_type", ["scheduled", "backfill"])
@@ -129,7 +155,11 @@ def test_a_run_by_the_asset_is_about_all_that_its_events_ask_for(place, payloads
 
 
 @pytest.mark.parametrize(
-    "payloads", [[], [None], ["06:00"], [{"arrived_from": "2013-01-01"}], [asks("soon", "later")], [{"arrived_to": 5}]]
+    "payloads",
+    [
+        *([], [None], ["06:00"], [{"arrived_from": "2013-01-01"}], [{"arrived_to": 5}]),
+        *([asks("soon", "later")], [asks("07:00", "06:00")]),
+    ],
 )
 def test_a_run_by_an_event_without_a_range_is_refused(wait, payloads):
     with pytest.raises(AirflowFailException, match=r"no range of arrival is in (?s:.*)trigger this DAG by hand"):

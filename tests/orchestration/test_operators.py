@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, TaskDeferralError, TaskDeferred
@@ -44,7 +45,8 @@ class Notes:
 
 @pytest.fixture
 def context():
-    return {"params": PARAMS, "ti": Notes()}
+    run = SimpleNamespace(conf={"restarts": 2})
+    return {"params": PARAMS, "ti": Notes(), "dag": SimpleNamespace(params=PARAMS), "dag_run": run}
 
 
 @pytest.fixture
@@ -66,6 +68,15 @@ def test_check_names_file_line_and_field(make, host, context, place):
     file = declare(place / "queries", "readings", QUERY.replace("size: 2 h", "size: 2"))
     with pytest.raises(AirflowFailException, match=rf"{file}:9: window.size: 2 has no unit\n +right would be: "):
         make(CheckOperator).execute(context)
+
+
+def test_check_names_every_key_of_the_conf_that_is_no_field(make, host, context):
+    run = SimpleNamespace(conf={"restart": 1, "restarts": 2, "hang_after": 60})
+    with pytest.raises(AirflowFailException) as failure:
+        make(CheckOperator).execute(context | {"dag_run": run})
+    told = [line.strip() for line in str(failure.value).splitlines()]
+    assert [line.partition(": ")[2] for line in told if line.startswith("right")] == ["restarts", "hang_after_s"]
+    assert [line.split(":")[1].strip() for line in told if line.startswith("conf")] == ["restart", "hang_after"]
 
 
 def test_check_refuses_a_query_that_its_checkpoint_does_not_fit(make, host, context, place, layout):

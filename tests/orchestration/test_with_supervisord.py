@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -89,7 +90,8 @@ class Notes(dict):
 
 @pytest.fixture
 def context():
-    return {"params": PARAMS, "ti": Notes()}
+    form = SimpleNamespace(params=PARAMS)
+    return {"params": PARAMS, "ti": Notes(), "dag": form, "dag_run": SimpleNamespace(conf={})}
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from tailrace.orchestration import fence, settings
+from tailrace.orchestration.form import check_conf
 from tailrace.orchestration.operators import refusals_fail
 from tailrace.orchestration.submit import Options
 from tailrace.spark import loopback
@@ -46,6 +47,7 @@ class BatchJob(SparkSubmitOperator):
 
     def execute(self, context: Context) -> None:
         with refusals_fail():
+            check_conf(context)
             self.conf = loopback.conf(settings.spark_master())
             self._driver_memory = Options.of(context["params"]).driver_memory
             warehouse, chosen = settings.warehouse(), self.arguments(context)

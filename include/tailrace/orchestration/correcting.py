@@ -12,6 +12,7 @@ from tailrace.duration import format_duration, format_time, parse_time_ms
 from tailrace.errors import refuse
 from tailrace.orchestration import settings
 from tailrace.orchestration.batch_job import BatchJob
+from tailrace.orchestration.form import check_conf
 from tailrace.orchestration.operators import POLL_S, StreamOperator, refusals_fail
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.triggers import FrontierTrigger, reached
@@ -33,15 +34,20 @@ def event_range(context: Context) -> tuple[str | None, str | None]:
     Raises
     ------
     Refused
-        When an end is no time. Airflow does not look at that.
+        When an end is no time, or the range is empty. Airflow does not look at that.
     """
-    for name in ("from", "to"):
-        try:
-            parse_time_ms(context["params"][name] or "1970-01-01")
-        except ValueError:
-            wrong = f"{context['params'][name]!r} is no time"
-            raise refuse(name, wrong, "ISO 8601, as 2013-01-02T00:00:00Z; or nothing") from None
-    return context["params"]["from"] or None, context["params"]["to"] or None
+    start, end = (context["params"][name] or None for name in ("from", "to"))
+    times = [_time(name, text) for name, text in (("from", start), ("to", end)) if text]
+    if times != sorted(set(times)):
+        raise refuse("from, to", f"the range ends at {end}, which is not after its start, {start}", "from before to")
+    return start, end
+
+
+def _time(name: str, text: str) -> int:
+    try:
+        return parse_time_ms(text)
+    except ValueError:
+        raise refuse(name, f"{text!r} is no time", "ISO 8601, as 2013-01-02T00:00:00Z; or nothing") from None
 
 
 def span(context: Context, query: Query) -> tuple[int, int] | None:
@@ -78,16 +84,19 @@ def asked_for(context: Context) -> tuple[int, int]:
     Raises
     ------
     Refused
-        When none of them has a range: they are not the watch's.
+        When none of them has a range, or it is empty: they are not the watch's.
     """
     events = [event for events in context["triggering_asset_events"].values() for event in events]
     payloads = [(event.extra or {}).get("payload") for event in events]
     try:
         ends = [[parse_time_ms(payload[name]) for name in RANGE] for payload in payloads if payload is not None]
-        return min(start for start, _ in ends), max(end for _, end in ends)
+        start, end = min(start for start, _ in ends), max(end for _, end in ends)
+        if start >= end:
+            raise ValueError
     except (ValueError, TypeError, KeyError):
         wrong = f"no range of arrival is in {payloads}"
         raise refuse("asset event", wrong, "to leave events to the watch, and to trigger this DAG by hand") from None
+    return start, end
 
 
 class WaitOperator(StreamOperator):
@@ -95,6 +104,7 @@ class WaitOperator(StreamOperator):
 
     def execute(self, context: Context) -> None:
         with refusals_fail():
+            check_conf(context)
             layout, interval = self.layout(), span(context, Declared.read(Path(self.file)).query)
             if interval is None:
                 event_range(context)

@@ -15,6 +15,7 @@ from airflow.sdk.exceptions import AirflowFailException, TaskDeferralError
 from tailrace.errors import Busy, Refused, refuse
 from tailrace.orchestration import drivers, settings
 from tailrace.orchestration.driver_host import DriverHost
+from tailrace.orchestration.form import check_conf
 from tailrace.orchestration.judge import Verdict
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.submit import Options, driver_command, environment
@@ -67,10 +68,11 @@ class StreamOperator(BaseOperator):
 
 
 class CheckOperator(StreamOperator):
-    """Refuses what could not run, before anything is deployed: the query, its checkpoint, the warehouse, the host."""
+    """Refuses what could not run, before anything is deployed: conf, query, checkpoint, warehouse, host."""
 
     def execute(self, context: Context) -> None:
         with refusals_fail():
+            check_conf(context)
             layout, query = self.layout(), Declared.read(Path(self.file)).query
             _check_writable(layout.home)
             origin = layout.origin()

@@ -1,0 +1,29 @@
+"""The form of a DAG: which fields a run of it may be triggered with."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from airflow.sdk import Context
+
+from tailrace.errors import Problem, Refused
+
+
+def check_conf(context: Context) -> None:
+    """Refuse a run whose conf has keys that are no fields of its DAG: Airflow passes them on, and no task reads them.
+
+    Raises
+    ------
+    Refused
+        Naming each such key, and the nearest field.
+    """
+    fields = list(context["dag"].params)
+    every = f"{', '.join(fields[:-1])} or {fields[-1]}"
+    wrong = "the form of this DAG has no such field"
+    problems = [
+        Problem(f"conf: {key}", wrong, " or ".join(get_close_matches(key.lower(), fields, n=1)) or every)
+        for key in context["dag_run"].conf or {}
+        if key not in fields
+    ]
+    if problems:
+        raise Refused(problems)
