@@ -37,9 +37,13 @@ stamp=.venv/.tailrace-setup
 if [ -e "$stamp" ] && [ ! uv.lock -nt "$stamp" ] && [ ! pyproject.toml -nt "$stamp" ]; then
     exit 0
 fi
+say() {
+    echo "setup: $*" >&2
+}
 uv=$(command -v uv || true)
 [ -x .venv/bin/uv ] && uv=.venv/bin/uv
 if [ -z "$uv" ]; then
+    say "no uv found: making the environment .venv, and installing uv there"
     "$python" -m venv .venv || {
         echo "'$python' can't make an environment. On Debian: sudo apt-get install python3-venv" >&2
         exit 1
@@ -47,5 +51,7 @@ if [ -z "$uv" ]; then
     .venv/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
     uv=.venv/bin/uv
 fi
+say "installing the packages that uv.lock names into .venv; the first time they are fetched, 1.3 GB, for minutes"
 "$uv" sync --locked --quiet --inexact --all-extras --python "$(command -v "$python")"
 touch "$stamp"
+say "done"

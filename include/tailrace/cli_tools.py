@@ -78,11 +78,12 @@ def demo(
     topk: Annotated[
         bool, typer.Option("--topk", help="Then stream two top-k queries too: most delayed flights, largest trades.")
     ] = False,
+    start_s: Annotated[float, typer.Option(help="Seconds that Airflow may take to start.", min=1)] = 600.0,
 ) -> None:
     """Start Airflow and a driver host, stream the sample of flights, correct it, and check every answer."""
     from tailrace.demo.play import demonstrate
 
-    if not demonstrate(warehouse, bounded, game2, topk):
+    if not demonstrate(warehouse, bounded, game2, topk, start_s):
         raise typer.Exit(1)
 
 

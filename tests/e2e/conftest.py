@@ -13,8 +13,9 @@ import psutil
 import pytest
 
 from tailrace.orchestration import fence
+from tailrace.orchestration.airflow_api import Api
 from tailrace.orchestration.embedded import EmbeddedHost
-from tailrace.orchestration.embedded_airflow import Api, EmbeddedAirflow
+from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
 from tailrace.spark.layout import Layout
 from tailrace.spark.status import Status
 
@@ -43,7 +44,7 @@ class Platform:
         (self.home / "queries" / "flights.yaml").write_text(text)
 
     def trigger(self, dag: str, **conf: Any) -> str:
-        return self.api.call("POST", f"dags/{dag}/dagRuns", {"logical_date": None, "conf": conf})["dag_run_id"]
+        return self.api.trigger(dag, conf)
 
     def states(self, dag: str, run: str) -> dict[str, str | None]:
         found = self.api.call("GET", f"dags/{dag}/dagRuns/{run}/taskInstances")["task_instances"]

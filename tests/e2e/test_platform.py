@@ -16,9 +16,10 @@ import pandas as pd
 import psutil
 import pytest
 
-from processes import command
+from processes import beyond_loopback, command, listening
 from tailrace.declare import load
 from tailrace.demo.truth import share_right, truth
+from tailrace.orchestration.embedded import UMASK
 from tailrace.orchestration.launch import starts_file
 from tailrace.spark.commits import committed_until
 from tailrace.spark.results import WINDOW, read_answers
@@ -140,6 +141,7 @@ def shell(platform, *words: str) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=120,
         check=False,
+        umask=UMASK,  # as the demonstration's file for shells has it
     )
 
 
@@ -216,10 +218,30 @@ def test_backwards_again_with_one_run_killed_nothing_changes(platform):
     pd.testing.assert_frame_equal(assert_right(platform), before)
 
 
+def quiet(platform) -> bool:
+    said = Status.read(platform.layout)
+    return said is not None and said.state == "quiet"
+
+
+def assert_for_this_user_alone(platform) -> None:
+    """Nothing that runs listens beyond loopback, and nobody else can read what is in the home."""
+    everyone = [*platform.processes(), *platform.airflow.processes(), *platform.hosting._ours()]
+    addresses = listening(everyone)
+    assert len(addresses) > 3
+    others = []
+    for place in (platform.airflow.directory, platform.hosting.directory, platform.home / "tables"):
+        for file in (place, *place.rglob("*")):
+            with suppress(FileNotFoundError):  # what a driver writes comes and goes
+                others += [str(file)] if file.stat().st_mode & 0o077 else []
+    assert (beyond_loopback(addresses), others) == ([], [])
+
+
 def test_the_commands_do_what_the_dags_do(platform):
     starts_file(platform.layout.home).unlink(missing_ok=True)
+    platform.declare(20_000)
     assert "made a driver" in shell(platform, "deploy", "flights").stdout
-    platform.until(lambda: platform.driver() and Status.read(platform.layout).state == "quiet", 90)
+    platform.until(lambda: platform.driver() and quiet(platform), 180)
+    assert_for_this_user_alone(platform)
     told = shell(platform, "status", "flights")
     assert "running" in told.stdout
     assert shell(platform, "status", "flight").returncode == 2

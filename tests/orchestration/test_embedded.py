@@ -84,6 +84,23 @@ def test_only_its_user_reads_the_password(embedded):
     assert not any(embedded.access.password in file.read_text() for file in others)
 
 
+def test_its_files_and_those_of_its_drivers_are_for_this_user_alone(embedded):
+    """Whatever the umask of who starts it; who deploys to it writes a lock, by an umask of his own."""
+    code = "open('written', 'w').close(); open('written_too', 'w').close(); import time; time.sleep(600)"
+    before = os.umask(0o022)
+    try:
+        host = embedded.start()
+        os.umask(module.UMASK)
+        host.deploy("flights", [sys.executable, "-c", code], {})
+    finally:
+        os.umask(before)
+    until((embedded.directory / "written_too").exists)
+    until((embedded.directory / "programs" / "flights.log").exists)
+    found = [embedded.directory, *embedded.directory.rglob("*")]
+    assert len(found) > 6
+    assert [str(file) for file in found if file.stat().st_mode & 0o077] == []
+
+
 def test_it_listens_on_loopback_only(embedded):
     server = psutil.Process(pid_of(embedded.start()))
     assert [tuple(at.laddr) for at in server.net_connections() if at.status == psutil.CONN_LISTEN] == [

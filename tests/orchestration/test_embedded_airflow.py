@@ -1,10 +1,12 @@
-"""The embedded Airflow's commands: tried again where SQLite was locked, and only then."""
+"""The embedded Airflow: its commands are tried again where SQLite was locked; a start says what it waits for."""
 
 from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
+import httpx
 import pytest
 
 from tailrace.orchestration import embedded_airflow as module
@@ -44,3 +46,54 @@ def test_anything_else_is_told_at_once(said, error):
 def test_it_ends_by_and_by(said, monkeypatch):
     monkeypatch.setattr(module, "_TRIES_S", -1.0)
     assert said(LOCKED, "") == (1, 1)
+
+
+@pytest.fixture
+def starting(monkeypatch, tmp_path):
+    """Starts an Airflow whose parts become healthy one after the other, or never; gives what it told on the way."""
+
+    def start(*looks: dict[str, str] | None, start_s: float = 600.0, ends: int | None = None) -> list[str]:
+        left = list(looks)
+
+        def health(url: str, timeout: float) -> httpx.Response:
+            parts = left.pop(0) if len(left) > 1 else left[0]
+            if parts is None:
+                raise httpx.ConnectError("connection refused")
+            return httpx.Response(200, json={name: {"status": status} for name, status in parts.items()})
+
+        child = SimpleNamespace(pid=0, poll=lambda: ends)
+        told = list[str]()
+        airflow = EmbeddedAirflow(tmp_path, Path("dags"), {}, start_s, told.append)
+        monkeypatch.setattr(airflow, "api", lambda patient: None)
+        monkeypatch.setattr(airflow, "kill", lambda: told.append("killed"))
+        monkeypatch.setattr(module.subprocess, "Popen", lambda *_, **__: child)
+        monkeypatch.setattr(module.httpx, "get", health)
+        monkeypatch.setattr(module, "_LOOK_AGAIN_S", 0)
+        monkeypatch.setattr(module, "_TELL_S", -1)
+        airflow.start()
+        return [line.partition(": ")[0] for line in told]
+
+    return start
+
+
+HALF = {"metadatabase": "healthy", "scheduler": "healthy", "triggerer": None, "dag_processor": "unhealthy"}
+WELL = dict.fromkeys(HALF, "healthy")
+
+
+def test_a_start_tells_what_it_waits_for(starting):
+    assert starting(None, HALF, WELL) == [
+        "waiting for Airflow's API server",
+        "waiting for Airflow's triggerer, dag processor",
+    ]
+
+
+def test_a_start_that_takes_too_long_says_what_it_waited_for(starting):
+    with pytest.raises(
+        RuntimeError, match=r"within -1 s; it waited for Airflow's triggerer, dag processor; the end of"
+    ):
+        starting(HALF, start_s=-1)
+
+
+def test_a_start_that_ends_is_not_waited_for(starting):
+    with pytest.raises(RuntimeError, match="it ended with exit code 3; it waited for Airflow's API server"):
+        starting(None, ends=3)

@@ -8,6 +8,7 @@ goes on; two ask for the best tuples of windows, and one of these is calibrated 
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 from collections.abc import Callable
@@ -20,15 +21,16 @@ from tailrace.demo.scenes import Scene
 from tailrace.demo.telling import look_around
 from tailrace.duration import format_duration, ms
 from tailrace.errors import refuse
-from tailrace.orchestration.embedded import EmbeddedHost
-from tailrace.orchestration.embedded_airflow import USER, EmbeddedAirflow
+from tailrace.orchestration.embedded import UMASK, EmbeddedHost
+from tailrace.orchestration.embedded_airflow import START_S, USER, EmbeddedAirflow
+from tailrace.orchestration.supervisor import write_private
 
 FLIGHTS = Path("include/queries/flights.yaml")
 Tell = Callable[[str], None]
 BACKFILL = ("2013-01-01T05:00:00+00:00", "2013-02-15T05:00:00+00:00")  # the halves of months of the sample's arrivals
 
 
-def demonstrate(home: Path, bounded: bool, game2: bool = False, topk: bool = False) -> bool:
+def demonstrate(home: Path, bounded: bool, game2: bool = False, topk: bool = False, start_s: float = START_S) -> bool:
     """Start, stream, correct, compare, and show it; True when every corrected answer is right.
 
     Parameters
@@ -41,6 +43,8 @@ def demonstrate(home: Path, bounded: bool, game2: bool = False, topk: bool = Fal
         Then stream the query game2 too, over a stream that is made for it.
     topk : bool
         Then stream the queries delays, over the same flights, and trades, over a stream that is made for it.
+    start_s : float
+        How long Airflow may take to start.
 
     Raises
     ------
@@ -53,6 +57,7 @@ def demonstrate(home: Path, bounded: bool, game2: bool = False, topk: bool = Fal
         raise refuse(str(Path.cwd()), "it is no checkout of tailrace", "the directory that has dags and include")
     load(FLIGHTS)
     home = home.absolute()
+    os.umask(UMASK)
     _clear(home)
     plays = {FLIGHTS: _flights}
     plays |= {GAME2: _game2} if game2 else {}
@@ -61,7 +66,8 @@ def demonstrate(home: Path, bounded: bool, game2: bool = False, topk: bool = Fal
     tell = _Steps(2 * len(plays) + 2)
     tell("starting Airflow and the driver host")
     with EmbeddedHost(home / "drivers") as hosting:
-        airflow = EmbeddedAirflow(home / "airflow", Path("dags"), _environment(home, hosting, files[0].parent))
+        environment = _environment(home, hosting, files[0].parent)
+        airflow = EmbeddedAirflow(home / "airflow", Path("dags"), environment, start_s, _tell_waiting)
         with airflow:
             _tell_environment(home, airflow)
             show.err.print(f"Airflow is at {airflow.url} , user {USER}, password {airflow.password}", soft_wrap=True)
@@ -137,11 +143,14 @@ def _environment(home: Path, hosting: EmbeddedHost, queries: Path) -> dict[str, 
     }
 
 
+def _tell_waiting(what: str) -> None:
+    show.err.print(what, soft_wrap=True)
+
+
 def _tell_environment(home: Path, airflow: EmbeddedAirflow) -> None:
-    """A file for shells; it holds passwords."""
-    file = home / "env.sh"
-    file.touch(mode=0o600)
-    file.write_text("".join(f"export {name}={shlex.quote(value)}\n" for name, value in airflow.environment.items()))
+    """A file for shells; it holds passwords, and what is made there is for this user alone, too."""
+    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in airflow.environment.items())
+    write_private(home / "env.sh", f"umask {UMASK:03o}\n{exports}")
 
 
 def _clear(home: Path) -> None:

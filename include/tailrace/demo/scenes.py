@@ -16,14 +16,15 @@ from tailrace.demo.telling import line, summary
 from tailrace.demo.truth import given, share_found, share_off, share_right, truth
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.disorder.promising import Promising
-from tailrace.orchestration.embedded_airflow import Api, EmbeddedAirflow
+from tailrace.orchestration.airflow_api import Api
+from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
 from tailrace.query import Query
 from tailrace.spark.layout import Layout
 from tailrace.spark.proposals import Proposals
 from tailrace.spark.results import read_answers
 from tailrace.spark.status import Status
 
-_LOOK_S, _PATIENCE_S = 1.0, 300.0
+_LOOK_S, _PATIENCE_S = 1.0, 1800.0  # on a busy laptop each start of Spark takes minutes
 _DONE = ("success", "failed")
 _BY_THEMSELVES = "asset_triggered"
 
@@ -59,7 +60,7 @@ class Scene:
         calibrate_at : int, optional
             When so many rows were read, it is calibrated, while it goes on.
         """
-        run, told, by_themselves = self._trigger(f"stream_{self.name}"), None, self.query.correction.gap is not None
+        run, told, by_themselves = self.api.trigger(f"stream_{self.name}"), None, self.query.correction.gap is not None
         calibration: str | None = None
 
         def quiet() -> bool:
@@ -71,7 +72,7 @@ class Scene:
                 show.err.print(line(said, corrections), soft_wrap=True)
             if said is not None and calibrate_at is not None and said.rows >= calibrate_at:
                 show.err.print(f"calibrate_{self.name} is triggered by hand, while the stream goes on", soft_wrap=True)
-                calibration = self._trigger(f"calibrate_{self.name}")
+                calibration = self.api.trigger(f"calibrate_{self.name}")
                 calibrate_at = None
             states = self._states(f"dags/stream_{self.name}/dagRuns/{run}/taskInstances", "task_instances")
             if "failed" in states:
@@ -98,7 +99,7 @@ class Scene:
             self._corrected(_BY_THEMSELVES)
         rest = "" if self.query.correction.gap is None else ", for what spans less than Γ"
         show.err.print(f"correct_{self.name} is triggered by hand{rest}", soft_wrap=True)
-        self._trigger(f"correct_{self.name}")
+        self.api.trigger(f"correct_{self.name}")
         self._corrected("manual")
 
     def compare(self) -> bool:
@@ -157,9 +158,6 @@ class Scene:
 
     def _corrections(self, run_type: str) -> Counter[str]:
         return self._states(f"dags/correct_{self.name}/dagRuns", "dag_runs", run_type=run_type)
-
-    def _trigger(self, dag: str) -> str:
-        return str(self.api.call("POST", f"dags/{dag}/dagRuns", {"logical_date": None})["dag_run_id"])
 
     def _has(self, dag: str) -> bool:
         return any(one["dag_id"] == dag for one in self.api.call("GET", "dags")["dags"])

@@ -24,6 +24,7 @@ from tailrace.orchestration import fence
 from tailrace.orchestration.driver_host import DriverHostDown
 from tailrace.orchestration.supervisor import SupervisorHost, write_private
 
+UMASK = 0o077  # of all that is embedded: its files are for this user alone
 _MARK = "TAILRACE_DRIVER_HOST"  # in the environment of supervisord and so of all that it starts: its directory
 _USER = "tailrace"
 _LOOK_AGAIN_S = 0.1
@@ -116,7 +117,7 @@ class EmbeddedHost:
         """The driver host, as others use it."""
         return self._host(_PATIENCE_S)
 
-    def start(self, wait_s: float = 30.0) -> SupervisorHost:
+    def start(self, wait_s: float = 120.0) -> SupervisorHost:
         """Find the supervisord that runs, or start one: in a session of its own, so that no Ctrl-C reaches it.
 
         Raises
@@ -124,7 +125,8 @@ class EmbeddedHost:
         DriverHostDown
             When it does not answer in time; says what it wrote.
         """
-        (self.directory / "programs").mkdir(parents=True, exist_ok=True)
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (self.directory / "programs").mkdir(mode=0o700, exist_ok=True)
         with self._alone():
             if self._ours() and self._answers(_PATIENCE_S):
                 return self.host
@@ -162,7 +164,7 @@ class EmbeddedHost:
         """Start it and wait until it answers; False where its port was taken."""
         inherited = {key: value for key, value in os.environ.items() if key != fence.MARK}  # or a fence would kill it
         command = [sys.executable, "-P", "-X", "utf8", "-m", "supervisor.supervisord", "-c", str(self._file)]
-        with self._output.open("wb") as output:
+        with open(self._output, "wb", opener=private) as output:
             self._child = subprocess.Popen(
                 command,
                 cwd=self.directory,
@@ -171,6 +173,7 @@ class EmbeddedHost:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
+                umask=UMASK,
             )
         try:
             return self._await(self._child, wait_s)
@@ -215,7 +218,12 @@ class EmbeddedHost:
         return fence.carrying(_MARK, lambda value: value == str(self.directory))
 
     def _alone(self) -> FileLock:
-        return FileLock(self.directory / ".lock", timeout=60)
+        return FileLock(self.directory / ".lock", timeout=60, mode=0o600)
+
+
+def private(path: str, flags: int) -> int:
+    """An opener for `open`: a file that it makes is for the eyes of this user only."""
+    return os.open(path, flags, 0o600)
 
 
 def free_port() -> int:

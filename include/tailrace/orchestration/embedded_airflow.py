@@ -1,4 +1,4 @@
-"""An Airflow standalone of one's own, on free ports of loopback: for the demo, for tests, and for a laptop."""
+"""An Airflow of one's own, on a free port of loopback: for the demo, for tests, and for a laptop."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,12 +19,14 @@ import httpx
 import psutil
 
 from tailrace.orchestration import fence
-from tailrace.orchestration.embedded import free_port
+from tailrace.orchestration.airflow_api import Api
+from tailrace.orchestration.embedded import UMASK, free_port, private
 from tailrace.orchestration.supervisor import write_private
 
 USER = "admin"
+START_S = 600.0  # a busy laptop took 155 s
 _MARK = "TAILRACE_AIRFLOW"  # in the environment of all its processes: its directory
-_LOOK_AGAIN_S = 0.5
+_LOOK_AGAIN_S, _TELL_S = 0.5, 15.0
 _IS_LOCKED = "database is locked"  # one whose snapshot is old is told so at once, and may not wait
 _HALF_DONE = "Another backfill is running"  # one's own, if it was locked out half-way: Airflow ends that in 2 min or so
 _TRY_AGAIN_S, _TRIES_S = 2.0, 240.0
@@ -41,38 +42,21 @@ _SETTINGS = {
     "AIRFLOW__SCHEDULER__ENABLE_HEALTH_CHECK": "False",
     "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
     "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",
+    "AIRFLOW__LOGGING__FILE_TASK_HANDLER_NEW_FILE_PERMISSIONS": "0o600",  # by default the group's too
+    "AIRFLOW__LOGGING__FILE_TASK_HANDLER_NEW_FOLDER_PERMISSIONS": "0o700",
+    # No part serves logs: their files are read. For a task that goes on Airflow asks there too; nobody has port 1.
+    "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": "1",
+    "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": "1",
+    "AIRFLOW__LOGGING__NAMESPACE_LEVELS": "airflow.utils.log.file_task_handler=CRITICAL",
+    # On a busy laptop: by default 30, 50 and 5 s.
+    "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "300",
+    "AIRFLOW__DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": "300",
+    "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
 }
 
 
-@dataclass(frozen=True)
-class Api:
-    """Airflow's REST API, version 2, as a logged-in user."""
-
-    url: str
-    token: str
-
-    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None, **query: Any) -> Any:
-        """What the API answers, as plain data.
-
-        Raises
-        ------
-        httpx.HTTPStatusError
-            When it refuses; the answer's text says why.
-        """
-        answer = httpx.request(
-            method,
-            f"{self.url}/api/v2/{path}",
-            json=body,
-            params=query,
-            headers={"Authorization": f"Bearer {self.token}"},
-            timeout=30,
-        )
-        answer.raise_for_status()
-        return answer.json() if answer.content else None
-
-
 class EmbeddedAirflow:
-    """`airflow standalone` in a directory, with all its processes.
+    """An Airflow in a directory, with all its processes; its files are for this user alone.
 
     Parameters
     ----------
@@ -82,27 +66,37 @@ class EmbeddedAirflow:
         The folder of DAGs.
     environment : dict
         What else its processes are to know: connections, queries, the warehouse.
+    start_s : float
+        How long a start may take.
+    tell : callable
+        Is told, while it starts, what is waited for.
     """
 
-    def __init__(self, directory: Path, dags: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        dags: Path,
+        environment: Mapping[str, str],
+        start_s: float = START_S,
+        tell: Callable[[str], Any] = lambda line: None,
+    ) -> None:
         self.directory = Path(os.path.realpath(directory))
-        self._ports = {name: free_port() for name in ("api", "worker log", "trigger log")}
+        self._start_s, self._tell = start_s, tell
+        port = free_port()
         self.password = secrets.token_urlsafe(12)
         passwords = self.directory / "passwords.json"
-        self.url = f"http://127.0.0.1:{self._ports['api']}"
+        self.url = f"http://127.0.0.1:{port}"
         self._inherited = {key: value for key, value in os.environ.items() if not key.startswith("AIRFLOW")}
-        programs = str(Path(sys.executable).parent)  # standalone starts the `airflow` that it finds on PATH
+        programs = str(Path(sys.executable).parent)
         self.environment = {
             **_SETTINGS,
             "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             "AIRFLOW_HOME": str(self.directory),
             "AIRFLOW__CORE__DAGS_FOLDER": str(dags.absolute()),
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self.directory}/airflow.db?timeout={_LOCKED_S}",
-            "AIRFLOW__API__PORT": str(self._ports["api"]),
+            "AIRFLOW__API__PORT": str(port),
             "AIRFLOW__API__BASE_URL": self.url,
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
-            "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(self._ports["worker log"]),
-            "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(self._ports["trigger log"]),
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
             _MARK: str(self.directory),
             **environment,
@@ -119,46 +113,65 @@ class EmbeddedAirflow:
     ) -> None:
         self.stop()
 
-    def start(self, wait_s: float = 180.0) -> Api:
+    def start(self) -> Api:
         """Start it, or start it again on the same database; returns when every part of it is healthy.
 
         Raises
         ------
         RuntimeError
-            When it ends, or is not healthy in time; says what it wrote last.
+            When it ends, or is not healthy in time; says what was waited for, and what it wrote last.
         """
-        self.directory.mkdir(parents=True, exist_ok=True)
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_private(self._passwords, json.dumps({USER: self.password}))
         log = self.directory / "standalone.log"
-        end = time.monotonic() + wait_s
         try:
-            with log.open("ab") as output:
+            with open(log, "ab", opener=private) as output:
                 child = subprocess.Popen(
-                    [sys.executable, "-m", "airflow", "standalone"],
+                    [sys.executable, "-m", "tailrace.orchestration.airflow_parts"],
                     env=self._inherited | self.environment,
                     cwd=self.directory,
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,
                     start_new_session=True,  # so that no Ctrl-C reaches it
+                    umask=UMASK,
                 )
-            self._started.write_text(str(child.pid))
-            while True:
-                if self._healthy():
-                    with suppress(httpx.HTTPError):  # one that was killed may look healthy before it is
-                        return self.api()
-                if child.poll() is not None or time.monotonic() > end:
-                    raise RuntimeError(f"Airflow did not start; its last words in {log}:\n{log.read_text()[-2000:]}")
-                time.sleep(_LOOK_AGAIN_S)
+            write_private(self._started, str(child.pid))
+            return self._await(child, log)
         except BaseException:  # Ctrl-C too: nobody would end it
             self.kill()
             raise
 
-    def api(self) -> Api:
-        """Log in."""
-        answer = httpx.post(f"{self.url}/auth/token", json={"username": USER, "password": self.password}, timeout=30)
-        answer.raise_for_status()
-        return Api(self.url, answer.json()["access_token"])
+    def _await(self, child: subprocess.Popen[bytes], log: Path) -> Api:
+        began = told = time.monotonic()
+        while True:
+            waits_for = self._waits_for()
+            if not waits_for:
+                with suppress(httpx.HTTPError, TimeoutError):  # one that was killed may look healthy before it is
+                    return self.api(patient=False)
+                waits_for = "the API server to let us in"
+            now, ended = time.monotonic(), child.poll()
+            if ended is not None or now > began + self._start_s:
+                why = f"within {self._start_s:g} s" if ended is None else f"it ended with exit code {ended}"
+                wrote = f"the end of {log}:\n{log.read_text(errors='replace')[-2000:]}"
+                raise RuntimeError(f"Airflow did not start, {why}; it waited for {waits_for}; {wrote}")
+            if now > told + _TELL_S:
+                told = now
+                self._tell(f"waiting for {waits_for}: {now - began:.0f} s of {self._start_s:g} s")
+            time.sleep(_LOOK_AGAIN_S)
+
+    def _waits_for(self) -> str:
+        """The parts of it that are not healthy yet; empty when all are."""
+        try:
+            health = httpx.get(f"{self.url}/api/v2/monitor/health", timeout=5).json()
+        except (httpx.HTTPError, ValueError):
+            return "Airflow's API server"
+        sick = [name.replace("_", " ") for name, part in health.items() if (part or {}).get("status") != "healthy"]
+        return f"Airflow's {', '.join(sick)}" if sick else ""
+
+    def api(self, patient: bool = True) -> Api:
+        """Log in; one who is not patient tries once."""
+        return Api.log_in(self.url, USER, self.password, patient)
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run `airflow …` beside it, as a person would in a shell, who tries again where SQLite was locked."""
@@ -200,10 +213,3 @@ class EmbeddedAirflow:
     def kill(self) -> None:
         """End all of it at once, as a machine that fails does."""
         fence.kill(self.processes, wait_s=30.0)
-
-    def _healthy(self) -> bool:
-        try:
-            health = httpx.get(f"{self.url}/api/v2/monitor/health", timeout=5).json()
-        except (httpx.HTTPError, ValueError):
-            return False
-        return all(part.get("status") == "healthy" for name, part in health.items())

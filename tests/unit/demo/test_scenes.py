@@ -26,15 +26,16 @@ class Airflow:
         self._looks, self.asked = looks, list[str]()
 
     def call(self, method: str, path: str, body: dict | None = None, **query: str) -> dict:
-        if method == "POST":
-            self.asked.append(path)
-            return {"dag_run_id": "run"}
         if "run_type" not in query:
             return {"task_instances": [], "state": self.calibration}
         looks = self._looks.get(query["run_type"], [[]])
         states = looks.pop(0) if len(looks) > 1 else looks[0]
         self.asked.append(" ".join([query["run_type"], *states]))
         return {"dag_runs": [{"state": state} for state in states]}
+
+    def trigger(self, dag: str) -> str:
+        self.asked.append(f"dags/{dag}/dagRuns")
+        return "run"
 
 
 @pytest.fixture
@@ -105,7 +106,11 @@ def test_a_calibration_that_proposes_nothing_is_told(scene, monkeypatch, state, 
 @pytest.mark.parametrize(("right", "code"), [(True, 0), (False, 1)])
 @pytest.mark.parametrize(
     ("words", "told"),
-    [([], (False, False, False)), (["--bounded", "--game2"], (True, True, False)), (["--topk"], (False, False, True))],
+    [
+        ([], (False, False, False, 600.0)),
+        (["--bounded", "--game2"], (True, True, False, 600.0)),
+        (["--topk", "--start-s", "900"], (False, False, True, 900.0)),
+    ],
 )
 def test_the_command_takes_its_flags_and_fails_where_an_answer_is_wrong(
     monkeypatch, tmp_path, words, told, right, code
