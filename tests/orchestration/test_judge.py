@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tailrace.orchestration.driver_host import Driver
-from tailrace.orchestration.judge import GONE_S, START_S, Judge
+from tailrace.orchestration.judge import GONE_S, ROWS_A_SECOND, SLOWER, START_S, Judge
 from tailrace.spark.status import Status
 
 
@@ -86,6 +86,80 @@ def test_a_driver_that_has_started_is_watched_as_ever(judge):
     assert judge.see(driver(), said(200_000, "waiting"), 200) is None
     assert judge.see(driver(), said(200_000, "waiting"), 259) is None
     assert judge.see(driver(), said(200_000, "waiting"), 260).kind == "hung"
+
+
+def busy(at_ms, batches=7, rows=0, batch_ms=600, committed_at_ms=1):
+    """A driver that speaks and is at a batch."""
+    return Status("streaming", 9, 0, at_ms, batches, committed_at_ms, busy_ms=0, busy_rows=rows, batch_ms=batch_ms)
+
+
+def see_at_a_batch(judge, began_s, until_s, **batch):
+    """Looks each 5 s at a driver that speaks on, and is at the same batch; the last verdict."""
+    verdict = None
+    for now in range(began_s, until_s + 1, 5):
+        verdict = judge.see(driver(), busy(now * 1000, **batch), now)
+        if now < until_s:
+            assert verdict is None, now
+    return verdict
+
+
+def test_a_driver_that_speaks_and_ends_no_batch_hangs(judge):
+    """As when what reads for it, a worker of Python's, was stopped."""
+    see_speaking(judge, 100)
+    verdict = see_at_a_batch(judge, 105, 165, rows=3)
+    assert (verdict.kind, verdict.pid) == ("hung", 1)
+    assert verdict.detail == "its batch of 3 rows has not ended for 60 s, the longest one of late took 0.6 s"
+
+
+def test_a_driver_whose_batches_end_does_not_hang(judge):
+    see_speaking(judge, 100)
+    for number in range(50):  # each of them just short of the limit
+        assert see_at_a_batch(judge, 105 + 60 * number, 160 + 60 * number, batches=number) is None
+
+
+def test_a_driver_that_waits_between_two_batches_does_not_hang(judge):
+    see_speaking(judge, 100)
+    assert see_at_a_batch(judge, 105, 160) is None
+    see_speaking(judge, 10_000)
+    assert see_at_a_batch(judge, 10_005, 10_060) is None
+
+
+def test_a_driver_whose_batches_take_long_has_more_time_for_them(judge):
+    """A machine that is merely busy makes no driver hang."""
+    see_speaking(judge, 100)
+    limit_s = SLOWER * 40
+    assert see_at_a_batch(judge, 105, 105 + int(limit_s) - 5, batch_ms=40_000) is None
+    assert judge.see(driver(), busy(1, batch_ms=40_000), 105 + limit_s).kind == "hung"
+
+
+def test_a_batch_of_many_rows_after_small_ones_has_more_time(judge):
+    see_speaking(judge, 100)
+    limit_s = SLOWER * 0.6 + 4_000_000 / ROWS_A_SECOND
+    assert see_at_a_batch(judge, 105, 105 + int(limit_s) // 5 * 5 - 5, rows=4_000_000) is None
+    assert judge.see(driver(), busy(1, rows=4_000_000), 105 + limit_s).kind == "hung"
+
+
+def test_the_first_batch_after_a_start_has_the_time_of_a_start(judge):
+    see_speaking(judge, 100)
+    first = {"batch_ms": 0, "committed_at_ms": None}
+    assert see_at_a_batch(judge, 105, 105 + int(START_S) - 5, **first) is None
+    verdict = judge.see(driver(), busy(1, **first), 105 + START_S)
+    assert (verdict.kind, verdict.detail) == ("hung", "its batch of 0 rows has not ended for 300 s")
+
+
+def test_the_batch_of_an_earlier_start_makes_no_driver_hang(judge):
+    """Its last words stand until the next start speaks."""
+    see_speaking(judge, 100)
+    assert see_at_a_batch(judge, 105, 160) is None
+    for now in range(165, 400, 5):
+        assert judge.see(driver(pid=2), busy(160_000), now) is None
+
+
+def test_a_watch_that_begins_at_a_batch_measures_it_by_its_own_time(judge):
+    judge.see(driver(), busy(1), 1_000)
+    assert judge.see(driver(), busy(2), 1_005) is None
+    assert judge.see(driver(), busy(3), 1_064) is None
+    assert judge.see(driver(), busy(4), 1_065).kind == "hung"
 
 
 def test_a_word_that_is_taken_away_is_no_new_one(judge):

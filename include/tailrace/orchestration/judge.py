@@ -10,6 +10,8 @@ from tailrace.spark.status import Status
 
 START_S = 300.0  # a driver that has not said anything yet: Spark may have to fetch its jars first
 GONE_S = 15.0  # a driver that is not there: it may be between two deployments
+SLOWER = 5.0  # times the longest of the newest batches: a machine may become busy meanwhile
+ROWS_A_SECOND = 20_000.0  # a batch of many rows after small ones: no machine at work reads fewer (2 M/s on a quiet one)
 
 
 @dataclass(frozen=True)
@@ -20,12 +22,13 @@ class Verdict:
     ----------
     kind : str
         `ended`: it drained, or came to the end of its input. `failed`: it gave up, or no restart would help.
-        `hung`: it lives and says nothing. `gone`: someone stopped or removed it. `unreachable`: its host is down.
+        `hung`: it lives, and says nothing or ends no batch. `gone`: someone stopped or removed it. `replaced`: another
+        driver was deployed in its place. `unreachable`: its host is down.
     pid : int or None
         Of the driver that it is about.
     """
 
-    kind: Literal["ended", "failed", "hung", "gone", "unreachable"]
+    kind: Literal["ended", "failed", "hung", "gone", "replaced", "unreachable"]
     detail: str
     pid: int | None = None
 
@@ -36,13 +39,16 @@ class Verdict:
 class Judge:
     """Watches one driver.
 
-    A driver hangs when it has said nothing new for `hang_after_s` of this watch's own time: so neither a clock that
-    differs between machines nor a machine that slept makes a driver hang.
+    A driver hangs when it has said nothing new for `hang_after_s`, or when the batch under way has not ended for that
+    time and for much longer than batches take: what reads its rows may hang while the driver itself speaks on. Both
+    are measured by this watch's own time: so neither a clock that differs between machines nor a machine that slept
+    makes a driver hang.
 
     Parameters
     ----------
     hang_after_s : float
-        How long a driver may be silent; until it first speaks after a start, at least five minutes.
+        How long a driver may be silent, or at a batch; after a start at least five minutes, for its first word as for
+        its first batch.
     patience_s : float
         How long its host may be down. The stream goes on meanwhile.
     """
@@ -53,6 +59,8 @@ class Judge:
         self._said_ms: int | None = None
         self._speaks = False
         self._silent_since: float | None = None
+        self._batch: int | None = None
+        self._batch_since = 0.0
         self._gone_since: float | None = None
         self._down_since: float | None = None
 
@@ -91,8 +99,23 @@ class Judge:
         elif said is not None and said_ms != self._said_ms:
             self._speaks, self._silent_since = said.state != "starting", now_s  # after that word Spark starts
         self._pid, self._said_ms = driver.pid, said_ms
-        silent_s = now_s - self._silent_since
-        limit_s = self._hang_after_s if self._speaks else max(self._hang_after_s, START_S)
-        if driver.state == "stopping" or silent_s < limit_s:
+        silent_s, limit_s = now_s - self._silent_since, self._hang_after_s
+        if driver.state == "stopping":
             return None
-        return Verdict("hung", f"it has said nothing for {silent_s:.0f} s", driver.pid)
+        if silent_s >= (limit_s if self._speaks else max(limit_s, START_S)):
+            return Verdict("hung", f"it has said nothing for {silent_s:.0f} s", driver.pid)
+        return self._see_batch(driver, said if self._speaks else None, now_s)
+
+    def _see_batch(self, driver: Driver, said: Status | None, now_s: float) -> Verdict | None:
+        """Whether the batch under way takes too long; none is under way for a driver that has not spoken yet."""
+        batch = None if said is None or said.busy_ms is None else said.batches
+        if batch != self._batch:
+            self._batch, self._batch_since = batch, now_s
+        if said is None or batch is None:
+            return None
+        busy_s, first = now_s - self._batch_since, said.committed_at_ms is None
+        usual_s = SLOWER * said.batch_ms / 1000 + said.busy_rows / ROWS_A_SECOND
+        if busy_s < max(self._hang_after_s, usual_s, START_S if first else 0.0):
+            return None
+        longest = f", the longest one of late took {said.batch_ms / 1000:.1f} s" if said.batch_ms else ""
+        return Verdict("hung", f"its batch of {said.busy_rows:,} rows has not ended for {busy_s:.0f} s{longest}", driver.pid)

@@ -72,6 +72,8 @@ class Standing:
             f"{said.answers:,} answers",
             f"{said.late:,} late",
         ]
+        if said.busy_ms is not None:
+            parts[1:1] = [f"at a batch of {said.busy_rows:,} rows for {_seconds(said.busy_ms)}"]
         parts += [] if said.problem is None else [f"a problem: {said.problem}"]
         return f"{head}; {'; '.join(parts)}"
 

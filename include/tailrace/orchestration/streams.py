@@ -51,12 +51,13 @@ FORM = {
         description="The time over which restarts are counted.",
     ),
     "hang_after_s": Param(
-        120,
+        60,
         type="integer",
         minimum=10,
         maximum=3600,
         title="Hangs after seconds",
-        description="A driver that has said nothing for so long is killed, and another one takes its place.",
+        description="A driver that has said nothing for so long is killed, and another one takes its place. So is one "
+        "that ends no batch for so long, and for five times as long as its batches took.",
     ),
     "driver_memory": MEMORY,
 }

@@ -125,7 +125,8 @@ class Attempts:
             over = self.watch.drains or self.intake.ended or not self.intake.plan_as.live
             if idle and over and committed_batches(self.layout) == done:
                 return True
-            self.watch.say(self.intake.state if idle else "streaming", self.intake.rows_left)
+            busy_rows = None if idle else self.intake.newest_rows
+            self.watch.say(self.intake.state if idle else "streaming", self.intake.rows_left, busy_rows)
             try:
                 batch, tables = self.written.get(timeout=0.02 if not self.intake.plan_as.live else LOOK_S)
             except queue.Empty:

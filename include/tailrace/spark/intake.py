@@ -109,6 +109,11 @@ class Intake:
         return sum(segment.rows for segment in self.waiting)
 
     @property
+    def newest_rows(self) -> int:
+        """How many rows the newest entry reads."""
+        return sum(segment.rows for segment in self.last.segments) if self.last else 0
+
+    @property
     def state(self) -> Literal["streaming", "waiting", "quiet"]:
         """What a stream does that is at no batch."""
         if self.waiting:

@@ -36,6 +36,12 @@ class Status:
     k_ms, coverage : K in force, and λ over all closed windows
     rows, late, answers : int
         Totals since the start of the driver.
+    busy_ms : int or None
+        How long the batch under way has been going; None between two batches.
+    busy_rows : int
+        How many rows it reads.
+    batch_ms : int
+        The longest of the newest sixteen batches; 0 before the first one since the start.
     problem : str or None
         What is wrong with the source or the disk; it is tried again.
     """
@@ -55,6 +61,9 @@ class Status:
     rows: int = 0
     late: int = 0
     answers: int = 0
+    busy_ms: int | None = None
+    busy_rows: int = 0
+    batch_ms: int = 0
     problem: str | None = None
 
     def write(self, layout: Layout) -> None:

@@ -6,6 +6,7 @@ import math
 import os
 import sys
 import time
+from collections import deque
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from tailrace.spark.tables import in_ms
 
 _SAY_S = 1.0
 _AT_ONCE = ("starting", "drained", "ended")  # the last words for long
+_RECENT = 16  # batches, by whose durations the next one is judged
 
 
 @dataclass
@@ -30,6 +32,8 @@ class Watch:
         now = wall_ms()
         self._problems: dict[str, str | None] = {}
         self._said_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0)
+        self._busy_since_s: float | None = None
+        self._recent_ms: deque[int] = deque(maxlen=_RECENT)
         self.say("starting")
 
     @property
@@ -41,11 +45,29 @@ class Watch:
         self._status = replace(self._status, batches=batches)
         self.say("starting")
 
-    def say(self, state: State, rows_left: int = 0) -> None:
-        """Say how it stands, if that was not just said."""
+    def say(self, state: State, rows_left: int = 0, busy_rows: int | None = None) -> None:
+        """Say how it stands, if that was not just said.
+
+        Parameters
+        ----------
+        busy_rows : int, optional
+            How many rows the batch under way reads; None between two batches.
+        """
         now_s = time.monotonic()  # the wall clock may be set back
+        if busy_rows is None:
+            self._busy_since_s = None
+        elif self._busy_since_s is None:
+            self._busy_since_s = now_s
         if state in _AT_ONCE or now_s - self._said_s >= _SAY_S:
-            self._status = replace(self._status, state=state, at_ms=wall_ms(), rows_left=rows_left)
+            self._status = replace(
+                self._status,
+                state=state,
+                at_ms=wall_ms(),
+                rows_left=rows_left,
+                busy_ms=self._busy_ms(now_s),
+                busy_rows=busy_rows or 0,
+                batch_ms=max(self._recent_ms, default=0),
+            )
             self._status.write(self.layout)
             self._said_s = now_s
 
@@ -61,8 +83,14 @@ class Watch:
 
     def see(self, batch: int, written: dict[str, pa.Table]) -> int | None:
         """Take in what a batch gave to the tables; returns the arrival time up to which all is taken in."""
+        took_ms, self._busy_since_s = self._busy_ms(time.monotonic()), None
+        if took_ms is not None:
+            self._recent_ms.append(took_ms)
         metrics, old = in_ms(written["metrics"]).to_pylist(), self._status
         stands = {name: metrics[-1][name] for name in ("committed", "frontier", "t_max", "k_ms", "coverage")}
         totals = {name: getattr(old, name) + sum(row[name] for row in metrics) for name in ("rows", "late", "answers")}
         self._status = replace(old, batches=batch + 1, committed_at_ms=wall_ms(), **stands, **totals)
         return self._status.committed
+
+    def _busy_ms(self, now_s: float) -> int | None:
+        return None if self._busy_since_s is None else round((now_s - self._busy_since_s) * 1000)

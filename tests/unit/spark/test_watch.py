@@ -159,6 +159,30 @@ def test_what_batches_did_adds_up_and_how_they_stand_is_the_last_ones(layout: La
     )
 
 
+def test_it_tells_how_long_it_is_at_a_batch_and_how_long_batches_took(layout: Layout, clock: Clock) -> None:
+    """By this whoever watches it sees that no batch ends, though the driver itself lives."""
+    watch = Watch(layout)
+
+    def say(busy_rows: int | None) -> tuple[int | None, int, int]:
+        clock.passes(1_000)
+        watch.say("streaming" if busy_rows is not None else "waiting", 0, busy_rows)
+        said = Status.read(layout)
+        assert said is not None
+        return said.busy_ms, said.busy_rows, said.batch_ms
+
+    assert say(None) == (None, 0, 0)
+    assert [say(4), say(4), say(4)] == [(0, 4, 0), (1_000, 4, 0), (2_000, 4, 0)]
+    watch.see(0, written({}))
+    assert say(7) == (0, 7, 2_000), "at the next one already"
+    assert say(7) == (1_000, 7, 2_000)
+    watch.see(1, written({}))
+    assert say(None) == (None, 0, 2_000)
+    for batch in range(2, 18):
+        assert say(1)[0] == 0
+        watch.see(batch, written({}))
+    assert say(None) == (None, 0, 0), "the long ones are long ago"
+
+
 def test_before_anything_is_complete_nothing_is_known(layout: Layout, clock: Clock) -> None:
     watch = Watch(layout)
     none = dict.fromkeys(("t_max", "frontier", "committed", "coverage"))
