@@ -45,8 +45,11 @@ class FakeHost:
     driver: Driver = field(default_factory=lambda: Driver("readings", "absent", None, None, "unknown"))
     on_look: Callable[[], None] = lambda: None
     down: bool = False
+    programs: set[str] = field(default_factory=set)  # what would come back with the host
     deployed: list[tuple[list[str], dict[str, str]]] = field(default_factory=list)
     stopped: list[float] = field(default_factory=list)
+    ran: list[list[str]] = field(default_factory=list)
+    exit_code: int | None = 0
 
     def is_now(self, state: str, exit_code: int | None = None, detail: str = "") -> None:
         alive = state in ("starting", "running", "stopping")
@@ -56,6 +59,7 @@ class FakeHost:
     def deploy(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> Driver:
         if not self.look(name).alive:
             self.deployed.append((list(command), dict(environment)))
+            self.programs.add(name)
             self.driver = Driver(name, "running", 100 + len(self.deployed), None, "")
         return self.driver
 
@@ -66,9 +70,15 @@ class FakeHost:
         return replace(self.driver, name=name)
 
     def stop(self, name: str, wait_s: float) -> Driver:
-        self.stopped.append(wait_s)
-        self.is_now("ended", 130, "stopped by request")
+        if self.driver.alive:
+            self.stopped.append(wait_s)
+            self.is_now("ended", 130, "stopped by request")
+        self.programs.discard(name)
         return self.look(name)
+
+    def run(self, program: str, command: Sequence[str], wait_s: float) -> int | None:
+        self.ran.append(list(command))
+        return self.exit_code
 
     def last_lines(self, name: str, lines: int) -> list[str]:
         return ["a line", "the last line"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 
@@ -86,6 +87,58 @@ def test_a_driver_that_drains_is_not_stopped(host, layout):
     assert drivers.drain(host, layout, 30, 5, told.append).exit_code == 0
     assert host.stopped == []
     assert told == ["readings: to be drained, pid 100", "readings: ended, with code 0"]
+
+
+@pytest.mark.parametrize("how", ["drained", "stopped after the deadline", "stopped", "ended before"])
+def test_a_driver_that_was_ended_does_not_come_back_with_its_host_and_leaves_no_process(host, layout, how):
+    drivers.deploy(host, layout, ["go"], {})
+    if how == "drained":
+        listen(host, layout)
+    elif how == "ended before":
+        host.is_now("ended", 0)
+    if how == "stopped":
+        drivers.stop(host, layout, 5)
+    else:
+        drivers.drain(host, layout, 0.05 if "stopped" in how else 30, 5)
+    assert not host.driver.alive
+    assert host.programs == set()
+    assert host.ran == [[sys.executable, "-m", "tailrace.orchestration.fence", str(layout.home)]]
+
+
+def test_the_wish_to_drain_stands_until_the_next_deployment(host, layout):
+    """Should the one who drains die on the way, the launcher still sees it."""
+    drivers.deploy(host, layout, ["go"], {})
+    listen(host, layout)
+    drivers.drain(host, layout, 30, 5)
+    assert layout.drain.exists()
+    host.on_look = lambda: None
+    drivers.deploy(host, layout, ["go"], {})
+    assert not layout.drain.exists()
+
+
+def test_one_who_drains_leaves_the_driver_that_was_deployed_when_the_old_one_was_gone(host, layout, monkeypatch):
+    drivers.deploy(host, layout, ["go"], {})
+
+    told = []
+
+    def follow(*arguments):
+        drivers.deploy(host, layout, ["another"], {})
+        clear_away(*arguments)
+
+    listen(host, layout)
+    clear_away = drivers.clear_away
+    monkeypatch.setattr(drivers, "clear_away", follow)
+    drivers.drain(host, layout, 30, 5, told.append)
+    assert told[-1] == "readings: ended, with code 0"
+    assert (host.driver.alive, host.programs, host.stopped, host.ran) == (True, {"readings"}, [], [])
+
+
+@pytest.mark.parametrize(("code", "how"), [(1, "exit code 1"), (None, "has not ended in time")])
+def test_what_may_live_on_of_a_driver_is_told(host, layout, code, how):
+    drivers.deploy(host, layout, ["go"], {})
+    host.exit_code = code
+    with pytest.raises(RuntimeError, match=f"something of the driver of readings may live on.*{how}"):
+        drivers.stop(host, layout, 5)
 
 
 def test_a_driver_that_does_not_listen_is_stopped_after_the_deadline(host, layout):

@@ -71,7 +71,7 @@ def test_it_becomes_the_command(home, tmp_path):
     place, _, token = environment[fence.MARK].rpartition("#")
     assert place == os.path.realpath(home)
     assert len(token) == 32
-    assert json.loads(starts_file(home).read_text()) == {"restarts": []}
+    assert json.loads(starts_file(home).read_text()) == {"restarts": [], "given_up": False}
 
 
 def test_each_start_has_its_own_mark_of_the_real_path(home, tmp_path):
@@ -108,8 +108,40 @@ def test_a_restart_waits_longer_each_time(home):
     assert pause(home, 5, 600, 1000.0) == 0
     assert [pause(home, 5, 600, 1000.0 + i) for i in range(1, 6)] == [1, 2, 4, 8, 16]
     assert pause(home, 5, 600, 1006.0) is None
-    assert pause(home, 5, 600, 1600.9) is None, "a start that was refused is none"
-    assert pause(home, 5, 600, 1601.0) == 16, "the first restart is 600 s old"
+
+
+def test_a_restart_of_long_ago_does_not_count(home):
+    assert [pause(home, 2, 600, 1000.0 + i) for i in range(3)] == [0, 1, 2]
+    assert pause(home, 2, 600, 1601.0) == 2, "the first restart is 600 s old"
+
+
+def test_what_has_given_up_stays_down_until_it_is_deployed_anew(home):
+    """Also when its host, or the machine, is started again long after."""
+    assert [pause(home, 1, 600, 1000.0 + i) for i in range(3)] == [0, 1, None]
+    assert pause(home, 1, 600, 1_000_000.0) is None
+    starts_file(home).unlink()
+    assert pause(home, 1, 600, 1_000_001.0) == 0
+
+
+@pytest.mark.parametrize("restarts", [(), (5,)])
+def test_a_driver_that_was_drained_is_not_started(home, tmp_path, restarts):
+    """As when its host is started again: its program may still be there, if the one who drained it died."""
+    had_restarts(home, *restarts)
+    (home / "_stream" / "drain").touch()
+    before = starts_file(home).read_text()
+    code, said, _ = run(home, sys.executable, "-c", NOTE, str(tmp_path / "notes"))
+    assert (code, said) == (0, "launch: flights is drained, it stays down until it is deployed anew\n")
+    assert not (tmp_path / "notes").exists()
+    assert starts_file(home).read_text() == before, "it was no start"
+
+
+def test_a_driver_that_is_drained_while_it_waits_for_its_restart_is_not_started(home, tmp_path):
+    had_restarts(home, 1)
+    with launcher(home, sys.executable, "-c", NOTE, str(tmp_path / "notes")) as process:
+        assert process.stderr.readline() == "launch: a restart: waiting 2 s\n"
+        (home / "_stream" / "drain").touch()
+        assert process.wait(60) == 0
+    assert not (tmp_path / "notes").exists()
 
 
 def test_no_wait_is_longer_than_a_minute(home):

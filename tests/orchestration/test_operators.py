@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import threading
 import time
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, TaskDeferralError, TaskDeferred
+from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from filelock import Timeout
 
 from fake_host import QUERY, declare
@@ -18,7 +21,7 @@ from tailrace.errors import Busy
 from tailrace.orchestration import drivers, operators
 from tailrace.orchestration.driver_host import DriverHostDown
 from tailrace.orchestration.operators import (
-    OWN_END,
+    DEPLOYED,
     WATCHED,
     CheckOperator,
     DeployOperator,
@@ -30,17 +33,24 @@ PARAMS = {"batch_rows": 5, "restarts": 2, "within_s": 600, "hang_after_s": 77, "
 
 
 class Notes:
-    """A task instance, as far as XComs go."""
+    """A task instance, as far as XComs and the state of `supervise` go."""
 
-    def __init__(self, **notes):
-        self.notes = notes
+    dag_id, run_id = "stream_readings", "r"
+
+    def __init__(self, state="failed", **notes):
+        self.state, self.notes = state, notes
 
     def xcom_push(self, key, value):
         self.notes[key] = value
 
     def xcom_pull(self, task_ids, key):
-        assert task_ids == "supervise"
+        assert task_ids == {WATCHED: "supervise", DEPLOYED: "deploy"}[key]
         return self.notes.get(key)
+
+    def get_task_states(self, dag_id, task_ids, run_ids):
+        assert callable(RuntimeTaskInstance.get_task_states)
+        assert (dag_id, task_ids, run_ids) == ("stream_readings", ["supervise"], ["r"])
+        return {"r": {"supervise": self.state}}
 
 
 @pytest.fixture
@@ -57,6 +67,12 @@ def make(place):
 
 def verdict(kind, pid=None):
     return {"kind": kind, "detail": "as the judge says", "pid": pid}
+
+
+def resume(operator, context, event, hangs, deployment=""):
+    """As Airflow does when the trigger has fired."""
+    kwargs = {"event": event, "hangs": hangs, "deployment": deployment}
+    return operator.resume_execution("resume", kwargs, context)
 
 
 def test_check_lets_a_right_query_pass(make, host, context):
@@ -184,13 +200,13 @@ def test_supervise_defers_at_once(make, host, context, place):
     assert deferred.value.method_name == "resume"
     trigger = deferred.value.trigger
     assert (trigger.query, trigger.warehouse, trigger.hang_after_s) == ("readings", str(place / "warehouse"), 77)
-    assert context["ti"].notes[WATCHED]
+    assert context["ti"].notes[WATCHED] == trigger.deployment != ""
 
 
 def test_supervise_ends_well_when_the_driver_ended(make, host, context):
     host.is_now("ended", 0)
-    assert "readings: ended" in make(SuperviseOperator).resume(context, verdict("ended"), [])
-    assert context["ti"].notes[OWN_END] == "ended"
+    assert "readings: ended" in resume(make(SuperviseOperator), context, verdict("ended"), [])
+    assert context["ti"].notes == {WATCHED: ""}
 
 
 @pytest.mark.parametrize(
@@ -203,14 +219,48 @@ def test_supervise_ends_well_when_the_driver_ended(make, host, context):
 )
 def test_supervise_fails_for_good_and_says_what_to_do(make, host, context, kind, told):
     with pytest.raises(AirflowFailException, match=told):
-        make(SuperviseOperator).resume(context, verdict(kind), [])
-    assert context["ti"].notes[OWN_END] == kind, "nobody wished the stream to end"
+        resume(make(SuperviseOperator), context, verdict(kind), [])
+    assert context["ti"].notes == {WATCHED: ""}, "nobody wished the stream to end"
+
+
+@pytest.mark.parametrize(("kind", "state", "code"), [("ended", "ended", 0), ("failed", "failed", 3)])
+def test_a_driver_that_is_over_does_not_come_back_with_its_host(make, host, context, layout, kind, state, code):
+    done = drivers.deploy(host, layout, ["go"], {})
+    host.is_now(state, code)
+    with suppress(AirflowFailException):
+        resume(make(SuperviseOperator), context, verdict(kind), [], done.deployment)
+    assert host.programs == set()
+    assert host.ran[0][1:] == ["-m", "tailrace.orchestration.fence", str(layout.home)], "nothing of it is left"
+
+
+@pytest.mark.parametrize("kind", ["ended", "failed", "gone", "hung"])
+def test_the_end_of_a_driver_does_nothing_to_the_one_that_was_deployed_since(make, host, context, layout, kind):
+    """Its pid may even be the same: numbers come again."""
+    old = drivers.deploy(host, layout, ["go"], {})
+    host.is_now("ended", 0)
+    drivers.deploy(host, layout, ["another"], {})
+    host.driver = replace(host.driver, pid=old.driver.pid)
+    with suppress(AirflowFailException, TaskDeferred):
+        resume(make(SuperviseOperator), context, verdict(kind, old.driver.pid), [], old.deployment)
+    assert (host.driver.state, host.stopped, host.ran, host.programs) == ("running", [], [], {"readings"})
+
+
+def test_supervise_watches_the_driver_on_that_took_the_place_of_its_own(make, host, context, layout):
+    old = drivers.deploy(host, layout, ["go"], {})
+    host.is_now("ended", 0)
+    new = drivers.deploy(host, layout, ["another"], {})
+    with pytest.raises(TaskDeferred) as deferred:
+        resume(make(SuperviseOperator), context, verdict("replaced"), [5.0], old.deployment)
+    assert deferred.value.trigger.deployment == new.deployment
+    assert deferred.value.kwargs == {"hangs": [5.0], "deployment": new.deployment}
+    assert context["ti"].notes == {WATCHED: new.deployment}
+    assert host.stopped == []
 
 
 def test_supervise_puts_a_new_driver_in_the_place_of_one_that_hangs(make, host, context, layout):
     first = drivers.deploy(host, layout, ["go"], {})
     with pytest.raises(TaskDeferred) as deferred:
-        make(SuperviseOperator).resume(context, verdict("hung", first.driver.pid), [])
+        resume(make(SuperviseOperator), context, verdict("hung", first.driver.pid), [], first.deployment)
     assert host.stopped == [0]
     assert host.driver.pid != first.driver.pid
     [at] = deferred.value.kwargs["hangs"]
@@ -220,7 +270,7 @@ def test_supervise_puts_a_new_driver_in_the_place_of_one_that_hangs(make, host, 
 
 def test_nobody_deploys_while_supervise_replaces_a_driver(make, host, context, layout):
     """Else there would be a driver by another's form, or the one that was just made would be stopped."""
-    pid = drivers.deploy(host, layout, ["go"], {}).driver.pid
+    done = drivers.deploy(host, layout, ["go"], {})
     free = []
 
     def ask() -> None:
@@ -237,7 +287,7 @@ def test_nobody_deploys_while_supervise_replaces_a_driver(make, host, context, l
 
     host.on_look = look
     with pytest.raises(TaskDeferred):
-        make(SuperviseOperator).resume(context, verdict("hung", pid), [])
+        resume(make(SuperviseOperator), context, verdict("hung", done.driver.pid), [], done.deployment)
     assert len(free) >= 3, "to see what it is about, to stop, and to make"
     assert not any(free)
     host.on_look()
@@ -245,30 +295,33 @@ def test_nobody_deploys_while_supervise_replaces_a_driver(make, host, context, l
 
 
 def test_supervise_leaves_the_new_driver_of_another_watch(make, host, context, layout):
-    drivers.deploy(host, layout, ["go"], {})
+    done = drivers.deploy(host, layout, ["go"], {})
     with pytest.raises(TaskDeferred) as deferred:
-        make(SuperviseOperator).resume(context, verdict("hung", 99), [])
+        resume(make(SuperviseOperator), context, verdict("hung", 99), [], done.deployment)
     assert host.stopped == []
     assert deferred.value.kwargs["hangs"] == []
 
 
 def test_supervise_gives_up_a_driver_that_hangs_beyond_the_budget(make, host, context, layout):
     now = time.time()
-    pid = drivers.deploy(host, layout, ["go"], {}).driver.pid
+    done, hangs = drivers.deploy(host, layout, ["go"], {}), [now - 700, now - 650, now - 5]
     with pytest.raises(TaskDeferred) as deferred:  # those of long ago count no more
-        make(SuperviseOperator).resume(context, verdict("hung", pid), [now - 700, now - 650, now - 5])
-    assert len(deferred.value.kwargs["hangs"]) == 2
-    pid = host.driver.pid
+        resume(make(SuperviseOperator), context, verdict("hung", done.driver.pid), hangs, done.deployment)
+    kept = deferred.value.kwargs
+    assert len(kept["hangs"]) == 2
     with pytest.raises(AirflowFailException, match="hangs again and again"):
-        make(SuperviseOperator).resume(context, verdict("hung", pid), deferred.value.kwargs["hangs"])
+        resume(make(SuperviseOperator), context, verdict("hung", host.driver.pid), **kept)
     assert not host.driver.alive
-    assert context["ti"].notes[OWN_END] == "hung"
+    assert host.programs == set()
+    assert context["ti"].notes == {WATCHED: ""}
 
 
-def test_a_trigger_that_broke_is_no_wish_to_drain(make, host, context):
+def test_a_trigger_that_broke_is_no_wish_to_drain(make, host, context, layout):
+    context["ti"] = Notes(**{WATCHED: drainable(host, layout)})
     with pytest.raises(TaskDeferralError):
         make(SuperviseOperator).resume_execution("__fail__", {"error": "Trigger failure"}, context)
-    assert OWN_END in context["ti"].notes
+    make(DrainOperator).execute(context)
+    assert host.driver.alive
 
 
 def drainable(host, layout):
@@ -277,17 +330,70 @@ def drainable(host, layout):
     return done.deployment
 
 
-def test_drain_drains_after_supervise_was_marked(make, host, context, layout):
-    context["ti"] = Notes(**{WATCHED: drainable(host, layout)})
+@pytest.mark.parametrize("state", ["failed", "success"])
+def test_drain_drains_after_supervise_was_marked(make, host, context, layout, state):
+    context["ti"] = Notes(state, **{WATCHED: drainable(host, layout)})
+    make(DrainOperator).execute(context)
+    assert host.driver.state == "ended"
+    assert host.programs == set(), "it would come back, unwatched, when its host is started again"
+
+
+@pytest.mark.parametrize("state", ["skipped", "success"])
+@pytest.mark.parametrize("only", ["its own", "another"])
+def test_drain_drains_the_driver_of_a_run_that_was_ended_before_supervise_watched(
+    make, host, context, layout, state, only
+):
+    """A run's end skips what is still to run; and to success `supervise` only comes over its watch, or by a mark."""
+    deployed = drainable(host, layout)
+    context["ti"] = Notes(state, **{DEPLOYED: deployed if only == "its own" else only})
+    make(DrainOperator).execute(context)
+    assert host.driver.alive == (only == "another")
+
+
+def test_drain_drains_where_a_run_was_ended_between_two_tries_of_supervise(make, host, context, layout):
+    context["ti"] = Notes("skipped", **{WATCHED: "", DEPLOYED: drainable(host, layout)})
     make(DrainOperator).execute(context)
     assert host.driver.state == "ended"
 
 
-def test_drain_leaves_the_stream_when_supervise_ended_by_itself(make, host, context, layout):
+@pytest.mark.parametrize("state", ["failed", "success"])
+def test_drain_leaves_the_stream_when_supervise_ended_by_itself(make, host, context, layout, state):
     """As when the driver host was not reachable: the stream goes on, though nobody watches it."""
-    context["ti"] = Notes(**{WATCHED: drainable(host, layout), OWN_END: "unreachable"})
+    context["ti"] = Notes(state, **{WATCHED: "", DEPLOYED: drainable(host, layout)})
     make(DrainOperator).execute(context)
     assert host.driver.alive
+    assert not layout.drain.exists()
+
+
+def test_a_supervise_that_fails_before_it_watches_drains_nothing(make, host, context, layout, monkeypatch, caplog):
+    """A disk that is away for four tries, or a worker that is killed each time, is no wish that the stream ends."""
+    context["ti"] = Notes("failed", **{DEPLOYED: drainable(host, layout)})
+
+    def away(layout):
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(drivers, "deployment", away)
+        with pytest.raises(OSError, match="Input/output"):
+            make(SuperviseOperator).execute(context)
+    make(DrainOperator).execute(context)
+    assert host.driver.alive
+    assert not layout.drain.exists()
+
+
+def test_a_worker_that_is_killed_after_the_watch_drains_nothing(make, host, context, layout, monkeypatch):
+    context["ti"] = Notes("failed", **{WATCHED: drainable(host, layout)})
+    supervise = make(SuperviseOperator)
+
+    def killed():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(supervise, "layout", killed)  # the first thing that it does
+    with pytest.raises(KeyboardInterrupt):
+        resume(supervise, context, verdict("hung", 101), [])
+    make(DrainOperator).execute(context)
+    assert host.driver.alive
+    assert not layout.drain.exists()
 
 
 def test_drain_leaves_a_driver_that_was_deployed_since(make, host, context, layout):

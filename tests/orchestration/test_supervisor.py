@@ -131,7 +131,7 @@ def victim(embedded, name, when, point, command) -> subprocess.CompletedProcess:
 
 def test_it_is_a_driver_host(host):
     checked: DriverHost = host  # mypy does not read the tests; the names are what counts here
-    assert all(callable(getattr(checked, verb)) for verb in ("deploy", "look", "stop", "last_lines"))
+    assert all(callable(getattr(checked, verb)) for verb in ("deploy", "look", "stop", "run", "last_lines"))
 
 
 def test_a_driver_is_created_once_and_stays(host, name, python, notes):
@@ -452,6 +452,23 @@ def test_beside_a_broken_configuration_one_is_killed_all_the_same(host, name, py
         assert "secret" not in str(refused.value)
     finally:
         broken.unlink()
+
+
+@pytest.mark.parametrize("code", [0, 7])
+def test_another_command_is_run_to_its_end_and_forgotten(host, name, notes, python, code):
+    command = python(f"{NOTE}sys.exit({code})", *NASTY)
+    for again in (1, 2):
+        assert host.run(f"{name}-once", command, 60) == code
+        assert len(notes()) == again
+    assert notes()[0][1] == NASTY
+    assert host.rpc.ask("getProcessInfo", f"{name}-once") is None
+    assert not host._file(f"{name}-once").exists()
+
+
+def test_another_command_that_takes_too_long_or_is_not_there_is_told(host, name):
+    assert host.run(f"{name}-slow", [sys.executable, "-c", "import time; time.sleep(3)"], 0.2) is None
+    assert host.run(f"{name}-none", ["/no/such"], 60) is None
+    assert not host._file(f"{name}-slow").exists()
 
 
 def test_one_that_does_not_die_is_told(host, name, python, notes, monkeypatch):

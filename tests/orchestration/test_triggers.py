@@ -20,7 +20,11 @@ TASK = SimpleNamespace(dag_id="stream_readings", task_id="supervise", run_id="r"
 
 @pytest.fixture
 def trigger(place):
-    trigger = DriverTrigger("readings", str(place / "warehouse"), poll_s=0.01, hang_after_s=60, patience_s=0.05)
+    return watch(place, "")
+
+
+def watch(place, deployment):
+    trigger = DriverTrigger("readings", str(place / "warehouse"), deployment, 0.01, hang_after_s=60, patience_s=0.05)
     trigger.task_instance = TASK
     return trigger
 
@@ -47,7 +51,7 @@ def fire(trigger):
 @pytest.mark.parametrize("cls", [DriverTrigger, FrontierTrigger])
 def test_a_trigger_is_made_again_from_what_it_serializes_to(cls):
     arguments = {"query": "q", "warehouse": "/w", "poll_s": 1.0} | (
-        {"until_ms": 5} if cls is FrontierTrigger else {"hang_after_s": 2.0, "patience_s": 3.0}
+        {"until_ms": 5} if cls is FrontierTrigger else {"deployment": "d", "hang_after_s": 2.0, "patience_s": 3.0}
     )
     path, kwargs = cls(**arguments).serialize()
     assert kwargs == arguments
@@ -151,17 +155,49 @@ def test_on_kill_goes_on_when_airflow_cancels_it(trigger, host, layout, monkeypa
     assert host.driver.state == "ended"
 
 
-def test_on_kill_leaves_a_driver_that_was_deployed_since(trigger, host, layout, states):
-    drivers.deploy(host, layout, ["first"], {})
-    looks = iter(["running", "failed"])
-    host.on_look = lambda: host.is_now(next(looks))
-    fire(trigger)  # it has watched the first one
-    host.on_look = lambda: None
+def of_another_run(place, host, layout):
+    """A watch whose task is over, loaded again after another run has deployed its own driver."""
+    path, kwargs = watch(place, drivers.deploy(host, layout, ["first"], {}).deployment).serialize()
+    host.is_now("ended", 0)
     drivers.deploy(host, layout, ["second"], {})
+    trigger = import_string(path)(**kwargs)
+    trigger.task_instance = TASK
+    return trigger
+
+
+def test_on_kill_leaves_a_driver_that_was_deployed_since(place, host, layout, states):
+    trigger = of_another_run(place, host, layout)
     states["r"] = {"supervise": "failed"}
     asyncio.run(trigger.on_kill())
     assert host.driver.state == "running"
     assert not layout.drain.exists()
+
+
+def test_a_watch_that_was_loaded_again_never_takes_up_another_runs_driver(place, host, layout, states, told):
+    """Else it would be drained with the task that is over, and its own `supervise` would say that all was well."""
+    trigger = of_another_run(place, host, layout)
+    assert fire(trigger)["kind"] == "replaced"
+    assert "another one was deployed: readings: running" in told[-1]
+    states["r"] = {"supervise": "failed"}
+    asyncio.run(trigger.on_kill())
+    assert host.driver.state == "running"
+    assert not layout.drain.exists()
+    assert host.programs == {"readings"}
+
+
+def test_a_watch_sees_at_once_that_its_driver_was_replaced(place, host, layout, told):
+    """Whatever becomes of the new one, is not its own's end."""
+    first = drivers.deploy(host, layout, ["first"], {}).deployment
+    looks = iter(["running", "running", "ended", "ended", "ended"])
+
+    def look():
+        state = next(looks)
+        host.is_now(state, 0 if state == "ended" else None)
+        if state == "ended":
+            layout.stream.joinpath("deployment").write_text("another")
+
+    host.on_look = look
+    assert fire(watch(place, first))["kind"] == "replaced"
 
 
 def frontier(place, until_ms):

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 
-from tailrace.orchestration import operators, settings
+from tailrace.orchestration import fence, operators, settings
 from tailrace.orchestration.embedded import EmbeddedHost
 from tailrace.orchestration.fence import dead
 from tailrace.orchestration.judge import Judge
@@ -24,7 +24,7 @@ from tailrace.spark.status import Status
 
 # In the place of spark-submit: a driver that says how it stands and drains, or what the warehouse tells it to be.
 STAND_IN = f"""#!{sys.executable}
-import os, sys, time
+import os, signal, sys, time
 from pathlib import Path
 from tailrace.spark.layout import Layout
 from tailrace.spark.status import Status, wall_ms
@@ -34,7 +34,14 @@ print("a stand-in that is to be", mode, flush=True)
 if mode == "broken":
     sys.exit("it cannot work like this")
 layout.stream.mkdir(parents=True, exist_ok=True)
-layout.drain.unlink(missing_ok=True)
+if mode == "daemon":  # as PySpark's: in a process group of its own, and stopped by a signal
+    daemon = os.fork()
+    if not daemon:
+        os.setpgid(0, 0)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # which comes with the end of its parent
+        (layout.home.parent / "daemon").write_text(str(os.getpid()))
+        os.kill(os.getpid(), signal.SIGSTOP)
+        time.sleep(600)
 while True:
     drained = layout.drain.exists() and mode != "deaf"
     Status("drained" if drained else "streaming", os.getpid(), 0, wall_ms(), 1).write(layout)
@@ -81,11 +88,16 @@ def embedded(place, mode, monkeypatch):
 
 
 class Notes(dict):
+    dag_id, run_id = "stream_readings", "r"
+
     def xcom_push(self, key, value):
         self[key] = value
 
     def xcom_pull(self, task_ids, key):
         return self.get(key)
+
+    def get_task_states(self, **asked):
+        return {"r": {"supervise": "failed"}}
 
 
 @pytest.fixture
@@ -117,9 +129,10 @@ def fire(trigger):
 
 def until(true):
     end = time.monotonic() + 60
-    while not true():
+    while not (found := true()):
         assert time.monotonic() < end
         time.sleep(0.02)
+    return found
 
 
 def speaker(layout):
@@ -217,9 +230,72 @@ def test_a_driver_that_is_deaf_is_stopped_after_the_deadline(make, context, layo
     make(DeployOperator).execute(context)
     until(layout.status.exists)
     process = psutil.Process(look().pid)
-    make(DrainOperator).execute(context)
+    drain(make, context)
     assert dead(process)
     assert look().state == "ended"
+
+
+def drain(make, context):
+    """As after someone has marked `supervise`."""
+    defer(make(SuperviseOperator).execute, context)
+    make(DrainOperator).execute(context)
+
+
+@pytest.mark.parametrize("how", ["drained", "after the deadline"])
+def test_nothing_remains_of_a_driver_whose_daemon_was_stopped_by_a_signal(make, context, layout, mode, place, how):
+    """It is in no group that supervisord kills, and such a one does not end with the JVM that started it."""
+    mode("daemon")
+    make(DeployOperator).execute(context)
+    daemon = until(lambda: (file := place / "warehouse" / "daemon").exists() and psutil.Process(int(file.read_text())))
+    until(lambda: daemon.status() == psutil.STATUS_STOPPED)
+    until(lambda: speaker(layout) == look().pid)
+    if how == "after the deadline":
+        psutil.Process(look().pid).suspend()
+    drain(make, context)
+    assert dead(daemon)
+    assert fence.marked(layout.home) == []
+
+
+def restart(embedded):
+    """Kill supervisord, and start it again: as when its machine fell."""
+    os.kill(embedded.host.rpc.call("getPID"), signal.SIGKILL)
+    embedded._child.wait()
+    EmbeddedHost(embedded.directory).start()
+
+
+def test_a_restart_of_the_driver_host_brings_back_a_driver_that_is_wanted(make, context, layout, embedded):
+    make(DeployOperator).execute(context)
+    until(lambda: speaker(layout) == look().pid)
+    old = look().pid
+    restart(embedded)
+    until(lambda: look().state == "running" and look().pid != old and speaker(layout) == look().pid)
+
+
+@pytest.mark.parametrize("how", ["drained", "drained by one who died", "gave up", "ended before its drain"])
+def test_a_restart_of_the_driver_host_brings_back_none_that_has_ended(
+    make, context, layout, embedded, mode, how, monkeypatch
+):
+    mode("broken" if how == "gave up" else "right")
+    make(DeployOperator).execute(context)
+    trigger, kept = defer(make(SuperviseOperator).execute, context)
+    if how == "gave up":
+        with pytest.raises(AirflowFailException):
+            make(SuperviseOperator).resume(context, fire(trigger), **kept)
+    else:
+        until(lambda: speaker(layout) == look().pid)
+    if how in ("drained by one who died", "ended before its drain"):
+        layout.ask_drain()
+        until(lambda: not look().alive)
+    if how in ("drained", "ended before its drain"):
+        make(DrainOperator).execute(context)
+    if how != "drained by one who died":
+        assert list((embedded.directory / "programs").glob("*.conf")) == []
+    restart(embedded)
+    until(lambda: not look().alive)
+    assert not fence.marked(layout.home)
+    mode("right")
+    make(DeployOperator).execute(context)
+    until(lambda: look().state == "running" and speaker(layout) == look().pid)
 
 
 def test_a_driver_that_someone_stopped_fails_the_task(make, context, layout, monkeypatch):
@@ -232,7 +308,7 @@ def test_a_driver_that_someone_stopped_fails_the_task(make, context, layout, mon
         make(SuperviseOperator).resume(context, event, **kept)
 
 
-def test_a_marked_task_has_its_driver_drained_by_the_trigger(make, context, layout, monkeypatch):
+def test_a_marked_task_has_its_driver_drained_by_the_trigger(make, context, layout, monkeypatch, heard):
     make(DeployOperator).execute(context)
     trigger, _ = defer(make(SuperviseOperator).execute, context)
     until(layout.status.exists)
@@ -240,7 +316,7 @@ def test_a_marked_task_has_its_driver_drained_by_the_trigger(make, context, layo
 
     async def watch_and_kill():
         watching = asyncio.create_task(first(trigger))
-        await asyncio.to_thread(until, lambda: trigger._watched)
+        await asyncio.to_thread(until, lambda: heard)
         watching.cancel()
         await trigger.on_kill()
 
@@ -250,7 +326,7 @@ def test_a_marked_task_has_its_driver_drained_by_the_trigger(make, context, layo
 
 def test_a_host_that_is_down_is_waited_for(make, context, embedded, layout):
     make(DeployOperator).execute(context)
-    trigger, _ = defer(make(SuperviseOperator).execute, context)
+    trigger, kept = defer(make(SuperviseOperator).execute, context)
 
     async def watch():
         watching = asyncio.create_task(first(trigger))
@@ -261,8 +337,11 @@ def test_a_host_that_is_down_is_waited_for(make, context, embedded, layout):
             assert not watching.done()
         await asyncio.to_thread(embedded.start)
         await asyncio.to_thread(make(DeployOperator).execute, context)
-        await asyncio.to_thread(until, layout.status.exists)
-        layout.ask_drain()
         return await asyncio.wait_for(watching, 60)
 
-    assert asyncio.run(watch())["kind"] == "ended"
+    event = asyncio.run(watch())
+    assert event["kind"] == "replaced"  # this host's end takes its programs along
+    trigger, _ = defer(lambda: make(SuperviseOperator).resume(context, event, **kept))
+    until(layout.status.exists)
+    layout.ask_drain()
+    assert fire(trigger)["kind"] == "ended"

@@ -50,7 +50,11 @@ class DriverHost(Protocol):
         ...
 
     def stop(self, name: str, wait_s: float) -> Driver:
-        """TERM to its process group, KILL after wait_s seconds; returns when it is dead."""
+        """TERM to its process group, KILL after wait_s seconds; returns when it is dead, and it won't come back."""
+        ...
+
+    def run(self, program: str, command: Sequence[str], wait_s: float) -> int | None:
+        """Run another command there: its exit code; None where it can't be started, or has not ended in time."""
         ...
 
     def last_lines(self, name: str, lines: int) -> list[str]:

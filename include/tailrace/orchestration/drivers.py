@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ LAST_LINES = 30
 _LOOK_S = 0.5
 _GOING_S = 90.0  # how long a driver that drains may take until another one is deployed
 _LOCK_S = 120.0
+_FENCE_S = 45.0  # longer than what a fence grants to death
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,8 @@ def drain(
 ) -> Driver:
     """End a driver between two batches; after the deadline, or where it does not listen, end it by force.
 
-    What is open stays open, and what is committed stays: the next driver goes on from there.
+    What is open stays open, and what is committed stays: the next driver goes on from there. The wish stands until
+    then: should the one who drains die on the way, no restart of the driver host brings the driver back.
 
     Parameters
     ----------
@@ -106,29 +109,61 @@ def drain(
     tell : callable
         Is told what happens.
     only : str, optional
-        The deployment that is meant; one that came after it stays.
+        The deployment that is meant, by default the one that there is now; one that came after it stays.
     """
     name, until = layout.home.name, time.monotonic() + deadline_s
+    only = deployment(layout) if only is None else only
     driver = host.look(name)
     if driver.alive:
         tell(f"{name}: to be drained, pid {driver.pid}")
-    while driver.alive and time.monotonic() < until and _is(layout, only):
+    while driver.alive and time.monotonic() < until and deployment(layout) == only:
         layout.ask_drain()  # again and again: a driver that is only starting takes an older wish away
         time.sleep(_LOOK_S)
         driver = host.look(name)
-    if driver.alive and not _is(layout, only):
+    if driver.alive and deployment(layout) != only:
         tell(f"{name}: another driver was deployed meanwhile, it stays")
         return driver
     if driver.alive:
         tell(f"{name}: not drained after {deadline_s:.0f} s, now it is stopped")
-        driver = stop(host, layout, stop_s)
+        driver = host.stop(name, stop_s)
+    clear_away(host, layout, only)
     tell(f"{name}: {driver.state}, {driver.detail}")
     return driver
 
 
 def stop(host: DriverHost, layout: Layout, wait_s: float) -> Driver:
-    """End a driver by SIGTERM, and after the wait by SIGKILL; it is dead when this returns."""
-    return host.stop(layout.home.name, wait_s)
+    """End a driver by SIGTERM, and after the wait by SIGKILL; nothing of it is left when this returns."""
+    ended = deployment(layout)
+    driver = host.stop(layout.home.name, wait_s)
+    clear_away(host, layout, ended)
+    return driver
+
+
+def clear_away(host: DriverHost, layout: Layout, ended: str) -> None:
+    """Leave nothing of a deployment that has ended: no process, and no program that its host would start again.
+
+    Where another one was made since, nothing is done: its start has seen to that. One that lives stays.
+
+    Raises
+    ------
+    RuntimeError
+        When something of it may live on.
+    """
+    with alone(layout):
+        if deployment(layout) == ended and not host.look(layout.home.name).alive:
+            end(host, layout, 0)
+
+
+def end(host: DriverHost, layout: Layout, wait_s: float) -> None:
+    """As `stop`, for one who is `alone`."""
+    name = layout.home.name
+    host.stop(name, wait_s)
+    # PySpark's daemon has a process group of its own, and where it is stopped by a signal it does not end with its JVM.
+    command = [sys.executable, "-m", "tailrace.orchestration.fence", str(layout.home)]
+    code = host.run(f"{name}-fence", command, _FENCE_S)
+    if code != 0:
+        how = "has not ended in time" if code is None else f"ended with exit code {code}"
+        raise RuntimeError(f"something of the driver of {name} may live on: on its host `{' '.join(command)}` {how}")
 
 
 def last_lines(host: DriverHost, layout: Layout) -> str:
@@ -138,7 +173,3 @@ def last_lines(host: DriverHost, layout: Layout) -> str:
 
 def _deployment_file(layout: Layout) -> Path:
     return layout.stream / "deployment"
-
-
-def _is(layout: Layout, only: str | None) -> bool:
-    return only is None or deployment(layout) == only

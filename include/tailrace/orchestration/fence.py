@@ -1,12 +1,15 @@
 """Finds and kills every process of an earlier start of a driver, and sees to it that they are dead.
 
 PySpark's daemon makes a process group of its own, and a killed driver can leave its JVM: so not the group but a mark
-in the environment, which every child inherits, tells whose a process is.
+in the environment, which every child inherits, tells whose a process is. On a driver host, after a driver's end:
+
+    python -m tailrace.orchestration.fence WAREHOUSE/QUERY
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -122,3 +125,7 @@ def dead(process: psutil.Process) -> bool:
         )
     except psutil.NoSuchProcess:
         return True
+
+
+if __name__ == "__main__":
+    fence(Path(sys.argv[1]), token=None)

@@ -117,5 +117,6 @@ class Judge:
         usual_s = SLOWER * said.batch_ms / 1000 + said.busy_rows / ROWS_A_SECOND
         if busy_s < max(self._hang_after_s, usual_s, START_S if first else 0.0):
             return None
-        longest = f", the longest one of late took {said.batch_ms / 1000:.1f} s" if said.batch_ms else ""
-        return Verdict("hung", f"its batch of {said.busy_rows:,} rows has not ended for {busy_s:.0f} s{longest}", driver.pid)
+        usual = f", the longest one of late took {said.batch_ms / 1000:.1f} s" if said.batch_ms else ""
+        detail = f"its batch of {said.busy_rows:,} rows has not ended for {busy_s:.0f} s{usual}"
+        return Verdict("hung", detail, driver.pid)

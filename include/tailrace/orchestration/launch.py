@@ -2,8 +2,8 @@
 
     python -m tailrace.orchestration.launch --home WAREHOUSE/QUERY --restarts 5 --within 600 -- spark-submit …
 
-Exit codes of its own: 1 an earlier start lives on; 2 no such command; 3 a crash loop; 130 interrupted. Otherwise it
-becomes the command, under the same pid.
+Exit codes of its own: 0 drained, and not deployed since; 1 an earlier start lives on; 2 no such command; 3 a crash
+loop; 130 interrupted. Otherwise it becomes the command, under the same pid.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import NoReturn
 
 from tailrace.orchestration import fence
 
-FAILED, REFUSED, CRASH_LOOP, INTERRUPTED = 1, 2, 3, 130
+DRAINED, FAILED, REFUSED, CRASH_LOOP, INTERRUPTED = 0, 1, 2, 3, 130
 _LONGEST_S = 60.0
 _ENDS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -37,6 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     for number in _ENDS:
         signal.signal(number, _interrupted)
+    if is_drained(given.home):
+        _say(f"{given.home.name} is drained, it stays down until it is deployed anew")
+        return DRAINED
     wait_s = pause(given.home, given.restarts, given.within, time.time())
     if wait_s is None:
         _say(
@@ -47,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if wait_s:
         _say(f"a restart: waiting {wait_s:g} s")
         time.sleep(wait_s)
+        if is_drained(given.home):  # it waited for up to a minute
+            return DRAINED
     token = secrets.token_hex(16)
     try:
         killed = fence.fence(given.home, token)
@@ -56,6 +61,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if killed:
         _say(f"killed what an earlier start has left: {', '.join(map(str, killed))}")
     return _become(given.command, fence.mark(given.home, token))
+
+
+def is_drained(home: Path) -> bool:
+    """Whether the wish to drain stands, which a deployment takes away: a host that was restarted must not start it."""
+    return os.path.exists(home / "_stream" / "drain")
 
 
 def starts_file(home: Path) -> Path:
@@ -77,34 +87,36 @@ def pause(home: Path, restarts: int, within_s: float, now_s: float) -> float | N
     -------
     float or None
         How many seconds it must wait: none at the first start, then 1, 2, 4 … by how many restarts lie within_s; None
-        when the budget is spent.
+        when the budget is spent, and from then on: it has given up, until it is deployed anew.
     """
     file = starts_file(home)
-    if not os.path.exists(file):  # also where it must not be looked for
-        recent = []
-    else:
-        recent = [*(at for at in _read(file) if now_s - within_s < at <= now_s), now_s]
-        if len(recent) > restarts:
-            return None
+    recent: list[float] = []
+    given_up = False
+    if os.path.exists(file):  # else also where it must not be looked for
+        before, given_up = _read(file)
+        recent = [*(at for at in before if now_s - within_s < at <= now_s), now_s]
+        given_up = given_up or len(recent) > restarts
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         new = file.with_name(f".{file.name}.new")
-        new.write_text(json.dumps({"restarts": recent}))
+        new.write_text(json.dumps({"restarts": recent, "given_up": given_up}))
         new.replace(file)
     except OSError as error:  # a full disk: what is not counted must not come fast
         _say(f"can't count this start: {error}")
-        return _LONGEST_S
+        return None if given_up else _LONGEST_S
+    if given_up:
+        return None
     return min(2.0 ** (len(recent) - 1), _LONGEST_S) if recent else 0.0
 
 
-def _read(file: Path) -> list[float]:
-    """The times of the restarts; none where the file is damaged."""
+def _read(file: Path) -> tuple[list[float], bool]:
+    """The times of the restarts, and whether it has given up; none where the file is damaged."""
     try:
-        found = json.loads(file.read_text())["restarts"]
-        return [float(at) for at in found]
+        found = json.loads(file.read_text())
+        return [float(at) for at in found["restarts"]], bool(found.get("given_up"))
     except (OSError, ValueError, TypeError, KeyError) as error:
         _say(f"{file} is damaged ({error}); counting anew")
-        return []
+        return [], False
 
 
 def _become(command: list[str], mark: str) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from airflow.sdk import BaseOperator, Context
-from airflow.sdk.exceptions import AirflowFailException, TaskDeferralError
+from airflow.sdk.exceptions import AirflowFailException
 
 from tailrace.errors import Busy, Refused, refuse
 from tailrace.orchestration import drivers, settings
@@ -24,8 +24,8 @@ from tailrace.spark.layout import Layout
 
 POLL_S, PATIENCE_S = 5.0, 1800.0
 _WAREHOUSE = "a warehouse that Airflow and the driver host may write to"
-WATCHED = "watched"  # XCom of supervise: the deployment that it watches
-OWN_END = "own_end"  # what supervise leaves behind where it ended by itself, and was not marked by someone
+DEPLOYED = "deployed"  # XCom of deploy: the deployment that it found or made
+WATCHED = "watched"  # XCom of supervise: the deployment while it is deferred; empty once the watch has come to an end
 
 
 @contextmanager
@@ -91,6 +91,7 @@ class DeployOperator(StreamOperator):
         with refusals_fail():
             command = self.command(Options.of(context["params"]))
             done = drivers.deploy(self.host(), self.layout(), command, environment())
+        context["ti"].xcom_push(DEPLOYED, done.deployment)
         how = "made a driver" if done.made else "found the driver, it stays as it is"
         self.log.info("%s: %s, %s, pid %s", self.query, how, done.driver.state, done.driver.pid)
 
@@ -104,17 +105,19 @@ class SuperviseOperator(StreamOperator):
     def _watch(self, context: Context, hangs: list[float]) -> NoReturn:
         with refusals_fail():
             layout = self.layout()
+        deployment = drivers.deployment(layout)
         trigger = DriverTrigger(
             query=self.query,
             warehouse=str(layout.home.parent),
+            deployment=deployment,
             poll_s=POLL_S,
             hang_after_s=context["params"]["hang_after_s"],
             patience_s=PATIENCE_S,
         )
-        context["ti"].xcom_push(WATCHED, drivers.deployment(layout))
-        self.defer(trigger=trigger, method_name="resume", kwargs={"hangs": hangs})
+        context["ti"].xcom_push(WATCHED, deployment)
+        self.defer(trigger=trigger, method_name="resume", kwargs={"hangs": hangs, "deployment": deployment})
 
-    def resume(self, context: Context, event: dict[str, Any], hangs: list[float]) -> str:
+    def resume(self, context: Context, event: dict[str, Any], hangs: list[float], deployment: str) -> str:
         """Act on what the trigger found.
 
         Parameters
@@ -123,60 +126,85 @@ class SuperviseOperator(StreamOperator):
             A `Verdict`.
         hangs : list of float
             When drivers hung under this watch, in seconds since the epoch.
+        deployment : str
+            The one that the trigger watched; no other one is touched.
         """
         verdict = Verdict(**event)
         with refusals_fail():
             layout, host = self.layout(), self.host()
+        if verdict.kind == "replaced":
+            self.log.info("%s, and is watched from now on", verdict.detail)
+            self._watch(context, hangs)
         if verdict.kind == "hung":
-            self._replace(context, host, layout, verdict, hangs)
-        self._note(context, verdict.kind)
+            self._replace(context, host, layout, verdict, hangs, deployment)
+        told = str(drivers.status(host, layout)) if verdict.kind == "ended" else _explain(verdict, host, layout)
+        if verdict.kind != "unreachable":  # a driver host that is started again must not start it
+            drivers.clear_away(host, layout, deployment)
         if verdict.kind == "ended":
-            return str(drivers.status(host, layout))
-        raise AirflowFailException(_explain(verdict, host, layout))
+            return told
+        raise AirflowFailException(told)
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
-        """As ever; but where the trigger broke, nobody wished the stream to end."""
-        try:
-            return super().resume_execution(next_method, next_kwargs, context)
-        except TaskDeferralError:
-            self._note(context, "trigger broke")
-            raise
+        """As ever; but whatever comes now, also a trigger that broke, is no wish of someone's that the stream ends."""
+        context["ti"].xcom_push(WATCHED, "")
+        return super().resume_execution(next_method, next_kwargs, context)
 
     def _replace(
-        self, context: Context, host: DriverHost, layout: Layout, verdict: Verdict, hangs: list[float]
+        self,
+        context: Context,
+        host: DriverHost,
+        layout: Layout,
+        verdict: Verdict,
+        hangs: list[float],
+        deployment: str,
     ) -> NoReturn:
         """Put a new driver in the place of one that hangs, within the budget of restarts, and watch on."""
         options = Options.of(context["params"])
-        with drivers.alone(layout):
-            if host.look(self.query).pid == verdict.pid:  # else another watch was faster
+        with drivers.alone(layout):  # a pid may be another driver's by now: so the deployment is compared, too
+            if drivers.deployment(layout) == deployment and host.look(self.query).pid == verdict.pid:
                 self.log.warning("the driver hangs, %s; pid %s is killed", verdict.detail, verdict.pid)
-                drivers.stop(host, layout, 0)
+                drivers.end(host, layout, 0)
                 hangs = [at for at in hangs if at > time.time() - options.within_s] + [time.time()]
                 if len(hangs) > options.restarts:
-                    self._note(context, verdict.kind)
                     raise AirflowFailException(_explain(verdict, host, layout))
                 with refusals_fail():
                     driver = drivers.get_or_make(host, layout, self.command(options), environment()).driver
                 self.log.info("a new driver: %s, pid %s", driver.state, driver.pid)
         self._watch(context, hangs)
 
-    def _note(self, context: Context, end: str) -> None:
-        context["ti"].xcom_push(OWN_END, end)
-
 
 class DrainOperator(StreamOperator):
-    """Where the stream's task was marked failed or success, sees to it that the driver is gone.
+    """Where someone marked the stream's task, or ended its run, sees to it that the driver is gone.
 
-    The trigger's `on_kill` is faster, and drains most of them; it is not called while the triggerer is down.
+    The trigger's `on_kill` is faster, and drains most of them; it is not called while the triggerer is down. What is
+    true in Airflow 3.3, and what is done:
+
+    - A task that is marked while it is deferred ends without running again: it was watching to its end. It is drained.
+    - Only the end of a run makes `skipped` of a task, where it is to run or to be tried again. It is drained.
+    - `supervise` never ends as `success` by itself but in `resume`. One that never watched was marked. It is drained.
+    - A `supervise` that fails before it defers looks like one that is marked failed within these seconds. Nothing is
+      drained: a healthy stream is worth more. The run's own state says nothing: while a teardown is to run, it is
+      `running`, also after it was marked.
+
+    XComs of a task go when a new try begins to run, and stay through a deferral.
     """
 
     def execute(self, context: Context) -> None:
-        end, watched = (context["ti"].xcom_pull(task_ids="supervise", key=key) for key in (OWN_END, WATCHED))
-        if end is not None:
-            self.log.info("nothing to drain, supervise came to its own end: %s", end)
+        ti = context["ti"]
+        watched = ti.xcom_pull(task_ids="supervise", key=WATCHED)
+        states = ti.get_task_states(dag_id=ti.dag_id, task_ids=["supervise"], run_ids=[ti.run_id])
+        state = states.get(ti.run_id, {}).get("supervise")
+        if not (watched or state == "skipped" or (state == "success" and watched is None)):
+            self.log.info(
+                "nothing is drained: supervise (%s) came to its own end, nobody marked it. A driver that lives goes "
+                "on. To watch it again, clear supervise; to end it, `tailrace drain %s`",
+                state,
+                self.query,
+            )
             return
+        only = watched or ti.xcom_pull(task_ids="deploy", key=DEPLOYED)
         with refusals_fail():
-            drivers.drain(self.host(), self.layout(), DRAIN_S, STOP_S, self.log.info, watched)
+            drivers.drain(self.host(), self.layout(), DRAIN_S, STOP_S, self.log.info, only)
 
 
 def _check_writable(home: Path) -> None:

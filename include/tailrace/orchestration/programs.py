@@ -33,9 +33,9 @@ stdout_logfile=%(here)s/{name}.log
 stdout_logfile_maxbytes=20MB
 stdout_logfile_backups=3
 """
-_KILLER = """\
+_ONCE = """\
 [program:{name}]
-command=/bin/sh -c 'kill -KILL -{group}'
+command={command}
 autostart=false
 autorestart=false
 startsecs=0
@@ -84,9 +84,11 @@ def driver(name: str, command: Sequence[str], environment: Mapping[str, str]) ->
     )
 
 
-def killer(name: str, group: int) -> str:
-    """The configuration of a program that kills a process group when it is started, and only then."""
-    return _KILLER.format(name=name, group=group)
+def once(name: str, command: Sequence[str]) -> str:
+    """The configuration of a program that runs when it is started, and only then."""
+    for number, word in enumerate(command):
+        _line(f"program {name}: word {number} of its command", word)
+    return _ONCE.format(name=name, command=" ".join(map(_word, command)))
 
 
 def _line(where: str, text: str) -> None:

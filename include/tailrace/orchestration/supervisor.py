@@ -107,6 +107,46 @@ class SupervisorHost:
             raise TimeoutError(f"{name}, pid {driver.pid}, lives on after SIGKILL: it hangs in its machine's kernel")
         return driver
 
+    def run(self, program: str, command: Sequence[str], wait_s: float) -> int | None:
+        """Run another command, as a program of a moment, to its end.
+
+        Parameters
+        ----------
+        program : str
+            Its name, with a hyphen: no driver's has one.
+        wait_s : float
+            How long it may take.
+
+        Returns
+        -------
+        int or None
+            Its exit code, -1 where a signal ended it; None where it can't be started, or has not ended in time.
+
+        Raises
+        ------
+        Refused
+            When supervisord can't be given the command, or can't read its configuration.
+        DriverHostDown
+            When it does not answer.
+        """
+        end, text = time.monotonic() + wait_s, texts.once(program, command)
+        try:
+            with self._alone():
+                self._add(program, text, known=self.rpc.ask("getProcessInfo", program) is not None)
+            self.rpc.call("startProcess", program, False)
+            while time.monotonic() < end:
+                info = self.rpc.ask("getProcessInfo", program)
+                if info and info["statename"] == "EXITED":
+                    return int(info["exitstatus"])
+                time.sleep(_LOOK_AGAIN_S)
+            return None
+        except Fault:  # it can't be started, or another one has started it
+            return None
+        finally:
+            self._file(program).unlink(missing_ok=True)
+            with suppress(Fault):  # it was not added, or it runs on
+                self.rpc.call("removeProcessGroup", program)
+
     def last_lines(self, name: str, lines: int) -> list[str]:
         """The last lines of its log, oldest first, also after its end; none where there is no log."""
         checked(name)
@@ -153,19 +193,11 @@ class SupervisorHost:
 
     def _kill(self, name: str, group: int) -> None:
         """KILL a process group by a program of a moment: supervisord's own signals reach a group's leader alone."""
-        killer = f"{name}-kill-{group}"  # no driver's name has a hyphen
-        try:
-            with suppress(Refused):  # some configuration is broken; its leader can be killed all the same
-                with self._alone():
-                    self._add(killer, texts.killer(killer, group), known=False)
-                with suppress(Fault):  # it came too late
-                    self.rpc.call("startProcess", killer, False)
-                self._wait(name, _SOON_S, lambda driver: driver.state == "stopping")
-        finally:
-            self._file(killer).unlink(missing_ok=True)
-            for method, *arguments in (("signalProcess", name, "KILL"), ("removeProcessGroup", killer)):
-                with suppress(Fault):  # it is dead; it was not added
-                    self.rpc.call(method, *arguments)
+        with suppress(Refused):  # some configuration is broken; its leader can be killed all the same
+            self.run(f"{name}-kill-{group}", ["/bin/sh", "-c", f"kill -KILL -{group}"], _SOON_S)
+        self._wait(name, _SOON_S, lambda driver: driver.state == "stopping")
+        with suppress(Fault):  # it is dead
+            self.rpc.call("signalProcess", name, "KILL")
 
     def _wait(self, name: str, wait_s: float, more: Callable[[Driver], bool]) -> Driver:
         end = time.monotonic() + wait_s

@@ -14,7 +14,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from tailrace.duration import format_time
 from tailrace.orchestration import drivers, settings
-from tailrace.orchestration.judge import Judge
+from tailrace.orchestration.judge import Judge, Verdict
 from tailrace.orchestration.standing import Standing
 from tailrace.spark.layout import Layout
 
@@ -27,24 +27,29 @@ DELETED = "deleted"
 class DriverTrigger(BaseTrigger):
     """Watches a query's driver, and fires once, with a `Verdict`.
 
+    Airflow may load it again after its task is over: so it never touches a driver but its own.
+
     Parameters
     ----------
     query, warehouse : str
         The query's name, and the directory of all tables.
+    deployment : str
+        Names the driver, through all its restarts; what is deployed later is another watch's.
     poll_s : float
         From look to look.
     hang_after_s, patience_s : float
         How long the driver may be silent, and its host unreachable.
     """
 
-    def __init__(self, query: str, warehouse: str, poll_s: float, hang_after_s: float, patience_s: float) -> None:
+    def __init__(
+        self, query: str, warehouse: str, deployment: str, poll_s: float, hang_after_s: float, patience_s: float
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.query, self.warehouse = query, warehouse
+        self.query, self.warehouse, self.deployment = query, warehouse, deployment
         self.poll_s, self.hang_after_s, self.patience_s = poll_s, hang_after_s, patience_s
-        self._watched = ""  # the deployment
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        names = ("query", "warehouse", "poll_s", "hang_after_s", "patience_s")
+        names = ("query", "warehouse", "deployment", "poll_s", "hang_after_s", "patience_s")
         return f"{type(self).__module__}.{type(self).__name__}", {name: getattr(self, name) for name in names}
 
     @property
@@ -55,9 +60,11 @@ class DriverTrigger(BaseTrigger):
         judge = Judge(self.hang_after_s, self.patience_s)
         told: tuple[object, float] = (None, -math.inf)
         while True:
-            standing, line = await asyncio.to_thread(self._look)
+            standing, replaced, line = await asyncio.to_thread(self._look)
             now_s, gist = time.monotonic(), None if standing is None else standing.gist
-            verdict = judge.see(standing.driver if standing else None, standing.said if standing else None, now_s)
+            verdict = replaced or judge.see(
+                standing.driver if standing else None, standing.said if standing else None, now_s
+            )
             if verdict is not None or gist != told[0] or now_s - told[1] >= TELL_S:
                 self.log.info(line)
                 told = gist, now_s
@@ -66,14 +73,19 @@ class DriverTrigger(BaseTrigger):
                 return
             await asyncio.sleep(self.poll_s)
 
-    def _look(self) -> tuple[Standing | None, str]:
-        """How the driver stands, or None; and what is to be said of it. The watch outlives whatever goes wrong here."""
+    def _look(self) -> tuple[Standing | None, Verdict | None, str]:
+        """How the driver stands, or None; what ends the watch at once; and what is to be said of it.
+
+        The watch outlives whatever goes wrong here.
+        """
         try:
             standing = drivers.status(settings.driver_host(), self.layout)
-            self._watched = drivers.deployment(self.layout)
+            now = drivers.deployment(self.layout)  # after the look: so what was seen is not of an earlier one
         except Exception as error:
-            return None, f"{self.query}: the driver host does not answer; a driver that lives goes on: {error}"
-        return standing, str(standing)
+            return None, None, f"{self.query}: the driver host does not answer; a driver that lives goes on: {error}"
+        if now != self.deployment:
+            return standing, Verdict("replaced", "another driver was deployed"), f"another one was deployed: {standing}"
+        return standing, None, str(standing)
 
     async def on_kill(self) -> None:
         """Drain the driver when the task is over; leave it when the task was cleared, for it comes back.
@@ -90,7 +102,7 @@ class DriverTrigger(BaseTrigger):
             self.log.info("the driver of %s stays, the task is %s", self.query, state or "to run again")
             return
         self.log.info("the task is %s", state)
-        drivers.drain(settings.driver_host(), self.layout, DRAIN_S, STOP_S, self.log.info, self._watched)
+        drivers.drain(settings.driver_host(), self.layout, DRAIN_S, STOP_S, self.log.info, self.deployment)
 
     def _task_state(self) -> str | None:
         ti = self.task_instance

@@ -123,7 +123,7 @@ class Attempts:
             if idle and not self.watch.drains and self.plan(retries, committed):
                 continue
             over = self.watch.drains or self.intake.ended or not self.intake.plan_as.live
-            if idle and over and committed_batches(self.layout) == done:
+            if (idle and over and committed_batches(self.layout) == done) or self.watch.is_overdue:
                 return True
             busy_rows = None if idle else self.intake.newest_rows
             self.watch.say(self.intake.state if idle else "streaming", self.intake.rows_left, busy_rows)

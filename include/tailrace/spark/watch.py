@@ -17,18 +17,27 @@ from tailrace.spark.tables import in_ms
 
 _SAY_S = 1.0
 _AT_ONCE = ("starting", "drained", "ended")  # the last words for long
+_GRACE_S = 60.0  # for the batch under way, once a run in the foreground was asked to drain
 _RECENT = 16  # batches, by whose durations the next one is judged
+_LAUNCHED = "TAILRACE_DRIVER"  # in the environment of what a driver host starts: `MARK` of orchestration/fence.py
 
 
 @dataclass
 class Watch:
-    """Keeps `status.json`, and looks for the wish to drain; one that was there before this driver is none to it."""
+    """Keeps `status.json`, and looks for the wish to drain.
+
+    One that was there before a run in the foreground is none to it. On a driver host a deployment takes an old one
+    away, and the driver leaves it as it is: it holds for all its restarts.
+    """
 
     layout: Layout
 
     def __post_init__(self) -> None:
         self.layout.stream.mkdir(parents=True, exist_ok=True)
-        self.layout.drain.unlink(missing_ok=True)
+        self._foreground = _LAUNCHED not in os.environ
+        self._asked_s: float | None = None
+        if self._foreground:
+            self.layout.drain.unlink(missing_ok=True)
         now = wall_ms()
         self._problems: dict[str, str | None] = {}
         self._said_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0)
@@ -39,6 +48,18 @@ class Watch:
     @property
     def drains(self) -> bool:
         return self.layout.drain.exists()
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the wish to drain is so old that the batch under way must hang.
+
+        On a driver host the one who asks sees to that.
+        """
+        if not (self._foreground and self.drains):
+            return False
+        now_s = time.monotonic()
+        self._asked_s = now_s if self._asked_s is None else self._asked_s
+        return now_s - self._asked_s >= _GRACE_S
 
     def begin(self, batches: int) -> None:
         """So many batches are committed already, and now Spark starts."""
