@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 from numpy.typing import NDArray
 
 from tailrace.kinds import Kind, build
@@ -47,23 +46,28 @@ def put_quality(query: Query, kind: Kind, answers: Answers, ends: Ints, frontier
     """Measure buckets, and put them in the place of what the table has of them.
 
     They are those with windows of the given ends, which were corrected, and all from the newest one in the table on, up
-    to F: answers may have come to it, and after it.
+    to F: answers may have come to it, and after it. The cost goes by the answers in them, however far apart they lie.
     """
     length, tables = bucket_ms(kind.windows.slide_ms), answers.tables
     known = pc.max(tables.read("quality", ["bucket_start"]).column("bucket_start")).as_py()
-    buckets = np.unique((ends - 1) // length)
-    if known is not None or len(buckets):
-        since = int(buckets[0]) if known is None else known // length
-        buckets = np.union1d(buckets, np.arange(since, (frontier - 1) // length + 1))
+    corrected = np.unique((ends - 1) // length)
+    if known is None and not len(corrected):
+        return
+    since = int(corrected[0]) if known is None else known // length
+    last = max(since, (frontier - 1) // length)
+    older = corrected[corrected < since]
+    low, high = np.append(older, since) * length, np.append(older, last) * length + length
+    bucket = (answers.ends(united(low, high)) - 1) // length
+    wanted = np.isin(bucket, older) | ((bucket >= since) & (bucket <= last))
+    buckets, many = np.unique(bucket[wanted], return_counts=True)
+    part_of = (np.cumsum(many) - many) // _AT_ONCE
     promise = {name: getattr(query.policy, name, None) for name in PROMISES}
-    many = max(1, _AT_ONCE // _answers_a_bucket(tables, length))
     found = []
-    for start in range(0, len(buckets), many):
-        part = buckets[start : start + many]
+    for number in np.unique(part_of):
+        part = buckets[part_of == number]
         versions = answers.versions(united(part * length, (part + 1) * length))
         mine = np.isin((versions["window_end"].to_numpy(np.int64) - 1) // length, part)
-        if mine.any():
-            found.append(measure(kind, versions[mine], length, promise))
+        found.append(measure(kind, versions[mine], length, promise))
     if found:
         rows = pa.Table.from_pandas(pd.concat(found), preserve_index=False)
         tables.put("quality", with_times(rows, schemas(kind.answer)["quality"]), "bucket_start")
@@ -125,12 +129,3 @@ def read_quality(query: Query, warehouse: Path) -> tuple[pd.DataFrame, list[str]
 
 def _answers(kind: Kind, rows: pd.DataFrame) -> pa.Table:
     return pa.Table.from_pandas(rows[kind.answer.names], kind.answer, preserve_index=False)
-
-
-def _answers_a_bucket(tables: Tables, length_ms: int) -> int:
-    """How many the stream has given, at the mean, by the statistics of the table's files."""
-    files = pa.table(DeltaTable(tables.layout.table("results")).get_add_actions(flatten=True))
-    if not files.num_rows:
-        return 1
-    span = pc.max(files["max.window_end"]).as_py() - pc.min(files["min.window_end"]).as_py()
-    return int(pc.sum(files["num_records"]).as_py() // (1 + span.total_seconds() * 1000 // length_ms)) + 1

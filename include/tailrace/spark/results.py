@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from tailrace.query import Query
 from tailrace.spark.checkpoint import begun
 from tailrace.spark.layout import Layout
 from tailrace.spark.tables import Tables, within_any
-from tailrace.spark.touched import WINDOW, Ranges, by_window, coarse
+from tailrace.spark.touched import WINDOW, Ints, Ranges, by_window, coarse
 from tailrace.windows.sliding import Sliding
 
 _RANGES = 16  # in one condition on a table; more are put together
@@ -39,9 +40,15 @@ class Answers:
             return streamed
         return pd.concat([part for part in (streamed, corrected) if len(part)] or [streamed], ignore_index=True)
 
+    def ends(self, ends: Ranges) -> Ints:
+        """The ends of windows in ranges (low, high], and of some others: once for each row of any version."""
+        names = [name for name in ("results", "corrections") if self.tables.has(name)]
+        where = _ending_in(ends)
+        rows = [self.tables.read(name, ["window_end"], where).column("window_end").to_numpy() for name in names]
+        return np.concatenate(rows)
+
     def _read(self, name: str, ends: Ranges | None) -> pd.DataFrame:
-        where = None if ends is None else within_any("window_end", *_plain(coarse(ends, _RANGES)))
-        return self.tables.read(name, where=where).to_pandas()
+        return self.tables.read(name, where=None if ends is None else _ending_in(ends)).to_pandas()
 
     def latest(self) -> pd.DataFrame:
         """The version of each window that counts; without retracted answers."""
@@ -99,6 +106,11 @@ def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pd.Data
         return answers.with_coverage(found).astype({"k_ms": "Int64"}), columns  # null where the stream gave no answer
     except FileNotFoundError:  # it never ran here: no answers yet
         return pd.DataFrame(columns=columns), columns
+
+
+def _ending_in(ranges: Ranges) -> Any:
+    """The condition that a window ends in one of some ranges (low, high], or near one."""
+    return within_any("window_end", *_plain(coarse(ranges, _RANGES)))
 
 
 def _plain(ranges: Ranges) -> tuple[list[int], list[int]]:
