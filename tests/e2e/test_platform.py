@@ -240,7 +240,7 @@ def test_the_commands_do_what_the_dags_do(platform):
     starts_file(platform.layout.home).unlink(missing_ok=True)
     platform.declare(20_000)
     assert "made a driver" in shell(platform, "deploy", "flights").stdout
-    platform.until(lambda: platform.driver() and quiet(platform), 180)
+    platform.until(lambda: platform.driver() and quiet(platform), 600)
     assert_for_this_user_alone(platform)
     told = shell(platform, "status", "flights")
     assert "running" in told.stdout
