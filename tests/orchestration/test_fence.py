@@ -176,3 +176,12 @@ def test_one_whose_last_threads_live_is_not_dead(start):
     assert dead(seen), "a zombie that nobody has waited for"
     process.wait()
     assert dead(seen)
+
+
+def test_as_a_command_it_leaves_nothing_of_any_start(start, tmp_path):
+    parent, children = start(PARENT, mark(tmp_path, "token"))
+    other, _ = start(STUBBORN, mark(tmp_path / "another", "token"))
+    children.append(parent.pid)
+    subprocess.run([sys.executable, "-m", "tailrace.orchestration.fence", str(tmp_path)], check=True)
+    assert all(map(is_dead, children))
+    assert not is_dead(other.pid)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tailrace.orchestration.fence import MARK
 from tailrace.spark import watch as watching
 from tailrace.spark.layout import Layout
 from tailrace.spark.status import Status
@@ -129,6 +130,35 @@ def test_a_wish_to_drain_from_before_is_none(layout: Layout, clock: Clock) -> No
     watch = Watch(layout)
     assert not watch.drains
     assert not layout.drain.exists()
+
+
+def test_on_a_driver_host_a_wish_to_drain_outlives_the_restarts_of_the_driver(
+    layout: Layout, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A deployment takes it away: so the wish of one who died while he drained is not lost."""
+    monkeypatch.setenv(MARK, "of a start")
+    layout.ask_drain()
+    assert Watch(layout).drains
+
+
+def test_a_run_in_the_foreground_gives_up_its_batch_a_while_after_a_wish_to_drain(
+    layout: Layout, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody else would end one whose batch hangs."""
+    watch = Watch(layout)
+    clock.passes(3_600_000)
+    assert not watch.is_overdue
+    layout.ask_drain()
+    assert not watch.is_overdue
+    clock.passes(59_900)
+    assert not watch.is_overdue
+    clock.passes(100)
+    assert watch.is_overdue
+    monkeypatch.setenv(MARK, "of a start")
+    watch = Watch(layout)
+    for _ in range(2):
+        assert not watch.is_overdue, "on a driver host who asks has a deadline of his own, and stops it by force"
+        clock.passes(3_600_000)
 
 
 def test_what_batches_did_adds_up_and_how_they_stand_is_the_last_ones(layout: Layout, clock: Clock) -> None:
