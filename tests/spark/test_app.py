@@ -22,7 +22,7 @@ import pytest
 from expect import assert_streamed
 from oracle import Settings, stream
 from processes import until
-from tailrace.errors import Busy, Refused
+from tailrace.errors import Busy, Refused, SourceChanged
 from tailrace.spark import app, intake
 from tailrace.spark.correct import correct
 from tailrace.spark.intake import Plan
@@ -112,11 +112,14 @@ def test_what_does_not_fit_what_was_read_before_is_refused(tmp_path, spark):
     write_files(TUPLES, tmp_path / "elsewhere", BOUNDS[:3])
     with pytest.raises(Refused, match="a file of this name was read before"):
         app.run(make_query(tmp_path / "elsewhere", SETTINGS), warehouse)
-    write_files(TUPLES, tmp_path / "in", BOUNDS[1:3], first=1)
+    shutil.copytree(tmp_path / "in", tmp_path / "kept")
     write_files(TUPLES, tmp_path / "in", [0, 70])  # part-00000 has grown
-    with pytest.raises(Refused, match="bytes; here are"):
+    with pytest.raises(SourceChanged, match="bytes; here are"):
         app.run(query, warehouse)
-    write_files(TUPLES, tmp_path / "in", BOUNDS[:2])
+    write_files(TUPLES, tmp_path / "in", BOUNDS[:2])  # the same bytes, written again
+    with pytest.raises(SourceChanged, match="bytes; here are"):
+        app.run(query, warehouse)
+    shutil.copytree(tmp_path / "kept", tmp_path / "in", dirs_exist_ok=True)  # as they were, times and all
     odd = pq.read_table(tmp_path / "in" / "part-00000.parquet")
     pq.write_table(odd.set_column(3, "key", pa.array([1] * odd.num_rows)), tmp_path / "in" / "part-00002.parquet")
     with pytest.raises(Refused, match="column key: its type is int64"):
