@@ -22,7 +22,7 @@ exec {python} "$@"
 
 
 def slow(directory, spark, monkeypatch, failures: int):
-    """Have the first processes of the source's offsets not connect; returns the file in which its starts are counted."""
+    """Have the first processes of the source's offsets not connect; returns the file that counts its starts."""
     starts, python = directory / "starts", directory / "python"
     starts.touch()
     places = {"module": "python_streaming_source_runner", "starts": starts, "failures": failures}

@@ -21,9 +21,9 @@ from types import FrameType
 from typing import NoReturn
 
 from tailrace.orchestration import fence
+from tailrace.retries import LONGEST_S, pause_s
 
 DRAINED, FAILED, REFUSED, CRASH_LOOP, INTERRUPTED = 0, 1, 2, 3, 130
-_LONGEST_S = 60.0
 _ENDS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -103,10 +103,10 @@ def pause(home: Path, restarts: int, within_s: float, now_s: float) -> float | N
         new.replace(file)
     except OSError as error:  # a full disk: what is not counted must not come fast
         _say(f"can't count this start: {error}")
-        return None if given_up else _LONGEST_S
+        return None if given_up else LONGEST_S
     if given_up:
         return None
-    return min(2.0 ** (len(recent) - 1), _LONGEST_S) if recent else 0.0
+    return pause_s(len(recent))
 
 
 def _read(file: Path) -> tuple[list[float], bool]:
