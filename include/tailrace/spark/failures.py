@@ -13,6 +13,7 @@ _CHECKPOINT = re.compile(
     r"STATE_STORE|STREAMING_STATEFUL_OPERATOR|STREAMING_CHECKPOINT|STREAM_LOG|LOG_FILE|log file"
     r"|streaming\.checkpointing\.|StreamMetadata|MicroBatchExecution\.(initializeExecution|populateStartOffsets)"
 )
+_CAUSED = re.compile(r"^(?:Caused by|): (\S.*)$", re.MULTILINE)
 _RAISED = re.compile(r"^(?:[a-z_]\w*\.)*([A-Z]\w*)(?::.*)?$", re.MULTILINE)  # the last line of a Python traceback
 
 
@@ -61,6 +62,8 @@ def _reason(error: Any) -> str:
     if "Traceback" in text:
         lines = [match[0] for match in _RAISED.finditer(text.partition("Traceback")[2])]
         text = lines[-1] if lines else text
+    elif causes := _CAUSED.findall(text):  # py4j gives Java's own print of it
+        text = causes[-1]
     line = text.splitlines()[0].strip() if text else ""
     return line or type(error).__name__
 

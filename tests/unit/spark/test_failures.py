@@ -33,6 +33,19 @@ CASES = {
         "passes",
         "java.io.IOException: No space left on device",
     ),
+    "a full disk, as py4j tells it": (
+        RuntimeError(
+            "An error occurred while calling o129.getResult.\n: org.apache.spark.SparkException: aborted\n\tat x.Y\n"
+            "Caused by: java.io.IOException: No space left on device\n\tat z.Z\n\t... 63 more\n"
+        ),
+        "passes",
+        "java.io.IOException: No space left on device",
+    ),
+    "what py4j tells without a cause": (
+        RuntimeError("An error occurred while calling o1.start.\n: java.lang.Exception: why\n\tat x.Y"),
+        "failed",
+        "java.lang.Exception: why",
+    ),
     "a full disk, in Spark's checkpoint": (
         Captured("java.io.IOException: No space left on device", "at o.a.s.streaming.checkpointing.HDFSMetadataLog"),
         "passes",
