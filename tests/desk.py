@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from harness import Memory, make_stage, raw_table, run
 from oracle import Settings, Tuple
+from tailrace.frames import frame
 from tailrace.spark.log import Log
 from tailrace.spark.past import Past
 from tailrace.spark.results import newest_of
@@ -40,7 +41,7 @@ class Desk:
     def frame(self, name: str, rows: list[dict]) -> pd.DataFrame:
         """Rows as a table is read: times are integers."""
         fields = [f.with_type(pa.int64()) if pa.types.is_timestamp(f.type) else f for f in self.schemas[name]]
-        return pa.Table.from_pylist(rows, pa.schema(fields)).to_pandas()
+        return frame(pa.Table.from_pylist(rows, pa.schema(fields)))
 
     @contextmanager
     def open(self) -> Iterator[None]:

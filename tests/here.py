@@ -23,11 +23,18 @@ from warehouse import make_query, write_files
 
 
 def streamed_here(
-    directory: Path, settings: Settings, tuples: list[Tuple], bounds: list[int], flush: bool = True, kept: bool = False
+    directory: Path,
+    settings: Settings,
+    tuples: list[Tuple],
+    bounds: list[int],
+    flush: bool = True,
+    kept: bool = False,
+    **declared: object,
 ) -> Query:
     """The tuples between each two neighbouring bounds are a file, a segment and a batch; `kept`: history is, too."""
     write_files(tuples, directory / "in", bounds)
-    query = make_query(directory / "in", settings, key="key" if any(t.key is not None for t in tuples) else None)
+    key = "key" if any(t.key is not None for t in tuples) else None
+    query = make_query(directory / "in", settings, key=key, **declared)
     layout = Layout.of(directory / "wh", query.name)
     files = sorted((directory / "in").iterdir())
     named = {"key": "string", "id": "string"}

@@ -36,7 +36,7 @@ WINDOWS = [
 TICKS = [100, 0, 1, 30, 250]
 FUNCTIONS = ["sum", "count", "avg", "min", "max", "median", "quantile"]
 QUANTILES = [0.9, 0.5, 0.25, 0.1, 1 / 3, 0.001, 0.999999]
-KEYS = ["a", "b", "c", "", "clé", "A", "10", "9", "null", "with space", "x/y=z"]
+KEYS = ["a", "b", "c", "", "clé", "A", "10", "9", "null", "with space", "x/y=z", "a\0", "a\0b"]
 
 
 def policies(size: int) -> st.SearchStrategy[Policy]:

@@ -14,7 +14,7 @@ DAGS, APPS = PACKAGE.parents[1] / "dags", PACKAGE.parents[1] / "spark_apps"
 ENGINES = {"pyspark", "delta", "deltalake", "airflow", "py4j", "fastapi"}
 
 # Each room, the rooms it may import, and the engines it may name. What is not listed may do nothing.
-LEAVES = {"columns", "duration", "entry", "errors", "fields", "retries", "trial", "wire", "windows"}
+LEAVES = {"columns", "duration", "entry", "errors", "fields", "frames", "retries", "trial", "wire", "windows"}
 CORE = LEAVES | {"disorder", "partition", "streams"}
 KINDS = CORE | {"panes", "aggregate", "topk", "sections", "query", "kinds"}
 QUERY = KINDS | {"declare", "stage", "task", "arrivals", "outputs"}

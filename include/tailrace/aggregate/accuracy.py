@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from tailrace.aggregate.folds import Floats
+from tailrace.frames import frame
 
 _WINDOW = ["key", "window_start", "window_end"]
 
@@ -15,10 +17,12 @@ def errors(approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
 
     Where the true value is 0 the error is the absolute one; of a missing answer it is 1.
     """
-    near = approximate.select([*_WINDOW, "value"]).to_pandas()
-    both = exact.select([*_WINDOW, "value"]).to_pandas().merge(near, how="left", on=_WINDOW, suffixes=("", "_near"))
+    near, true = (frame(part.select([*_WINDOW, "value"])) for part in (approximate, exact))
+    both = true.merge(near, how="left", on=_WINDOW, suffixes=("", "_near"))
     error = relative(both["value_near"].to_numpy(float), both["value"].to_numpy(float))
-    return pa.RecordBatch.from_pandas(both[_WINDOW].assign(error=error), preserve_index=False)
+    rows: pd.DataFrame = both[_WINDOW].assign(error=error).astype({"key": object})  # a batch takes no text in chunks
+    schema = pa.schema([*map(exact.schema.field, _WINDOW), ("error", pa.float64())])
+    return pa.RecordBatch.from_pandas(rows, schema, preserve_index=False)
 
 
 def relative(value: Floats, true: Floats) -> Floats:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tailrace.duration import format_duration, format_time
 from tailrace.errors import refuse
+from tailrace.frames import frame
 from tailrace.query import Query
 from tailrace.spark.checkpoint import begun
 from tailrace.spark.commits import Committed
@@ -100,7 +101,7 @@ def _committed(layout: Layout) -> Committed:
 def _late(tables: Tables, until: int, span: Span) -> pd.DataFrame:
     """The tuples registered late up to a point of arrival time; those of an interval of arrival, if it is one."""
     low, high = (span.bounds[0], min(span.bounds[1], until)) if span.arrival else (0, until)
-    return tables.read("late", where=within("arrived", low, high)).to_pandas()
+    return frame(tables.read("late", where=within("arrived", low, high)))
 
 
 def _plan(span: Span, query: Query, stage: Stage, committed: Committed, late: pd.DataFrame) -> tuple[int, Touched]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tailrace.frames import frame
 from tailrace.kinds import Kind, build
 from tailrace.query import Query
 from tailrace.spark.checkpoint import begun
@@ -89,7 +90,7 @@ def measure(kind: Kind, versions: pd.DataFrame, length_ms: int, promise: dict[st
     least = OFF if promise["error"] is None else promise["error"]
     streamed, newest = versions[~versions["corrected"]], newest_of(versions)
     latest = newest[~newest["retracted"].astype(bool)]
-    measured = kind.errors(_answers(kind, streamed), _answers(kind, latest)).to_pandas()
+    measured = frame(kind.errors(_answers(kind, streamed), _answers(kind, latest)))
     there = streamed[[*WINDOW, "k_ms"]].drop_duplicates(WINDOW).assign(streamed=True)
     windows = newest[[*WINDOW, "corrected", "retracted"]].drop_duplicates(WINDOW).merge(there, how="left", on=WINDOW)
     windows = windows.merge(measured.rename(columns={"error": "wrong"}), how="left", on=WINDOW)

@@ -7,6 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.columns import unify
+from tailrace.frames import frame
 from tailrace.kinds import Kind
 from tailrace.spark.touched import Touched
 from tailrace.windows.sliding import Sliding
@@ -46,7 +47,7 @@ def windows_of(windows: Sliding, tuples: pa.RecordBatch) -> pa.RecordBatch:
 def evaluate(kind: Kind, tuples: pa.RecordBatch, touched: Touched) -> pa.RecordBatch:
     """The answers of these windows over tuples of which none is a repeat."""
     answers = kind.evaluate(tuples)
-    return answers.filter(pa.array(touched.among(answers.to_pandas())))
+    return answers.filter(pa.array(touched.among(frame(answers))))
 
 
 def _codes(*parts: pa.RecordBatch) -> list[NDArray[np.int64]]:

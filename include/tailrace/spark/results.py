@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tailrace.frames import frame
 from tailrace.kinds import build
 from tailrace.query import Query
 from tailrace.spark.checkpoint import begun
@@ -48,7 +49,7 @@ class Answers:
         return np.concatenate(rows)
 
     def _read(self, name: str, ends: Ranges | None) -> pd.DataFrame:
-        return self.tables.read(name, where=None if ends is None else _ending_in(ends)).to_pandas()
+        return frame(self.tables.read(name, where=None if ends is None else _ending_in(ends)))
 
     def latest(self) -> pd.DataFrame:
         """The version of each window that counts; without retracted answers."""
@@ -58,11 +59,11 @@ class Answers:
     def late(self, events: Ranges) -> pd.DataFrame:
         """Rows of the table `late`: all with a pane in one of the ranges of event time, and some others."""
         low, high = coarse(events, _RANGES)
-        return self.tables.read("late", where=within_any("pane_start", *_plain((low - 1, high - 1)))).to_pandas()
+        return frame(self.tables.read("late", where=within_any("pane_start", *_plain((low - 1, high - 1)))))
 
     def with_coverage(self, answers: pd.DataFrame) -> pd.DataFrame:
         """The answers with coverage = tuples / (tuples + those that were late for them so far), in order."""
-        missed = by_window(self.tables.read("late").to_pandas(), self.windows)
+        missed = by_window(frame(self.tables.read("late")), self.windows)
         missed = missed[["key", "window_end", "tuples", "arrived"]].rename(columns={"tuples": "missed"})
         whole = answers[["key", "window_end", "as_of", "corrected"]].drop_duplicates(["key", "window_end"])
         after = whole.merge(missed, on=["key", "window_end"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pyarrow as pa
 
+from tailrace.frames import frame
 from tailrace.kinds import Kind
 from tailrace.spark.past import Past
 from tailrace.spark.results import Answers
@@ -43,16 +44,16 @@ def next_answers(
     missed = missed[touched.among(missed)]
     windows = pd.concat([part[WINDOW] for part in (streamed, missed) if len(part)] or [missed[WINDOW]])
     if windows.empty:
-        return kind.answer.empty_table().to_pandas()
+        return frame(kind.answer.empty_table())
     amended = pa.Table.from_batches([kind.amend(_table(streamed, kind.answer), _table(missed, _late(kind)))])
     if not amended.num_rows:
-        return past.evaluate(touched).to_pandas()
-    given = amended.to_pandas()
-    repeats = past.repeated(Missed.of(given, kind.windows)).to_pandas()
+        return frame(past.evaluate(touched))
+    given = frame(amended)
+    repeats = frame(past.repeated(Missed.of(given, kind.windows)))
     sure = ~Missed.of(repeats, kind.windows).among(given)
     rest = Missed.of(windows[~Missed.of(given[sure], kind.windows).among(windows)], kind.windows)
     anew = [past.evaluate(rest)] if len(rest.pairs) else []
-    return pa.concat_tables([amended.filter(pa.array(sure)), *anew]).to_pandas()
+    return frame(pa.concat_tables([amended.filter(pa.array(sure)), *anew]))
 
 
 def next_versions(found: pd.DataFrame, versions: pd.DataFrame, interval: str) -> pd.DataFrame:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pyarrow as pa
 
+from tailrace.frames import frame
+
 _WINDOW = ["key", "window_start", "window_end"]
 
 
@@ -16,7 +18,7 @@ def errors(approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
     RecordBatch
         `key`, `window_start`, `window_end`, `error` in [0, 1]: 1 where the approximate answer is missing.
     """
-    near, true = (part.select([*_WINDOW, "id"]).to_pandas().drop_duplicates() for part in (approximate, exact))
+    near, true = (frame(part.select([*_WINDOW, "id"])).drop_duplicates() for part in (approximate, exact))
     found = true.merge(near.assign(found=1.0), how="left", on=[*_WINDOW, "id"])
     error = 1 - found.fillna({"found": 0.0}).groupby(_WINDOW, dropna=False, sort=False)["found"].mean()
     rows: pd.DataFrame = error.rename("error").reset_index().astype({"key": object})
