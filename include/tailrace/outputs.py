@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from tailrace.disorder.clock import Clock, Fact, Frontier
 from tailrace.disorder.coverage import Coverage
-from tailrace.duration import format_time
+from tailrace.duration import EARLIEST_MS, format_time
 from tailrace.entry import Head
 from tailrace.windows.sliding import Sliding
 from tailrace.wire import Batches
@@ -123,7 +123,8 @@ def standing(clock: Clock, coverage: Coverage, committed: int | None) -> dict[st
     `committed` is the point of arrival time up to which every tuple has been taken in.
     """
     started = clock.version > 0  # else no tick was ever complete
-    times = {"t_max": clock.t_max if started else None, "frontier": clock.frontier if started else None}
+    frontier = max(clock.frontier, EARLIEST_MS)  # K may reach beyond the calendar's beginning, windows don't
+    times = {"t_max": clock.t_max if started else None, "frontier": frontier if started else None}
     return times | {"committed": committed, "k_ms": clock.k_ms, "coverage": coverage.share}
 
 

@@ -14,6 +14,7 @@ from tailrace import wire
 from tailrace.columns import group_sums, pair
 from tailrace.disorder import ticks
 from tailrace.disorder.seen import COUNTS
+from tailrace.duration import EARLIEST_MS, LATEST_MS
 from tailrace.kinds import Kind, build
 from tailrace.partition.by_key import task_of
 from tailrace.query import Query
@@ -41,10 +42,10 @@ class Content:
 
 def columns_of(query: Query) -> Columns:
     """What the query's stream must bring."""
-    stream = query.stream[1]
-    values, bounds = build(query).columns, stream.bounds
+    stream, kind = query.stream[1], build(query)
+    first, last = kind.windows.within(EARLIEST_MS, LATEST_MS)
     names = stream.event_time, stream.arrival_time, stream.id, stream.key
-    return Columns(*names, values, bounds.earliest_ms, bounds.ahead_ms)
+    return Columns(*names, kind.columns, max(stream.bounds.earliest_ms, first), stream.bounds.ahead_ms, last)
 
 
 def key_type_of(query: Query, types: Types) -> pa.DataType:

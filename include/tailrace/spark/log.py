@@ -214,7 +214,7 @@ def _files(history: Path, segments: pd.DataFrame) -> pd.DataFrame:
             "rows": actions["num_records"].astype(np.int64),
             "first": np.where(compacted, actions["min.position"].fillna(0), first),
             "last": np.where(compacted, actions["max.position"].fillna(np.inf), last),
-            "hour": pd.to_datetime(date).astype("datetime64[ms]").astype(np.int64) + hour.astype(np.int64) * _HOUR_MS,
+            "hour": date.to_numpy().astype("datetime64[ms]").astype(np.int64) + hour.astype(np.int64) * _HOUR_MS,
         }
     )
     return found.dropna()  # what is of no segment here has not arrived

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tailrace.duration import EARLIEST_MS, LATEST_MS
 from tailrace.frames import frame
 from tailrace.kinds import Kind, build
 from tailrace.query import Query
@@ -114,7 +115,9 @@ def measure(kind: Kind, versions: pd.DataFrame, length_ms: int, promise: dict[st
     found = rows.groupby("bucket").agg(how).reset_index()
     start = found.pop("bucket") * length_ms
     share = found["off"] / (found["answers"] + found["missing"])
-    return found.assign(bucket_start=start, bucket_end=start + length_ms, share=share, **promise)
+    ends = {"bucket_start": start, "bucket_end": start + length_ms}
+    printed = {name: time.clip(EARLIEST_MS, LATEST_MS) for name, time in ends.items()}  # buckets may be centuries long
+    return found.assign(**printed, share=share, **promise)
 
 
 def read_quality(query: Query, warehouse: Path) -> tuple[pd.DataFrame, list[str]]:

@@ -9,10 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tailrace.duration import LATEST_MS
+
 Ints = NDArray[np.int64]
 
 _PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
-_LATEST_MS = 253_402_300_799_999  # the end of the year 9999: what a calendar can still print
+_LAST_ARRIVAL_MS = 253_370_764_799_999  # the end of the year 9998: in 9999 ticks end, and silence passes
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,9 @@ class Columns:
     ----------
     values : dict
         Numeric columns the kind needs: name in the tuple → column of the source.
-    earliest_ms, ahead_ms : int
-        An event time is accepted from `earliest_ms` up to its arrival time + `ahead_ms`.
+    earliest_ms, ahead_ms, latest_ms : int
+        An event time is accepted from `earliest_ms` up to its arrival time + `ahead_ms`, and to `latest_ms`: the last
+        one whose windows all end in time that a calendar can print.
     """
 
     event_time: str
@@ -34,6 +37,7 @@ class Columns:
     values: dict[str, str]
     earliest_ms: int
     ahead_ms: int
+    latest_ms: int = LATEST_MS
 
     def named(self) -> dict[str, str]:
         """The source's columns that must be there, by their part in the tuple."""
@@ -79,12 +83,13 @@ def check(raw: pa.Table, columns: Columns, row: Ints, key_type: pa.DataType, ing
     else:
         arrival = _times(verdict, raw, columns.arrival_time)
     verdict.reject(
-        (arrival < 0) | (arrival > _LATEST_MS),
-        f"{columns.arrival_time} out of bounds: an arrival time lies between 1970 and 9999",
+        (arrival < 0) | (arrival > _LAST_ARRIVAL_MS),
+        f"{columns.arrival_time} out of bounds: an arrival time lies between 1970 and 9998",
     )
     verdict.reject(event < columns.earliest_ms, f"{columns.event_time} out of bounds: before the earliest accepted")
     # Compared from the other side, so that no sum can overflow.
     verdict.reject(event - columns.ahead_ms > arrival, f"{columns.event_time} out of bounds: too far ahead of arrival")
+    verdict.reject(event > columns.latest_ms, f"{columns.event_time} out of bounds: its last window ends after 9999")
     parts: dict[str, pa.Array] = {}
     for part, name, kind in (("id", columns.id, None), ("key", columns.key, key_type)):
         if name is None:
@@ -105,7 +110,7 @@ def check(raw: pa.Table, columns: Columns, row: Ints, key_type: pa.DataType, ing
     if len(rejected):
         tuples = tuples.filter(pa.array(verdict.code == 0))
     reasons = [verdict.reasons[code - 1] for code in verdict.code[rejected].tolist()]
-    arrivals = [time if 0 < time <= _LATEST_MS else None for time in arrival[rejected].tolist()]
+    arrivals = [time if 0 < time <= LATEST_MS else None for time in arrival[rejected].tolist()]
     return Checked(tuples, rejected, reasons, arrivals)
 
 
@@ -135,7 +140,7 @@ def _times(verdict: _Verdict, raw: pa.Table, name: str) -> Ints:
     unit = column.type.unit if pa.types.is_timestamp(column.type) else "ms"
     value = np.asarray(column.cast(pa.int64()).fill_null(0))
     if unit == "s":  # clipped: it must not wrap around into the accepted times
-        return np.asarray(np.clip(value, -_LATEST_MS, _LATEST_MS) * 1000)
+        return np.asarray(np.clip(value, -LATEST_MS, LATEST_MS) * 1000)
     return np.asarray(value // _PER_MS[unit])
 
 

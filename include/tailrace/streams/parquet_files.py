@@ -53,7 +53,12 @@ class ParquetFiles:
 
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
         table = self._table(segment, None).take(pa.array(rows, pa.int64()))
-        return [json.dumps(record, default=str) for record in table.to_pylist()]
+        try:
+            records = table.to_pylist()
+        except (OverflowError, ValueError):  # a time that no calendar has: all of them as the numbers that they are
+            fields = [f.with_type(pa.int64()) if pa.types.is_timestamp(f.type) else f for f in table.schema]
+            records = table.cast(pa.schema(fields)).to_pylist()
+        return [json.dumps(record, default=str) for record in records]
 
     def _table(self, segment: Segment, columns: list[str] | None) -> pa.Table:
         require_taken(segment)

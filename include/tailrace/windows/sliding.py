@@ -44,6 +44,11 @@ class Sliding:
         """The last end of a window at or before a time, or each of some."""
         return (time - self.size_ms) // self.slide_ms * self.slide_ms + self.size_ms
 
+    def within(self, low: int, high: int) -> tuple[int, int]:
+        """The first and the last time whose windows all start at `low` or later and end at `high` or before."""
+        first = -(-low // self.slide_ms) * self.slide_ms - self.slide_ms + self.size_ms
+        return first, self.end_until(high) - self.size_ms + self.slide_ms - 1
+
     def ends(self, pane: Ints, after: Ints | int | None, until: Ints | int | None) -> tuple[Ints, Ints]:
         """Every window over each pane whose end is in (after, until].
 

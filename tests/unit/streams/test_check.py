@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -50,7 +51,8 @@ def test_a_good_record() -> None:
 
 EARLY = "happened out of bounds: before the earliest accepted"
 AHEAD = "happened out of bounds: too far ahead of arrival"
-CAME = "came out of bounds: an arrival time lies between 1970 and 9999"
+CAME = "came out of bounds: an arrival time lies between 1970 and 9998"
+LAST_ARRIVAL = 253_370_764_799_999  # the end of the year 9998
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ CAME = "came out of bounds: an arrival time lies between 1970 and 9999"
         ("came", pa.array([None], pa.int64()), "came is null"),
         ("came", pa.array(["soon"]), "came is no time that could be read: ISO 8601, from 1678 to 2261"),
         ("came", pa.array([-1]), CAME),
-        ("came", pa.array([253_402_300_800_000]), CAME),  # the year 10000
+        ("came", pa.array([LAST_ARRIVAL + 1]), CAME),
         ("came", pa.array([LOWEST]), CAME),
         ("came", pa.array([HIGHEST]), CAME),
         ("came", pa.array([HIGHEST], pa.timestamp("s")), CAME),
@@ -103,7 +105,22 @@ def test_a_record_has_one_reason_the_first() -> None:
 
 def test_the_bounds_are_accepted() -> None:
     assert reasons(happened=pa.array([EARLIEST, NOW + DAY])) == {}
-    assert reasons(came=pa.array([253_402_300_799_999])) == {}
+    assert reasons(came=pa.array([LAST_ARRIVAL])) == {}
+
+
+def test_an_event_time_is_accepted_as_long_as_its_windows_end_in_time() -> None:
+    columns = replace(COLUMNS, latest_ms=NOW + 10)
+    found = checked(columns=columns, happened=pa.array([NOW + 10, NOW + 11, NOW + DAY + 1]))
+    late = "happened out of bounds: its last window ends after 9999"
+    assert list(zip(found.rejected.tolist(), found.reasons, strict=True)) == [(1, late), (2, AHEAD)]
+
+
+@pytest.mark.parametrize("time", [253_402_300_800_000, HIGHEST])
+def test_without_another_bound_it_is_the_calendars(time: int) -> None:
+    columns = replace(COLUMNS, ahead_ms=HIGHEST)
+    assert checked(columns=columns, happened=pa.array([time])).reasons == [
+        "happened out of bounds: its last window ends after 9999"
+    ]
 
 
 def test_arrival_0_is_accepted() -> None:

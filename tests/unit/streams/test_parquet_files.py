@@ -215,6 +215,14 @@ def test_records_are_text_with_all_that_the_file_says(path: Path) -> None:
     assert "2020-01-01 00:00:00+00:00" in first
 
 
+@pytest.mark.parametrize("time", [253_402_300_800_000_000, -(1 << 62), (1 << 63) - 1])
+def test_records_with_a_time_that_no_calendar_has(path: Path, time: int) -> None:
+    pq.write_table(table(came=pa.array([NOW * 1000, time], pa.timestamp("us", "UTC"))), path)
+    first, second = FILES.records(Segment(str(path), 0, 2), [0, 1])
+    assert (json.loads(first)["came"], json.loads(second)["came"]) == (NOW * 1000, time)
+    assert (json.loads(first)["name"], json.loads(second)["name"]) == ("n0", "n1")
+
+
 def test_records_of_a_later_segment(path: Path) -> None:
     pq.write_table(table(6), path, row_group_size=2)
     assert json.loads(FILES.records(Segment(str(path), 4, 2), [1])[0])["name"] == "n5"

@@ -99,3 +99,14 @@ def test_bounds_that_leave_nothing() -> None:
     windows, pane = Sliding(1000, 300), np.array([-100, 1_577_836_800_000])
     assert not len(windows.ends(pane, 1 << 62, None)[0])
     assert not len(windows.ends(pane, None, -(1 << 62))[0])
+
+
+@SOME
+@given(lengths, st.integers(-90, 90), st.integers(0, 200))
+def test_the_times_whose_windows_all_lie_within_bounds(length: tuple[int, int], low: int, span: int) -> None:
+    windows, high = Sliding(*length), low + span
+    first, last = windows.within(low, high)
+    for time in range(low - 50, high + 50):
+        ends = over(*length, time, 1)
+        whole = all(low <= end - windows.size_ms and end <= high for end in ends)
+        assert whole == (first <= time <= last)
