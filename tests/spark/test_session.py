@@ -24,22 +24,28 @@ except RuntimeError as error:
     print(error)
 """
 
-LISTENS = """
+KEEPS_TO_ITSELF = """
+import os, sys
+from pathlib import Path
 import psutil
 from processes import listening
 from tailrace.spark.session import session
 
-with session("listens", 1) as spark:
+os.umask(0o077)
+with session("keeps to itself", 1) as spark:
     spark.range(4).mapInArrow(lambda batches: batches, "id long").collect()  # Python's workers are there too
     everyone = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    spark.range(4).write.parquet(sys.argv[1])
+    files = [Path(sys.argv[1]), *Path(sys.argv[1]).rglob("*")]
+    print(len(files), sum(file.stat().st_mode & 0o077 for file in files))
     print(spark.sparkContext.getConf().get("spark.authenticate"), *listening(everyone))
 """
 
 
-def run(script: str) -> str:
+def run(script: str, *words: str) -> str:
     without = {name: value for name, value in os.environ.items() if name != "SPARK_LOCAL_IP"}
     done = subprocess.run(
-        [sys.executable, "-c", script],
+        [sys.executable, "-c", script, *words],
         env=without | {"PYTHONPATH": os.pathsep.join([str(ROOT / "include"), str(ROOT / "tests")])},
         capture_output=True,
         text=True,
@@ -53,8 +59,10 @@ def test_what_spark_told_outlives_it():
     assert "UNRESOLVED_COLUMN" in run(FAILS)
 
 
-def test_it_listens_on_loopback_alone_and_asks_for_a_secret():
-    secret, *addresses = run(LISTENS).split()
+def test_it_listens_on_loopback_alone_asks_for_a_secret_and_goes_by_the_umask(tmp_path):
+    files, others, secret, *addresses = run(KEEPS_TO_ITSELF, str(tmp_path / "written")).split()
     assert len(addresses) > 1
     assert not beyond_loopback(addresses)
     assert secret == "true"
+    assert int(files) > 2
+    assert int(others) == 0

@@ -42,6 +42,7 @@ def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None 
         "spark.ui.showConsoleProgress": "false",
         "spark.master.rest.enabled": "false",
         "spark.driver.memory": "2g",
+        "spark.hadoop.fs.permissions.umask-mode": _umask(),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -66,6 +67,13 @@ def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None 
         raise RuntimeError(str(error)) from None  # its text is the JVM's, which ends here
     finally:
         _close(spark)
+
+
+def _umask() -> str:
+    """The umask of this process: Hadoop's file system, which writes checkpoints, would go by one of its own."""
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return f"{umask:03o}"
 
 
 @contextmanager
