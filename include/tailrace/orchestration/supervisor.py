@@ -108,26 +108,9 @@ class SupervisorHost:
         return driver
 
     def run(self, program: str, command: Sequence[str], wait_s: float) -> int | None:
-        """Run another command, as a program of a moment, to its end.
+        """Run another command, as a program of a moment; its name has a hyphen, which no driver's has.
 
-        Parameters
-        ----------
-        program : str
-            Its name, with a hyphen: no driver's has one.
-        wait_s : float
-            How long it may take.
-
-        Returns
-        -------
-        int or None
-            Its exit code, -1 where a signal ended it; None where it can't be started, or has not ended in time.
-
-        Raises
-        ------
-        Refused
-            When supervisord can't be given the command, or can't read its configuration.
-        DriverHostDown
-            When it does not answer.
+        Gives its exit code, -1 where a signal ended it; None where it can't be started, or has not ended in time.
         """
         end, text = time.monotonic() + wait_s, texts.once(program, command)
         try:
