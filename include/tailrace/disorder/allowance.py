@@ -15,9 +15,9 @@ MEMORY = 3_000
 
 _TOGETHER = 60  # windows that may be off for one reason, as a burst
 _DOUBT = 0.5  # standard errors by which a share may be more than it seems
-_UNSEEN = 3.0  # where none of n windows is off, less than 3 / n are with 95 % confidence: the rule of three
+_UNSEEN = 3.0  # windows that count as bad beforehand: of n good ones less than 3 / n are off, with 95 % confidence
 _GOAL = 0.82  # of the risk: what is used of it in the long run
-_DEBT = 0.4  # of what MEMORY windows may break: when so many more are off than the goal allows,
+_DEBT = 0.4  # of what the windows so far may break: when so many more are off than the goal allows,
 _LEAST = 0.4  # levels are held to this part of the risk
 
 _SUMS, _NUMBERS = ("off", "apart", "squares"), ("answers", "windows", "credit")
@@ -66,20 +66,30 @@ class Allowance:
     def level(self, error: float, risk: float) -> float:
         """The largest level that keeps the promise.
 
-        While next to nothing is known it is `error` · `risk`: that part of a window is missing on average, so that by
-        Markov's inequality no more than `risk` of the windows lack as much as `error`.
+        Before any window is judged it is `error` · `risk`: with a level a window lacks that part of its tuples on
+        average, or less, so that by Markov's inequality no more than level / `error` of the windows lack as much as
+        `error`. From n windows, of which a share is off, the share with a level is taken to be
+
+            (n · share + 3 · min(level / `error`, 1)) / (n + 3) + doubt,
+
+        as if three windows more had been seen, as bad as Markov's inequality allows. While all windows are good the
+        level rises by `error` · `risk` with each three of them; from level ≥ `error` on it is the rule of three. What
+        three windows weigh fades with 1 / n, and the doubt, that of a sample, with 1 / √n. A debt is measured by what
+        the windows so far may break, so that it is paid back within the first minute as well as later.
         """
         careful = error * risk
-        if self.windows < _UNSEEN / risk:
+        if not self.windows:
             return careful
         # Near windows are off together. The variance of sums over near ones, (1 − near²) · squares, has that in it.
         near = 1 - 1 / _TOGETHER
-        doubt = _DOUBT * np.sqrt((1 - near**2) * self.squares) / self.answers + _UNSEEN / self.windows
-        share = np.minimum.accumulate(self.off / self.answers + doubt)
-        allowed = risk * min(max(1 + self.credit / (_DEBT * MEMORY * risk), _LEAST), 1.0)
+        doubt = _DOUBT * np.sqrt((1 - near**2) * self.squares) / self.answers
+        worst, known = np.minimum(LEVELS / error, 1), self.windows / (self.windows + _UNSEEN)
+        measured = known * self.off / self.answers + doubt
+        share = np.minimum.accumulate(measured + (1 - known) * worst)
+        allowed = risk * min(max(1 + self.credit / (_DEBT * self.windows * risk), _LEAST), 1.0)
         i = int(np.argmax(share <= allowed))
         if share[i] > allowed:
-            return min(careful, float(LEVELS[np.argmin(share)]))
+            return min(careful, float(LEVELS[np.argmin(measured)]))
         if not i:
             return float(LEVELS[0])
         part = (allowed - share[i]) / (share[i - 1] - share[i])

@@ -35,7 +35,8 @@ class Quantile(Promising):
     known yet, and a smaller one while more answers have been off than promised (`allowance`).
 
     Until the first windows are judged the level is `error` · `risk`, which keeps the promise whatever the delays are
-    (Markov's inequality).
+    (Markov's inequality). Each window that is judged good counts at once: the level begins to rise, and K to fall, with
+    the first of them.
 
     The idea to set a quantile by how often it has failed of late is that of adaptive conformal inference.
 

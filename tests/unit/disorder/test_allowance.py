@@ -30,10 +30,22 @@ STEADY = every(np.arange(1, S + 1) ** 2)
 """Off in 1, 1/4, 1/9, 1/16, 1/25 = 4 % of the windows, and so on."""
 
 
-def test_before_three_windows_over_the_risk_it_is_careful():
-    good = every(np.full(S, 10**9))
-    assert measured(59, good).level(ERROR, RISK) == CAREFUL
-    assert measured(70, good).level(ERROR, RISK) == 1
+GOOD = every(np.full(S, 10**9))
+"""None is off."""
+
+
+def test_before_any_window_is_judged_it_is_careful():
+    assert measured(0, GOOD).level(ERROR, RISK) == CAREFUL
+
+
+@pytest.mark.parametrize("windows", [3, 12, 30])
+def test_with_each_three_good_windows_the_level_rises_by_as_much(windows):
+    assert measured(windows, GOOD).level(ERROR, RISK) == pytest.approx(CAREFUL * (1 + windows / 3), rel=0.03)
+
+
+def test_no_more_than_a_promise_is_missing_before_three_windows_over_the_risk():
+    assert measured(54, GOOD).level(ERROR, RISK) <= ERROR
+    assert measured(60, GOOD).level(ERROR, RISK) == 1
 
 
 def test_it_lies_between_the_levels_that_break_the_promise_and_that_keep_it():
@@ -83,6 +95,11 @@ def test_credit_is_no_licence():
 def test_a_debt_asks_for_a_part_of_the_risk_and_no_more():
     broke = measured(3000, STEADY, really=lambda i: True)
     assert LEVELS[8] < broke.level(ERROR, RISK) < LEVELS[6]  # 0.4 of 5 %: between 1/49 and 1/81 with the doubt
+
+
+def test_a_debt_of_the_first_minute_is_measured_by_its_windows():
+    broke, all_of_them = (measured(300, STEADY, really=lambda i, n=n: i % n == 0) for n in (10, 1))
+    assert broke.level(ERROR, RISK) == all_of_them.level(ERROR, RISK) < 0.8 * measured(300, STEADY).level(ERROR, RISK)
 
 
 def test_what_comes_at_once_is_known_less_well():
