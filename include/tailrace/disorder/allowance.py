@@ -17,7 +17,7 @@ _TOGETHER = 60  # windows that may be off for one reason, as a burst
 _DOUBT = 0.5  # standard errors by which a share may be more than it seems
 _UNSEEN = 3.0  # windows that count as bad beforehand: of n good ones less than 3 / n are off, with 95 % confidence
 _GOAL = 0.82  # of the risk: what is used of it in the long run
-_DEBT = 0.4  # of what the windows so far may break: when so many more are off than the goal allows,
+_DEBT = 0.4  # of what MEMORY windows may break: when so many more are off than the goal allows,
 _LEAST = 0.4  # levels are held to this part of the risk
 
 _SUMS, _NUMBERS = ("off", "apart", "squares"), ("answers", "windows", "credit")
@@ -74,8 +74,7 @@ class Allowance:
 
         as if three windows more had been seen, as bad as Markov's inequality allows. While all windows are good the
         level rises by `error` · `risk` with each three of them; from level ≥ `error` on it is the rule of three. What
-        three windows weigh fades with 1 / n, and the doubt, that of a sample, with 1 / √n. A debt is measured by what
-        the windows so far may break, so that it is paid back within the first minute as well as later.
+        three windows weigh fades with 1 / n, and the doubt, that of a sample, with 1 / √n.
         """
         careful = error * risk
         if not self.windows:
@@ -86,7 +85,7 @@ class Allowance:
         worst, known = np.minimum(LEVELS / error, 1), self.windows / (self.windows + _UNSEEN)
         measured = known * self.off / self.answers + doubt
         share = np.minimum.accumulate(measured + (1 - known) * worst)
-        allowed = risk * min(max(1 + self.credit / (_DEBT * self.windows * risk), _LEAST), 1.0)
+        allowed = risk * min(max(1 + self.credit / (_DEBT * MEMORY * risk), _LEAST), 1.0)
         i = int(np.argmax(share <= allowed))
         if share[i] > allowed:
             return min(careful, float(LEVELS[np.argmin(measured)]))

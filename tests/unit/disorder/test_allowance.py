@@ -97,11 +97,6 @@ def test_a_debt_asks_for_a_part_of_the_risk_and_no_more():
     assert LEVELS[8] < broke.level(ERROR, RISK) < LEVELS[6]  # 0.4 of 5 %: between 1/49 and 1/81 with the doubt
 
 
-def test_a_debt_of_the_first_minute_is_measured_by_its_windows():
-    broke, all_of_them = (measured(300, STEADY, really=lambda i, n=n: i % n == 0) for n in (10, 1))
-    assert broke.level(ERROR, RISK) == all_of_them.level(ERROR, RISK) < 0.8 * measured(300, STEADY).level(ERROR, RISK)
-
-
 def test_what_comes_at_once_is_known_less_well():
     place, never = np.arange(S), np.zeros(S, bool)
     apart = measured(2000, lambda i: (place < 5) | ((place == 5) & (i % 24 == 0)))
