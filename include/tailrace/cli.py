@@ -17,7 +17,7 @@ from tailrace.cli_calibrate import calibrate
 from tailrace.cli_tools import bench, demo, replay, schema, time_option
 from tailrace.declare import load
 from tailrace.entry import BATCH_ROWS
-from tailrace.errors import Busy, Damaged, Problem, Refused, refuse
+from tailrace.errors import Problem, Refused, refuse
 from tailrace.query import Query
 
 _INTERRUPTED = 130
@@ -227,7 +227,7 @@ def main() -> None:
         code = app(standalone_mode=False)
     except Refused as refused:
         show.refusal(refused)
-        code = 1 if isinstance(refused, (Busy, Damaged)) else 2
+        code = refused.exit_code
     except TyperException as wrong:
         show.err.print("[bold red]refused[/] ", end="")
         told = getattr(wrong, "format_message", wrong.__str__)()  # names the option, where it is one
@@ -238,13 +238,8 @@ def main() -> None:
             show.err.print(f"[bold red]failed[/] {type(error).__name__}: ", end="")
             show.err.print(str(error), markup=False, soft_wrap=True)
     if came or code == _INTERRUPTED:  # typer makes this code of a KeyboardInterrupt
-        demo = sys.argv[1:2] == ["demo"]
-        stays = (
-            "nothing of it runs any more"
-            if demo
-            else "what is committed stays, and the same command goes on from there"
-        )
-        show.err.print(f"interrupted: {stays}")
+        gone, stays = "nothing of it runs any more", "what is committed stays, and the same command goes on from there"
+        show.err.print(f"interrupted: {gone if sys.argv[1:2] == ['demo'] else stays}")
         try:
             sys.stdout.flush()  # which may be a pipe that nobody reads any more
         finally:

@@ -25,7 +25,11 @@ class Refused(Exception):
     ----------
     problems : tuple of Problem
         All that was found, in the order of the input.
+    exit_code : int
+        That of a command which ends by it.
     """
+
+    exit_code = 2
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
@@ -35,6 +39,8 @@ class Refused(Exception):
 class Busy(Refused):
     """Another process is at it: exit code 1, since the same may be right a little later."""
 
+    exit_code = 1
+
 
 class SourceChanged(Refused):
     """The log changed where it was read already: no retry helps."""
@@ -42,6 +48,8 @@ class SourceChanged(Refused):
 
 class Damaged(Refused):
     """Something that a query has written is lost, damaged or older than the rest: exit code 1, until it is repaired."""
+
+    exit_code = 1
 
 
 def refuse(where: str, wrong: str, right: str) -> Refused:

@@ -133,6 +133,23 @@ def test_one_who_drains_leaves_the_driver_that_was_deployed_when_the_old_one_was
     assert (host.driver.alive, host.programs, host.stopped, host.ran) == (True, {"readings"}, [], [])
 
 
+def test_a_wish_to_drain_that_comes_while_another_is_deployed_is_none_to_that_one(host, layout, monkeypatch):
+    """The one who drains has looked at the old driver, and asks when the new one has its name."""
+    host.is_now("running")
+    drivers.deploy(host, layout, ["go"], {})
+    ask = type(layout).ask_drain
+
+    def deployed_meanwhile(self):
+        (layout.stream / "deployment").write_text("another")
+        ask(self)
+
+    monkeypatch.setattr(type(layout), "ask_drain", deployed_meanwhile)
+    told = []
+    drivers.drain(host, layout, 30, 5, told.append)
+    assert not layout.drain.exists()
+    assert told[-1] == "readings: another driver was deployed meanwhile, it stays"
+
+
 @pytest.mark.parametrize(("code", "how"), [(1, "exit code 1"), (None, "has not ended in time")])
 def test_what_may_live_on_of_a_driver_is_told(host, layout, code, how):
     drivers.deploy(host, layout, ["go"], {})

@@ -88,7 +88,7 @@ def test_a_driver_that_has_started_is_watched_as_ever(judge):
     assert judge.see(driver(), said(200_000, "waiting"), 260).kind == "hung"
 
 
-def busy(at_ms, batches=7, rows=0, batch_ms=600, committed_at_ms=1):
+def busy(at_ms, batches=7, rows=1, batch_ms=600, committed_at_ms=1):
     """A driver that speaks and is at a batch."""
     return Status("streaming", 9, 0, at_ms, batches, committed_at_ms, busy_ms=0, busy_rows=rows, batch_ms=batch_ms)
 
@@ -129,7 +129,7 @@ def test_a_driver_whose_batches_take_long_has_more_time_for_them(judge):
     see_speaking(judge, 100)
     limit_s = SLOWER * 40
     assert see_at_a_batch(judge, 105, 105 + int(limit_s) - 5, batch_ms=40_000) is None
-    assert judge.see(driver(), busy(1, batch_ms=40_000), 105 + limit_s).kind == "hung"
+    assert judge.see(driver(), busy(1, batch_ms=40_000), 106 + limit_s).kind == "hung"
 
 
 def test_a_batch_of_many_rows_after_small_ones_has_more_time(judge):
@@ -144,7 +144,7 @@ def test_the_first_batch_after_a_start_has_the_time_of_a_start(judge):
     first = {"batch_ms": 0, "committed_at_ms": None}
     assert see_at_a_batch(judge, 105, 105 + int(START_S) - 5, **first) is None
     verdict = judge.see(driver(), busy(1, **first), 105 + START_S)
-    assert (verdict.kind, verdict.detail) == ("hung", "its batch of 0 rows has not ended for 300 s")
+    assert (verdict.kind, verdict.detail) == ("hung", "its batch of 1 rows has not ended for 300 s")
 
 
 def test_the_batch_of_an_earlier_start_makes_no_driver_hang(judge):
@@ -153,6 +153,13 @@ def test_the_batch_of_an_earlier_start_makes_no_driver_hang(judge):
     assert see_at_a_batch(judge, 105, 160) is None
     for now in range(165, 400, 5):
         assert judge.see(driver(pid=2), busy(160_000), now) is None
+
+
+def test_a_batch_without_rows_has_as_long_as_a_start(judge):
+    """It may close all that is open: by what batches with rows take, nothing is known of it."""
+    see_speaking(judge, 100)
+    assert see_at_a_batch(judge, 105, 105 + int(START_S) - 5, rows=0) is None
+    assert judge.see(driver(), busy(1, rows=0), 105 + START_S).kind == "hung"
 
 
 def test_a_watch_that_begins_at_a_batch_measures_it_by_its_own_time(judge):

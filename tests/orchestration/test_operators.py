@@ -268,6 +268,16 @@ def test_supervise_puts_a_new_driver_in_the_place_of_one_that_hangs(make, host, 
     assert context["ti"].notes == {WATCHED: drivers.deployment(layout)}
 
 
+def test_supervise_makes_no_new_driver_in_the_place_of_one_that_is_being_drained(make, host, context, layout):
+    """It hangs, so somebody drains it, and will stop it by force: nobody wants another one."""
+    first = drivers.deploy(host, layout, ["go"], {})
+    layout.ask_drain()
+    with pytest.raises(TaskDeferred):
+        resume(make(SuperviseOperator), context, verdict("hung", first.driver.pid), [], first.deployment)
+    assert layout.drain.exists()
+    assert (host.driver.pid, host.stopped, len(host.deployed)) == (first.driver.pid, [], 1)
+
+
 def test_nobody_deploys_while_supervise_replaces_a_driver(make, host, context, layout):
     """Else there would be a driver by another's form, or the one that was just made would be stopped."""
     done = drivers.deploy(host, layout, ["go"], {})

@@ -139,7 +139,7 @@ def test_the_time_of_ingest_goes_on_in_silence(tmp_path, spark):
 
 
 def test_the_streams_own_tables_are_compacted(tmp_path, spark, monkeypatch):
-    monkeypatch.setattr(sink, "_COMPACT_EVERY", 4)
+    monkeypatch.setattr(sink, "COMPACT_EVERY", 4)
     write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 14))
     run(make_query(tmp_path / "in", SETTINGS), tmp_path / "wh", Plan(29))
     assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, SETTINGS))

@@ -15,7 +15,7 @@ from tailrace.duration import format_time
 
 _ANSWER_S = 30.0
 _PATIENCE_S, _AGAIN_S = 600.0, 2.0  # a busy laptop may give no answer for minutes
-_MAY_REPEAT = ("GET", "PATCH", "DELETE")  # done twice, it is as done once
+_MAY_REPEAT = ("GET", "PATCH")  # done twice, it is as done once
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import sys
 
 _AIRFLOW = (sys.executable, "-m", "airflow")
 PARTS = (("scheduler", "--skip-serve-logs"), ("triggerer", "--skip-serve-logs"), ("dag-processor",), ("api-server",))
-_LOOK_S = 0.5
+_LOOK_S, _END_S = 0.5, 20.0
 
 
 def main() -> int:
@@ -40,7 +40,10 @@ def main() -> int:
         for part in parts.values():
             part.terminate()
         for part in parts.values():
-            part.wait()
+            try:
+                part.wait(_END_S)
+            except subprocess.TimeoutExpired:
+                part.kill()
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from tailrace.spark.status import Status, wall_ms
 LAST_LINES = 30
 _LOOK_S = 0.5
 _GOING_S = 90.0  # how long a driver that drains may take until another one is deployed
-_LOCK_S = 120.0
+_LOCK_S = 300.0  # longer than one who has it needs: to wait for a drain, to fence, to deploy
 _FENCE_S = 45.0  # longer than what a fence grants to death
 
 
@@ -75,9 +75,9 @@ def get_or_make(host: DriverHost, layout: Layout, command: Sequence[str], enviro
         raise Busy([Problem(name, f"its driver still drains after {_GOING_S:.0f} s", "to stop it, or to wait")])
     if driver.alive:
         return Deployed(driver, False, deployment(layout))
+    write_whole(_deployment_file(layout), secrets.token_hex(8))  # first: who still drains the old one asks no more
     for left in (starts_file(layout.home), layout.drain):
         left.unlink(missing_ok=True)
-    write_whole(_deployment_file(layout), secrets.token_hex(8))
     return Deployed(host.deploy(name, command, environment), True, deployment(layout))
 
 
@@ -118,6 +118,9 @@ def drain(
         tell(f"{name}: to be drained, pid {driver.pid}")
     while driver.alive and time.monotonic() < until and deployment(layout) == only:
         layout.ask_drain()  # again and again: a driver that is only starting takes an older wish away
+        if deployment(layout) != only:  # since the look at it just now: the new one is not meant
+            layout.drain.unlink(missing_ok=True)
+            break
         time.sleep(_LOOK_S)
         driver = host.look(name)
     if driver.alive and deployment(layout) != only:

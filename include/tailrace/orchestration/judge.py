@@ -113,9 +113,10 @@ class Judge:
             self._batch, self._batch_since = batch, now_s
         if said is None or batch is None:
             return None
-        busy_s, first = now_s - self._batch_since, said.committed_at_ms is None
+        busy_s = now_s - self._batch_since
+        patient = said.committed_at_ms is None or not said.busy_rows  # Spark starts; or all that is open closes
         usual_s = SLOWER * said.batch_ms / 1000 + said.busy_rows / ROWS_A_SECOND
-        if busy_s < max(self._hang_after_s, usual_s, START_S if first else 0.0):
+        if busy_s < max(self._hang_after_s, usual_s, START_S if patient else 0.0):
             return None
         usual = f", the longest one of late took {said.batch_ms / 1000:.1f} s" if said.batch_ms else ""
         detail = f"its batch of {said.busy_rows:,} rows has not ended for {busy_s:.0f} s{usual}"

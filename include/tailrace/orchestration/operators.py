@@ -163,6 +163,9 @@ class SuperviseOperator(StreamOperator):
         with drivers.alone(layout):  # a pid may be another driver's by now: so the deployment is compared, too
             if drivers.deployment(layout) == deployment and host.look(self.query).pid == verdict.pid:
                 self.log.warning("the driver hangs, %s; pid %s is killed", verdict.detail, verdict.pid)
+                if layout.drain.exists():  # someone ends it, and does so by force where it does not listen
+                    self.log.info("the driver hangs, and is being drained: it is not replaced")
+                    self._watch(context, hangs)
                 drivers.end(host, layout, 0)
                 hangs = [at for at in hangs if at > time.time() - options.within_s] + [time.time()]
                 if len(hangs) > options.restarts:
@@ -174,7 +177,7 @@ class SuperviseOperator(StreamOperator):
 
 
 class DrainOperator(StreamOperator):
-    """Where someone marked the stream's task, or ended its run, sees to it that the driver is gone.
+    """Drains the driver where someone marked the stream's task, or ended its run.
 
     The trigger's `on_kill` is faster, and drains most of them; it is not called while the triggerer is down. What is
     true in Airflow 3.3, and what is done:

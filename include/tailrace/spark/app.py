@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -54,7 +55,7 @@ def run(
         When the source is not fit, or the checkpoint is closed, in use, or was begun for another query.
     """
     layout, stream = Layout.of(warehouse, query.name), query.stream[1]
-    origin = checkpoint.load(layout, query)
+    origin = checkpoint.resumable(layout, query)
     waiting: list[Segment] = []
     if origin is None:  # what is wrong is refused before anything is written
         feed = open_feed(query, layout, origin, plan.live)
@@ -62,11 +63,14 @@ def run(
         if not feed.types and not plan.live:  # no record yet, and so nothing that tells the types
             return 0
     with layout.lock("stream"):
-        origin = checkpoint.load(layout, query)
-        if origin is not None:  # as it stands now: another may have gone on with it, or begun it, meanwhile
-            feed = open_feed(query, layout, origin, plan.live)
-            waiting = feed.fresh()
+        origin = checkpoint.resumable(layout, query)
         watch = Watch(layout)
+        if origin is not None:  # as it stands now: another may have gone on with it, or begun it, meanwhile
+            opened = _opened_again(partial(open_feed, query, layout, origin, plan.live), plan, watch)
+            if opened is None:
+                watch.say("drained")
+                return 0
+            feed, waiting = opened
         waiting += _first_record(feed, watch)
         if not feed.types:  # drained before anything came
             watch.say("drained")
@@ -85,6 +89,25 @@ def run(
         return _go(query, layout, origin, intake, watch, progress, spark)
 
 
+def _opened_again(opened: Callable[[], Feed], plan: Plan, watch: Watch) -> tuple[Feed, list[Segment]] | None:
+    """Open the source of a stream that goes on, and look into it; None when it is drained before that succeeds.
+
+    A live stream waits for a source that is away: its driver may be back before a disk is.
+    """
+    retries = Retries()
+    while not watch.drains:
+        if not plan.live:
+            feed = opened()
+            return feed, feed.fresh()
+        if retries.due:
+            with retried(retries, watch):
+                feed = opened()
+                return feed, feed.fresh()
+        watch.say("waiting")
+        time.sleep(LOOK_S)
+    return None
+
+
 def _first_record(feed: Feed, watch: Watch) -> list[Segment]:
     """Wait for the first record of a live stream: it tells the types."""
     found: list[Segment] = []
@@ -93,8 +116,9 @@ def _first_record(feed: Feed, watch: Watch) -> list[Segment]:
         watch.say("waiting")
         time.sleep(LOOK_S)
         if retries.due:
-            with retried(retries, watch, feed):
+            with retried(retries, watch):
                 found += feed.fresh()
+                watch.tell("source", feed.problem)
     return found
 
 

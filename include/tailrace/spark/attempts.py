@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -25,19 +26,18 @@ from tailrace.spark.source import read_journal
 from tailrace.spark.watch import Watch
 from tailrace.spark.written import remake
 from tailrace.stage import Stage
-from tailrace.streams.feeds import Feed
 
 Progress = Callable[[int, int, dict[str, pa.Table]], None]
 """Told after each batch: its number, how many rows are still to be read, and the rows it gave to each table."""
 
 LOOK_S = 0.2
-"""How often a live run looks for what is new, for a wish to drain, and says that it lives."""
+"""Seconds from look to look of a live run: for what is new, and for a wish to drain."""
 
-_SOURCE, _STREAM = "source", "stream"  # of what a problem is told
+_SOURCE, _DISK, _STREAM = "source", "disk or network", "stream"  # of what a problem is told
 _BUSY_TRIES = 5  # how often in a row a Python process may not start in time
 
 
-@dataclass(frozen=True)
+@dataclass
 class Attempts:
     """The attempts to run a query's stream, one after the other; the first one that fails of nothing ends them."""
 
@@ -48,7 +48,9 @@ class Attempts:
     sink: Sink
     progress: Progress | None
     written: queue.SimpleQueue[tuple[int, dict[str, pa.Table]]] = field(default_factory=queue.SimpleQueue)
-    """What the sink has written of each batch; from its thread to this one."""
+    """The rows of each batch that the sink has written; from its thread to this one."""
+    seen: int = 0
+    """The number of batches whose rows were told."""
 
     def run(self, spark: SparkSession) -> None:
         """Run the stream to its end, or until it is asked to drain.
@@ -108,9 +110,13 @@ class Attempts:
             stream = output.option("checkpointLocation", str(self.layout.checkpoint)).start()
         except Exception as error:  # Spark's, or py4j's for what Spark gives no name
             return error
+        while not self.written.empty():  # by the attempt before, which will come again
+            self.written.get()
         try:
             if self.go_on(stream, committed_batches(self.layout)):
                 return None
+        except (OSError, DeltaError) as error:  # of the warehouse
+            return error
         finally:
             stream.stop()
         return raised[0] if raised else stream.exception() or RuntimeError("Spark has stopped it")
@@ -131,10 +137,11 @@ class Attempts:
                 batch, tables = self.written.get(timeout=0.02 if not self.intake.plan_as.live else LOOK_S)
             except queue.Empty:
                 continue
-            if batch < done:  # it was written already, and not committed when the attempt before failed
-                continue
-            done, committed = batch + 1, self.watch.see(batch, tables)
+            done = batch + 1
             self.watch.tell(_STREAM, None)
+            if batch < self.seen:  # it was written already, and not committed when the attempt before failed
+                continue
+            self.seen, committed = batch + 1, self.watch.see(batch, tables)
             self.intake.learn(*(sum(tables["metrics"][name].to_pylist()) for name in ("rows", "partials", "answers")))
             if self.progress is not None:
                 self.progress(batch, self.intake.rows_left, tables)
@@ -146,21 +153,24 @@ class Attempts:
             return self.intake.plan(committed) is not None
         planned = False
         if retries.due:
-            with retried(retries, self.watch, self.intake.feed):
+            with retried(retries, self.watch):
                 planned = self.intake.plan(committed) is not None
+                self.watch.tell(_SOURCE, self.intake.feed.problem)
         return planned
 
 
 @contextmanager
-def retried(retries: Retries, watch: Watch, feed: Feed) -> Iterator[None]:
+def retried(retries: Retries, watch: Watch) -> Iterator[None]:
     """Tell what is wrong with a live source or with the disk in the status, and go on; not what no retry helps."""
     try:
         yield
     except (SourceChanged, Ended):
         raise
-    except (Refused, OSError) as error:
+    except (Refused, OSError, DeltaError) as error:
         retries.fail()
-        watch.tell(_SOURCE, str(error))
+        watch.tell(_SOURCE if isinstance(error, Refused) else _DISK, str(error))
     else:
+        if retries.failures:
+            for part in (_SOURCE, _DISK):
+                watch.tell(part, None)
         retries.succeed()
-        watch.tell(_SOURCE, feed.problem)

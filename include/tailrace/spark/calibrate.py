@@ -18,7 +18,7 @@ from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.duration import format_duration, format_time
 from tailrace.errors import Problem, refuse
 from tailrace.query import Query
-from tailrace.spark.checkpoint import begun
+from tailrace.spark.checkpoint import readable
 from tailrace.spark.commits import Committed
 from tailrace.spark.layout import Layout
 from tailrace.spark.log import Log
@@ -201,7 +201,7 @@ def _tried(measured: Measured) -> Iterable[Tried]:
 
 
 def _past(query: Query, layout: Layout) -> _Past:
-    origin, committed = begun(layout, query), Committed.read(layout)
+    origin, committed = readable(layout, query), Committed.read(layout)
     if origin is None or committed is None or not committed.until:
         wrong = (
             "the query has never run in this warehouse" if origin is None else "the stream has committed nothing yet"

@@ -18,7 +18,7 @@ from tailrace.spark.tables import STREAM_TABLES, Tables
 from tailrace.spark.written import note_file, read_note, remake
 
 
-def begun(layout: Layout, query: Query) -> Origin | None:
+def readable(layout: Layout, query: Query) -> Origin | None:
     """The manifest of the query's stream, when it fits the query and its tables are whole; None where it never ran.
 
     Raises
@@ -28,7 +28,7 @@ def begun(layout: Layout, query: Query) -> Origin | None:
     Damaged
         When the manifest or a table is lost, damaged, or older than the checkpoint.
     Busy
-        When the stream is running its batches again, to make up for what was lost.
+        While the stream has to run its batches again, to make up for what was lost.
     """
     origin, tables = _manifest(layout, query), Tables(layout)
     if origin is None:
@@ -38,16 +38,13 @@ def begun(layout: Layout, query: Query) -> Origin | None:
     if noted or tables.has("metrics"):  # the table that is made last
         _check_tables(layout, origin, noted)
     again = max(noted.values(), default=-1)
-    if again + 1 < last and not noted:
-        wrong = f"it is gone: the stream has written {last + 1} batches, and was not started since"
-        raise _lost(str(layout.checkpoint), wrong, "to start the stream, which makes it again from the journal")
     if again + 1 < last:
-        wrong = f"the stream runs its batches again, {again + 1} of {last + 1} so far: its tables are not whole yet"
-        raise Busy([Problem(str(layout.home), wrong, "to wait for it")])
+        wrong = f"its batches are to be run again, {again + 1} of {last + 1} so far: its tables are not whole yet"
+        raise Busy([Problem(str(layout.home), wrong, "to start the stream, and to wait for it")])
     return origin
 
 
-def load(layout: Layout, query: Query) -> Origin | None:
+def resumable(layout: Layout, query: Query) -> Origin | None:
     """The manifest of the query's stream, when a driver can go on from its checkpoint; None where it never ran.
 
     What comes last in a batch is looked at first: so a stream that goes on meanwhile is not taken for a damaged one.
@@ -84,7 +81,7 @@ def _manifest(layout: Layout, query: Query) -> Origin | None:
 
 
 def committed_batches(layout: Layout) -> int:
-    """How many batches Spark has committed."""
+    """The number of batches that Spark has committed."""
     return _batches(layout.checkpoint / "commits")
 
 
@@ -119,7 +116,7 @@ def _check_tables(layout: Layout, origin: Origin, noted: Mapping[str, int]) -> N
 
 
 def _batches(log: Path) -> int:
-    """How many batches one of Spark's logs tells of: it keeps the newest ones, a file each."""
+    """The number of batches that one of Spark's logs tells of: it keeps the newest ones, a file each."""
     names = [int(file.name) for file in log.iterdir() if file.name.isdigit()] if log.is_dir() else []
     return max(names, default=-1) + 1
 

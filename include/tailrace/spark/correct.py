@@ -14,7 +14,7 @@ from tailrace.duration import format_duration, format_time
 from tailrace.errors import refuse
 from tailrace.frames import frame
 from tailrace.query import Query
-from tailrace.spark.checkpoint import begun
+from tailrace.spark.checkpoint import readable
 from tailrace.spark.commits import Committed
 from tailrace.spark.layout import Layout
 from tailrace.spark.log import Log
@@ -57,7 +57,7 @@ def correct(query: Query, warehouse: Path, span: Span = Span()) -> Report:  # no
         stream has not committed up to its end.
     """
     layout = Layout.of(warehouse, query.name)
-    origin = begun(layout, query)
+    origin = readable(layout, query)
     if origin is None:
         raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
     started = datetime.now(UTC)

@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-_PASSES = re.compile(r"No space left on device|Disk quota exceeded|\(os error \d+\)")
+_PASSES = re.compile(r"No space left on device|Disk quota exceeded|\(os error (?!2\))\d+\)")
 _BUSY = re.compile(r"connect back")  # Spark waits ten seconds for a Python process, whatever is configured
 _CHECKPOINT = re.compile(
-    r"STATE_STORE|STREAMING_STATEFUL_OPERATOR|STREAMING_CHECKPOINT|STREAM_LOG|LOG_FILE|log file"
+    r"\[\w*(STATE_STORE|STREAMING_STATEFUL_OPERATOR|STREAMING_CHECKPOINT|STREAM_LOG|LOG_FILE)"
     r"|streaming\.checkpointing\.|StreamMetadata|MicroBatchExecution\.(initializeExecution|populateStartOffsets)"
 )
 _CAUSED = re.compile(r"^(?:Caused by|): (\S.*)$", re.MULTILINE)
@@ -37,12 +37,13 @@ class Failure:
     def of(error: BaseException) -> Failure:
         """The failure that an exception of the sink, or of Spark's, tells of."""
         text, reason = _text(error), _reason(error)
-        raised = _raised(text) if "Traceback" in text else None
+        python = "Traceback" in text
+        raised = _raised(text) if python else None
         if _BUSY.search(text):
             return Failure("busy", "a Python process of Spark's did not start within 10 s: the machine is busy")
         if isinstance(error, OSError) or _PASSES.search(text) or (raised is not None and issubclass(raised, OSError)):
             return Failure("passes", reason)
-        return Failure("checkpoint" if raised is None and _CHECKPOINT.search(text) else "failed", reason)
+        return Failure("checkpoint" if not python and _CHECKPOINT.search(text) else "failed", reason)
 
 
 def _text(error: Any) -> str:
@@ -71,8 +72,5 @@ def _reason(error: Any) -> str:
 def _raised(text: str) -> type[BaseException] | None:
     """The class of the exception that a Python traceback in the text ends with, if it is one of Python's own."""
     names = [match[1] for match in _RAISED.finditer(text.partition("Traceback")[2])]
-    for name in reversed(names):
-        found = getattr(builtins, name, None)
-        if isinstance(found, type) and issubclass(found, BaseException):
-            return found
-    return None
+    found = getattr(builtins, names[-1], None) if names else None
+    return found if isinstance(found, type) and issubclass(found, BaseException) else None

@@ -110,7 +110,7 @@ class Intake:
 
     @property
     def newest_rows(self) -> int:
-        """How many rows the newest entry reads."""
+        """The number of rows that the newest entry reads."""
         return sum(segment.rows for segment in self.last.segments) if self.last else 0
 
     @property

@@ -8,6 +8,7 @@ those without an arrival time were taken in, and when the stream was quiet, is d
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -83,10 +84,11 @@ class Journal:
 
     def missing(self) -> int | None:
         """The first entry that is not there though a later one is; None where there is no gap."""
-        single = self._single()
-        blocks = [int(file.name.split(".")[0]) for file in self.directory.glob("[0-9]*.jsonl.gz")]
-        there = {*single, *(number for block in blocks for number in range(block, block + _BLOCK))}
-        return next((number for number in range(max(there, default=0)) if number not in there), None)
+        blocks = {int(file.name.split(".")[0]) for file in self.directory.glob("[0-9]*.jsonl.gz")}
+        first = next(block for block in itertools.count(0, _BLOCK) if block not in blocks)
+        single = set(self._single())
+        later = max([*single, *blocks], default=0)
+        return next((number for number in range(first, later) if number not in single), None)
 
     def append(self, entry: Entry) -> None:
         """Add the next entry; it is there whole or not at all."""

@@ -1,4 +1,4 @@
-"""How a Spark with a local master keeps to itself: it listens on loopback alone, and its ports ask for a secret.
+"""Settings by which a Spark with a local master listens on loopback alone, and its ports ask for a secret.
 
 Spark makes the secret itself where the master is local, so no command line and no file holds one. Where the master is
 a cluster's, executors on other machines must reach the driver: its addresses and its secret are the cluster's affair.

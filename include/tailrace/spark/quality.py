@@ -18,7 +18,7 @@ from tailrace.duration import EARLIEST_MS, LATEST_MS
 from tailrace.frames import frame
 from tailrace.kinds import Kind, build
 from tailrace.query import Query
-from tailrace.spark.checkpoint import begun
+from tailrace.spark.checkpoint import readable
 from tailrace.spark.layout import Layout
 from tailrace.spark.results import Answers, newest_of
 from tailrace.spark.tables import Tables, schemas, with_times
@@ -124,7 +124,7 @@ def read_quality(query: Query, warehouse: Path) -> tuple[pd.DataFrame, list[str]
     """The table in order of time, and its columns; empty where nothing was ever corrected."""
     layout = Layout.of(warehouse, query.name)
     kind, tables = build(query), Tables(layout)
-    begun(layout, query)
+    readable(layout, query)
     columns = schemas(kind.answer)["quality"].names
     if not tables.has("quality"):
         return pd.DataFrame(columns=columns), columns

@@ -12,7 +12,7 @@ import pandas as pd
 from tailrace.frames import frame
 from tailrace.kinds import build
 from tailrace.query import Query
-from tailrace.spark.checkpoint import begun
+from tailrace.spark.checkpoint import readable
 from tailrace.spark.layout import Layout
 from tailrace.spark.tables import Tables, within_any
 from tailrace.spark.touched import WINDOW, Ints, Ranges, by_window, coarse
@@ -99,7 +99,7 @@ def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pd.Data
     """
     layout = Layout.of(warehouse, query.name)
     kind, tables = build(query), Tables(layout)
-    begun(layout, query)
+    readable(layout, query)
     columns = [name for name in kind.answer.names if name != "tuples"] + ["tuples", "coverage", "k_ms", "as_of"]
     try:
         answers = Answers(tables, kind.windows)

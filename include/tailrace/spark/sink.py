@@ -16,7 +16,8 @@ from tailrace import wire
 from tailrace.spark.tables import STREAM_TABLES, TIME, Tables, with_times
 from tailrace.spark.written import note
 
-_COMPACT_EVERY = 64  # batches, each of which adds a file to each table
+COMPACT_EVERY = 64
+"""Batches, each of which adds a file to each table, from one compaction to the next."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Sink:
             if name in written:
                 self.tables.append(name, written[name], self.app, batch)
         note(self.tables.layout, written, batch)
-        if (batch + 1) % _COMPACT_EVERY == 0:
+        if (batch + 1) % COMPACT_EVERY == 0:
             self.tables.compact(STREAM_TABLES)
         return written
 

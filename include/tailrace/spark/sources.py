@@ -13,7 +13,8 @@ from tailrace.spark.journal import Journal, Standing
 from tailrace.spark.layout import Layout, Origin
 from tailrace.spark.tables import Tables
 from tailrace.stage import columns_of
-from tailrace.streams.feeds import Feed, FileFeed, ReplayFeed, Taken, taken
+from tailrace.streams.feeds import Feed, ReplayFeed, Taken, taken
+from tailrace.streams.file_feed import FileFeed
 
 _FILES_AT_ONCE = 1000
 _OF_FILE = ("of_rows", "size", "mtime_ns")

@@ -6,7 +6,7 @@ import json
 import os
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from tailrace.spark.layout import Layout, write_whole
@@ -41,7 +41,7 @@ class Status:
     busy_rows : int
         How many rows it reads.
     batch_ms : int
-        The longest of the newest sixteen batches; 0 before the first one since the start.
+        The longest of the newest batches; 0 before the first one since the start.
     problem : str or None
         What is wrong with the source or the disk; it is tried again.
     """
@@ -68,20 +68,21 @@ class Status:
 
     def write(self, layout: Layout) -> None:
         """Put it in the place of the last one; on a full disk into the last one's own blocks, which are its already."""
-        said = json.dumps(asdict(self)).encode()
         try:
-            write_whole(layout.status, said)
+            write_whole(layout.status, json.dumps(asdict(self)))
         except OSError:
             with suppress(OSError), layout.status.open("r+b") as file:
-                file.write(said.ljust(os.fstat(file.fileno()).st_size))
+                room = os.fstat(file.fileno()).st_size
+                texts = (json.dumps(asdict(said)).encode() for said in (self, replace(self, problem=None)))
+                file.write(next((text.ljust(room) for text in texts if len(text) <= room), b""))
 
     @staticmethod
     def read(layout: Layout) -> Status | None:
-        """The last one; None where no driver ever said anything."""
+        """The last one; None where no driver ever said anything, or one is just saying it on a full disk."""
         try:
             said = json.loads(layout.status.read_text())
             return Status(**{name: said[name] for name in Status.__dataclass_fields__ if name in said})
-        except FileNotFoundError:
+        except (FileNotFoundError, json.JSONDecodeError):
             return None
 
 

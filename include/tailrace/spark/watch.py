@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from tailrace.spark.layout import Layout
+from tailrace.spark.sink import COMPACT_EVERY
 from tailrace.spark.status import State, Status, wall_ms
 from tailrace.spark.tables import in_ms
 
 _SAY_S = 1.0
 _AT_ONCE = ("starting", "drained", "ended")  # the last words for long
 _GRACE_S = 60.0  # for the batch under way, once a run in the foreground was asked to drain
-_RECENT = 16  # batches, by whose durations the next one is judged
+_RECENT = 2 * COMPACT_EVERY + 1  # batches, by whose durations the next one is judged: with some that compacted tables
 _LAUNCHED = "TAILRACE_DRIVER"  # in the environment of what a driver host starts: `MARK` of orchestration/fence.py
 
 

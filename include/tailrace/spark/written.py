@@ -43,6 +43,6 @@ def note(layout: Layout, tables: Iterable[str], batch: int) -> None:
 def remake(layout: Layout) -> str:
     """The command by which the next start makes Spark's checkpoint, and what tables lack, again from the journal."""
     return (
-        f"rm -r {layout.checkpoint} and then to start the stream again: from its journal, for which it reads the "
-        "source once more, it makes the checkpoint anew and gives each table what that lacks"
+        f"mv {layout.checkpoint} {layout.checkpoint}.damaged and then to start the stream again. It runs every batch "
+        "of its journal again and gives each table what that lacks; what it has read of its source must still be there"
     )

@@ -11,11 +11,8 @@ from typing import Protocol
 
 from tailrace.errors import refuse
 from tailrace.streams.check import Columns
-from tailrace.streams.formats import FORMATS, is_history, list_files
-from tailrace.streams.segments import Segment, Types, changed, is_integer, removed
-
-State = tuple[int, int]
-"""A file's size in bytes, and when it was last changed, in ns."""
+from tailrace.streams.formats import FORMATS
+from tailrace.streams.segments import Segment, Types, is_integer
 
 
 class Feed(Protocol):
@@ -75,109 +72,6 @@ def taken(segments: Iterable[Segment], before: Mapping[str, Taken]) -> dict[str,
     return found
 
 
-class FileFeed:
-    """A file, or a directory whose files keep coming: in the order of their names, the rest of what was begun first.
-
-    A file that a live run can't see to be whole yet keeps those after it waiting. Once taken, it must stay as it is.
-
-    Parameters
-    ----------
-    before : dict
-        What was read, by the file's name.
-    at_once : int or None
-        How many files a call of a live run looks into, and how many it looks at again: it must say that it lives
-        meanwhile. None: a bounded run, which takes all that is there.
-
-    Attributes
-    ----------
-    unfinished : Path or None
-        The file that is not whole yet.
-    """
-
-    version, identity = 0, ""
-
-    def __init__(
-        self,
-        path: Path,
-        format_name: str,
-        columns: Columns,
-        types: Types,
-        before: dict[str, Taken],
-        at_once: int | None = None,
-    ) -> None:
-        self.path, self.format_name, self.columns, self.types = path, format_name, columns, types
-        self.holds_back = False
-        self.unfinished: Path | None = None
-        self.problem: str | None = None
-        self._taken, self._at_once = dict(before), at_once
-        self._again = deque(sorted(before, key=lambda name: before[name].rows == before[name].of_rows))  # begun first
-        self._looked: dict[str, State | None] = {}
-
-    def fresh(self) -> list[Segment]:
-        files = {file.name: file for file in list_files(self.path, self.format_name)}
-        self._look_again(files)
-        new = [file for file in files.values() if self._is_unread(file.name)]
-        new.sort(key=lambda file: file.name not in self._taken)  # stable
-        some = new[: self._at_once]
-        looked = {file.name: _state(file) for file in some}
-        found, done, types = list[Segment](), dict[str, Taken](), self.types
-        unfinished = problem = None
-        for file in some:
-            before, state = self._taken.get(file.name), looked[file.name]
-            if state is None:  # it went as fast as it came
-                continue
-            still = state == self._looked.get(file.name)
-            if before is None and not self._is_whole(file, still):
-                unfinished = file
-                problem = f"{file}: its last line is cut; it and what comes after it are read when it is whole"
-                problem = problem if still else None  # else it is being written
-                break
-            segments = FORMATS[self.format_name].split(file)
-            types = agreed(file, self.format_name, self.columns, types)
-            of_rows = segments[0].of_rows if segments else 0
-            size, mtime_ns = (before.size, before.mtime_ns) if before else state
-            done[file.name] = Taken(str(file), of_rows, of_rows, size, mtime_ns)
-            rest = after(segments, before.rows if before else 0)
-            found += [replace(segment, size=size, mtime_ns=mtime_ns) for segment in rest]
-        holds_back = unfinished is not None or len(new) > len(some)
-        if found and not types and not holds_back:  # else the rest may tell them
-            raise refuse(
-                str(self.path),
-                f"no record has a value of a fitting type in each of {', '.join(self.columns.named().values())}",
-                "times as ISO 8601 text or epoch milliseconds, ids and keys as text or integers, values as numbers",
-            )
-        # From here on nothing fails: of a call all is given, or none.
-        self._again += [name for name in done if name not in self._taken]
-        self._taken |= done
-        self.types, self.holds_back, self._looked = types, holds_back, looked
-        self.unfinished, self.problem = unfinished, problem
-        return found
-
-    def _is_unread(self, name: str) -> bool:
-        before = self._taken.get(name)
-        return before is None or before.rows < before.of_rows
-
-    def _is_whole(self, file: Path, still: bool) -> bool:
-        return self._at_once is None or FORMATS[self.format_name].whole(file, still)
-
-    def _look_again(self, files: Mapping[str, Path]) -> None:
-        """Refuse a file that changed since it was taken; of many, some are looked at in a call, in turn."""
-        for _ in range(min(len(self._again), self._at_once or len(self._again))):
-            before = self._taken[self._again[0]]
-            file = files.get(self._again[0], Path(before.path))
-            state = _state(file)
-            if state is None:  # of JSON the stream keeps a history: what was read in full may go
-                if before.rows < before.of_rows or (before.rows and is_history(self.format_name, self.columns)):
-                    raise removed(str(file))
-            elif (str(file), *state) != (before.path, before.size, before.mtime_ns):
-                if before.of_rows:
-                    wrong = f"a file of this name was read before: {before.path}, {before.size:,} bytes; "
-                    raise changed(str(file), wrong + f"here are {state[0]:,}: it was changed, or is another one")
-                del self._taken[self._again.popleft()]  # it had no rows: nothing of it was read
-                continue
-            self._again.rotate(-1)
-
-
 class ReplayFeed:
     """A log that is there in full, given out at a rate.
 
@@ -217,17 +111,6 @@ class ReplayFeed:
             due -= head.rows
             self._given += head.rows
         return found
-
-
-def _state(file: Path) -> State | None:
-    """A file's size and time of change; None where it is gone from its directory."""
-    try:
-        now = file.stat()
-    except FileNotFoundError:
-        if not file.parent.is_dir():
-            raise  # not the file, but the way to it: it may come back
-        return None
-    return now.st_size, now.st_mtime_ns
 
 
 def agreed(file: Path, format_name: str, columns: Columns, types: Types) -> Types:

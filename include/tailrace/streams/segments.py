@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +13,9 @@ from numpy.typing import NDArray
 
 from tailrace.errors import Problem, SourceChanged, refuse
 from tailrace.streams.check import Columns
+
+State = tuple[int, int]
+"""A file's size in bytes, and the time of its last change in ns."""
 
 Types = dict[str, str]
 """The Arrow type, by name, of each of the source's columns that a query reads."""
@@ -115,17 +117,25 @@ class Format(Protocol):
         """The given records as text, as they stand in the file."""
 
 
+def state_of(file: Path) -> State | None:
+    """A file's size and time of change; None where it is gone from its directory."""
+    try:
+        now = file.stat()
+    except FileNotFoundError:
+        if not file.parent.is_dir():
+            raise  # not the file, but the way to it: it may come back
+        return None
+    return now.st_size, now.st_mtime_ns
+
+
 def require_taken(segment: Segment) -> None:
     """Refuse to read a file that is not the one that was taken."""
     if segment.mtime_ns is None:
         return
-    try:
-        now = os.stat(segment.path)
-    except FileNotFoundError:
-        if not Path(segment.path).parent.is_dir():
-            raise  # the way to it is gone, and may come back
-        raise removed(segment.path) from None
-    if (now.st_size, now.st_mtime_ns) != (segment.size, segment.mtime_ns):
+    state = state_of(Path(segment.path))
+    if state is None:
+        raise removed(segment.path)
+    if state != (segment.size, segment.mtime_ns):
         raise changed(segment.path, f"it had {segment.size:,} bytes when it was taken, and was changed since")
 
 

@@ -170,7 +170,7 @@ def test_a_failure_that_nothing_helps_against_ends_the_stream(tmp_path, clock, k
 
 def test_a_checkpoint_that_spark_cannot_read_tells_the_repair(tmp_path, clock):
     attempts = attempts_over(tmp_path, Log())
-    with pytest.raises(Damaged, match=f"why\n.*rm -r {attempts.layout.checkpoint}"):
+    with pytest.raises(Damaged, match=f"why\n.*mv {attempts.layout.checkpoint} "):
         attempts.refuse(Failure("checkpoint", "why"), 1, OSError())
 
 
@@ -180,7 +180,7 @@ def test_a_failed_attempt_is_followed_by_another_and_hears_a_drain_meanwhile(tmp
     monkeypatch.setattr(module, "labels", lambda *_: [0])
     monkeypatch.setattr(module.time, "sleep", lambda _: clock.sleep(0.5), raising=False)
     monkeypatch.setattr(Attempts, "attempt", lambda self, spark, groups: outcomes.pop(0))
-    object.__setattr__(attempts, "stage", type("Stage", (), {"tasks": 1}))
+    attempts.stage = type("Stage", (), {"tasks": 1})
     attempts.run(None)
     assert outcomes == [FULL]
     assert clock.now_s >= 1 + 2

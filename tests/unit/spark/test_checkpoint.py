@@ -53,17 +53,17 @@ def _log(layout: Layout, name: str, batch: int) -> None:
 
 def refused(layout: Layout, match: str) -> str:
     with pytest.raises(Damaged, match=match) as caught:
-        checkpoint.load(layout, QUERY)
+        checkpoint.resumable(layout, QUERY)
     return str(caught.value)
 
 
 def test_what_belongs_together_is_gone_on_from(layout):
     origin = layout.origin()
-    assert checkpoint.load(layout, QUERY) == checkpoint.begun(layout, QUERY) == origin
+    assert checkpoint.resumable(layout, QUERY) == checkpoint.readable(layout, QUERY) == origin
     (layout.checkpoint / "commits" / "2").unlink()  # killed between the tables and the commit
-    assert checkpoint.load(layout, QUERY) == origin
+    assert checkpoint.resumable(layout, QUERY) == origin
     shutil.rmtree(layout.checkpoint)  # it is made again
-    assert checkpoint.load(layout, QUERY) == origin
+    assert checkpoint.resumable(layout, QUERY) == origin
 
 
 @pytest.mark.parametrize("left", [0, 1, 2])
@@ -108,12 +108,12 @@ def test_a_lost_manifest(layout):
 def test_a_lost_table(layout, name):
     shutil.rmtree(layout.table(name))
     told = refused(layout, f"{name}: the table is lost")
-    assert f"rm -r {layout.checkpoint}" in told
+    assert f"mv {layout.checkpoint} {layout.checkpoint}.damaged" in told
     for reader in (lambda: read_answers(QUERY, layout.home.parent, False), lambda: correct(QUERY, layout.home.parent)):
         with pytest.raises(Damaged, match="is lost"):
             reader()
     shutil.rmtree(layout.checkpoint)
-    assert checkpoint.load(layout, QUERY) == layout.origin()
+    assert checkpoint.resumable(layout, QUERY) == layout.origin()
 
 
 @pytest.mark.parametrize("name", STREAM_TABLES)
@@ -125,7 +125,7 @@ def test_a_table_from_an_older_backup(layout, name):
     with pytest.raises(Damaged, match="it is an older table"):
         read_answers(QUERY, layout.home.parent, False)
     shutil.rmtree(layout.checkpoint)
-    assert checkpoint.load(layout, QUERY) == layout.origin()
+    assert checkpoint.resumable(layout, QUERY) == layout.origin()
 
 
 @pytest.mark.parametrize("content", [None, "", "[]", "{"])
@@ -136,22 +136,22 @@ def test_a_lost_or_damaged_note(layout, content):
 
 def test_nobody_corrects_while_the_batches_are_run_again(layout):
     shutil.rmtree(layout.checkpoint)
-    with pytest.raises(Damaged, match="it is gone: the stream has written 3 batches"):
+    with pytest.raises(Busy, match="to be run again, 0 of 3 so far"):
         correct(QUERY, layout.home.parent)
     note(layout, ["metrics"], 0)
     with pytest.raises(Busy, match="1 of 3 so far"):
         correct(QUERY, layout.home.parent)
     note(layout, ["metrics"], 1)  # the batch that is written now: `metrics` is a batch ahead of the note
-    assert checkpoint.begun(layout, QUERY) == layout.origin()
+    assert checkpoint.readable(layout, QUERY) == layout.origin()
 
 
 def test_a_checkpoint_before_its_first_batch(tmp_path):
     layout = Layout.of(tmp_path / "wh", QUERY.name)
-    assert checkpoint.load(layout, QUERY) is None
+    assert checkpoint.resumable(layout, QUERY) is None
     origin = layout.found(QUERY.structure(), TYPES)
-    for reader in (checkpoint.load, checkpoint.begun):
+    for reader in (checkpoint.resumable, checkpoint.readable):
         assert reader(layout, QUERY) == origin
     Journal(layout.journal).append(Entry(Head(0, "{}"), (), Standing()))
     _log(layout, "offsets", 0)
-    assert checkpoint.load(layout, QUERY) == origin
+    assert checkpoint.resumable(layout, QUERY) == origin
     assert json.loads((layout.stream / "origin.json").read_text())["id"] == origin.id

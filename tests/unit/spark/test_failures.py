@@ -81,6 +81,21 @@ CASES = {
         "failed",
         "RuntimeError: the checkpoint's state is of version 2, this tailrace reads 3",
     ),
+    "a log that changed, by its name": (
+        Captured(WORKER.format(last="tailrace.errors.SourceChanged: /data/log files/a.json: [LOG_FILE] is gone")),
+        "failed",
+        "SourceChanged",
+    ),
+    "an error of ours that was raised from one of the system's": (
+        Captured(
+            WORKER.format(last="FileNotFoundError: [Errno 2] No such file: 'x'")
+            + "\nThe above exception was the direct cause of the following exception:\n\n"
+            + WORKER.format(last="tailrace.errors.SourceChanged: x: it was removed")
+        ),
+        "failed",
+        "SourceChanged: x: it was removed",
+    ),
+    "a file of a table that is lost": (DeltaError("File not found: No such file (os error 2)"), "failed", "not found"),
     "a batch that does not balance": (RuntimeError("a batch does not balance: 1 read"), "failed", "does not balance"),
     "nothing said": (RuntimeError(), "failed", "RuntimeError"),
 }

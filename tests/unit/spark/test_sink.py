@@ -69,7 +69,7 @@ def test_the_next_batch_and_another_checkpoint_are_written(sink):
 def test_a_batch_is_written_once_also_after_its_commit_was_cleaned_up(tmp_path, monkeypatch):
     none = dict.fromkeys(tables_module._RETENTION, "interval 0 seconds")
     monkeypatch.setattr(tables_module, "_RETENTION", none)
-    monkeypatch.setattr(sink_module, "_COMPACT_EVERY", 3)
+    monkeypatch.setattr(sink_module, "COMPACT_EVERY", 3)
     tables = Tables(Layout(tmp_path))
     tables.create(schemas(ANSWER), STREAM_TABLES)
     sink = Sink(tables, schemas(ANSWER), "checkpoint")

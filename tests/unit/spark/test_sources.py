@@ -21,7 +21,8 @@ from tailrace.spark.journal import Entry, Journal, Standing
 from tailrace.spark.layout import Layout, Origin
 from tailrace.spark.sources import open_feed
 from tailrace.spark.tables import Tables, schemas, with_times
-from tailrace.streams.feeds import FileFeed, ReplayFeed
+from tailrace.streams.feeds import ReplayFeed
+from tailrace.streams.file_feed import FileFeed
 from tailrace.streams.segments import Segment
 from warehouse import make_query, write_files
 

@@ -207,7 +207,7 @@ def test_it_tells_how_long_it_is_at_a_batch_and_how_long_batches_took(layout: La
     assert say(7) == (1_000, 7, 2_000)
     watch.see(1, written({}))
     assert say(None) == (None, 0, 2_000)
-    for batch in range(2, 18):
+    for batch in range(2, 2 + watching._RECENT):
         assert say(1)[0] == 0
         watch.see(batch, written({}))
     assert say(None) == (None, 0, 0), "the long ones are long ago"

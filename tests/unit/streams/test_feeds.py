@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from dataclasses import replace
@@ -12,9 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tailrace.errors import Refused, SourceChanged, refuse
-from tailrace.streams import feeds, json_files, parquet_files
+from tailrace.streams import file_feed, json_files, parquet_files
 from tailrace.streams.check import Columns
-from tailrace.streams.feeds import Feed, FileFeed, ReplayFeed, Taken, after, taken
+from tailrace.streams.feeds import Feed, ReplayFeed, Taken, after, taken
+from tailrace.streams.file_feed import FileFeed
 from tailrace.streams.formats import FORMATS
 from tailrace.streams.segments import Segment
 
@@ -48,7 +50,8 @@ def opened(
 ) -> FileFeed:
     """A feed that begins after what was read before."""
     by_name = {Path(path).name: one for path, one in taken(before, {}).items()}
-    return FileFeed(path, format_name, COLUMNS, types or (TYPES if before else {}), by_name, at_once)
+    looks = itertools.count()  # a second from look to look
+    return FileFeed(path, format_name, COLUMNS, types or (TYPES if before else {}), by_name, at_once, looks.__next__)
 
 
 def rows(segments: list[Segment]) -> list[tuple[str, int]]:
@@ -391,8 +394,8 @@ def test_of_many_files_that_were_taken_a_look_looks_at_some_in_turn(tmp_path, mo
     for name in "abcdefgh":
         write(tmp_path, f"{name}.parquet", 1)
     read = opened(tmp_path).fresh()
-    feed, looked, state = opened(tmp_path, *read, at_once=3), [], feeds._state
-    monkeypatch.setattr(feeds, "_state", lambda file: looked.append(file.name[0]) or state(file))
+    feed, looked, state = opened(tmp_path, *read, at_once=3), [], file_feed.state_of
+    monkeypatch.setattr(file_feed, "state_of", lambda file: looked.append(file.name[0]) or state(file))
     for looks in range(1, 9):
         assert feed.fresh() == []
         assert len(looked) == 3 * looks
@@ -555,3 +558,55 @@ def test_a_replay_holds_back_what_its_log_does(log):
     clock.now += 100.0
     assert (rows(feed.fresh()), feed.holds_back) == (WHOLE, True)
     assert (rows(feed.fresh()), feed.holds_back) == (of(d=2), False)
+
+
+def test_a_file_that_is_finished_while_it_is_looked_at_is_taken_as_it_is_in_the_end(tmp_path, monkeypatch):
+    """Else its size before the last write would stand in the journal, and every reader would refuse it for ever."""
+    write(tmp_path, "a.parquet", 3)
+    split, looks, times = parquet_files.ParquetFiles.split, [], itertools.count(1)
+
+    def finished_meanwhile(self, path):
+        found = split(self, path)
+        if not looks:
+            looks.append(path)
+            os.utime(path, ns=(0, next(times)))
+        return found
+
+    monkeypatch.setattr(parquet_files.ParquetFiles, "split", finished_meanwhile)
+    feed = opened(tmp_path, at_once=9)
+    assert (feed.fresh(), feed.holds_back) == ([], True)
+    (segment,) = feed.fresh()
+    assert segment.mtime_ns == 1
+    assert feed.fresh() == []
+    looks.clear()
+    with pytest.raises(Refused, match="being written while it is read"):
+        opened(tmp_path).fresh()
+
+
+def test_a_file_must_stand_still_for_a_second_however_fast_the_looks_follow_each_other(tmp_path):
+    now = [0.0]
+    feed = FileFeed(tmp_path, "json", COLUMNS, {}, {}, 9, lambda: now[0])
+    (tmp_path / "a.json").write_bytes(LINE + b"\n")
+    for _ in range(8):
+        assert feed.fresh() == []
+        now[0] += 0.125
+    assert rows(feed.fresh()) == [("a.json", 0)]
+
+
+def test_a_file_that_is_written_for_long_is_told(tmp_path):
+    feed, told = opened(tmp_path, format_name="json", at_once=9), []
+    for look in range(70):
+        (tmp_path / "a.json").write_bytes((LINE + b"\n") * (look + 1))
+        assert feed.fresh() == []
+        told.append(feed.problem)
+    assert told[:60] == [None] * 60
+    assert "still being written after 69 s" in told[-1]
+
+
+def test_a_look_into_large_files_ends_early(tmp_path, monkeypatch):
+    monkeypatch.setattr("tailrace.streams.file_feed._BYTES_AT_ONCE", 1)
+    for name in "abc":
+        write(tmp_path, f"{name}.parquet", 2)
+    feed = opened(tmp_path, at_once=9)
+    looks = [(rows(feed.fresh()), feed.holds_back) for _ in range(4)]
+    assert looks == [(of(a=2), True), (of(b=2), True), (of(c=2), False), ([], False)]
