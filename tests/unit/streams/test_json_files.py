@@ -167,7 +167,11 @@ def test_a_reader_reads_no_more_than_its_bytes(path, monkeypatch) -> None:
     path.write_bytes(GOOD * 1000)
     monkeypatch.setattr(json_files, "_BYTES_PER_SEGMENT", 10 * len(GOOD))
     parts = FILES.split(path)
-    monkeypatch.setattr(Path, "open", lambda self, mode: Counting(self, mode))
+
+    def counting(file: Path, mode: str) -> Counting:
+        return Counting(file, mode)
+
+    monkeypatch.setattr(Path, "open", counting)
     assert FILES.read(parts[50], TYPES).table.num_rows == 10
     assert Counting.sizes == [10 * len(GOOD)]
 
