@@ -36,7 +36,7 @@ class Feed(Protocol):
 
     @property
     def problem(self) -> str | None:
-        """What keeps it from giving more, though nothing failed."""
+        """The reason why it gives no more for now, though nothing failed; None: there is none."""
 
     def fresh(self) -> list[Segment]:
         """What was not given before, in the order of the log; to be called again and again, also after an error.
@@ -52,7 +52,7 @@ class Feed(Protocol):
 
 @dataclass(frozen=True)
 class Taken:
-    """What was read of a file: how many of its rows, how many it has; and how it was then, in bytes and by its time."""
+    """A file that was taken: the rows read of it, all that it has, and its size and time of change then."""
 
     path: str
     rows: int

@@ -88,7 +88,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _blocks(path: Path) -> list[tuple[int, int, int]]:
-    """Where the file is cut, at ends of lines: first byte, end, and lines of each block; an empty file has none."""
+    """The blocks of a file, cut at ends of lines: first byte, end, and lines of each; an empty file has none."""
     found: list[tuple[int, int, int]] = []
     start = at = 0
     with _open(path) as file:
