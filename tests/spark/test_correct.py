@@ -9,7 +9,7 @@ import random
 import pytest
 
 from expect import assert_close, assert_streamed
-from oracle import Settings, Tuple, batch, latest, stream
+from oracle import Settings, batch, latest, stream
 from tailrace.duration import format_time
 from tailrace.errors import Refused
 from tailrace.spark import batch as job
@@ -78,31 +78,6 @@ def test_all_of_it_twice_is_the_batch_answer(tmp_path, spark):
         correct(query, tmp_path / "wh", Span(EPOCH + 10, EPOCH))
     assert len(tables_of(tmp_path / "wh").read("correction_runs")) == 2
     assert all(answer[2] == stream(TUPLES, SETTINGS).as_of for answer in read(tmp_path / "wh").values())
-
-
-def test_a_retracted_answer_stays_retracted(tmp_path, spark):
-    """The only tuple of [200, 300) is a repeat, which the stream does not know; late tuples make corrections due."""
-    at = EPOCH
-    tuples = [
-        Tuple(at + 50, at + 10, "a", None, 5.0),
-        Tuple(at + 250, at + 210, "a", None, 5.0),
-        Tuple(at + 450, at + 410, "b", None, 1.0),
-        Tuple(at + 20, at + 520, "c", None, 2.0),
-        Tuple(at + 270, at + 530, "a", None, 5.0),
-    ]
-    settings = Settings(100, 100, 100, "sum", "none")
-    write_files(tuples, tmp_path / "in", even(5, 2))
-    query = make_query(tmp_path / "in", settings, key=None)
-    run(query, tmp_path / "wh")
-    truth = batch(tuples, settings)
-    assert (None, at + 200, at + 300) in read(tmp_path / "wh", settings).keys() - truth.keys()
-    interval = Span(at + 500, at + 600, arrival=True)
-    for span in (interval, interval, Span(), interval, Span(), Span()):
-        assert correct(query, tmp_path / "wh", span).retracted == 1
-        assert_answers(read(tmp_path / "wh", settings), truth)
-    answers, _ = read_answers(query, tmp_path / "wh", streamed=True)
-    assert dict(zip(answers["window_start"] - at, answers["coverage"], strict=True)) == {0: 0.5, 200: 0.5, 400: 1.0}
-    assert read_answers(query, tmp_path / "wh", streamed=False)[0]["coverage"].tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(("tick", "function"), [(100, "avg"), (0, "median")])

@@ -84,12 +84,13 @@ def arm(point: str, batch: int) -> None:
         write = Sink.write
 
         def at_the_end(self, rows, number):
-            write(self, rows, number)
+            written = write(self, rows, number)
             if number == batch:
                 journal = Journal(self.tables.layout.journal)
                 while point == "K3p" and number + 1 not in journal:
                     time.sleep(0.01)
                 die()
+            return written
 
         Sink.write = at_the_end
 
@@ -101,7 +102,7 @@ def calibrate(query: Query, warehouse: Path, found: dict[str, int]) -> None:
     def meanwhile(self, rows, number):
         if str(number) in found:
             propose(query, warehouse, found[str(number)])
-        write(self, rows, number)
+        return write(self, rows, number)
 
     Sink.write = meanwhile
 

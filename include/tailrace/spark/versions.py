@@ -69,7 +69,8 @@ def next_versions(found: pd.DataFrame, versions: pd.DataFrame, interval: str) ->
     streamed = versions[~versions["corrected"]]
     stamps = streamed[[*WINDOW, "k_ms", "facts_version"]].drop_duplicates(WINDOW)
     rows = found.merge(stamps, how="left", on=WINDOW).assign(retracted=False)
-    others = versions[(versions.get("interval") != interval) & ~versions["retracted"].astype(bool)]
+    mine = versions.get("interval", pd.Series(None, versions.index, object)) == interval
+    others = versions[~mine.fillna(False).astype(bool) & ~versions["retracted"].astype(bool)]  # the stream's have none
     earlier = others.drop_duplicates(WINDOW, keep="last")
     gone = earlier.merge(found[WINDOW], how="left", on=WINDOW, indicator=True)
     gone = gone[gone["_merge"] == "left_only"].assign(retracted=True, tuples=0)

@@ -9,13 +9,13 @@ import pytest
 
 from expect import assert_close, assert_streamed
 from here import as_history, streamed_here
-from oracle import Settings, batch, latest, stream
+from oracle import Settings, Tuple, batch, latest, stream
 from tailrace.spark import correct as module
 from tailrace.spark.correct import correct
 from tailrace.spark.layout import Layout
 from tailrace.spark.log import Log
 from tailrace.spark.past import Past
-from tailrace.spark.results import Answers
+from tailrace.spark.results import Answers, read_answers
 from tailrace.spark.touched import Closed, Missed, Span
 from tailrace.stage import Stage
 from tailrace.windows.sliding import Sliding
@@ -104,3 +104,26 @@ def rows_in(table) -> list[tuple]:
     """The rows, each once; values as far as the order of a sum leaves them."""
     rows = {tuple(round(v, 6) if isinstance(v, float) else v for v in row.values()) for row in table.to_pylist()}
     return sorted(rows)
+
+
+def test_a_retracted_answer_stays_retracted(tmp_path):
+    """The only tuple of [200, 300) is a repeat, which the stream does not know; late tuples make corrections due."""
+    at = EPOCH
+    tuples = [
+        Tuple(at + 50, at + 10, "a", None, 5.0),
+        Tuple(at + 250, at + 210, "a", None, 5.0),
+        Tuple(at + 450, at + 410, "b", None, 1.0),
+        Tuple(at + 20, at + 520, "c", None, 2.0),
+        Tuple(at + 270, at + 530, "a", None, 5.0),
+    ]
+    settings = Settings(100, 100, 100, "sum", "none")
+    query = streamed_here(tmp_path, settings, tuples, even(5, 2))
+    truth = batch(tuples, settings)
+    assert (None, at + 200, at + 300) in read(tmp_path / "wh", settings).keys() - truth.keys()
+    interval = Span(at + 500, at + 600, arrival=True)
+    for span in (interval, interval, Span(), interval, Span(), Span()):
+        assert correct(query, tmp_path / "wh", span).retracted == 1
+        assert_answers(read(tmp_path / "wh", settings), truth)
+    answers, _ = read_answers(query, tmp_path / "wh", streamed=True)
+    assert dict(zip(answers["window_start"] - at, answers["coverage"], strict=True)) == {0: 0.5, 200: 0.5, 400: 1.0}
+    assert read_answers(query, tmp_path / "wh", streamed=False)[0]["coverage"].tolist() == [1.0, 1.0]
