@@ -96,7 +96,8 @@ def test_a_crash_loop_fails_the_task_with_the_last_lines(platform):
     platform.until(lambda: platform.states(STREAM, run)["supervise"] == "failed", 150)
     log = platform.log(STREAM, run, "supervise")
     assert "crash loop" in log
-    assert "JSONDecodeError" in log
+    assert "its newest entry is damaged" in log
+    assert f"mv {platform.layout.home} {platform.layout.home}.damaged" in log
     assert platform.driver() is None
     newest.write_text(kept)
 
