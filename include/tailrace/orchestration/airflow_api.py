@@ -34,7 +34,7 @@ class Api:
         return Api(url, answer.json()["access_token"])
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None, **query: Any) -> Any:
-        """What the API answers, as plain data; a POST is sent once, since it may have been done without an answer.
+        """The API's answer as plain data; a POST is sent once, since it may have been done without an answer.
 
         Raises
         ------

@@ -158,7 +158,7 @@ def clear_away(host: DriverHost, layout: Layout, ended: str) -> None:
 
 
 def end(host: DriverHost, layout: Layout, wait_s: float) -> None:
-    """As `stop`, for one who is `alone`."""
+    """Stop a driver and clear away what is left of it, for one who is `alone`."""
     name = layout.home.name
     host.stop(name, wait_s)
     # PySpark's daemon has a process group of its own, and where it is stopped by a signal it does not end with its JVM.

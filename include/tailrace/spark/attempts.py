@@ -39,7 +39,7 @@ _BUSY_TRIES = 5  # how often in a row a Python process may not start in time
 
 @dataclass
 class Attempts:
-    """The attempts to run a query's stream, one after the other; the first one that fails of nothing ends them."""
+    """The attempts to run a query's stream, one after the other, until one comes to its end."""
 
     layout: Layout
     stage: Stage

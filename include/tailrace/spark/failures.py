@@ -47,7 +47,7 @@ class Failure:
 
 
 def _text(error: Any) -> str:
-    """All that is known of an error and its causes, Java's stack traces included."""
+    """The texts of an error and its causes, Java's stack traces included."""
     parts = []
     while error is not None:
         parts += [type(error).__name__, str(getattr(error, "_desc", None) or error), getattr(error, "_stackTrace", "")]
