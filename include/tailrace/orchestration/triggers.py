@@ -74,7 +74,7 @@ class DriverTrigger(BaseTrigger):
             await asyncio.sleep(self.poll_s)
 
     def _look(self) -> tuple[Standing | None, Verdict | None, str]:
-        """How the driver stands, or None; what ends the watch at once; and what is to be said of it.
+        """Look at the driver: how it stands, or None; a verdict that ends the watch at once; a line for the log.
 
         The watch outlives whatever goes wrong here.
         """

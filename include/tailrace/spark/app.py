@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from tailrace.query import Query
 from tailrace.retries import Retries
 from tailrace.spark import checkpoint
-from tailrace.spark.attempts import LOOK_S, Attempts, Progress, retried
+from tailrace.spark.attempts import LOOK_S, SOURCE, Attempts, Progress, retried
 from tailrace.spark.checkpoint import committed_batches
 from tailrace.spark.intake import Intake, Plan
 from tailrace.spark.journal import Journal
@@ -118,7 +118,7 @@ def _first_record(feed: Feed, watch: Watch) -> list[Segment]:
         if retries.due:
             with retried(retries, watch):
                 found += feed.fresh()
-                watch.tell("source", feed.problem)
+                watch.tell(SOURCE, feed.problem)
     return found
 
 

@@ -33,7 +33,10 @@ Progress = Callable[[int, int, dict[str, pa.Table]], None]
 LOOK_S = 0.2
 """Seconds from look to look of a live run: for what is new, and for a wish to drain."""
 
-_SOURCE, _DISK, _STREAM = "source", "disk or network", "stream"  # of what a problem is told
+SOURCE = "source"
+"""The part of a stream by which a problem of its source is told."""
+
+_DISK, _STREAM = "disk or network", "stream"
 _BUSY_TRIES = 5  # how often in a row a Python process may not start in time
 
 
@@ -155,7 +158,7 @@ class Attempts:
         if retries.due:
             with retried(retries, self.watch):
                 planned = self.intake.plan(committed) is not None
-                self.watch.tell(_SOURCE, self.intake.feed.problem)
+                self.watch.tell(SOURCE, self.intake.feed.problem)
         return planned
 
 
@@ -168,9 +171,9 @@ def retried(retries: Retries, watch: Watch) -> Iterator[None]:
         raise
     except (Refused, OSError, DeltaError) as error:
         retries.fail()
-        watch.tell(_SOURCE if isinstance(error, Refused) else _DISK, str(error))
+        watch.tell(SOURCE if isinstance(error, Refused) else _DISK, str(error))
     else:
         if retries.failures:
-            for part in (_SOURCE, _DISK):
+            for part in (SOURCE, _DISK):
                 watch.tell(part, None)
         retries.succeed()
