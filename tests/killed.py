@@ -28,7 +28,7 @@ def kill(directory: Path, point: str, batch: int, **more: object) -> None:
         env=os.environ | {"PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS.parent / 'include'}"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     assert victim.returncode == -signal.SIGKILL, victim.stderr[-3000:]

@@ -26,7 +26,9 @@ TAGS = {"stream": "stream", "correct": "correction", "calibrate": "calibration"}
 # Parses each DAG file as the DAG processor does: in a fork of a process that has imported airflow.
 PARSE = """
 import json, os, sys, time
+start = time.process_time()
 import airflow.sdk
+imported = time.process_time() - start
 from airflow.dag_processing.dagbag import DagBag
 from airflow.dag_processing.processor import _serialize_dags, _pre_import_airflow_modules
 import structlog
@@ -42,7 +44,7 @@ for name in sorted(os.listdir(folder)):
             _, errors = _serialize_dags(bag, structlog.get_logger())
             seconds = time.process_time() - began
             slow = [module for module in ("pyspark", "pandas", "deltalake") if module in sys.modules]
-            print("FOUND", json.dumps([name, sorted(bag.dags), bag.import_errors | errors, seconds, slow]), flush=True)
+            print("FOUND", json.dumps([name, sorted(bag.dags), bag.import_errors | errors, seconds / imported, slow]), flush=True)
             os._exit(0)
         os.wait()
 """
@@ -55,7 +57,11 @@ def queries(tmp_path, monkeypatch):
 
 
 def found(**environment):
-    """Of each DAG file: its DAGs, its import errors, how many seconds it took, and slow modules that it imported."""
+    """Of each DAG file: its DAGs, its import errors, what it took, and slow modules that it imported.
+
+    What it took is CPU time, in that of importing `airflow.sdk`: 1.9 s on two quiet cores, thrice as long on a slow
+    machine.
+    """
     run = subprocess.run(
         [sys.executable, "-c", PARSE, str(DAGS)],
         env=os.environ | {"AIRFLOW_HOME": HOME} | environment,
@@ -85,7 +91,7 @@ def test_the_repositorys_own_queries_are_found_beside_the_dags():
     assert not any(errors for _, errors, *_ in parsed.values())
 
 
-def test_ten_queries_parse_in_two_seconds(queries):
+def test_ten_queries_parse_sooner_than_airflow_is_imported(queries):
     names = [f"query_{number}" for number in range(10)]
     for name in names:
         declare(queries, name, GAP)
@@ -93,9 +99,9 @@ def test_ten_queries_parse_in_two_seconds(queries):
     assert parsed["streams.py"][0] == [f"stream_{name}" for name in names]
     assert parsed["corrections.py"][0] == [f"correct_{name}" for name in names]
     assert parsed["calibrations.py"][0] == [f"calibrate_{name}" for name in names]
-    for name, (_, errors, seconds, slow) in parsed.items():
+    for name, (_, errors, took, slow) in parsed.items():
         assert not errors, name
-        assert seconds < 2, name
+        assert took < 1, name
         assert not slow, name
 
 

@@ -10,7 +10,7 @@ import pytest
 from expect import assert_streamed
 from killed import SETTINGS, TUPLES, kill
 from oracle import stream
-from tailrace.spark import app
+from tailrace.spark import app, attempts
 from tailrace.spark.intake import Plan
 from warehouse import make_query, propose, rows_of, tables_of
 
@@ -56,7 +56,7 @@ def test_a_k_that_takes_effect_amid_a_kill_and_a_replay_changes_no_answer(tmp_pa
 
 
 def test_without_the_stamp_of_a_batch_a_replay_sees_what_is_newest(tmp_path, spark, monkeypatch):
-    stamped = app.read_journal
+    stamped = attempts.read_journal
 
     def unstamped(spark, journal, stage, labels):
         settings = tables_of(tmp_path / "wh").read("proposals").sort_by("made_at").to_pylist()[-1]["settings"]
@@ -71,7 +71,7 @@ def test_without_the_stamp_of_a_batch_a_replay_sees_what_is_newest(tmp_path, spa
 
         return stamped(spark, AsItIsNow(), stage, labels)
 
-    monkeypatch.setattr(app, "read_journal", unstamped)
+    monkeypatch.setattr(attempts, "read_journal", unstamped)
     rows = go_on(tmp_path)
     with pytest.raises(AssertionError):
         assert_streamed(rows, stream(TUPLES, as_stamped(FACTS)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import signal
 import sys
 import time
@@ -19,7 +20,7 @@ import pyarrow.parquet as pq
 
 from oracle import Settings
 from tailrace.query import Query
-from tailrace.spark import app, sink, tables, watch
+from tailrace.spark import app, attempts, sink, tables, watch
 from tailrace.spark.correct import correct
 from tailrace.spark.intake import Plan
 from tailrace.spark.journal import Journal
@@ -60,13 +61,13 @@ def arm(point: str, batch: int) -> None:
         def in_the_middle(self):
             return optimize(self) if next(compacted) <= 5 * batch + 2 else die()
 
-        sink._COMPACT_EVERY = 1
+        sink.COMPACT_EVERY = 1
         tables.DeltaTable.optimize = property(in_the_middle)
     elif point == "silent":
         say = watch.Watch.say
 
-        def when_nothing_comes(self, state, rows_left=0):
-            say(self, state, rows_left)
+        def when_nothing_comes(self, state, *more):
+            say(self, state, *more)
             if state == "waiting" and self._status.batches > batch:
                 die()
 
@@ -80,19 +81,38 @@ def arm(point: str, batch: int) -> None:
             die()
 
         tables.Tables.replace = before_or_after_it
-    else:
+    elif point == "K3p":
+        attempt = attempts.Attempts.attempt
+
+        def told_of_it(self, *more):
+            self.written = DeathAfter(batch, Journal(self.layout.journal))
+            return attempt(self, *more)
+
+        attempts.Attempts.attempt = told_of_it
+    elif point == "K3":
         write = Sink.write
 
         def at_the_end(self, rows, number):
             written = write(self, rows, number)
-            if number == batch:
-                journal = Journal(self.tables.layout.journal)
-                while point == "K3p" and number + 1 not in journal:
-                    time.sleep(0.01)
-                die()
-            return written
+            return die() if number == batch else written
 
         Sink.write = at_the_end
+    else:
+        raise ValueError(f"no point {point}")
+
+
+class DeathAfter(queue.SimpleQueue):
+    """Takes the batches that were written; dies once the one after `batch` is planned, before Spark commits it."""
+
+    def __init__(self, batch: int, journal: Journal) -> None:
+        self.batch, self.journal = batch, journal
+
+    def put(self, item, *more, **named) -> None:
+        super().put(item, *more, **named)
+        if item[0] == self.batch:
+            while self.batch + 1 not in self.journal:
+                time.sleep(0.01)
+            die()
 
 
 def calibrate(query: Query, warehouse: Path, found: dict[str, int]) -> None:
