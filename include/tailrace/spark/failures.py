@@ -10,7 +10,7 @@ from typing import Any, Literal
 _PASSES = re.compile(r"No space left on device|Disk quota exceeded|\(os error (?!2\))\d+\)")
 _BUSY = re.compile(r"connect back")  # Spark waits ten seconds for a Python process, whatever is configured
 _CHECKPOINT = re.compile(
-    r"\[\w*(STATE_STORE|STREAMING_STATEFUL_OPERATOR|STREAMING_CHECKPOINT|STREAM_LOG|LOG_FILE)"
+    r"\[\w*(STATE_STORE(?!_COMMIT_VALIDATION)|STREAMING_STATEFUL_OPERATOR|STREAMING_CHECKPOINT|STREAM_LOG|LOG_FILE)"
     r"|streaming\.checkpointing\.|StreamMetadata|MicroBatchExecution\.(initializeExecution|populateStartOffsets)"
 )
 _CAUSED = re.compile(r"^(?:Caused by|): (\S.*)$", re.MULTILINE)

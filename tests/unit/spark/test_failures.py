@@ -71,6 +71,11 @@ CASES = {
         "checkpoint",
         "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state.",
     ),
+    "a batch whose state was not written": (
+        Captured("[STATE_STORE_COMMIT_VALIDATION_FAILED] State store commit validation failed for batch 0."),
+        "failed",
+        "State store commit validation failed",
+    ),
     "an error of ours": (
         Captured(WORKER.format(last="tailrace.errors.SourceChanged: part-0: it has changed")),
         "failed",
