@@ -58,6 +58,17 @@ def test_what_never_gets_an_answer_is_named(serve, monkeypatch, fault, told):
         api.call("GET", "dags/a")
 
 
+def test_a_long_wait_for_an_answer_says_what_it_waits_for(serve, monkeypatch, capsys):
+    monkeypatch.setattr(airflow_api, "_SAY_S", 0)
+    api, _ = serve(LOST, says({}))
+    api.call("GET", "dags/a")
+    assert capsys.readouterr().err == "waiting for Airflow's API to answer GET dags/a: ReadTimeout: timed out\n"
+    monkeypatch.setattr(airflow_api, "_SAY_S", 30)
+    api, _ = serve(LOST, says({}))
+    api.call("GET", "dags/a")
+    assert not capsys.readouterr().err
+
+
 def test_what_may_have_been_done_is_not_asked_again(serve):
     api, server = serve(LOST, says({}))
     with pytest.raises(TimeoutError, match="no answer to POST dags/a/clearTaskInstances"):

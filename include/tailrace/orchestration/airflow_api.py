@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from tailrace.duration import format_time
 
 _ANSWER_S = 30.0
 _PATIENCE_S, _AGAIN_S = 600.0, 2.0  # a busy laptop may give no answer for minutes
+_SAY_S = 30.0  # from one word about a missing answer to the next
 _MAY_REPEAT = ("GET", "PATCH")  # done twice, it is as done once
 
 
@@ -81,7 +83,8 @@ def _once(what: str, send: Callable[[], httpx.Response]) -> httpx.Response:
 
 def _patiently(what: str, send: Callable[[], httpx.Response]) -> httpx.Response:
     """Send until there is an answer that is no error of the server's: SQLite may be locked, the machine busy."""
-    end = time.monotonic() + _PATIENCE_S
+    said_s = time.monotonic()
+    end = said_s + _PATIENCE_S
     while True:
         try:
             answer = send()
@@ -92,4 +95,7 @@ def _patiently(what: str, send: Callable[[], httpx.Response]) -> httpx.Response:
             wrong = f"{type(error).__name__}: {error}"
         if time.monotonic() > end:
             raise TimeoutError(f"Airflow's API: {what} was tried for {_PATIENCE_S:.0f} s, in the end: {wrong}")
+        if time.monotonic() - said_s >= _SAY_S:
+            print(f"waiting for Airflow's API to answer {what}: {wrong}", file=sys.stderr, flush=True)
+            said_s = time.monotonic()
         time.sleep(_AGAIN_S)
