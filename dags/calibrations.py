@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tailrace.orchestration.calibrations import calibration_dags
+from tailrace.orchestration.calibration_dags import calibration_dags
 
 globals().update(calibration_dags())

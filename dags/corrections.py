@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tailrace.orchestration.corrections import correction_dags
+from tailrace.orchestration.correction_dags import correction_dags
 
 globals().update(correction_dags())

@@ -5,7 +5,7 @@ It is a file of its own because Airflow takes all DAGs of a file that has an imp
 
 from __future__ import annotations
 
-from tailrace.errors import Refused
+from tailrace.ground.errors import Refused
 from tailrace.orchestration.settings import declared
 
 if problems := declared()[1]:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tailrace.orchestration.streams import stream_dags
+from tailrace.orchestration.stream_dags import stream_dags
 
 globals().update(stream_dags())

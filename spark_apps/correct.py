@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tailrace.cli import main
+from tailrace.cli.commands import main
 
 sys.argv.insert(1, "correct")
 main()

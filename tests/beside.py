@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tailrace.spark.app import run
-from tailrace.spark.intake import Plan
-from tailrace.spark.journal import Journal
-from tailrace.spark.layout import Layout
-from tailrace.spark.status import Status
+from tailrace.storage.journal import Journal
+from tailrace.storage.layout import Layout
+from tailrace.storage.status import Status
+from tailrace.stream.batch_planner import Plan
 
 LIVE = Plan(100, pace_ms=100, live=True)
 WAIT_S = 60

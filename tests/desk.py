@@ -12,15 +12,15 @@ import pyarrow as pa
 
 from harness import Memory, make_stage, raw_table, run
 from oracle import Settings, Tuple
-from tailrace.frames import frame
-from tailrace.spark.log import Log
-from tailrace.spark.past import Past
-from tailrace.spark.results import newest_of
-from tailrace.spark.tables import schemas
-from tailrace.spark.touched import Missed, Span, Touched
-from tailrace.spark.versions import revise
-from tailrace.stage import Stage
-from tailrace.streams.formats import FORMATS
+from tailrace.correction.affected_windows import Missed, Span, Touched
+from tailrace.correction.history_scan import Past
+from tailrace.correction.versions import revise
+from tailrace.engine.stage import Stage
+from tailrace.ground.frames import frame
+from tailrace.sources.formats import FORMATS
+from tailrace.storage.log import Log
+from tailrace.storage.results import newest_of
+from tailrace.storage.tables import schemas
 
 WINDOW = ("key", "window_start", "window_end")
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tailrace.orchestration.driver_host import Driver, DriverHostDown
-from tailrace.spark.layout import Layout
-from tailrace.spark.status import Status
+from tailrace.drivers.driver_host import Driver, DriverHostDown
+from tailrace.storage.layout import Layout
+from tailrace.storage.status import Status
 
 QUERY = """\
 name: {name}

@@ -11,17 +11,17 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 
-from tailrace import wire
 from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.clock import Clock
 from tailrace.disorder.policies import policy_from_json
-from tailrace.entry import Head
+from tailrace.engine.batch_header import Head
+from tailrace.engine.stage import Stage
+from tailrace.engine.task import Task
+from tailrace.ground import wire
 from tailrace.kinds import Kind
-from tailrace.stage import Stage
-from tailrace.streams.check import Columns
-from tailrace.streams.formats import FORMATS
-from tailrace.streams.segments import Raw, Segment
-from tailrace.task import Task
+from tailrace.sources.check import Columns
+from tailrace.sources.formats import FORMATS
+from tailrace.sources.segments import Raw, Segment
 from tailrace.windows.sliding import Sliding
 
 NAMES = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id", "key": "key"}

@@ -9,16 +9,16 @@ from pathlib import Path
 import pyarrow as pa
 
 from oracle import Settings, Tuple
-from tailrace import wire
-from tailrace.entry import Head
-from tailrace.query import Query
-from tailrace.spark.layout import Layout
-from tailrace.spark.tables import STREAM_TABLES, TIME, Tables, schemas, with_times
-from tailrace.stage import Stage
-from tailrace.streams import history
-from tailrace.streams.formats import FORMATS
-from tailrace.streams.segments import Segment
-from tailrace.task import Task
+from tailrace.engine.batch_header import Head
+from tailrace.engine.stage import Stage
+from tailrace.engine.task import Task
+from tailrace.ground import wire
+from tailrace.query.query import Query
+from tailrace.sources import history
+from tailrace.sources.formats import FORMATS
+from tailrace.sources.segments import Segment
+from tailrace.storage.layout import Layout
+from tailrace.storage.tables import STREAM_TABLES, TIME, Tables, schemas, with_times
 from warehouse import make_query, write_files
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import accumulate
 from pathlib import Path
 
-from tailrace.spark.intake import Intake, Plan
-from tailrace.spark.journal import Entry, Journal
-from tailrace.streams.feeds import after
-from tailrace.streams.segments import Segment
+from tailrace.sources.feeds import after
+from tailrace.sources.segments import Segment
+from tailrace.storage.journal import Entry, Journal
+from tailrace.stream.batch_planner import Intake, Plan
 
 # file → the rows of its segments
 FILES = {"a": [3, 3, 2], "b": [4], "d": [1, 1]}

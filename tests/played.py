@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tailrace import wire
-from tailrace.entry import DECLARED
-from tailrace.query import Query
-from tailrace.spark.intake import Intake, Plan
-from tailrace.spark.journal import Journal
-from tailrace.spark.layout import Layout
-from tailrace.spark.sources import open_feed
-from tailrace.spark.tables import STREAM_TABLES, TIME, Tables, schemas, with_times
-from tailrace.stage import Stage
-from tailrace.streams import history
-from tailrace.streams.segments import is_integer
-from tailrace.task import Task
+from tailrace.engine.batch_header import DECLARED
+from tailrace.engine.stage import Stage
+from tailrace.engine.task import Task
+from tailrace.ground import wire
+from tailrace.query.query import Query
+from tailrace.sources import history
+from tailrace.sources.segments import is_integer
+from tailrace.storage.journal import Journal
+from tailrace.storage.layout import Layout
+from tailrace.storage.tables import STREAM_TABLES, TIME, Tables, schemas, with_times
+from tailrace.stream.batch_planner import Intake, Plan
+from tailrace.stream.source_opening import open_feed
 
 NOW = 1_800_000_000_000
 

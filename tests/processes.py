@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import psutil
 
-from tailrace.orchestration.fence import dead
+from tailrace.drivers.fence import dead
 
 
 def until(condition, seconds=20.0):

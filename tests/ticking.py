@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tailrace.aggregate.promised import Promised
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.disorder.seen import COUNTS, SAMPLE, Rows, Seen
+from tailrace.disorder.tick_statistics import COUNTS, SAMPLE, Rows, Seen
 from tailrace.disorder.ticks import Ticks
 from tailrace.windows.sliding import Sliding
 

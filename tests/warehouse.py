@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 
 from oracle import Passed, Settings, Tuple
 from tailrace.disorder.cache_duration import CacheDuration
-from tailrace.query import Query
-from tailrace.spark.journal import Journal
-from tailrace.spark.layout import Layout
-from tailrace.spark.proposals import Proposal, Proposals
-from tailrace.spark.tables import Tables
+from tailrace.query.query import Query
+from tailrace.storage.journal import Journal
+from tailrace.storage.layout import Layout
+from tailrace.storage.proposals import Proposal, Proposals
+from tailrace.storage.tables import Tables
 
 TIME = pa.timestamp("ms", "UTC")
 EPOCH = 1_577_836_800_000

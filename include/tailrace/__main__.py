@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tailrace.cli import main
+from tailrace.cli.commands import main
 
 main()

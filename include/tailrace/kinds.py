@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.clock import Frontier
-from tailrace.disorder.seen import Promise
-from tailrace.query import Query
+from tailrace.disorder.tick_statistics import Promise
+from tailrace.query.query import Query
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 

@@ -14,7 +14,7 @@ from streams import cuts, disordered, pieces
 from tailrace.disorder.clock import NEVER, Clock, Frontier
 from tailrace.disorder.ticks import number, summarise
 from tailrace.kinds import KINDS, Kind, build
-from tailrace.query import Query
+from tailrace.query.query import Query
 
 SAMPLES = {
     "sum": {"kind": "aggregate", "aggregate": {"function": "sum", "column": "value"}},

@@ -19,7 +19,7 @@ from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.clock import NEVER, Clock
 from tailrace.disorder.policies import POLICIES, policy_from_json
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.disorder.seen import COUNTS, Brought
+from tailrace.disorder.tick_statistics import COUNTS, Brought
 from tailrace.disorder.ticks import Ticks
 from tailrace.windows.sliding import Sliding
 

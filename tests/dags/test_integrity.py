@@ -18,7 +18,7 @@ from pendulum import datetime
 
 from airflow_home import HOME
 from fake_host import QUERY, declare
-from tailrace.orchestration.watching import GapTrigger
+from tailrace.orchestration.gap_trigger import GapTrigger
 
 DAGS = Path(__file__).parents[2] / "dags"
 FILES = ("calibrations.py", "corrections.py", "refused_queries.py", "streams.py")

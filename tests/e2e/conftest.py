@@ -12,12 +12,12 @@ from typing import Any
 import psutil
 import pytest
 
-from tailrace.orchestration import fence
+from tailrace.drivers import fence
+from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.orchestration.airflow_api import Api
-from tailrace.orchestration.embedded import EmbeddedHost
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
-from tailrace.spark.layout import Layout
-from tailrace.spark.status import Status
+from tailrace.storage.layout import Layout
+from tailrace.storage.status import Status
 
 ROOT = Path(__file__).parents[2]
 QUERY = (ROOT / "include" / "queries" / "flights.yaml").read_text()

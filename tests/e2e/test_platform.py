@@ -17,14 +17,14 @@ import psutil
 import pytest
 
 from processes import beyond_loopback, command, listening
-from tailrace.declare import load
 from tailrace.demo.truth import share_right, truth
-from tailrace.orchestration.embedded import UMASK
-from tailrace.orchestration.launch import starts_file
-from tailrace.spark.commits import committed_until
-from tailrace.spark.results import WINDOW, read_answers
-from tailrace.spark.status import Status
-from tailrace.spark.tables import Tables
+from tailrace.drivers.embedded import UMASK
+from tailrace.drivers.launch import starts_file
+from tailrace.query.loading import load
+from tailrace.storage.progress import committed_until
+from tailrace.storage.results import WINDOW, read_answers
+from tailrace.storage.status import Status
+from tailrace.storage.tables import Tables
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.timeout(900)]
 

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 
 from tailrace.bench.simulate import WINDOW, Stream
-from tailrace.declare import load
+from tailrace.generators.delays import delay_model, epoch_ms
+from tailrace.generators.replay import generate, write
 from tailrace.kinds import build
-from tailrace.spark.layout import Layout
-from tailrace.spark.results import read_answers
-from tailrace.spark.tables import Tables
-from tailrace.streams.delays import delay_model, epoch_ms
-from tailrace.streams.replay import generate, write
+from tailrace.query.loading import load
+from tailrace.storage.layout import Layout
+from tailrace.storage.results import read_answers
+from tailrace.storage.tables import Tables
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.timeout(900)]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fake_host import FakeHost, declare
-from tailrace.spark.layout import Layout
+from tailrace.storage.layout import Layout
 
 assert airflow_home.HOME
 

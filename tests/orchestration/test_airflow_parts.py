@@ -11,7 +11,7 @@ import pytest
 
 from processes import is_dead, until
 from tailrace.orchestration.airflow_parts import PARTS
-from tailrace.spark.layout import write_whole
+from tailrace.storage.layout import write_whole
 
 # In the place of `airflow`: notes its words, and ends at once with what it is told to, or never.
 STAND_IN = """

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from tailrace.orchestration.calibrating import CalibrateOperator
+from tailrace.orchestration.calibration_operators import CalibrateOperator
 
 
 def context(run_type="manual", dry_run=False, conf=None):

@@ -19,11 +19,11 @@ from airflow.sdk.execution_time.context import TriggeringAssetEventsAccessor
 
 from fake_host import QUERY, declare
 from late_tables import LateTables
-from tailrace.orchestration import correcting
-from tailrace.orchestration.correcting import CorrectOperator, WaitOperator
-from tailrace.orchestration.corrections import FORM
-from tailrace.orchestration.fence import dead
-from tailrace.spark.commits import Committed
+from tailrace.drivers.fence import dead
+from tailrace.orchestration import correction_operators
+from tailrace.orchestration.correction_dags import FORM
+from tailrace.orchestration.correction_operators import CorrectOperator, WaitOperator
+from tailrace.storage.progress import Committed
 
 
 def context(run_type="scheduled", start="2013-01-01T00:00:00", end="2013-01-02T00:00:00", conf=None, **params):
@@ -112,21 +112,21 @@ def test_a_run_with_an_interval_takes_no_range(wait, run_type):
 
 
 def test_intervals_are_floored_to_the_tick_so_that_they_lie_side_by_side(place):
-    query = correcting.Declared.read(
+    query = correction_operators.Declared.read(
         declare(place / "queries", "long", QUERY.replace("tick: 1 min", "tick: 7 min"))
     ).query
     minutes = [f"2013-01-01T00:{minute:02}:00" for minute in (0, 10, 20, 30)]
-    spans = [correcting.span(context(start=a, end=b), query) for a, b in pairwise(minutes)]
+    spans = [correction_operators.span(context(start=a, end=b), query) for a, b in pairwise(minutes)]
     assert all(point % (7 * 60_000) == 0 for span in spans for point in span)
     assert [end for _, end in spans[:-1]] == [start for start, _ in spans[1:]]
 
 
 def test_an_interval_without_an_end_of_a_tick_is_left_to_the_next(place):
-    query = correcting.Declared.read(
+    query = correction_operators.Declared.read(
         declare(place / "queries", "long", QUERY.replace("tick: 1 min", "tick: 1 h"))
     ).query
     with pytest.raises(AirflowSkipException, match="no tick of 1 h"):
-        correcting.span(context(start="2013-01-01T00:10:00", end="2013-01-01T00:20:00"), query)
+        correction_operators.span(context(start="2013-01-01T00:10:00", end="2013-01-01T00:20:00"), query)
 
 
 def triggered(*payloads):
@@ -150,8 +150,8 @@ def asks(start, end):
     ],
 )
 def test_a_run_by_the_asset_is_about_all_that_its_events_ask_for(place, payloads, ends):
-    query = correcting.Declared.read(place / "queries" / "readings.yaml").query
-    assert correcting.span(triggered(*payloads), query) == tuple(ms(f"2013-01-01T{end}:00") for end in ends)
+    query = correction_operators.Declared.read(place / "queries" / "readings.yaml").query
+    assert correction_operators.span(triggered(*payloads), query) == tuple(ms(f"2013-01-01T{end}:00") for end in ends)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import time
 import pytest
 
 from fake_host import says
-from tailrace.errors import Busy
+from tailrace.drivers.driver_status import Standing
+from tailrace.ground.errors import Busy
 from tailrace.orchestration import drivers
-from tailrace.orchestration.standing import Standing
 
 
 def listen(host, layout):
@@ -102,7 +102,7 @@ def test_a_driver_that_was_ended_does_not_come_back_with_its_host_and_leaves_no_
         drivers.drain(host, layout, 0.05 if "stopped" in how else 30, 5)
     assert not host.driver.alive
     assert host.programs == set()
-    assert host.ran == [[sys.executable, "-m", "tailrace.orchestration.fence", str(layout.home)]]
+    assert host.ran == [[sys.executable, "-m", "tailrace.drivers.fence", str(layout.home)]]
 
 
 def test_the_wish_to_drain_stands_until_the_next_deployment(host, layout):

@@ -15,12 +15,12 @@ import psutil
 import pytest
 
 from processes import is_dead, until
-from tailrace.errors import Refused
-from tailrace.orchestration import embedded as module
-from tailrace.orchestration import fence
-from tailrace.orchestration.driver_host import DriverHostDown
-from tailrace.orchestration.embedded import EmbeddedHost
-from tailrace.orchestration.supervisor import SupervisorHost
+from tailrace.drivers import embedded as module
+from tailrace.drivers import fence
+from tailrace.drivers.driver_host import DriverHostDown
+from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.drivers.supervisor import SupervisorHost
+from tailrace.ground.errors import Refused
 
 # A driver that does not listen, with a child in its group and one, as PySpark's daemon, in a group of its own.
 FAMILY = """
@@ -145,7 +145,7 @@ def test_a_second_start_finds_the_running_one(embedded, family):
 
 def test_many_starts_at_once_start_one(tmp_path, embedded):
     script = (
-        "import sys; from pathlib import Path; from tailrace.orchestration.embedded import EmbeddedHost\n"
+        "import sys; from pathlib import Path; from tailrace.drivers.embedded import EmbeddedHost\n"
         "print(EmbeddedHost(Path(sys.argv[1])).start().rpc.call('getPID'))"
     )
     crowd = [
@@ -159,7 +159,7 @@ def test_many_starts_at_once_start_one(tmp_path, embedded):
 def test_it_outlives_who_started_it(embedded, family):
     command, pids = family
     script = (
-        "import os, signal, sys; from pathlib import Path; from tailrace.orchestration.embedded import EmbeddedHost\n"
+        "import os, signal, sys; from pathlib import Path; from tailrace.drivers.embedded import EmbeddedHost\n"
         "print(EmbeddedHost(Path(sys.argv[1])).start().deploy('flights', sys.argv[2:], {}).pid, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from processes import is_dead
-from tailrace.orchestration.fence import MARK, dead, fence, kill, mark, marked
+from tailrace.drivers.fence import MARK, dead, fence, kill, mark, marked
 
 STUBBORN = """
 import signal, time
@@ -100,7 +100,7 @@ def test_a_home_is_itself_in_every_spelling(tmp_path, start, monkeypatch):
 
 def test_it_spares_itself_and_its_ancestors(tmp_path, start):
     inner = (
-        "import subprocess, sys; from tailrace.orchestration.fence import fence\n"
+        "import subprocess, sys; from tailrace.drivers.fence import fence\n"
         f"brother = subprocess.Popen([sys.executable, '-c', {STUBBORN!r}], stdout=subprocess.PIPE)\n"
         "brother.stdout.readline()\n"
         f"assert fence({str(tmp_path)!r}, 'new') == [brother.pid] and brother.wait() == -9\n"
@@ -182,6 +182,6 @@ def test_as_a_command_it_leaves_nothing_of_any_start(start, tmp_path):
     parent, children = start(PARENT, mark(tmp_path, "token"))
     other, _ = start(STUBBORN, mark(tmp_path / "another", "token"))
     children.append(parent.pid)
-    subprocess.run([sys.executable, "-m", "tailrace.orchestration.fence", str(tmp_path)], check=True)
+    subprocess.run([sys.executable, "-m", "tailrace.drivers.fence", str(tmp_path)], check=True)
     assert all(map(is_dead, children))
     assert not is_dead(other.pid)

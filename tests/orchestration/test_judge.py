@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.orchestration.driver_host import Driver
-from tailrace.orchestration.judge import GONE_S, ROWS_A_SECOND, SLOWER, START_S, Judge
-from tailrace.spark.status import Status
+from tailrace.drivers.driver_host import Driver
+from tailrace.drivers.liveness import GONE_S, ROWS_A_SECOND, SLOWER, START_S, Judge
+from tailrace.storage.status import Status
 
 
 def driver(state="running", pid=1, exit_code=None):

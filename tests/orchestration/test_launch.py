@@ -14,8 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tailrace.orchestration import fence, launch
-from tailrace.orchestration.launch import pause, starts_file
+from tailrace.drivers import fence, launch
+from tailrace.drivers.launch import pause, starts_file
 
 NOTE = (
     "import json, os, sys\n"
@@ -33,7 +33,7 @@ def home(tmp_path) -> Path:
 def launcher(home: Path, *command: str, budget: tuple[str, ...] = (), **options):
     """The launcher as supervisord starts it."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tailrace.orchestration.launch", "--home", str(home), *budget, "--", *command],
+        [sys.executable, "-m", "tailrace.drivers.launch", "--home", str(home), *budget, "--", *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -264,14 +264,14 @@ def test_a_command_that_is_not_there_is_refused(home, tmp_path, command):
 @pytest.mark.parametrize("arguments", [[], ["--home", "x"], ["--", "true"], ["--home", "x", "--restarts", "?", "true"]])
 def test_a_wrong_call_is_refused(arguments):
     wrong = subprocess.run(
-        [sys.executable, "-m", "tailrace.orchestration.launch", *arguments], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tailrace.drivers.launch", *arguments], capture_output=True, text=True, check=False
     )
     assert wrong.returncode == 2
-    assert "usage: python -m tailrace.orchestration.launch" in wrong.stderr
+    assert "usage: python -m tailrace.drivers.launch" in wrong.stderr
 
 
 def test_it_imports_nothing_heavy():
-    script = "import tailrace.orchestration.launch, sys; print(sorted({n.partition('.')[0] for n in sys.modules}))"
+    script = "import tailrace.drivers.launch, sys; print(sorted({n.partition('.')[0] for n in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert not {"pyarrow", "numpy", "pandas", "pyspark", "airflow", "pydantic"} & set(eval(loaded))
 

@@ -16,11 +16,10 @@ from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from filelock import Timeout
 
 from fake_host import QUERY, declare
-from tailrace.declare import load
-from tailrace.errors import Busy
-from tailrace.orchestration import drivers, operators
-from tailrace.orchestration.driver_host import DriverHostDown
-from tailrace.orchestration.operators import (
+from tailrace.drivers.driver_host import DriverHostDown
+from tailrace.ground.errors import Busy
+from tailrace.orchestration import drivers, stream_operators
+from tailrace.orchestration.stream_operators import (
     DEPLOYED,
     WATCHED,
     CheckOperator,
@@ -28,6 +27,7 @@ from tailrace.orchestration.operators import (
     DrainOperator,
     SuperviseOperator,
 )
+from tailrace.query.loading import load
 
 PARAMS = {"batch_rows": 5, "restarts": 2, "within_s": 600, "hang_after_s": 77, "driver_memory": "3g"}
 
@@ -109,7 +109,7 @@ def test_check_refuses_a_warehouse_that_cannot_be_written_to(make, host, context
     if wrong == "unset":
         monkeypatch.delenv("TAILRACE_WAREHOUSE")
     elif wrong == "forbidden":
-        monkeypatch.setattr(operators.os, "access", lambda *asked: False)  # root may write everywhere
+        monkeypatch.setattr(stream_operators.os, "access", lambda *asked: False)  # root may write everywhere
     else:
         monkeypatch.setenv("TAILRACE_WAREHOUSE", {"relative": "wh", "file": str(place / "file")}[wrong])
     with pytest.raises(AirflowFailException, match="right would be"):
@@ -136,7 +136,7 @@ def test_deploy_makes_one_driver_of_the_form(make, host, context, place):
     [(command, environment)] = host.deployed
     words = " ".join(command)
     home = place / "warehouse" / "readings"
-    assert f"-m tailrace.orchestration.launch --home {home} --restarts 2 --within 600 -- spark-submit" in words
+    assert f"-m tailrace.drivers.launch --home {home} --restarts 2 --within 600 -- spark-submit" in words
     assert "--master local[*]" in words
     assert "--driver-memory 3g" in words
     assert words.endswith(f"stream.py {place}/queries/readings.yaml --warehouse {place}/warehouse --batch-rows 5")
@@ -194,7 +194,7 @@ def test_deploy_is_tried_again_while_a_driver_drains(make, host, context, layout
 
 
 def test_supervise_defers_at_once(make, host, context, place):
-    drivers.deploy(host, operators.Layout.of(place / "warehouse", "readings"), ["go"], {})
+    drivers.deploy(host, stream_operators.Layout.of(place / "warehouse", "readings"), ["go"], {})
     with pytest.raises(TaskDeferred) as deferred:
         make(SuperviseOperator).execute(context)
     assert deferred.value.method_name == "resume"
@@ -230,7 +230,7 @@ def test_a_driver_that_is_over_does_not_come_back_with_its_host(make, host, cont
     with suppress(AirflowFailException):
         resume(make(SuperviseOperator), context, verdict(kind), [], done.deployment)
     assert host.programs == set()
-    assert host.ran[0][1:] == ["-m", "tailrace.orchestration.fence", str(layout.home)], "nothing of it is left"
+    assert host.ran[0][1:] == ["-m", "tailrace.drivers.fence", str(layout.home)], "nothing of it is left"
 
 
 @pytest.mark.parametrize("kind", ["ended", "failed", "gone", "hung"])

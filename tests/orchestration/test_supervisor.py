@@ -23,10 +23,10 @@ import pytest
 from filelock import FileLock
 
 from processes import command, is_dead, until
-from tailrace.errors import Refused
-from tailrace.orchestration.driver_host import Driver, DriverHost, DriverHostDown
-from tailrace.orchestration.embedded import EmbeddedHost
-from tailrace.orchestration.supervisor import SupervisorHost, _driver
+from tailrace.drivers.driver_host import Driver, DriverHost, DriverHostDown
+from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.drivers.supervisor import SupervisorHost, _driver
+from tailrace.ground.errors import Refused
 
 NUMBERS = itertools.count()
 # What the stand-ins do: note their start in a file, then this or that.
@@ -57,7 +57,7 @@ VICTIM = """
 import os, signal, sys
 from pathlib import Path
 from tailrace.orchestration import rpc
-from tailrace.orchestration.supervisor import SupervisorHost
+from tailrace.drivers.supervisor import SupervisorHost
 when, point, url, programs, password, name, *command = sys.argv[1:]
 real = rpc.Rpc.call
 def die():
@@ -407,7 +407,7 @@ def test_one_that_cannot_be_stopped_is_told(host, name, python, notes, monkeypat
 
     with monkeypatch.context() as patch:
         patch.setattr(host.rpc, "call", never)
-        patch.setattr("tailrace.orchestration.supervisor._SOON_S", 0.2)
+        patch.setattr("tailrace.drivers.supervisor._SOON_S", 0.2)
         with pytest.raises(TimeoutError, match="for a reason"):
             host.stop(name, 60)
     assert host.look(name).state == "running"
@@ -475,7 +475,7 @@ def test_one_that_does_not_die_is_told(host, name, python, notes, monkeypatch):
     host.deploy(name, python(STUBBORN), {})
     until(notes)
     monkeypatch.setattr(host, "_kill", lambda *_: None)
-    monkeypatch.setattr("tailrace.orchestration.supervisor._SOON_S", 0.1)
+    monkeypatch.setattr("tailrace.drivers.supervisor._SOON_S", 0.1)
     with pytest.raises(TimeoutError, match="lives on after SIGKILL"):
         host.stop(name, 0.1)
 

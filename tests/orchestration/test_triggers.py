@@ -13,7 +13,7 @@ from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from fake_host import says
 from tailrace.orchestration import drivers, triggers
 from tailrace.orchestration.triggers import DriverTrigger, FrontierTrigger
-from tailrace.spark.commits import Committed
+from tailrace.storage.progress import Committed
 
 TASK = SimpleNamespace(dag_id="stream_readings", task_id="supervise", run_id="r", map_index=-1)
 

@@ -13,12 +13,12 @@ from airflow.triggers.base import BaseEventTrigger
 
 from fake_host import QUERY, declare
 from late_tables import LateTables
-from tailrace.declare import load
-from tailrace.duration import ms
-from tailrace.orchestration import watching
-from tailrace.orchestration.watching import GapTrigger
-from tailrace.spark import asking
-from tailrace.spark.pending import Uncorrected
+from tailrace.correction import requests
+from tailrace.correction.uncorrected import Uncorrected
+from tailrace.ground.duration import ms
+from tailrace.orchestration import gap_trigger
+from tailrace.orchestration.gap_trigger import GapTrigger
+from tailrace.query.loading import load
 
 WANTED = {"arrived_from": "1970-01-01T00:01:40.000Z", "arrived_to": "1970-01-01T00:02:10.000Z"}
 
@@ -146,7 +146,7 @@ def test_two_watches_fire_once(there, watch, looks):
 
 
 def test_it_fires_again_for_the_next_advance_and_for_what_was_lost(there, watch, looks, monkeypatch):
-    monkeypatch.setattr(asking, "PAUSE_MS", 0)
+    monkeypatch.setattr(requests, "PAUSE_MS", 0)
 
     async def advance():
         there.late((140_000, 0), (150_000, 50_000))
@@ -154,7 +154,7 @@ def test_it_fires_again_for_the_next_advance_and_for_what_was_lost(there, watch,
 
     async def lose():
         there.run(100_000, 130_000)
-        monkeypatch.setattr(asking, "PATIENCE_MS", 0)
+        monkeypatch.setattr(requests, "PATIENCE_MS", 0)
 
     second = {"arrived_from": WANTED["arrived_to"], "arrived_to": "1970-01-01T00:02:30.000Z"}
     fired = run(watch(), looks(3), advance(), looks(3), lose(), looks(3))
@@ -179,7 +179,7 @@ def test_it_outlives_whatever_goes_wrong(there, watch, looks, told, monkeypatch)
             raise wrong.pop(0)
         return read(layout)
 
-    monkeypatch.setattr(watching, "TELL_S", 0.0)
+    monkeypatch.setattr(gap_trigger, "TELL_S", 0.0)
     monkeypatch.setattr(Uncorrected, "read", staticmethod(fail))
     assert run(watch(), looks(5)) == [WANTED]
     assert told[0] == "what of readings is uncorrected can't be told: [Errno 5] the disk is away"
@@ -203,7 +203,7 @@ def test_it_tells_once_a_minute_and_when_it_fires(layout, watch, looks, told, mo
 
     assert run(watch(), looks(20), exceed(), looks(20)) == [WANTED]
     assert [line.split(":")[0][:20] for line in told] == ["all late tuples of r", "the uncorrected late"]
-    monkeypatch.setattr(watching, "TELL_S", 0.0)
+    monkeypatch.setattr(gap_trigger, "TELL_S", 0.0)
     run(watch(), looks(5))
     assert len(told) >= 7
 

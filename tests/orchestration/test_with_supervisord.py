@@ -15,19 +15,20 @@ import psutil
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 
-from tailrace.orchestration import fence, operators, settings
-from tailrace.orchestration.embedded import EmbeddedHost
-from tailrace.orchestration.fence import dead
-from tailrace.orchestration.judge import Judge
-from tailrace.orchestration.operators import CheckOperator, DeployOperator, DrainOperator, SuperviseOperator
-from tailrace.spark.status import Status
+from tailrace.drivers import fence
+from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.drivers.fence import dead
+from tailrace.drivers.liveness import Judge
+from tailrace.orchestration import settings, stream_operators
+from tailrace.orchestration.stream_operators import CheckOperator, DeployOperator, DrainOperator, SuperviseOperator
+from tailrace.storage.status import Status
 
 # In the place of spark-submit: a driver that says how it stands and drains, or what the warehouse tells it to be.
 STAND_IN = f"""#!{sys.executable}
 import os, signal, sys, time
 from pathlib import Path
-from tailrace.spark.layout import Layout
-from tailrace.spark.status import Status, wall_ms
+from tailrace.storage.layout import Layout
+from tailrace.storage.status import Status, wall_ms
 layout = Layout.of(Path(sys.argv[sys.argv.index("--warehouse") + 1]), "readings")
 mode = (layout.home.parent / "mode").read_text()
 print("a stand-in that is to be", mode, flush=True)
@@ -71,8 +72,8 @@ def embedded(place, mode, monkeypatch):
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     spark = {"conn_type": "spark", "host": "local[*]", "extra": {"spark-binary": "spark2-submit"}}
     monkeypatch.setenv("AIRFLOW_CONN_TAILRACE_SPARK", json.dumps(spark))
-    monkeypatch.setattr(operators, "POLL_S", 0.05)
-    monkeypatch.setattr(operators, "DRAIN_S", 1.0)
+    monkeypatch.setattr(stream_operators, "POLL_S", 0.05)
+    monkeypatch.setattr(stream_operators, "DRAIN_S", 1.0)
     with EmbeddedHost(place / "host") as embedded:
         access = embedded.access
         connection = {
@@ -299,7 +300,7 @@ def test_a_restart_of_the_driver_host_brings_back_none_that_has_ended(
 
 
 def test_a_driver_that_someone_stopped_fails_the_task(make, context, layout, monkeypatch):
-    monkeypatch.setattr("tailrace.orchestration.judge.GONE_S", 0.2)
+    monkeypatch.setattr("tailrace.drivers.liveness.GONE_S", 0.2)
     make(DeployOperator).execute(context)
     trigger, kept = defer(make(SuperviseOperator).execute, context)
     settings.driver_host().stop("readings", 5)

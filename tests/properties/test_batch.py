@@ -9,7 +9,7 @@ from desk import Desk
 from expect import assert_close
 from oracle import batch, missed, stream, ticks_of, windows_of
 from streams import cuts, disordered
-from tailrace.spark.touched import Closed, Span
+from tailrace.correction.affected_windows import Closed, Span
 
 SOME = settings(max_examples=100, deadline=None)
 FAR = 1 << 60

@@ -15,7 +15,7 @@ from expect import assert_close
 from oracle import batch, latest, stream
 from streams import cuts, disordered
 from tailrace.aggregate.kind import Aggregate
-from tailrace.spark.touched import Closed, Span
+from tailrace.correction.affected_windows import Closed, Span
 
 SOME = settings(max_examples=100, deadline=None)
 SUMS = ["sum", "count", "avg"]

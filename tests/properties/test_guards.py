@@ -9,9 +9,9 @@ import pytest
 from expect import assert_streamed
 from harness import run
 from oracle import Settings, Tuple, stream
-from tailrace import task
-from tailrace.arrivals import Arrivals
 from tailrace.disorder.clock import Clock
+from tailrace.engine import task
+from tailrace.engine.tick_buffer import Arrivals
 
 #   arrival   0 ─────── tick 0 ─────── 100 ─ tick 1 ─
 #   event        250 │ 40                  300        one tick, cut in two batches at │

@@ -10,7 +10,7 @@ from expect import assert_streamed
 from harness import run
 from oracle import Passed, Settings, Tuple, stream
 from streams import cuts, disordered
-from tailrace.arrivals import Arrivals
+from tailrace.engine.tick_buffer import Arrivals
 
 MANY = settings(max_examples=150, deadline=None)
 

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from tailrace.spark import app, correct, session
+from tailrace.correction import correct
+from tailrace.spark import app, session
 
 _open = session.session
 

@@ -22,12 +22,13 @@ import pytest
 from expect import assert_streamed
 from oracle import Settings, stream
 from processes import until
-from tailrace.errors import Busy, Refused, SourceChanged
-from tailrace.spark import app, intake
-from tailrace.spark.correct import correct
-from tailrace.spark.intake import Plan
-from tailrace.spark.layout import Layout
+from tailrace.correction.correct import correct
+from tailrace.ground.errors import Busy, Refused, SourceChanged
+from tailrace.spark import app
 from tailrace.spark.sink import Sink
+from tailrace.storage.layout import Layout
+from tailrace.stream import batch_planner
+from tailrace.stream.batch_planner import Plan
 from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 
 pytestmark = pytest.mark.spark
@@ -55,7 +56,7 @@ def test_new_settings_hold_from_the_next_tick(tmp_path, spark):
 
 
 def test_batches_grow_where_their_rows_come_to_little(tmp_path, spark, monkeypatch):
-    monkeypatch.setattr(intake, "_MADE", 100)
+    monkeypatch.setattr(batch_planner, "_MADE", 100)
     write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 16))
     query = make_query(tmp_path / "in", Settings(60_000, 60_000, 60_000, "sum", "none"))
     app.run(query, tmp_path / "wh")
@@ -208,7 +209,7 @@ def test_poisoned_records_are_quarantined_and_the_rest_answered(tmp_path, spark)
 def command(*arguments: object) -> subprocess.Popen[str]:
     """The command line as a process group of its own, as a terminal starts it."""
     return subprocess.Popen(
-        [sys.executable, "-u", "-c", "from tailrace.cli import main; main()", *map(str, arguments)],
+        [sys.executable, "-u", "-c", "from tailrace.cli.commands import main; main()", *map(str, arguments)],
         env=os.environ | {"PYTHONPATH": str(ROOT / "include"), "COLUMNS": "200"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -9,10 +9,10 @@ import pytest
 
 from expect import assert_streamed
 from oracle import Settings, stream
-from tailrace.sections import Disorder
+from tailrace.calibration.calibrate import calibrate
+from tailrace.query.sections import Disorder
 from tailrace.spark.app import run
-from tailrace.spark.calibrate import calibrate
-from tailrace.spark.intake import Plan
+from tailrace.stream.batch_planner import Plan
 from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 
 pytestmark = pytest.mark.spark

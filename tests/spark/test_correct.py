@@ -10,16 +10,16 @@ import pytest
 
 from expect import assert_close, assert_streamed
 from oracle import Settings, batch, latest, stream
-from tailrace.duration import format_time
-from tailrace.errors import Refused
+from tailrace.correction import history_scan
+from tailrace.correction.affected_windows import Span
+from tailrace.correction.correct import correct
+from tailrace.ground.duration import format_time
+from tailrace.ground.errors import Refused
 from tailrace.spark import batch as job
-from tailrace.spark import past
 from tailrace.spark.app import run
-from tailrace.spark.correct import correct
-from tailrace.spark.intake import Plan
-from tailrace.spark.results import Answers, read_answers
-from tailrace.spark.tables import Tables
-from tailrace.spark.touched import Span
+from tailrace.storage.results import Answers, read_answers
+from tailrace.storage.tables import Tables
+from tailrace.stream.batch_planner import Plan
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
 
@@ -50,7 +50,7 @@ BOUNDED = Plan()
 @pytest.fixture(autouse=True)
 def all_on_spark(monkeypatch):
     """However little is to be read; unit/spark/test_correct.py has what is done without."""
-    monkeypatch.setattr(past, "AT_ONCE", 0)
+    monkeypatch.setattr(history_scan, "AT_ONCE", 0)
 
 
 def streamed(tmp_path, settings=SETTINGS, tuples=TUPLES, plan=BOUNDED):
@@ -105,7 +105,7 @@ def test_what_is_read_by_the_process_alone_or_in_part_is_what_spark_reads(tmp_pa
     find = job.find
     monkeypatch.setattr(job, "find", lambda *about: asked.append(about) or find(*about))
     for at_once in (0, 3 * 72, 500):
-        monkeypatch.setattr(past, "AT_ONCE", at_once)
+        monkeypatch.setattr(history_scan, "AT_ONCE", at_once)
         for span in (Span(), Span(EPOCH + 9500)):
             correct(query, tmp_path / "wh", span)
         assert bool(asked) == (at_once > 0)

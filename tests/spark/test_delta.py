@@ -10,7 +10,7 @@ import pytest
 
 from oracle import Settings
 from tailrace.spark.app import run
-from tailrace.spark.intake import Plan
+from tailrace.stream.batch_planner import Plan
 from warehouse import even, make_query, make_stream, tables_of, write_files
 
 pytestmark = pytest.mark.spark

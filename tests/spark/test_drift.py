@@ -12,11 +12,11 @@ import pytest
 from beside import live
 from oracle import Settings, Tuple
 from rankings import contents, listed, ranked
-from tailrace.duration import ms, parse_duration
-from tailrace.spark.calibrate import calibrate
-from tailrace.spark.intake import Plan
-from tailrace.spark.layout import Layout
-from tailrace.spark.status import Status
+from tailrace.calibration.calibrate import calibrate
+from tailrace.ground.duration import ms, parse_duration
+from tailrace.storage.layout import Layout
+from tailrace.storage.status import Status
+from tailrace.stream.batch_planner import Plan
 from warehouse import EPOCH, make_query, rows_of, write_files
 
 pytestmark = pytest.mark.spark

@@ -13,10 +13,10 @@ import pytest
 
 from killed import SETTINGS, TESTS, TUPLES
 from processes import command, is_dead, until
-from tailrace.orchestration.driver_host import Driver
-from tailrace.orchestration.judge import START_S, Judge
-from tailrace.spark.layout import Layout
-from tailrace.spark.status import Status
+from tailrace.drivers.driver_host import Driver
+from tailrace.drivers.liveness import START_S, Judge
+from tailrace.storage.layout import Layout
+from tailrace.storage.status import Status
 from warehouse import even, write_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
@@ -30,7 +30,7 @@ from pathlib import Path
 from oracle import Settings
 from tailrace.spark import watch
 from tailrace.spark.app import run
-from tailrace.spark.intake import Plan
+from tailrace.stream.batch_planner import Plan
 from warehouse import make_query
 watch._GRACE_S = 1.0
 told = json.loads(sys.argv[1])

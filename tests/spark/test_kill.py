@@ -10,12 +10,12 @@ from deltalake import CommitProperties
 from expect import assert_close, assert_streamed
 from killed import SETTINGS, TUPLES, kill
 from oracle import corrected, stream
-from tailrace.spark import checkpoint, tables
+from tailrace.correction.affected_windows import Span
+from tailrace.correction.correct import correct
 from tailrace.spark.app import run
-from tailrace.spark.correct import correct
-from tailrace.spark.intake import Plan
 from tailrace.spark.sink import Sink
-from tailrace.spark.touched import Span
+from tailrace.storage import checkpoint, tables
+from tailrace.stream.batch_planner import Plan
 from warehouse import EPOCH, make_query, rows_of, tables_of
 
 pytestmark = pytest.mark.spark

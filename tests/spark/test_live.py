@@ -14,14 +14,14 @@ from beside import live
 from expect import assert_close, assert_streamed
 from killed import kill
 from oracle import Settings, batch, stream
+from tailrace.correction.correct import correct
 from tailrace.spark import sink
 from tailrace.spark.app import run
-from tailrace.spark.correct import correct
-from tailrace.spark.intake import Plan
-from tailrace.spark.journal import Journal
-from tailrace.spark.layout import Layout
-from tailrace.spark.results import Answers
-from tailrace.spark.status import Status
+from tailrace.storage.journal import Journal
+from tailrace.storage.layout import Layout
+from tailrace.storage.results import Answers
+from tailrace.storage.status import Status
+from tailrace.stream.batch_planner import Plan
 from tailrace.windows.sliding import Sliding
 from warehouse import TIME, even, make_query, make_stream, rows_of, silences_of, tables_of, write_files
 

@@ -11,7 +11,7 @@ from expect import assert_streamed
 from killed import SETTINGS, TUPLES, kill
 from oracle import stream
 from tailrace.spark import app, attempts
-from tailrace.spark.intake import Plan
+from tailrace.stream.batch_planner import Plan
 from warehouse import make_query, propose, rows_of, tables_of
 
 pytestmark = pytest.mark.spark

@@ -9,7 +9,7 @@ import pytest
 from expect import assert_streamed
 from oracle import Settings, stream
 from tailrace.spark.app import run
-from tailrace.spark.intake import Plan
+from tailrace.stream.batch_planner import Plan
 from warehouse import even, make_query, make_stream, rows_of, write_files
 
 pytestmark = pytest.mark.spark

@@ -10,14 +10,14 @@ import pytest
 
 from oracle import Settings, distinct, stream
 from rankings import contents, listed, ranked, streamed
-from tailrace.spark import past
+from tailrace.calibration.calibrate import calibrate
+from tailrace.correction import history_scan
+from tailrace.correction.affected_windows import Span
+from tailrace.correction.correct import correct
+from tailrace.correction.quality import read_quality
 from tailrace.spark.app import run
-from tailrace.spark.calibrate import calibrate
-from tailrace.spark.correct import correct
-from tailrace.spark.intake import Plan
-from tailrace.spark.quality import read_quality
-from tailrace.spark.results import Answers, read_answers
-from tailrace.spark.touched import Span
+from tailrace.storage.results import Answers, read_answers
+from tailrace.stream.batch_planner import Plan
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
 
@@ -58,7 +58,7 @@ def test_the_stream_and_then_all_of_it_corrected_twice(tmp_path, spark, rows_in_
 
 @pytest.mark.parametrize("at_once", [0, 10**6], ids=["on Spark", "in process"])
 def test_intervals_of_arrival_in_any_order_and_twice(tmp_path, spark, monkeypatch, at_once):
-    monkeypatch.setattr(past, "AT_ONCE", at_once)
+    monkeypatch.setattr(history_scan, "AT_ONCE", at_once)
     query = asked(tmp_path, order="ascending")
     run(query, tmp_path / "wh")
     last = (max(t.arrival_time for t in TUPLES) // 100 + 1) * 100

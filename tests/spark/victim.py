@@ -19,13 +19,15 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from oracle import Settings
-from tailrace.query import Query
-from tailrace.spark import app, attempts, sink, tables, watch
-from tailrace.spark.correct import correct
-from tailrace.spark.intake import Plan
-from tailrace.spark.journal import Journal
+from tailrace.correction.affected_windows import Span
+from tailrace.correction.correct import correct
+from tailrace.query.query import Query
+from tailrace.spark import app, attempts, sink
 from tailrace.spark.sink import Sink
-from tailrace.spark.touched import Span
+from tailrace.storage import tables
+from tailrace.storage.journal import Journal
+from tailrace.stream import status_reporter
+from tailrace.stream.batch_planner import Plan
 from warehouse import make_query, propose
 
 
@@ -64,14 +66,14 @@ def arm(point: str, batch: int) -> None:
         sink.COMPACT_EVERY = 1
         tables.DeltaTable.optimize = property(in_the_middle)
     elif point == "silent":
-        say = watch.Watch.say
+        say = status_reporter.Watch.say
 
         def when_nothing_comes(self, state, *more):
             say(self, state, *more)
             if state == "waiting" and self._status.batches > batch:
                 die()
 
-        watch.Watch.say = when_nothing_comes
+        status_reporter.Watch.say = when_nothing_comes
     elif point in ("K6", "K7"):
         replace = tables.Tables.replace
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tailrace.aggregate.folds import Floats
-from tailrace.frames import frame
+from tailrace.ground.frames import frame
 
 _WINDOW = ["key", "window_start", "window_end"]
 

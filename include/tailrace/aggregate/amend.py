@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tailrace.aggregate.folds import Floats, Ints
 from tailrace.aggregate.functions import FUNCTIONS
-from tailrace.columns import unify
+from tailrace.ground.columns import unify
 from tailrace.panes.rows import Rows, close
 from tailrace.windows.sliding import Sliding
 

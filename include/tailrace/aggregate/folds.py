@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.columns import group, pair
+from tailrace.ground.columns import group, pair
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

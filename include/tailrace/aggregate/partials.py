@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from tailrace.aggregate import folds
 from tailrace.aggregate.folds import Floats, Fold, Ints
-from tailrace.columns import pair, unify
+from tailrace.ground.columns import pair, unify
 from tailrace.windows.sliding import Sliding
 
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from tailrace.aggregate.folds import Fold
 from tailrace.aggregate.partials import combine
-from tailrace.columns import group, pair, unify
-from tailrace.disorder.groups import GROUPS, Groups, stretch_of
-from tailrace.disorder.seen import SAMPLE
+from tailrace.disorder.quantile.key_sketch import GROUPS, Groups, stretch_of
+from tailrace.disorder.tick_statistics import SAMPLE
+from tailrace.ground.columns import group, pair, unify
 from tailrace.partition.by_key import hash_of
 from tailrace.windows.sliding import Sliding
 

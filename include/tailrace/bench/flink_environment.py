@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyspark
 
-from tailrace.bench.told import Tell
+from tailrace.bench.progress import Tell
 
 VERSION = "2.3.0"
 _JAR = "flink-sql-parquet"

@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from tailrace.bench.told import Row
+from tailrace.bench.progress import Row
 
 _LARGE = 1000
 _SHARES = ("off", "windows off", "accuracy", "corrected", "to mp", "hit", "share")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tailrace.errors import refuse
+from tailrace.ground.errors import refuse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -29,7 +29,7 @@ from tailrace.bench.contestants import CONTESTANTS, Pace, Pass
 from tailrace.bench.flink import Flink, answers
 from tailrace.bench.flink_environment import FlinkEnvironment
 from tailrace.bench.meter import Cost, Meter
-from tailrace.bench.told import Row, Tell
+from tailrace.bench.progress import Row, Tell
 from tailrace.bench.workloads import Case, Workload, make_files
 from tailrace.spark.session import session
 

@@ -14,13 +14,13 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.columns import group_sums, pair
 from tailrace.disorder import ticks
 from tailrace.disorder.clock import NEVER, Clock, Frontier
-from tailrace.disorder.seen import COUNTS, Brought
+from tailrace.disorder.tick_statistics import COUNTS, Brought
+from tailrace.generators.delays import epoch_ms
+from tailrace.ground.columns import group_sums, pair
 from tailrace.kinds import build
-from tailrace.query import Query
-from tailrace.streams.delays import epoch_ms
+from tailrace.query.query import Query
 
 WINDOW = ["key", "window_end"]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.bench.questions import SUM, TOP_K, TOP_K_AT_ONCE, Question
-from tailrace.query import Query
-from tailrace.streams.delays import Exponential, epoch_ms
-from tailrace.streams.replay import generate, write
+from tailrace.generators.delays import Exponential, epoch_ms
+from tailrace.generators.replay import generate, write
+from tailrace.query.query import Query
 
 MEAN_DELAY_MS = 200
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailrace.disorder.cache_duration import CacheDuration
-from tailrace.duration import format_duration
+from tailrace.ground.duration import format_duration
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 
-from tailrace.query import Query
+from tailrace.query.query import Query
 
 Window = tuple[str | int | None, int, int]
 Held = list[tuple[float, Any]]

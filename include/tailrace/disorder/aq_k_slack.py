@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.disorder.controlled import Controlled
+from tailrace.disorder.pd_policy import Controlled
 from tailrace.disorder.policy import Kept
-from tailrace.disorder.seen import Seen
+from tailrace.disorder.tick_statistics import Seen
 
 _RECENT = 100  # slides of arrival time
 

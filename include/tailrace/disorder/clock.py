@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from tailrace.disorder.policies import policy_from_json
 from tailrace.disorder.policy import Kept
-from tailrace.disorder.seen import Brought, Rows, Seen
+from tailrace.disorder.tick_statistics import Brought, Rows, Seen
 from tailrace.disorder.ticks import Ticks
-from tailrace.wire import Batches
+from tailrace.ground.wire import Batches
 
 NEVER = -(1 << 62)
 """Before every time: t_max and F of a query that has seen nothing."""

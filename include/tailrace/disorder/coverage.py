@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.columns import group_sums
 from tailrace.disorder.clock import Frontier
+from tailrace.ground.columns import group_sums
 from tailrace.windows.sliding import Sliding
 
 Ints = NDArray[np.int64]

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tailrace.disorder.controlled import Controlled
+from tailrace.disorder.pd_policy import Controlled
 from tailrace.disorder.policy import Kept
-from tailrace.disorder.seen import Seen
+from tailrace.disorder.tick_statistics import Seen
 
 Gain = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 

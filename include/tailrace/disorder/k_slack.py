@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from tailrace.disorder.policy import Kept, SlackPolicy
-from tailrace.disorder.seen import Seen
-from tailrace.duration import Duration, ms
+from tailrace.disorder.tick_statistics import Seen
+from tailrace.ground.duration import Duration, ms
 
 
 class KSlack(SlackPolicy):

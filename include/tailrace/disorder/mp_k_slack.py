@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailrace.disorder.policy import Kept, SlackPolicy
-from tailrace.disorder.seen import Seen
+from tailrace.disorder.tick_statistics import Seen
 
 
 class MPKSlack(SlackPolicy):

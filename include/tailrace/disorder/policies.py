@@ -11,9 +11,9 @@ from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.disorder.hybrid import Hybrid
 from tailrace.disorder.k_slack import KSlack
 from tailrace.disorder.mp_k_slack import MPKSlack
-from tailrace.disorder.none import NoSlack
+from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.disorder.quantile import Quantile
+from tailrace.disorder.quantile.policy import Quantile
 
 POLICIES: tuple[type[SlackPolicy], ...] = (
     NoSlack,

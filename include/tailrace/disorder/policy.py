@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from tailrace.disorder.seen import Seen
+from tailrace.disorder.tick_statistics import Seen
 
 Kept = dict[str, Any]
 """What a policy keeps from call to call: JSON values, and arrays of shape (m,) of int64 or float64."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailrace.columns import group_sums
 from tailrace.disorder.policy import Kept
-from tailrace.disorder.seen import Floats, Ints, Seen
+from tailrace.disorder.tick_statistics import Floats, Ints, Seen
+from tailrace.ground.columns import group_sums
 from tailrace.windows.sliding import Sliding
 
 _NAMES = ("ends", "received", "late")

@@ -1,1 +1,1 @@
-"""What deploys and watches: the driver host, and what Airflow runs. The only room that may import airflow."""
+"""The DAGs and their tasks, and an Airflow of one's own. Only here is airflow imported."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from tailrace.duration import format_time
+from tailrace.ground.duration import format_time
 
 _ANSWER_S = 30.0
 _PATIENCE_S, _AGAIN_S = 600.0, 2.0  # a busy laptop may give no answer for minutes

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from airflow.sdk import Asset, AssetWatcher
 
-from tailrace.orchestration.watching import GapTrigger
-from tailrace.query import Query
+from tailrace.orchestration.gap_trigger import GapTrigger
+from tailrace.query.query import Query
 
 STREAM_WRITES = ("results", "late", "quarantine", "metrics")
 CORRECTION_READS, CORRECTION_WRITES = ("late",), ("corrections", "quality")

@@ -11,12 +11,13 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from tailrace.orchestration import fence, settings
+from tailrace.drivers import fence
+from tailrace.orchestration import settings
 from tailrace.orchestration.form import check_conf
-from tailrace.orchestration.operators import refusals_fail
+from tailrace.orchestration.stream_operators import refusals_fail
 from tailrace.orchestration.submit import Options
 from tailrace.spark import loopback
-from tailrace.spark.layout import Layout
+from tailrace.storage.layout import Layout
 
 _REFUSED = 2
 _DEATH_S = 4.0  # Airflow kills the task 5 s after it asked it to end

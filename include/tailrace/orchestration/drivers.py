@@ -12,12 +12,12 @@ from typing import Any
 
 from filelock import FileLock
 
-from tailrace.errors import Busy, Problem
-from tailrace.orchestration.driver_host import Driver, DriverHost
-from tailrace.orchestration.launch import starts_file
-from tailrace.orchestration.standing import Standing
-from tailrace.spark.layout import Layout, write_whole
-from tailrace.spark.status import Status, wall_ms
+from tailrace.drivers.driver_host import Driver, DriverHost
+from tailrace.drivers.driver_status import Standing
+from tailrace.drivers.launch import starts_file
+from tailrace.ground.errors import Busy, Problem
+from tailrace.storage.layout import Layout, write_whole
+from tailrace.storage.status import Status, wall_ms
 
 LAST_LINES = 30
 _LOOK_S = 0.5
@@ -162,7 +162,7 @@ def end(host: DriverHost, layout: Layout, wait_s: float) -> None:
     name = layout.home.name
     host.stop(name, wait_s)
     # PySpark's daemon has a process group of its own, and where it is stopped by a signal it does not end with its JVM.
-    command = [sys.executable, "-m", "tailrace.orchestration.fence", str(layout.home)]
+    command = [sys.executable, "-m", "tailrace.drivers.fence", str(layout.home)]
     code = host.run(f"{name}-fence", command, _FENCE_S)
     if code != 0:
         how = "has not ended in time" if code is None else f"ended with exit code {code}"

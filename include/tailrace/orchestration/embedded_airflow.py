@@ -18,10 +18,10 @@ from typing import Any, Self
 import httpx
 import psutil
 
-from tailrace.orchestration import fence
+from tailrace.drivers import fence
+from tailrace.drivers.embedded import UMASK, free_port, private
+from tailrace.drivers.supervisor import write_private
 from tailrace.orchestration.airflow_api import Api
-from tailrace.orchestration.embedded import UMASK, free_port, private
-from tailrace.orchestration.supervisor import write_private
 
 USER = "admin"
 START_S = 600.0  # a busy laptop took 155 s

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from airflow.sdk import Context
 
-from tailrace.errors import Problem, Refused
+from tailrace.ground.errors import Problem, Refused
 
 
 def check_conf(context: Context) -> None:

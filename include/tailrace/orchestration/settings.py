@@ -13,11 +13,11 @@ from airflow.configuration import conf
 from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 
-from tailrace.declare import load
-from tailrace.errors import Problem, Refused, refuse
-from tailrace.orchestration.driver_host import DriverHost
-from tailrace.orchestration.supervisor import SupervisorHost
-from tailrace.query import Query
+from tailrace.drivers.driver_host import DriverHost
+from tailrace.drivers.supervisor import SupervisorHost
+from tailrace.ground.errors import Problem, Refused, refuse
+from tailrace.query.loading import load
+from tailrace.query.query import Query
 from tailrace.spark import loopback
 
 SPARK = "tailrace_spark"

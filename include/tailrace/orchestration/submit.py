@@ -11,12 +11,12 @@ from typing import Any, Self
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
-from tailrace.entry import BATCH_ROWS
-from tailrace.errors import refuse
+from tailrace.engine.batch_header import BATCH_ROWS
+from tailrace.ground.errors import refuse
 from tailrace.orchestration import settings
 from tailrace.orchestration.settings import Declared
 from tailrace.spark import loopback
-from tailrace.spark.layout import Layout
+from tailrace.storage.layout import Layout
 
 MEMORY = r"^([5-9][0-9]{2}m|[1-9][0-9]{3,5}m|[1-9][0-9]{0,2}g)$(?!\n)"
 """A heap as forms take it, in Python's dialect and in browsers' alike: to Python, $ is also before a last newline."""
@@ -79,7 +79,7 @@ def driver_command(query: Declared, warehouse: Path, options: Options) -> list[s
     submit = hook._build_spark_submit_command(str(settings.spark_apps() / "stream.py"))
     home = Layout.of(warehouse, query.query.name).home
     budget = ["--restarts", str(options.restarts), "--within", str(options.within_s)]
-    return [sys.executable, "-m", "tailrace.orchestration.launch", "--home", str(home), *budget, "--", *submit]
+    return [sys.executable, "-m", "tailrace.drivers.launch", "--home", str(home), *budget, "--", *submit]
 
 
 def environment() -> dict[str, str]:

@@ -12,11 +12,11 @@ from typing import Any
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from tailrace.duration import format_time
+from tailrace.drivers.driver_status import Standing
+from tailrace.drivers.liveness import Judge, Verdict
+from tailrace.ground.duration import format_time
 from tailrace.orchestration import drivers, settings
-from tailrace.orchestration.judge import Judge, Verdict
-from tailrace.orchestration.standing import Standing
-from tailrace.spark.layout import Layout
+from tailrace.storage.layout import Layout
 
 TELL_S = 60.0  # how often a waiting task says how things stand
 DRAIN_S, STOP_S = 30.0, 5.0  # with what Airflow takes to call, within a minute
@@ -160,7 +160,7 @@ def _reached_or_why_not(layout: Layout, until_ms: int) -> tuple[bool, str]:
 
 def reached(layout: Layout, until_ms: int) -> tuple[bool, str]:
     """Whether stream and history have committed up to a point, and how to say it."""
-    from tailrace.spark.commits import Committed  # noqa: PLC0415 (Delta takes long to import, and DAG files import this)
+    from tailrace.storage.progress import Committed  # noqa: PLC0415 (Delta takes long to import, and DAG files import this)
 
     committed = Committed.read(layout)
     if committed is None or not committed.until:

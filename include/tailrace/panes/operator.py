@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tailrace.columns import group_sums, pair, unify
 from tailrace.disorder.clock import Frontier
+from tailrace.ground.columns import group_sums, pair, unify
 from tailrace.panes.rows import AT_ONCE, Ints, Rows, Summary, close
 from tailrace.windows.sliding import Sliding
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.columns import pair
+from tailrace.ground.columns import pair
 from tailrace.windows.sliding import Sliding
 
 Ints = NDArray[np.int64]

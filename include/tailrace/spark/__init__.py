@@ -1,1 +1,1 @@
-"""The engine: Spark runs the stage and the tasks, Delta keeps what comes out. It knows the kinds' contracts only."""
+"""The engine on Spark: sessions, the source, the operator, the sink, the stream app. Only here is pyspark imported."""

@@ -10,24 +10,24 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from tailrace.query import Query
-from tailrace.retries import Retries
-from tailrace.spark import checkpoint
+from tailrace.engine.stage import Stage
+from tailrace.ground.retries import Retries
+from tailrace.query.query import Query
+from tailrace.sources import history
+from tailrace.sources.feeds import Feed
+from tailrace.sources.segments import Segment
 from tailrace.spark.attempts import LOOK_S, SOURCE, Attempts, Progress, retried
-from tailrace.spark.checkpoint import committed_batches
-from tailrace.spark.intake import Intake, Plan
-from tailrace.spark.journal import Journal
-from tailrace.spark.layout import Layout, Origin
-from tailrace.spark.proposals import Proposals
 from tailrace.spark.session import session
 from tailrace.spark.sink import Sink
-from tailrace.spark.sources import open_feed
-from tailrace.spark.tables import STREAM_TABLES, Tables, schemas
-from tailrace.spark.watch import Watch
-from tailrace.stage import Stage
-from tailrace.streams import history
-from tailrace.streams.feeds import Feed
-from tailrace.streams.segments import Segment
+from tailrace.storage import checkpoint
+from tailrace.storage.checkpoint import committed_batches
+from tailrace.storage.journal import Journal
+from tailrace.storage.layout import Layout, Origin
+from tailrace.storage.proposals import Proposals
+from tailrace.storage.tables import STREAM_TABLES, Tables, schemas
+from tailrace.stream.batch_planner import Intake, Plan
+from tailrace.stream.source_opening import open_feed
+from tailrace.stream.status_reporter import Watch
 
 
 def run(

@@ -13,19 +13,19 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from tailrace.errors import Damaged, Problem, Refused, SourceChanged
-from tailrace.retries import Retries
-from tailrace.spark.checkpoint import committed_batches
-from tailrace.spark.commits import committed_until
-from tailrace.spark.failures import Failure
-from tailrace.spark.intake import Ended, Intake
-from tailrace.spark.layout import Layout
+from tailrace.engine.stage import Stage
+from tailrace.ground.errors import Damaged, Problem, Refused, SourceChanged
+from tailrace.ground.retries import Retries
 from tailrace.spark.operator import labels, run_tasks
 from tailrace.spark.sink import Sink
 from tailrace.spark.source import read_journal
-from tailrace.spark.watch import Watch
-from tailrace.spark.written import remake
-from tailrace.stage import Stage
+from tailrace.storage.checkpoint import committed_batches
+from tailrace.storage.layout import Layout
+from tailrace.storage.progress import committed_until
+from tailrace.storage.written_batches import remake
+from tailrace.stream.batch_planner import Ended, Intake
+from tailrace.stream.failures import Failure
+from tailrace.stream.status_reporter import Watch
 
 Progress = Callable[[int, int, dict[str, pa.Table]], None]
 """Told after each batch: its number, how many rows are still to be read, and the rows it gave to each table."""

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from tailrace import wire
+from tailrace.correction import deduplication
+from tailrace.correction.affected_windows import Ranges, Touched
+from tailrace.ground import wire
+from tailrace.ground.wire import Batches
 from tailrace.kinds import Kind
 from tailrace.partition.by_key import task_of
-from tailrace.spark import repeats
-from tailrace.spark.log import ORDER, Piece, Reader, with_ids
 from tailrace.spark.source import ROWS
-from tailrace.spark.touched import Ranges, Touched
-from tailrace.wire import Batches
+from tailrace.storage.log import ORDER, Piece, Reader, with_ids
 
 Step = Callable[[pa.Table], pa.Table]
 
@@ -48,10 +48,10 @@ class Batch:
 
         def distinct(bucket: pa.Table) -> pa.Table:
             tuples, others = _received(bucket, "tuples"), _received(bucket, "others")
-            return _sent({"tuples": tuples.filter(pa.array(repeats.firsts(tuples, others)))}, "key", self.buckets)
+            return _sent({"tuples": tuples.filter(pa.array(deduplication.firsts(tuples, others)))}, "key", self.buckets)
 
         def evaluate(bucket: pa.Table) -> pa.Table:
-            return _given(repeats.evaluate(self.kind, _received(bucket, "tuples"), touched))
+            return _given(deduplication.evaluate(self.kind, _received(bucket, "tuples"), touched))
 
         return _collected(_by_task(_by_task(self._read(spark), distinct), evaluate))
 
@@ -60,8 +60,8 @@ class Batch:
 
         def search(bucket: pa.Table) -> pa.Table:
             tuples, others = _received(bucket, "tuples"), _received(bucket, "others")
-            again = tuples.filter(pa.array(repeats.repeated(tuples, others)))
-            return _given(repeats.windows_of(self.kind.windows, again))
+            again = tuples.filter(pa.array(deduplication.repeated(tuples, others)))
+            return _given(deduplication.windows_of(self.kind.windows, again))
 
         return _collected(_by_task(self._read(spark), search))
 

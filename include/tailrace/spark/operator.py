@@ -9,9 +9,9 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.state import GroupState
 
+from tailrace.engine.stage import Stage
+from tailrace.engine.task import Task
 from tailrace.spark.source import ROWS
-from tailrace.stage import Stage
-from tailrace.task import Task
 
 _VERSION = 3  # of the state's bytes: a later tailrace that reads others must say so here
 

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from tailrace import wire
-from tailrace.spark.tables import STREAM_TABLES, TIME, Tables, with_times
-from tailrace.spark.written import note
+from tailrace.ground import wire
+from tailrace.storage.tables import STREAM_TABLES, TIME, Tables, with_times
+from tailrace.storage.written_batches import note
 
 COMPACT_EVERY = 64
 """Batches, each of which adds a file to each table, from one compaction to the next."""

@@ -10,11 +10,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
-from tailrace.spark.journal import Entry, Journal
-from tailrace.streams.segments import Segment
+from tailrace.sources.segments import Segment
+from tailrace.storage.journal import Entry, Journal
 
 if TYPE_CHECKING:
-    from tailrace.stage import Message, Stage
+    from tailrace.engine.stage import Message, Stage
 
 ROWS = "task int, what string, bytes binary"
 """Rows through Spark are opaque: it needs no kind's schema."""

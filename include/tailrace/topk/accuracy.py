@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pyarrow as pa
 
-from tailrace.frames import frame
+from tailrace.ground.frames import frame
 
 _WINDOW = ["key", "window_start", "window_end"]
 

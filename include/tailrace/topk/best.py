@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailrace.columns import group_sums
+from tailrace.ground.columns import group_sums
 from tailrace.panes.rows import Columns, Ints
 
 Floats = NDArray[np.float64]

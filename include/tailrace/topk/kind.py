@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.disorder.clock import Frontier
-from tailrace.disorder.seen import SAMPLE
+from tailrace.disorder.tick_statistics import SAMPLE
 from tailrace.panes.rows import Rows, close
 from tailrace.topk.accuracy import errors
 from tailrace.topk.best import Best

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from tailrace.columns import group_sums, pair, unify
+from tailrace.ground.columns import group_sums, pair, unify
 from tailrace.panes.rows import Ints
 from tailrace.topk.best import Best, order_of
 from tailrace.windows.sliding import Sliding

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.aggregate.kind import Aggregate
-from tailrace.disorder.groups import GROUPS
+from tailrace.disorder.quantile.key_sketch import GROUPS
 from tailrace.partition.by_key import hash_of
 from tailrace.windows.sliding import Sliding
 

@@ -13,7 +13,7 @@ from tailrace.bench.simulate import Stream, simulate
 from tailrace.bench.topk import drift, methods, promise, report, runs, speed
 from tailrace.bench.topk.calibrated import calibrations
 from tailrace.bench.topk.runs import ADAPTIVE, SIZE_MS, hit, policy_of, query, smallest, table
-from tailrace.streams.replay import START_MS
+from tailrace.generators.replay import START_MS
 
 EVERY_MS = 60_000
 

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from tailrace import cli
-from tailrace.declare import load
-from tailrace.demo import play, scenes
+from tailrace.cli import commands
+from tailrace.demo import scenes, walkthrough
 from tailrace.demo.scenes import Scene
-from tailrace.spark.status import Status
+from tailrace.query.loading import load
+from tailrace.storage.status import Status
 
 FLIGHTS = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
 
@@ -121,18 +121,18 @@ def test_the_command_takes_its_flags_and_fails_where_an_answer_is_wrong(
         calls.append(given)
         return right
 
-    monkeypatch.setattr(play, "demonstrate", demonstrate)
+    monkeypatch.setattr(walkthrough, "demonstrate", demonstrate)
     monkeypatch.setattr("sys.argv", ["tailrace", "demo", "--warehouse", str(tmp_path), *words])
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        commands.main()
     assert (ended.value.code or 0) == code
     assert calls == [(tmp_path, *told)]
 
 
 def test_steps_are_numbered(monkeypatch):
     told = []
-    monkeypatch.setattr(play.show, "err", SimpleNamespace(rule=told.append))
-    step = play._Steps(6)
+    monkeypatch.setattr(walkthrough.show, "err", SimpleNamespace(rule=told.append))
+    step = walkthrough._Steps(6)
     step("one")
     step("two")
     assert told == ["1 ∕ 6  one", "2 ∕ 6  two"]

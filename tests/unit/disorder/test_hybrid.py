@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.disorder.aq_k_slack import AQKSlack
-from tailrace.disorder.controlled import Controlled
 from tailrace.disorder.hybrid import Hybrid
+from tailrace.disorder.pd_policy import Controlled
 from tailrace.windows.sliding import Sliding
 from ticking import Came, seen, slacks, steady
 

@@ -10,17 +10,17 @@ import pyarrow as pa
 import pytest
 
 from planning import LIVE, Driver, Log, rows_read, segments
-from tailrace.errors import Damaged, SourceChanged, refuse
-from tailrace.retries import Retries
+from tailrace.ground.errors import Damaged, SourceChanged, refuse
+from tailrace.ground.retries import Retries
 from tailrace.spark import attempts as module
-from tailrace.spark import status as status_module
 from tailrace.spark.attempts import Attempts
-from tailrace.spark.failures import Failure
-from tailrace.spark.intake import Plan
-from tailrace.spark.journal import Journal
-from tailrace.spark.layout import Layout
-from tailrace.spark.status import Status
-from tailrace.spark.watch import Watch
+from tailrace.storage import status as status_module
+from tailrace.storage.journal import Journal
+from tailrace.storage.layout import Layout
+from tailrace.storage.status import Status
+from tailrace.stream.batch_planner import Plan
+from tailrace.stream.failures import Failure
+from tailrace.stream.status_reporter import Watch
 
 METRICS = {"rows": 1, "partials": 1, "answers": 1, "late": 0, "k_ms": 0, "coverage": 1.0}
 METRICS |= dict.fromkeys(("committed", "frontier", "t_max"), 5)
@@ -80,7 +80,7 @@ class Stream:
 def clock(monkeypatch) -> Steady:
     steady = Steady()
     monkeypatch.setattr(module, "LOOK_S", 0)
-    monkeypatch.setattr("tailrace.spark.watch.time", steady)
+    monkeypatch.setattr("tailrace.stream.status_reporter.time", steady)
     monkeypatch.setattr(module, "Retries", lambda: Retries(steady.monotonic))
     return steady
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from planning import FILES, IDLE, LIVE, NONE, TICK, WAITING, WHOLE, Driver, Log, entries, rows_read, said, segments
-from tailrace.spark.intake import Intake, Plan
-from tailrace.spark.journal import Entry, Journal
-from tailrace.streams.feeds import ReplayFeed, after
-from tailrace.streams.segments import Segment
+from tailrace.sources.feeds import ReplayFeed, after
+from tailrace.sources.segments import Segment
+from tailrace.storage.journal import Entry, Journal
+from tailrace.stream.batch_planner import Intake, Plan
 
 
 class Counted(Log):

@@ -21,18 +21,18 @@ from rankings import contents, listed, ranked
 from streams import DAY, EARLIEST
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kind import Aggregate
+from tailrace.calibration.calibrate import calibrate
 from tailrace.calibration.measure import Course
-from tailrace.calibration.recent import NotReady
+from tailrace.calibration.recent_windows import NotReady
+from tailrace.correction import correct as module
+from tailrace.correction.affected_windows import Span
+from tailrace.correction.correct import correct
+from tailrace.correction.quality import read_quality
+from tailrace.correction.requests import Gap, ask
 from tailrace.kinds import Kind
-from tailrace.sections import Disorder
-from tailrace.spark import correct as module
-from tailrace.spark.asking import Gap, ask
-from tailrace.spark.calibrate import calibrate
-from tailrace.spark.correct import correct
-from tailrace.spark.quality import read_quality
-from tailrace.spark.results import read_answers
-from tailrace.spark.tables import CORRECTION_TABLES, STREAM_TABLES
-from tailrace.spark.touched import Span
+from tailrace.query.sections import Disorder
+from tailrace.storage.results import read_answers
+from tailrace.storage.tables import CORRECTION_TABLES, STREAM_TABLES
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, make_query, make_stream

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from tailrace import wire
+from tailrace.ground import wire
 from tailrace.spark import sink as sink_module
-from tailrace.spark import tables as tables_module
-from tailrace.spark.layout import Layout
 from tailrace.spark.sink import Sink
-from tailrace.spark.tables import CLASSES, STREAM_TABLES, Tables, schemas, with_times
-from tailrace.spark.written import read_note
+from tailrace.storage import tables as tables_module
+from tailrace.storage.layout import Layout
+from tailrace.storage.tables import CLASSES, STREAM_TABLES, Tables, schemas, with_times
+from tailrace.storage.written_batches import read_note
 
 INT = pa.int64()
 ANSWER = pa.schema(

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tailrace.bench.progress import Row, Tell
 from tailrace.bench.simulate import Simulated, Stream, simulate
-from tailrace.bench.told import Row, Tell
-from tailrace.query import Query
-from tailrace.streams.delays import MODELS, DelayModel, epoch_ms
-from tailrace.streams.replay import TIME, disorder, generate
+from tailrace.generators.delays import MODELS, DelayModel, epoch_ms
+from tailrace.generators.replay import TIME, disorder, generate
+from tailrace.query.query import Query
 
 RATE, SECONDS, SEED = 1000, 540, 1
 """Tuples a second and seconds: 540,000 tuples, as game 1 has 544,223."""

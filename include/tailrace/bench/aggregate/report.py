@@ -11,8 +11,8 @@ from tailrace.bench.aggregate.accumulated import accumulated
 from tailrace.bench.aggregate.games import ERROR, GAP_MS, RATE, RISK, SECONDS, SEED, SENSORS
 from tailrace.bench.aggregate.scaling import scaling
 from tailrace.bench.page import Effort, write
+from tailrace.bench.progress import Row, Tell
 from tailrace.bench.simulate import Simulated
-from tailrace.bench.told import Row, Tell
 from tailrace.bench.workloads import CASES
 from tailrace.windows.sliding import Sliding
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from tailrace.bench.aggregate.games import GAMES, PROMISE, query
-from tailrace.bench.told import Row, Tell
+from tailrace.bench.progress import Row, Tell
+from tailrace.generators.delays import MODELS
+from tailrace.generators.replay import generate, write
 from tailrace.spark import app
-from tailrace.spark.intake import Plan
 from tailrace.spark.session import session
-from tailrace.streams.delays import MODELS
-from tailrace.streams.replay import generate, write
+from tailrace.stream.batch_planner import Plan
 
 TASKS = (1, 2, 4)
 _RATE, _KEYS, _FILES = 20_000, 100, 4

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from tailrace.bench.simulate import Stream
 from tailrace.bench.topk.runs import policy_of
 from tailrace.calibration.measure import Course, Measured
-from tailrace.calibration.recent import NotReady, Part, Recent
+from tailrace.calibration.recent_windows import NotReady, Part, Recent
 from tailrace.calibration.search import Interval, Search
 from tailrace.kinds import build
-from tailrace.query import Query
+from tailrace.query.query import Query
 
 
 @dataclass(frozen=True)

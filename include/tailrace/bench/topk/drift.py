@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tailrace.bench.progress import Row, Tell
 from tailrace.bench.simulate import Stream, simulate
-from tailrace.bench.told import Row, Tell
 from tailrace.bench.topk.calibrated import Calibration, calibrations, search_of, stamped
 from tailrace.bench.topk.methods import whole
 from tailrace.bench.topk.runs import ACCURACY, ADAPTIVE, hit, policy_of, query, table
 from tailrace.calibration.search import Interval, Search
-from tailrace.streams.replay import START_MS
+from tailrace.generators.replay import START_MS
 
 BEFORE_MS, AFTER_MS, EVERY_MS = 1_000, 10_000, 300_000
 RATE, SECONDS, TOLD = 50, 14_400, 10

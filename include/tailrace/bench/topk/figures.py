@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from tailrace.bench.plots import Figure, label
+from tailrace.bench.progress import Row
 from tailrace.bench.simulate import Simulated
-from tailrace.bench.told import Row
 from tailrace.bench.topk.drift import AFTER_MS, Followed
 from tailrace.bench.topk.methods import whole
 from tailrace.bench.topk.promise import TAUS_MS

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tailrace.bench.progress import Row, Tell
 from tailrace.bench.simulate import Simulated, Stream, simulate
-from tailrace.bench.told import Row, Tell
 from tailrace.bench.topk.calibrated import calibrations, stamped
 from tailrace.bench.topk.runs import ADAPTIVE, AT_ONCE, SIZE_MS, query, table
-from tailrace.streams.replay import START_MS
+from tailrace.generators.replay import START_MS
 
 RATE, SECONDS, SEED = 1000, 1800, 1
 CALIBRATE_MS = 60_000

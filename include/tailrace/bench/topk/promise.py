@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tailrace.bench.progress import Row, Tell
 from tailrace.bench.simulate import Stream
-from tailrace.bench.told import Row, Tell
 from tailrace.bench.topk.calibrated import calibrations, newest, search_of
 from tailrace.bench.topk.runs import (
     ACCURACY,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tailrace.bench import side_by_side
 from tailrace.bench.page import Effort, write
-from tailrace.bench.told import Tell
+from tailrace.bench.progress import Tell
 from tailrace.bench.topk import drift, figures, methods, promise
 from tailrace.bench.topk.runs import ACCURACY, K
 from tailrace.bench.topk.speed import speeds

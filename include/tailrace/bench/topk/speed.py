@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tailrace.bench.told import Row, Tell
+from tailrace.bench.progress import Row, Tell
 from tailrace.bench.topk.runs import SIZE_MS, SLIDE_MS, TICK_MS, K
 from tailrace.disorder import ticks
 from tailrace.disorder.clock import NEVER, Clock, Frontier
-from tailrace.streams.replay import START_MS
+from tailrace.generators.replay import START_MS
 from tailrace.topk.kind import TopK
 from tailrace.topk.methods import LIST, METHODS
 from tailrace.topk.partials import combine

@@ -1,0 +1,61 @@
+"""The command `tailrace calibrate`: what each cache duration would have given, and the K that follows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from tailrace.cli import terminal
+from tailrace.ground.duration import format_duration
+from tailrace.query.loading import load
+
+if TYPE_CHECKING:
+    from tailrace.calibration.calibrate import Report
+
+
+def calibrate(
+    file: Annotated[Path, typer.Argument(help="The query file.", metavar="FILE")],
+    warehouse: Annotated[Path, typer.Option(help="The directory that holds the tables of all queries.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what was measured; write nothing.")] = False,
+    if_ready: Annotated[
+        bool, typer.Option("--if-ready", help="Where there is too little of the past yet, be content with that.")
+    ] = False,
+) -> None:
+    """Measure over the newest windows of history how accurate answers are after each of some waits, and propose K."""
+    from tailrace.calibration.calibrate import calibrate as measure
+    from tailrace.calibration.recent_windows import NotReady
+
+    query = load(file)
+    try:
+        with terminal.working(f"calibrating {query.name}"):
+            report = measure(query, warehouse, dry_run)
+    except NotReady as not_ready:
+        if not if_ready:
+            raise
+        terminal.err.print(f"nothing is proposed yet: {not_ready.problems[0].wrong}", markup=False, soft_wrap=True)
+        return
+    terminal.out.print(_table(report))
+    for line in _lines(report):
+        terminal.out.print(line, markup=False, soft_wrap=True)
+
+
+def _table(report: Report) -> Table:
+    table = Table("duration", "accuracy", "standard error", f"at least {report.promise:g}")
+    for column in table.columns[:3]:
+        column.justify = "right"
+    for one in report.tried:
+        mine = "K in force: " if one.duration_ms == report.k_ms else ""
+        enough = "yes" if one.accuracy >= report.promise else "no"
+        table.add_row(f"{mine}{format_duration(one.duration_ms)}", f"{one.accuracy:.4f}", f"{one.error:.4f}", enough)
+    return table
+
+
+def _lines(report: Report) -> list[str]:
+    k = format_duration(report.found.k_ms)
+    if report.proposed is None:
+        return [report.evidence, "nothing is proposed: only policy cache_duration takes up what calibrations find"]
+    told = "proposed" if report.proposed else "would be proposed, and nothing was written"
+    return [report.evidence, f"searched {report.interval}, next {report.found}; K = {k} {told}"]

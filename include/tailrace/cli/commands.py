@@ -1,0 +1,247 @@
+"""The command `tailrace`. Exit codes: 0 done, 1 failed, 2 refused before anything was written, 130 interrupted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.exceptions import TyperException
+
+from tailrace.cli import drivers, terminal
+from tailrace.cli.calibrate import calibrate
+from tailrace.cli.tools import bench, demo, replay, schema, time_option
+from tailrace.engine.batch_header import BATCH_ROWS
+from tailrace.ground.errors import Problem, Refused, refuse
+from tailrace.query.loading import load
+from tailrace.query.query import Query
+
+_INTERRUPTED = 130
+
+app = typer.Typer(
+    help="Continuous queries over out-of-order streams that answer early and end up right.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode="rich",
+)
+
+File = Annotated[Path, typer.Argument(help="The query file.", metavar="FILE")]
+Warehouse = Annotated[Path, typer.Option(help="The directory that holds the tables of all queries.")]
+
+
+class Form(StrEnum):
+    table = "table"
+    csv = "csv"
+    jsonl = "jsonl"
+    parquet = "parquet"
+
+
+class Version(StrEnum):
+    stream = "stream"
+    corrected = "corrected"
+
+
+@app.command(epilog="Example: [bold]tailrace validate include/queries/flights.yaml[/]")
+def validate(files: Annotated[list[Path], typer.Argument(help="Query files.", metavar="FILE…")]) -> None:
+    """Check query files: what is wrong, in which file, line and field, and what would be right."""
+    problems: list[Problem] = []
+    for file in files:
+        try:
+            load(file)
+        except Refused as refused:
+            problems += refused.problems
+        else:
+            terminal.out.print(f"{file}: right", soft_wrap=True)
+    if problems:
+        raise Refused(problems)
+
+
+@app.command(epilog="Example: [bold]tailrace run flights.yaml --warehouse warehouse --bounded --correct[/]")
+def run(
+    file: File,
+    warehouse: Warehouse,
+    input: Annotated[
+        list[str] | None, typer.Option(help="Read a stream from elsewhere.", metavar="STREAM=PATH")
+    ] = None,
+    bounded: Annotated[bool, typer.Option("--bounded", help="End at the end of the input.")] = False,
+    keep_open: Annotated[
+        bool, typer.Option("--keep-open", help="End without closing what is open; a later run goes on.")
+    ] = False,
+    correct: Annotated[bool, typer.Option("--correct", help="Then correct all of it.")] = False,
+    batch_rows: Annotated[
+        int, typer.Option(help="At most so many rows make a batch; no answer depends on it.", min=1)
+    ] = BATCH_ROWS,
+) -> None:
+    """Run a query on Spark in the foreground: live, or --bounded. Ctrl-C stops it; the next run goes on from there."""
+    from tailrace.correction.correct import correct as correct_all
+    from tailrace.spark import app as stream_app
+    from tailrace.storage.layout import Layout
+    from tailrace.stream.batch_planner import Ended, Plan
+
+    query = _with_inputs(load(file), input or [])
+    if not bounded and (keep_open or correct):
+        wrong = "without --bounded the stream goes on until it is stopped"
+        raise refuse("--keep-open" if keep_open else "--correct", wrong, "--bounded beside it")
+    try:
+        with terminal.StreamProgress() as progress:
+            plan = Plan(batch_rows, live=not bounded, flush=not keep_open)
+            batches = stream_app.run(query, warehouse, plan, progress)
+        if not Layout.of(warehouse, query.name).origin():
+            terminal.err.print("the input has no rows: there is nothing to answer, nor to correct")
+            return
+        if not batches:
+            terminal.err.print("nothing new to read")
+    except Ended:
+        if not correct:
+            raise
+        terminal.err.print("the stream has ended already")  # and may have been interrupted before its correction
+    if correct:
+        with terminal.working("correcting"):
+            _tell(correct_all(query, warehouse))
+
+
+@app.command(
+    epilog="Example: [bold]tailrace correct flights.yaml --warehouse warehouse --from 2013-02-01 --to 2013-02-08[/]"
+)
+def correct(
+    file: File,
+    warehouse: Warehouse,
+    start: Annotated[
+        str | None, typer.Option("--from", help="Event time, ISO 8601: windows that end after it.", metavar="T")
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", help="Event time: windows that start before it.", metavar="T")
+    ] = None,
+    arrived_from: Annotated[
+        str | None, typer.Option(help="Arrival time: what came late from here …", metavar="T")
+    ] = None,
+    arrived_to: Annotated[str | None, typer.Option(help="… up to here, this end not included.", metavar="T")] = None,
+) -> None:
+    """Give windows that late tuples missed their next version, from history. It can be run again, in any order."""
+    from tailrace.correction.affected_windows import Span
+    from tailrace.correction.correct import correct as correct_span
+
+    query, arrival = load(file), arrived_from is not None or arrived_to is not None
+    if arrival and (start is not None or end is not None):
+        raise refuse(
+            "--from, --arrived-from",
+            "a range of event time and an interval of arrival exclude each other",
+            "one of them",
+        )
+    if arrival and (arrived_from is None or arrived_to is None):
+        raise refuse("--arrived-from, --arrived-to", "an interval of arrival has two ends", "both of them")
+    span = (
+        Span(time_option("--arrived-from", arrived_from), time_option("--arrived-to", arrived_to), True)
+        if arrival
+        else Span(time_option("--from", start), time_option("--to", end))
+    )
+    with terminal.working(f"correcting {span}"):
+        _tell(correct_span(query, warehouse, span))
+
+
+@app.command(
+    epilog="Example: [bold]tailrace results flights.yaml --warehouse warehouse --format csv --output answers.csv[/]"
+)
+def results(
+    file: File,
+    warehouse: Warehouse,
+    as_of: Annotated[
+        Version, typer.Option(help="As the stream gave them, or their latest versions.")
+    ] = Version.corrected,
+    format: Annotated[Form, typer.Option(help="How they are written.")] = Form.table,
+    output: Annotated[Path | None, typer.Option(help="The file to write; absent: the terminal.")] = None,
+    limit: Annotated[int, typer.Option(help="How many rows a table on the terminal shows.", min=0)] = 50,
+) -> None:
+    """Read answers, without starting Spark."""
+    from tailrace.storage.results import read_answers
+
+    frame, columns = read_answers(load(file), warehouse, streamed=as_of is Version.stream)
+    terminal.answers(frame, columns, format.value, output, limit)
+
+
+@app.command(epilog="Example: [bold]tailrace quality flights.yaml --warehouse warehouse[/]")
+def quality(
+    file: File,
+    warehouse: Warehouse,
+    format: Annotated[Form, typer.Option(help="How it is written.")] = Form.table,
+    output: Annotated[Path | None, typer.Option(help="The file to write; absent: the terminal.")] = None,
+    limit: Annotated[int, typer.Option(help="How many rows a table on the terminal shows.", min=0)] = 50,
+) -> None:
+    """Show how far answers were from what corrections found, over time, against what is promised."""
+    from tailrace.correction.quality import read_quality
+
+    frame, columns = read_quality(load(file), warehouse)
+    terminal.answers(frame, columns, format.value, output, limit)
+
+
+app.command(epilog="Example: [bold]tailrace calibrate flights.yaml --warehouse warehouse --dry-run[/]")(calibrate)
+for verb in (drivers.deploy, drivers.status, drivers.drain, drivers.stop):
+    app.command(epilog=f"Example: [bold]tailrace {verb.__name__} flights[/]")(verb)
+app.command(epilog="Example: [bold]tailrace replay --model game1 --rows 100000 --keys 16 --output data/readings[/]")(
+    replay
+)
+app.command(epilog="Example: [bold]tailrace demo --warehouse warehouse/demo[/]")(demo)
+app.command(epilog="Example: [bold]tailrace bench aggregate --case dense --json[/]")(bench)
+app.command(epilog="Example: [bold]tailrace schema --output query.schema.json[/]")(schema)
+
+
+def _with_inputs(query: Query, inputs: list[str]) -> Query:
+    for given in inputs:
+        name, _, path = given.partition("=")
+        if name not in query.streams or not path:
+            raise refuse(f"--input {given}", "it names no stream of the query", f"{'|'.join(query.streams)}=PATH")
+        stream = query.streams[name]
+        source = stream.source.model_copy(update={"path": Path(path).absolute()})
+        streams = query.streams | {name: stream.model_copy(update={"source": source})}
+        query = query.model_copy(update={"streams": streams})
+    return query
+
+
+def _tell(report: Any) -> None:
+    terminal.err.print(
+        f"corrected {report.interval}: {report.answers:,} answers given, {report.retracted:,} taken back, "
+        f"{report.late:,} late tuples",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def main() -> None:
+    """The entry point. SIGTERM and SIGHUP end as cleanly as Ctrl-C."""
+    came: list[int] = []
+
+    def interrupt(number: int, frame: object) -> None:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if (number, signal.getsignal(number)) != (signal.SIGHUP, signal.SIG_IGN):  # nohup
+            signal.signal(number, interrupt)
+    code: int | None = 1
+    try:
+        code = app(standalone_mode=False)
+    except Refused as refused:
+        terminal.refusal(refused)
+        code = refused.exit_code
+    except TyperException as wrong:
+        terminal.err.print("[bold red]refused[/] ", end="")
+        told = getattr(wrong, "format_message", wrong.__str__)()  # names the option, where it is one
+        terminal.err.print(told, "(--help tells what there is)", markup=False, soft_wrap=True)
+        code = 2
+    except BaseException as error:
+        if not came:  # what breaks on the way out of an interruption is no failure
+            terminal.err.print(f"[bold red]failed[/] {type(error).__name__}: ", end="")
+            terminal.err.print(str(error), markup=False, soft_wrap=True)
+    if came or code == _INTERRUPTED:  # typer makes this code of a KeyboardInterrupt
+        gone, stays = "nothing of it runs any more", "what is committed stays, and the same command goes on from there"
+        terminal.err.print(f"interrupted: {gone if sys.argv[1:2] == ['demo'] else stays}")
+        try:
+            sys.stdout.flush()  # which may be a pipe that nobody reads any more
+        finally:
+            os._exit(_INTERRUPTED)  # Arrow may still be reading through Python, and would abort its own end
+    sys.exit(code or 0)

@@ -1,0 +1,161 @@
+"""The commands beside those on declared queries: replay, demo, bench, schema."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from importlib import import_module
+from json import dumps
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tailrace.cli import terminal
+from tailrace.ground.duration import parse_time_ms
+from tailrace.ground.errors import refuse
+
+
+class System(StrEnum):
+    aggregate = "aggregate"
+    topk = "topk"
+
+
+class Format(StrEnum):
+    parquet = "parquet"
+    json = "json"
+
+
+class SourceFormat(StrEnum):
+    parquet = "parquet"
+    debs2013 = "debs2013"
+
+
+def replay(
+    output: Annotated[Path, typer.Option(help="The directory to write to, empty or new.")],
+    model: Annotated[
+        str, typer.Option(help="none, game1, game2, 'exponential:6 s', or data:FILE:EVENT:ARRIVAL.")
+    ] = "game1",
+    rows: Annotated[int, typer.Option(help="How many tuples to make.")] = 100_000,
+    rate: Annotated[float, typer.Option(help="Tuples in a second of event time.")] = 1000.0,
+    keys: Annotated[int, typer.Option(help="How many sensors.")] = 16,
+    start: Annotated[
+        str, typer.Option(help="Event time of the first one; of the kick-off in debs2013.", metavar="T")
+    ] = "2026-01-01",
+    source: Annotated[Path | None, typer.Option(help="Replay this file in place of made tuples …")] = None,
+    source_format: Annotated[
+        SourceFormat, typer.Option(help="… which is Parquet, or the CSV of the DEBS 2013 football match …")
+    ] = SourceFormat.parquet,
+    event_time: Annotated[str, typer.Option(help="… and has its event time in this column.")] = "event_time",
+    seed: Annotated[int, typer.Option(help="The same seed makes the same stream.")] = 1,
+    files: Annotated[int, typer.Option(help="How many files to cut it in.")] = 10,
+    format: Annotated[Format, typer.Option(help="How they are stored.")] = Format.parquet,
+) -> None:
+    """Make an out-of-order stream with a seeded delay model, in files in the order of arrival."""
+    from tailrace.generators import debs2013
+    from tailrace.generators import replay as replaying
+    from tailrace.generators.delays import delay_model
+
+    try:
+        delays = delay_model(model)
+        start_ms = time_option("--start", start) or 0
+        if source is None:
+            table = replaying.generate(rows, rate, keys, delays, seed, start_ms)
+        else:
+            parquet = source_format is SourceFormat.parquet
+            read = replaying.read(source) if parquet else debs2013.read(source, start_ms)
+            table = replaying.disorder(read, event_time, delays, seed)
+        replaying.write(table, output, files, format.value, lambda rows: terminal.err.print(f"wrote {rows:,} rows"))
+    except (ValueError, OSError) as error:
+        raise refuse("replay", str(error), "tailrace replay --help tells each option") from error
+
+
+def demo(
+    warehouse: Annotated[Path, typer.Option(help="Where everything of it goes.")] = Path("warehouse/demo"),
+    bounded: Annotated[bool, typer.Option("--bounded", help="End then, and fail if an answer is wrong.")] = False,
+    game2: Annotated[
+        bool, typer.Option("--game2", help="Then stream game2 too, whose corrections start by themselves.")
+    ] = False,
+    topk: Annotated[
+        bool, typer.Option("--topk", help="Then stream two top-k queries too: most delayed flights, largest trades.")
+    ] = False,
+    start_s: Annotated[float, typer.Option(help="Seconds that Airflow may take to start.", min=1)] = 600.0,
+) -> None:
+    """Start Airflow and a driver host, stream the sample of flights, correct it, and check every answer."""
+    from tailrace.demo.walkthrough import demonstrate
+
+    if not demonstrate(warehouse, bounded, game2, topk, start_s):
+        raise typer.Exit(1)
+
+
+def bench(
+    system: Annotated[System, typer.Argument(help="What is measured.")],
+    rows: Annotated[
+        int, typer.Option(help="Rows of a case; those that take long have an eighth or a sixteenth.", min=1)
+    ] = 16_000_000,
+    files: Annotated[int, typer.Option(help="Files, each a batch at most.", min=2)] = 4,
+    rounds: Annotated[int, typer.Option(help="Rounds that count; one more is dropped.", min=1)] = 5,
+    case: Annotated[list[str] | None, typer.Option(help="A part of a case's name: dense, 60/5.")] = None,
+    flink: Annotated[
+        Path | None,
+        typer.Option(help="Beside them Flink's windows, in an environment of its own (1 GB) made here.", metavar="DIR"),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Measure the paper's experiments too; tables and plots go here.", metavar="DIR"),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Every pass and the summary as JSON.")] = False,
+) -> None:
+    """Measure side by side: ours, Spark's own windows, a pass-through without state and, where asked for, Flink."""
+    from tailrace.bench import side_by_side
+    from tailrace.bench.workloads import CASES
+
+    cases = CASES[system.value]
+    for part in case or []:
+        if not any(part in one.name for one in cases):
+            right = ", ".join(one.name for one in cases)
+            raise refuse(f"--case {part}", f"it is a part of no case's name of {system.value}", right)
+
+    def tell(line: str) -> None:
+        terminal.err.print(line, soft_wrap=True)
+
+    if report is not None:
+        from tailrace.bench.page import Effort
+
+        if case or json:
+            raise refuse("--report", "it measures its own cases, and writes JSON itself", "no --case and no --json")
+        write_report = import_module(f"tailrace.bench.{system.value}.report").report
+        terminal.err.print(f"written: {write_report(report, Effort(rows, files, rounds, flink), tell)}")
+        return
+    wanted = [one for one in cases if any(part in one.name for part in case or [""])]
+    found = side_by_side.bench(rows, files, rounds, wanted, tell, flink)
+    if json:
+        print(side_by_side.as_json(found))
+    else:
+        terminal.out.print(side_by_side.table(side_by_side.summary(found)))
+
+
+def schema(
+    output: Annotated[Path | None, typer.Option(help="The file to write; absent: the terminal.")] = None,
+) -> None:
+    """Give the JSON Schema of query files, by which an editor completes and checks them."""
+    from tailrace.query.json_schema import json_schema
+
+    text = dumps(json_schema(), indent=2, ensure_ascii=False)
+    if output is None:
+        print(text)
+        return
+    try:
+        output.write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        right = "a file that you may write, in a directory that exists"
+        raise refuse(f"--output {output}", f"cannot be written: {error.strerror}", right) from None
+
+
+def time_option(option: str, text: str | None) -> int | None:
+    """Epoch milliseconds from what an option was given; None where it was not."""
+    try:
+        return None if text is None else parse_time_ms(text)
+    except ValueError:
+        raise refuse(
+            option, f"{text!r} is no time", "ISO 8601, in UTC unless it says otherwise: 2013-02-01T06:30:00Z"
+        ) from None

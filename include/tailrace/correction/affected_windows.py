@@ -1,0 +1,135 @@
+"""Which windows a correction gives their next version: those of a range of event time, or those late tuples missed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tailrace.ground.duration import format_time
+from tailrace.windows.sliding import Sliding
+
+Ints = NDArray[np.int64]
+Ranges = tuple[Ints, Ints]
+"""Lower and upper ends of ranges [low, high) in ms, disjoint and in order."""
+
+WINDOW = ["key", "window_start", "window_end"]
+
+_FAR = 1 << 60
+
+
+@dataclass(frozen=True)
+class Span:
+    """[start, end) in ms: of event time, or of arrival. None is unbounded."""
+
+    start: int | None = None
+    end: int | None = None
+    arrival: bool = False
+
+    def __str__(self) -> str:
+        texts = ("…" if point is None else format_time(point) for point in (self.start, self.end))
+        return f"{'arrival' if self.arrival else 'event time'} [{', '.join(texts)})"
+
+    def covered(self, as_of: int) -> tuple[int | None, int | None]:
+        """(a, b] of `arrived`, in ms: a run over it corrects every late row of these, whatever windows it missed.
+
+        a is None where there is no bound, b where no such thing can be said: over a part of event time.
+        """
+        if self.arrival:
+            return self.start, self.end
+        return None, as_of if self.start is None and self.end is None else None
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        return -_FAR if self.start is None else self.start, _FAR if self.end is None else self.end
+
+
+class Touched(Protocol):
+    """A set of windows."""
+
+    def ranges(self) -> Ranges:
+        """The event times of the tuples that can be in these windows; none where there is no window."""
+
+    def among(self, answers: pd.DataFrame) -> NDArray[np.bool_]:
+        """Which of the rows, by `key`, `window_start` and `window_end`, are of these windows."""
+
+
+@dataclass(frozen=True)
+class Closed:
+    """Every window that closed (end ≤ frontier) and overlaps a range of event time."""
+
+    span: Span
+    windows: Sliding
+    frontier: int
+
+    def ranges(self) -> Ranges:
+        start, end = self.span.bounds
+        low, high = start - self.windows.size_ms, min(end + self.windows.size_ms, self.frontier)
+        some = slice(0, int(low < high))
+        return np.array([low])[some], np.array([high])[some]
+
+    def among(self, answers: pd.DataFrame) -> NDArray[np.bool_]:
+        start, end = self.span.bounds
+        overlaps = (answers["window_end"] > start) & (answers["window_start"] < end)
+        return np.asarray(overlaps & (answers["window_end"] <= self.frontier))
+
+
+@dataclass(frozen=True)
+class Missed:
+    """Windows one by one, as late tuples missed them: each `key` and `window_end` once."""
+
+    pairs: pd.DataFrame
+    windows: Sliding
+
+    @staticmethod
+    def by(late: pd.DataFrame, windows: Sliding) -> Missed:
+        """`late` as in the table: the windows that its rows missed."""
+        return Missed.of(by_window(late[["key", "pane_start", "frontier"]], windows), windows)
+
+    @staticmethod
+    def of(rows: pd.DataFrame, windows: Sliding) -> Missed:
+        """The windows of these rows."""
+        return Missed(rows[["key", "window_end"]].drop_duplicates(ignore_index=True), windows)
+
+    def ranges(self) -> Ranges:
+        end = np.unique(self.pairs["window_end"].to_numpy(np.int64))
+        return united(end - self.windows.size_ms, end)
+
+    def among(self, answers: pd.DataFrame) -> NDArray[np.bool_]:
+        if answers.empty or self.pairs.empty:
+            return np.zeros(len(answers), bool)
+        found = answers[["key", "window_end"]].merge(self.pairs, how="left", on=["key", "window_end"], indicator=True)
+        return np.asarray(found["_merge"] == "both")
+
+
+def by_window(late: pd.DataFrame, windows: Sliding) -> pd.DataFrame:
+    """The rows of the table `late`, each once for every window that it missed: over its pane, closed by `frontier`.
+
+    Columns beside the given ones: `window_start`, `window_end`.
+    """
+    row, end = windows.ends(late["pane_start"].to_numpy(np.int64), None, late["frontier"].to_numpy(np.int64))
+    return late.iloc[row].assign(window_start=end - windows.size_ms, window_end=end).reset_index(drop=True)
+
+
+def covers(ranges: Ranges, time: Ints) -> NDArray[np.bool_]:
+    """Which times lie in one of the ranges."""
+    low, high = ranges
+    at = np.searchsorted(low, time, side="right") - 1
+    return np.asarray((at >= 0) & (time < np.append(high, 0)[at]))  # at −1: any end will do
+
+
+def united(low: Ints, high: Ints) -> Ranges:
+    """Ranges in order, put together where they meet or overlap."""
+    apart = low[1:] > high[:-1]
+    return low[np.r_[True, apart][: len(low)]], high[np.r_[apart, True][: len(high)]]
+
+
+def coarse(ranges: Ranges, most: int) -> Ranges:
+    """At most so many ranges over these: the widest gaps stay."""
+    low, high = ranges
+    gaps = low[1:] - high[:-1]
+    kept = np.sort(np.argsort(gaps, kind="stable")[max(len(gaps) - most + 1, 0) :])
+    return np.r_[low[:1], low[1:][kept]], np.r_[high[:-1][kept], high[-1:]]

@@ -1,0 +1,123 @@
+"""The correction of late tuples: closed windows get later versions of their answers."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+
+from tailrace.correction.affected_windows import WINDOW, Closed, Missed, Span, Touched
+from tailrace.correction.history_scan import Past
+from tailrace.correction.quality import put_quality
+from tailrace.correction.versions import revise
+from tailrace.engine.stage import Stage
+from tailrace.ground.duration import format_duration, format_time
+from tailrace.ground.errors import refuse
+from tailrace.ground.frames import frame
+from tailrace.query.query import Query
+from tailrace.spark.session import session
+from tailrace.storage.checkpoint import readable
+from tailrace.storage.layout import Layout
+from tailrace.storage.log import Log
+from tailrace.storage.progress import Committed
+from tailrace.storage.results import Answers
+from tailrace.storage.tables import CORRECTION_TABLES, Tables, schemas, with_times, within
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a correction did: its cut-off, the late tuples it is about, the answers it gave and those it took back.
+
+    `arrived_from` and `arrived_to` are as in `Span.covered`: which late tuples it corrected in whole.
+    """
+
+    interval: str
+    as_of: int
+    late: int
+    answers: int
+    retracted: int
+    arrived_from: int | None = None
+    arrived_to: int | None = None
+
+
+def correct(query: Query, warehouse: Path, span: Span = Span()) -> Report:  # noqa: B008 (frozen)
+    """Give closed windows their next version; run again, it replaces what it gave.
+
+    A range of event time covers every closed window that overlaps it, as of all that is committed. An interval of
+    arrival covers the windows that the late tuples in it missed, as of its end.
+
+    Raises
+    ------
+    Refused
+        When the query never ran here, another correction is running, an interval does not fit the ticks, or the
+        stream has not committed up to its end.
+    """
+    layout = Layout.of(warehouse, query.name)
+    origin = readable(layout, query)
+    if origin is None:
+        raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
+    started = datetime.now(UTC)
+    stage, tables = Stage.of(query, origin.types, layout.table("history")), Tables(layout)
+    wanted = schemas(stage.kind.answer)
+    answers = Answers(tables, stage.kind.windows)
+    with (
+        layout.lock("correction"),
+        ExitStack() as opened,
+    ):  # what is committed is read in it: no older cut-off comes after
+        committed = _committed(layout)
+        late = _late(tables, committed.until, span)
+        as_of, touched = _plan(span, query, stage, committed, late)
+        tables.create(wanted, CORRECTION_TABLES)
+        past = Past(
+            stage,
+            lambda: Log.read(stage, tables, as_of),
+            lambda buckets: opened.enter_context(session(f"tailrace correct {query.name}", buckets)),
+            query.parallelism,
+        )
+        rows = revise(past, answers, touched, as_of, str(span)).assign(emitted_at=started)
+        table = with_times(pa.Table.from_pandas(rows, preserve_index=False), wanted["corrections"])
+        tables.replace("corrections", table, "interval", str(span))
+        put_quality(query, stage.kind, answers, rows["window_end"].to_numpy(), committed.frontier)
+        gone = rows.drop_duplicates(WINDOW)["retracted"].astype(bool)
+        told = (int(late["tuples"].sum()), int((~gone).sum()), int(gone.sum()))
+        report = Report(str(span), as_of, *told, *span.covered(as_of))
+        ledger = pa.Table.from_pylist([asdict(report) | {"started_at": started}])
+        tables.add("correction_runs", with_times(ledger, wanted["correction_runs"]))
+        tables.compact(CORRECTION_TABLES)
+        return report
+
+
+def _committed(layout: Layout) -> Committed:
+    found = Committed.read(layout)
+    if found is None:
+        raise refuse(str(layout.home), "the stream has committed nothing yet", "tailrace run, first")
+    return found
+
+
+def _late(tables: Tables, until: int, span: Span) -> pd.DataFrame:
+    """The tuples registered late up to a point of arrival time; those of an interval of arrival, if it is one."""
+    low, high = (span.bounds[0], min(span.bounds[1], until)) if span.arrival else (0, until)
+    return frame(tables.read("late", where=within("arrived", low, high)))
+
+
+def _plan(span: Span, query: Query, stage: Stage, committed: Committed, late: pd.DataFrame) -> tuple[int, Touched]:
+    """The cut-off, and the windows to be covered; `late` are the tuples that the span is about."""
+    if span.bounds[0] >= span.bounds[1]:
+        raise refuse(str(span), "its end is not after its start", "an end after the start")
+    if not span.arrival:
+        return committed.until, Closed(span, stage.kind.windows, committed.frontier)
+    if span.start is None or span.end is None:
+        raise refuse("interval of arrival", f"{span} is open", "a start and an end")
+    for point in (span.start, span.end):
+        if query.tick_ms and point % query.tick_ms:
+            before, tick = point // query.tick_ms * query.tick_ms, format_duration(query.tick_ms)
+            right = f"{format_time(before)} or {format_time(before + query.tick_ms)}"
+            raise refuse("interval of arrival", f"{format_time(point)} is no multiple of the tick, {tick}", right)
+    if span.end > committed.until and not committed.ended:
+        wrong = f"the stream has committed up to {format_time(committed.until)} only"
+        raise refuse("interval of arrival", wrong, "an end up to there; or to let the stream go on, and try again")
+    return min(span.end, committed.until), Missed.by(late, stage.kind.windows)

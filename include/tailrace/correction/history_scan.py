@@ -1,0 +1,115 @@
+"""What had arrived before a cut-off, asked again: which windows hold repeats, and their answers without them.
+
+Where little has to be read, this process reads it; else Spark does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from tailrace.correction import deduplication
+from tailrace.correction.affected_windows import Ranges, Touched
+from tailrace.engine.stage import Stage
+from tailrace.spark import batch
+from tailrace.spark.batch import Batch
+from tailrace.storage.log import ORDER, Log, Piece, with_ids
+
+AT_ONCE = 1_000_000
+"""So many rows a process reads itself: in less time than Spark needs to start."""
+
+_ROWS_PER_BUCKET = 2_000_000
+
+
+class Past:
+    """A query's log up to a cut-off.
+
+    Parameters
+    ----------
+    log : callable
+        Gives it; called when it is needed.
+    spark : callable
+        Opens a session with so many shuffle partitions; called when it is needed, once.
+    cores : int
+        How many buckets Spark's work is spread over at least.
+    """
+
+    def __init__(
+        self,
+        stage: Stage,
+        log: Callable[[], Log],
+        spark: Callable[[int], SparkSession],
+        cores: int,
+    ) -> None:
+        self.stage, self.cores = stage, cores
+        self._read, self._open = log, spark
+        self._opened: SparkSession | None = None
+
+    @cached_property
+    def log(self) -> Log:
+        return self._read()
+
+    def evaluate(self, touched: Touched) -> pa.Table:
+        """The answers of these windows, over all that arrived, without repeats."""
+        ranges, columns = touched.ranges(), ["event_time", "key", *self.stage.columns.values, *ORDER]
+        if job := self._job(ranges, columns):
+            return job.evaluate(self._spark(job.buckets), touched)
+        tuples, others = self._gather(ranges, columns)
+        kept = tuples.filter(pa.array(deduplication.firsts(tuples, others)))
+        return pa.Table.from_batches([deduplication.evaluate(self.stage.kind, kept, touched)])
+
+    def repeated(self, touched: Touched) -> pa.Table:
+        """`key` and `window_end` of the windows that hold a tuple whose id arrived more than once, wherever.
+
+        Of windows beside these some may be told too, and some twice. Values are not read.
+        """
+        ranges, columns = touched.ranges(), ["event_time", "key", *ORDER]
+        if job := self._job(ranges, columns):
+            return job.repeated(self._spark(job.buckets))
+        tuples, others = self._gather(ranges, columns)
+        again = tuples.filter(pa.array(deduplication.repeated(tuples, others)))
+        return pa.Table.from_batches([deduplication.windows_of(self.stage.kind.windows, again)])
+
+    def _job(self, ranges: Ranges, columns: list[str]) -> Batch | None:
+        """How Spark finds the tuples with such event times; None where they are few."""
+        near = self.log.of_events(ranges)
+        if _rows(near.pieces(ranges)) <= AT_ONCE:
+            return None
+        far = self.log.of_ids_in(near)
+        pieces = far.pieces()
+        buckets = max(self.cores, -(-_rows(pieces) // _ROWS_PER_BUCKET))
+        return Batch(self.stage.kind, far.reader(), pieces, ranges, columns, buckets)
+
+    def _gather(self, ranges: Ranges, columns: list[str]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+        """The tuples with such event times, and `ORDER` of all others with one of their ids."""
+        pieces, reader = self.log.of_events(ranges).pieces(ranges), self.log.reader()
+        if not pieces:
+            types = dict.fromkeys(self.stage.columns.values, pa.float64()) | {"key": self.stage.kind.key_type}
+            schema = pa.schema([(name, types.get(name, pa.int64())) for name in columns])
+            return pa.RecordBatch.from_pylist([], schema), pa.RecordBatch.from_pylist([], schema).select(ORDER)
+        inside, outside = zip(*(reader.split(piece, ranges, columns) for piece in pieces), strict=True)
+        tuples = pa.concat_batches(inside)
+        ids = pc.unique(tuples.column("id"))
+        return tuples, with_ids(pa.concat_batches([*outside, *self._elsewhere(ids, set(pieces))]), ids)
+
+    def _elsewhere(self, ids: pa.Array, read: set[Piece]) -> list[pa.RecordBatch]:
+        """`ORDER` of tuples in pieces that were not read yet: all that have one of these ids, and any others."""
+        names = ids.sort().to_numpy(zero_copy_only=False)
+        far = self.log.of_ids(names, names)
+        pieces, reader = [piece for piece in far.pieces() if piece not in read], far.reader()
+        if _rows(pieces) > AT_ONCE:
+            return list(batch.find(self._spark(self.cores), reader, pieces, ids).to_batches())
+        return [reader.read(piece, ORDER) for piece in pieces]
+
+    def _spark(self, buckets: int) -> SparkSession:
+        if self._opened is None:
+            self._opened = self._open(buckets)
+        return self._opened
+
+
+def _rows(pieces: Iterable[Piece]) -> int:
+    return sum(piece.rows for piece in pieces)

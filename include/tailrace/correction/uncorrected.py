@@ -1,0 +1,107 @@
+"""What is uncorrected: late tuples whose arrival no run of the ledger covers. No Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
+
+import numpy as np
+import pyarrow.dataset as ds
+from numpy.typing import NDArray
+
+from tailrace.storage.layout import Layout
+from tailrace.storage.progress import committed_until
+from tailrace.storage.tables import Tables, within
+
+Interval = tuple[int, int]
+"""(a, b] of `arrived`, the end of a tuple's tick, in ms: what arrived in [a, b), both multiples of the tick."""
+
+_EVER = -(1 << 60)
+
+
+@dataclass(frozen=True)
+class Uncorrected:
+    """The uncorrected rows of the table `late`, n of them, up to the point that the stream has committed.
+
+    Attributes
+    ----------
+    arrived, pane_start : ndarray, shape (n,)
+        As in the table, in ms.
+    covered : tuple of Interval
+        What they are not in: of this, late tuples are corrected (or, by `but`, asked for).
+    until : int
+        Up to where the stream has committed, in ms of arrival.
+    """
+
+    arrived: NDArray[np.int64]
+    pane_start: NDArray[np.int64]
+    covered: tuple[Interval, ...]
+    until: int
+
+    @staticmethod
+    def read(layout: Layout) -> Uncorrected | None:
+        """None where the stream has committed nothing. Of the table only files with such rows are read."""
+        until = committed_until(layout)
+        if until is None:
+            return None
+        tables = Tables(layout)
+        known = covered(tables)
+        found = tables.read("late", ["arrived", "pane_start"], _in_any(gaps(known, until)))
+        return Uncorrected(found["arrived"].to_numpy(), found["pane_start"].to_numpy(), tuple(known), until)
+
+    def __len__(self) -> int:
+        return len(self.arrived)
+
+    def among(self, interval: Interval) -> NDArray[np.bool_]:
+        """Which rows lie in it."""
+        return np.asarray((self.arrived > interval[0]) & (self.arrived <= interval[1]))
+
+    def but(self, asked: Sequence[Interval]) -> Uncorrected:
+        """Those that are in none of the intervals."""
+        rest = ~reduce(or_, map(self.among, asked), np.zeros(len(self), bool))
+        return replace(
+            self, arrived=self.arrived[rest], pane_start=self.pane_start[rest], covered=(*self.covered, *asked)
+        )
+
+    def span_ms(self, pane_ms: int) -> int:
+        """How far their event times lie apart (paper 002, section 1.4: max − min), told from panes.
+
+        From the start of the earliest pane to the end of the latest one: more than max − min, by two panes at most.
+        So no tuples are further apart than this. 0 where there are none.
+        """
+        return int(self.pane_start.max() - self.pane_start.min()) + pane_ms if len(self) else 0
+
+    def interval(self, tick_ms: int) -> Interval:
+        """[a, b) of arrival that holds them all, in multiples of the tick; there must be some.
+
+        It begins where what is covered ends, and goes up to what is committed: so the ledger has no holes, and what
+        is read of `late` stays small.
+        """
+        first, tick = int(self.arrived.min()), max(tick_ms, 1)
+        low = next(low for low, high in gaps(self.covered, self.until) if low < first <= high)
+        return (first - 1 if low == _EVER else low) // tick * tick, self.until // tick * tick
+
+
+def covered(tables: Tables) -> list[Interval]:
+    """Of which arrivals all late tuples are corrected, by the ledger: also those of runs over all event time."""
+    if not tables.has("correction_runs"):
+        return []
+    runs = tables.read("correction_runs", ["arrived_from", "arrived_to"], ds.field("arrived_to").is_valid())
+    ends = zip(runs["arrived_from"].to_pylist(), runs["arrived_to"].to_pylist(), strict=True)
+    return [(_EVER if start is None else start, end) for start, end in ends]
+
+
+def gaps(known: Iterable[Interval], until: int) -> list[Interval]:
+    """What of (-∞, until] lies in none of the intervals, in order."""
+    found, low = [], _EVER
+    for start, end in sorted(known):
+        if low < min(start, until):
+            found.append((low, min(start, until)))
+        low = max(low, end)
+    return [*found, (low, until)] if low < until else found
+
+
+def _in_any(intervals: Sequence[Interval]) -> ds.Expression:
+    return reduce(or_, (within("arrived", *interval) for interval in intervals), ds.scalar(False))

@@ -1,0 +1,167 @@
+"""The demonstration: the platform as its users have it, on a laptop, over a sample of real flights.
+
+Airflow and a driver host start on free ports of loopback; a stream is deployed, watched, corrected by a backfill, and
+every answer is held against the truth. Where they are asked for there are others: one is corrected by itself while it
+goes on; two ask for the best tuples of windows, and one of these is calibrated while it goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from tailrace.cli import terminal
+from tailrace.demo.generated_data import DELAYS, GAME2, STREAMS, TRADES, declare
+from tailrace.demo.narration import look_around
+from tailrace.demo.scenes import Scene
+from tailrace.drivers.embedded import UMASK, EmbeddedHost
+from tailrace.drivers.supervisor import write_private
+from tailrace.ground.duration import format_duration, ms
+from tailrace.ground.errors import refuse
+from tailrace.orchestration.embedded_airflow import START_S, USER, EmbeddedAirflow
+from tailrace.query.loading import load
+
+FLIGHTS = Path("include/queries/flights.yaml")
+Tell = Callable[[str], None]
+BACKFILL = ("2013-01-01T05:00:00+00:00", "2013-02-15T05:00:00+00:00")  # the halves of months of the sample's arrivals
+
+
+def demonstrate(home: Path, bounded: bool, game2: bool = False, topk: bool = False, start_s: float = START_S) -> bool:
+    """Start, stream, correct, compare, and show it; True when every corrected answer is right.
+
+    Parameters
+    ----------
+    home : Path
+        Where everything goes; a demonstration that is there already is taken away first.
+    bounded : bool
+        End then; else go on until Ctrl-C, for people to look around.
+    game2 : bool
+        Then stream the query game2 too, over a stream that is made for it.
+    topk : bool
+        Then stream the queries delays, over the same flights, and trades, over a stream that is made for it.
+    start_s : float
+        How long Airflow may take to start.
+
+    Raises
+    ------
+    Refused
+        When this is no checkout of tailrace, or there is something in `home` that no demonstration made.
+    RuntimeError
+        When a part of it fails; tells which, and where its log is.
+    """
+    if not (FLIGHTS.exists() and Path("dags").is_dir()):
+        raise refuse(str(Path.cwd()), "it is no checkout of tailrace", "the directory that has dags and include")
+    load(FLIGHTS)
+    home = home.absolute()
+    os.umask(UMASK)
+    _clear(home)
+    plays = {FLIGHTS: _flights}
+    plays |= {GAME2: _game2} if game2 else {}
+    plays |= {DELAYS: _delays, TRADES: _trades} if topk else {}
+    files = declare(home, list(plays)) if len(plays) > 1 else [FLIGHTS]
+    tell = _Steps(2 * len(plays) + 2)
+    tell("starting Airflow and the driver host")
+    with EmbeddedHost(home / "drivers") as hosting:
+        environment = _environment(home, hosting, files[0].parent)
+        airflow = EmbeddedAirflow(home / "airflow", Path("dags"), environment, start_s, _tell_waiting)
+        with airflow:
+            _tell_environment(home, airflow)
+            terminal.err.print(
+                f"Airflow is at {airflow.url} , user {USER}, password {airflow.password}", soft_wrap=True
+            )
+            scenes = [Scene(load(file), home, airflow, airflow.api()) for file in files]
+            played = [play(scene, tell) for scene, play in zip(scenes, plays.values(), strict=True)]
+            if not bounded:
+                look_around(files, home, airflow)
+            for scene, (run, _) in zip(scenes, played, strict=True):
+                scene.drain(run)
+            return all(right for _, right in played)
+
+
+def _flights(scene: Scene, tell: Tell) -> tuple[str, bool]:
+    """The run of the stream, and whether every answer is right."""
+    scene.unpause()
+    path = scene.query.stream[1].source.path
+    tell(f"[bold]stream_{scene.name}[/]: a replay of {path.name} in order of arrival")
+    run = scene.stream()
+    tell(f"[bold]correct_{scene.name}[/]: late tuples, by airflow backfill create")
+    scene.backfill(*BACKFILL)
+    tell("holding every answer against the truth")
+    return run, scene.compare()
+
+
+def _game2(scene: Scene, tell: Tell) -> tuple[str, bool]:
+    scene.unpause()
+    gap = scene.query.correction.gap
+    assert gap is not None  # game2.yaml has it
+    tell(f"[bold]stream_{scene.name}[/]: corrections start by themselves, at Γ = {format_duration(ms(gap))}")
+    return _to_the_end(scene, tell)
+
+
+def _delays(scene: Scene, tell: Tell) -> tuple[str, bool]:
+    scene.unpause()
+    tell(f"[bold]stream_{scene.name}[/]: the most delayed departures, which are known last")
+    return _to_the_end(scene, tell)
+
+
+def _trades(scene: Scene, tell: Tell) -> tuple[str, bool]:
+    scene.unpause()
+    tell(f"[bold]stream_{scene.name}[/]: the largest trades; a calibration moves K on the way")
+    return _to_the_end(scene, tell, STREAMS[TRADES].rows // 3)
+
+
+def _to_the_end(scene: Scene, tell: Tell, calibrate_at: int | None = None) -> tuple[str, bool]:
+    run = scene.stream(calibrate_at)
+    scene.correct_the_rest()
+    tell("holding every answer against the truth")
+    return run, scene.compare()
+
+
+class _Steps:
+    """Tells each step with its number."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps, self._step = steps, 0
+
+    def __call__(self, what: str) -> None:
+        self._step += 1
+        terminal.err.rule(f"{self._step} ∕ {self._steps}  {what}")
+
+
+def _environment(home: Path, hosting: EmbeddedHost, queries: Path) -> dict[str, str]:
+    """Where things are, for Airflow and for shells."""
+    access = hosting.access
+    there = {"host": access.host, "port": access.port, "login": access.user, "password": access.password}
+    programs = {"programs": str(hosting.directory / "programs")}
+    return {
+        "TAILRACE_QUERIES": str(queries.absolute()),
+        "TAILRACE_WAREHOUSE": str(home / "tables"),
+        "AIRFLOW_CONN_TAILRACE_SPARK": json.dumps({"conn_type": "spark", "host": "local[*]"}),
+        "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps({"conn_type": "http", **there, "extra": programs}),
+    }
+
+
+def _tell_waiting(what: str) -> None:
+    terminal.err.print(what, soft_wrap=True)
+
+
+def _tell_environment(home: Path, airflow: EmbeddedAirflow) -> None:
+    """A file for shells; it holds passwords, and what is made there is for this user alone, too."""
+    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in airflow.environment.items())
+    write_private(home / "env.sh", f"umask {UMASK:03o}\n{exports}")
+
+
+def _clear(home: Path) -> None:
+    """Make room, but only where a demonstration was."""
+    mark = home / ".demo"
+    if home.exists() and any(home.iterdir()) and not mark.exists():
+        raise refuse(f"--warehouse {home}", "it holds what no demonstration made", "another directory")
+    EmbeddedHost(home / "drivers").stop()  # what a demonstration has left that was killed
+    EmbeddedAirflow(home / "airflow", Path("dags"), {}).kill()
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+    mark.touch()

@@ -1,0 +1,112 @@
+"""Quantile: K as a quantile of the newest waits, at the level at which the promise is kept by measurement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailrace.disorder.policy import Kept
+from tailrace.disorder.quality_promise import Promising
+from tailrace.disorder.quantile.error_budget import Allowance
+from tailrace.disorder.quantile.lateness_histogram import Waits, cells
+from tailrace.disorder.quantile.what_if import LEVELS, Shadows
+from tailrace.disorder.quantile.window_sample import Evidence
+from tailrace.disorder.tick_statistics import Ints, Promise, Rows, Seen
+
+_TO_COME = 0.125  # of `error` · `risk`: when so little of a window may still come, it is judged
+_SHADOWS, _OWN = slice(0, len(LEVELS)), slice(len(LEVELS), None)
+
+
+class Quantile(Promising):
+    """K = the wait that no more than a share of the newest tuples exceeds; the share, the *level*, is measured.
+
+    How long tuples have to be waited for is known from decaying histograms of their waits (`waits`), of the newest
+    thousand in the first place: in a burst K rises within a part of a second, and falls after it. One tuple, however
+    late, is one of a thousand.
+
+    Which level keeps the promise depends on the delays, on the values, on the function and on how many tuples a window
+    holds. Nothing is assumed of these. A ladder of levels is tried in the shadow (`shadows`): for every window it is
+    known from the ticks alone what it would have held with each. Once next to all of a window's tuples have come, it is
+    judged by a sample of the partials (`evidence`): with which levels would its answers have been off by `error` or
+    more? From the shares of such answers comes the largest level that keeps the promise, with a margin for what is not
+    known yet, and a smaller one while more answers have been off than promised (`allowance`).
+
+    Until the first windows are judged the level is `error` · `risk`, which keeps the promise whatever the delays are
+    (Markov's inequality). Each window that is judged good counts at once: the level begins to rise, and K to fall, with
+    the first of them.
+
+    The idea to set a quantile by how often it has failed of late is that of adaptive conformal inference.
+
+    References
+    ----------
+    .. [1] Gibbs, Candès. Adaptive conformal inference under distribution shift. NeurIPS 2021.
+    """
+
+    policy: Literal["quantile"]
+
+    def slack(self, seen: Seen, kept: Kept) -> tuple[NDArray[np.int64], Kept]:
+        assert seen.promise is not None  # other kinds are refused with such a policy
+        before = np.append(kept.get("t_max", seen.t_max[0]), seen.t_max[:-1])
+        run = _Run.restore(self, seen, before, kept)
+        counts, wait = seen.counts, before[seen.counts.at] - seen.counts["pane"] - seen.windows.pane_ms + 1
+        counts = Rows(counts.at, counts.columns | {"cell": cells(np.maximum(wait, 0))})
+        elapsed = np.diff(seen.ticks.end, prepend=kept.get("tick_end", seen.ticks.end[0])) / seen.windows.size_ms
+        k_ms = np.empty(len(seen), np.int64)
+        for i in range(len(seen)):
+            tick = counts.among(i, i + 1)
+            k_ms[i] = run.take(i, tick["cell"], tick["count"], float(elapsed[i]), int(before[i]), int(seen.t_max[i]))
+        newest = {"t_max": int(seen.t_max[-1]), "tick_end": int(seen.ticks.end[-1])}
+        return k_ms, run.kept(newest["t_max"]) | newest
+
+
+@dataclass
+class _Run:
+    """A policy at work."""
+
+    policy: Quantile
+    promise: Promise
+    waits: Waits
+    shadows: Shadows
+    evidence: Evidence
+    allowance: Allowance
+    level: float
+
+    @staticmethod
+    def restore(policy: Quantile, seen: Seen, before: Ints, kept: Kept) -> _Run:
+        assert seen.promise is not None
+        return _Run(
+            policy,
+            seen.promise,
+            Waits.restore(kept),
+            Shadows.restore(seen.windows, kept),
+            Evidence.restore(seen.windows, kept, seen.sample, before[seen.sample.at]),
+            Allowance.restore(kept),
+            kept.get("level", policy.error * policy.risk),
+        )
+
+    def kept(self, t_max: int) -> Kept:
+        parts = self.waits.kept() | self.shadows.kept() | self.evidence.kept(self.shadows.end, t_max)
+        return parts | self.allowance.kept() | {"level": self.level}
+
+    def take(self, i: int, cell: Ints, count: Ints, elapsed: float, before: int, t_max: int) -> int:
+        """The tick at place `i`; K at its end."""
+        totals = self.waits.add(cell, count, elapsed)
+        horizon = totals.at_one(_TO_COME * self.policy.error * self.policy.risk)
+        self.shadows.begin(before, t_max, horizon)
+        self.shadows.close(_SHADOWS, t_max, totals.at(LEVELS))
+        self._judge(i, *self.shadows.due(t_max - horizon))
+        k_ms = totals.at_one(self.level)
+        self.shadows.close(_OWN, t_max, k_ms)
+        return k_ms
+
+    def _judge(self, i: int, end: Ints, held: Ints) -> None:
+        for window, k_ms in zip(end.tolist(), held, strict=True):
+            need = self.evidence.needs(window, i, self.policy.error, self.promise)
+            if len(need):
+                many = (need[:, None] > k_ms).sum(axis=0)
+                self.allowance.add(many[_SHADOWS].astype(float), int(many[-1]), len(need), self.policy.risk)
+        if len(end):
+            self.level = self.allowance.level(self.policy.error, self.policy.risk)

@@ -1,0 +1,233 @@
+"""A supervisord of one's own, on a free port of loopback: the driver host of the demo, of tests, and of a laptop."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from xmlrpc.client import Fault
+
+import psutil
+from filelock import FileLock
+
+from tailrace.drivers import fence
+from tailrace.drivers.driver_host import DriverHostDown
+from tailrace.drivers.supervisor import SupervisorHost, write_private
+from tailrace.ground.errors import Refused, refuse
+
+UMASK = 0o077  # of all that is embedded: its files are for this user alone
+_MARK = "TAILRACE_DRIVER_HOST"  # in the environment of supervisord and so of all that it starts: its directory
+_USER = "tailrace"
+_LOOK_AGAIN_S = 0.1
+_PATIENCE_S = 10.0  # one that runs and does not answer for so long hangs
+_PROBE_S = 1.0
+_PORTS = 5  # how many are tried: one that is free may be taken before supervisord takes it
+_TAKEN = "already listening"
+_CONFIGURATION = """\
+[supervisord]
+nodaemon=true
+silent=true
+logfile=supervisord.log
+pidfile=supervisord.pid
+childlogdir=.
+
+[inet_http_server]
+port=127.0.0.1:{port}
+username={user}
+password={password}
+
+[rpcinterface:supervisor]
+supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
+
+[include]
+files=programs/*.conf
+"""
+
+
+@dataclass(frozen=True)
+class Access:
+    """How to reach it, for a connection; its repr does not show the password."""
+
+    host: str
+    port: int
+    user: str
+    password: str = field(repr=False)
+
+
+class EmbeddedHost:
+    """The supervisord of a directory: at most one, which outlives the process that started it unless it is stopped.
+
+    As a context manager it starts, or finds, the supervisord, and ends it with all its programs.
+
+    Parameters
+    ----------
+    directory : Path
+        Holds its configuration (readable for this user only: the password is in it), its logs and its programs.
+
+    Raises
+    ------
+    Refused
+        When supervisord can't read a path like this.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = Path(os.path.realpath(directory))
+        if set(str(self.directory)) & set("%[]*?\n"):
+            raise refuse(f"driver host in {directory}", "supervisord takes %[]*? for its own", "a path without them")
+        self._file = self.directory / "supervisord.conf"
+        self._output = self.directory / "supervisord.out"
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def access(self) -> Access:
+        """How to reach it; there is none before the first start.
+
+        Raises
+        ------
+        Refused
+            When it was never started.
+        """
+        parser = configparser.RawConfigParser()
+        if not parser.read(self._file):
+            raise refuse(f"driver host in {self.directory}", "none was started there", "start it first")
+        server = parser["inet_http_server"]
+        host, _, port = server["port"].partition(":")
+        return Access(host, int(port), server["username"], server["password"])
+
+    @property
+    def host(self) -> SupervisorHost:
+        """The driver host, as others use it."""
+        return self._host(_PATIENCE_S)
+
+    def start(self, wait_s: float = 120.0) -> SupervisorHost:
+        """Find the supervisord that runs, or start one: in a session of its own, so that no Ctrl-C reaches it.
+
+        Raises
+        ------
+        DriverHostDown
+            When it does not answer in time; says what it wrote.
+        """
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (self.directory / "programs").mkdir(mode=0o700, exist_ok=True)
+        with self._alone():
+            if self._ours() and self._answers(_PATIENCE_S):
+                return self.host
+            fence.kill(self._ours, wait_s)  # what one that was killed has left; it can't be adopted
+            old = self.access if self._file.exists() else None
+            port, password = (old.port, old.password) if old else (free_port(), secrets.token_hex(16))
+            for _ in range(_PORTS):
+                write_private(self._file, _CONFIGURATION.format(port=port, user=_USER, password=password))
+                if self._run(wait_s):
+                    return self.host
+                port = free_port()
+            raise DriverHostDown(f"driver host in {self.directory}: no port of loopback stays free; try again")
+
+    def stop(self, wait_s: float = 10.0) -> None:
+        """End it with all its programs: TERM, after wait_s seconds KILL; nothing is left, and nothing comes back.
+
+        Raises
+        ------
+        TimeoutError
+            When a process lives on.
+        """
+        if not (self._ours() or self._file.exists()):
+            return
+        with self._alone():
+            try:
+                self._ask_to_end(wait_s)
+            finally:  # also at a second Ctrl-C
+                fence.kill(self._ours, wait_s=30.0)
+                for program in (self.directory / "programs").glob("*.conf"):
+                    program.unlink()
+        if self._child is not None:
+            self._child.wait()
+
+    def _run(self, wait_s: float) -> bool:
+        """Start it and wait until it answers; False where its port was taken."""
+        inherited = {key: value for key, value in os.environ.items() if key != fence.MARK}  # or a fence would kill it
+        command = [sys.executable, "-P", "-X", "utf8", "-m", "supervisor.supervisord", "-c", str(self._file)]
+        with open(self._output, "wb", opener=private) as output:
+            self._child = subprocess.Popen(
+                command,
+                cwd=self.directory,
+                env=inherited | {_MARK: str(self.directory)},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                umask=UMASK,
+            )
+        try:
+            return self._await(self._child, wait_s)
+        except BaseException:  # Ctrl-C too: nobody would end it
+            fence.kill(self._ours, wait_s)
+            raise
+
+    def _await(self, child: subprocess.Popen[bytes], wait_s: float) -> bool:
+        end = time.monotonic() + wait_s
+        while not self._answers(_PROBE_S):
+            ended = child.poll()
+            wrote = self._output.read_text(errors="replace")
+            if ended is not None and _TAKEN in wrote:
+                return False
+            if ended is not None or time.monotonic() > end:
+                why = f"it ended with exit code {ended}" if ended is not None else f"no answer in {wait_s:g} s"
+                raise DriverHostDown(f"driver host in {self.directory}: {why}; it wrote:\n{wrote[-2000:]}")
+            time.sleep(_LOOK_AGAIN_S)
+        return True
+
+    def _ask_to_end(self, wait_s: float) -> None:
+        with suppress(DriverHostDown, Refused, Fault, psutil.Error):  # what does not listen is killed
+            call = self.host.rpc.call
+            server = psutil.Process(call("getPID"))
+            call("stopAllProcesses", False)  # all at once: a supervisord that shuts down goes one by one
+            call("shutdown")  # and none is restarted
+            server.wait(wait_s)
+
+    def _host(self, timeout_s: float) -> SupervisorHost:
+        access = self.access
+        url = f"http://{access.host}:{access.port}"
+        return SupervisorHost(url, self.directory / "programs", access.user, access.password, timeout_s)
+
+    def _answers(self, timeout_s: float) -> bool:
+        """Whether it runs, by the password that only this directory's supervisord knows."""
+        try:
+            return bool(self._host(timeout_s).rpc.call("getState")["statename"] == "RUNNING")
+        except (DriverHostDown, Refused, Fault):
+            return False
+
+    def _ours(self) -> list[psutil.Process]:
+        return fence.carrying(_MARK, lambda value: value == str(self.directory))
+
+    def _alone(self) -> FileLock:
+        return FileLock(self.directory / ".lock", timeout=60, mode=0o600)
+
+
+def private(path: str, flags: int) -> int:
+    """An opener for `open`: a file that it makes is for the eyes of this user only."""
+    return os.open(path, flags, 0o600)
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listens on now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])

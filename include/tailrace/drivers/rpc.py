@@ -1,0 +1,113 @@
+"""Requests to a supervisord: every one has a timeout, and none shows the password, whatever happens."""
+
+from __future__ import annotations
+
+import base64
+import re
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from typing import Any
+from urllib.parse import unquote, urlsplit
+from xml.parsers.expat import ExpatError
+from xmlrpc.client import Error, Fault, ProtocolError, ServerProxy, Transport
+
+from tailrace.drivers.driver_host import DriverHostDown
+from tailrace.ground.errors import refuse
+
+SHUTDOWN_STATE, BAD_NAME, ALREADY_ADDED, STILL_RUNNING, CANT_REREAD = 6, 10, 90, 91, 92  # supervisord's faults
+_INTERNAL_ERROR = 500
+_UNFIT = re.compile(rb"\x1b\[[0-9;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")  # colours, and what is no XML
+
+
+class Stumbled(DriverHostDown):
+    """supervisord failed over a single request, and goes on."""
+
+
+class Rpc:
+    """A supervisord's XML-RPC.
+
+    Parameters
+    ----------
+    url : str
+        Of its inet_http_server; may hold user and password, percent-quoted.
+    user, password : str, optional
+        Go before those of the URL.
+    timeout_s : float
+        How long it may be silent over a request.
+
+    Raises
+    ------
+    Refused
+        When the URL can't be read.
+    """
+
+    def __init__(self, url: str, user: str | None, password: str | None, timeout_s: float) -> None:
+        try:
+            parts = urlsplit(url)
+            wrong = parts.scheme != "http" or not parts.hostname or parts.port == 0
+        except ValueError:  # its text would quote the URL
+            wrong = True
+        if wrong:
+            raise refuse("driver host", "its URL can't be read", "http://USER:PASSWORD@HOST:PORT, percent-quoted")
+        self.url = f"http://{parts.netloc.rpartition('@')[2]}"
+        self._timeout_s = timeout_s
+        user, password = user or unquote(parts.username or ""), password or unquote(parts.password or "")
+        self._headers = [("Authorization", f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}")]
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """What supervisord answers.
+
+        Raises
+        ------
+        Fault
+            When it says no.
+        DriverHostDown
+            When it does not answer, or not as a running supervisord that lets this user in.
+        """
+        try:
+            with ServerProxy(f"{self.url}/RPC2", _Transport(self._timeout_s, self._headers)) as proxy:
+                return getattr(proxy.supervisor, method)(*arguments)
+        except Fault as fault:
+            if fault.faultCode != SHUTDOWN_STATE:
+                raise
+            why, right = "it is shutting down", "start it again when it is down"
+        except ProtocolError as error:
+            if error.errcode == _INTERNAL_ERROR:
+                raise Stumbled(f"driver host at {self.url}: it failed over {method}; its own log says why") from None
+            why, right = f"it answers {error.errcode} {error.errmsg}", "the user and password of its inet_http_server"
+        except (OSError, HTTPException) as error:
+            why, right = str(error) or type(error).__name__, "a supervisord that runs there, or its true address"
+        except (ExpatError, Error):
+            why, right = "what answers is no supervisord", "its true address"
+        raise DriverHostDown(
+            f"driver host at {self.url}: {why}\n    right would be: {right} (connection tailrace_driver_host)"
+        ) from None
+
+    def ask(self, method: str, name: str, *arguments: Any) -> Any:
+        """What supervisord answers about a program; None where it does not know it."""
+        try:
+            return self.call(method, name, *arguments)
+        except Fault as fault:
+            if fault.faultCode != BAD_NAME:
+                raise
+            return None
+
+
+class _Transport(Transport):
+    """HTTP with a timeout; takes what supervisord sends of a log, though that is not always XML."""
+
+    accept_gzip_encoding = False
+
+    def __init__(self, timeout_s: float, headers: list[tuple[str, str]]) -> None:
+        super().__init__(headers=headers)
+        self._timeout_s = timeout_s
+
+    def make_connection(self, host: Any) -> HTTPConnection:
+        connection = super().make_connection(host)
+        connection.timeout = self._timeout_s
+        return connection
+
+    def parse_response(self, response: HTTPResponse) -> Any:
+        parser, unmarshaller = self.getparser()
+        parser.feed(_UNFIT.sub(b"", response.read()))
+        parser.close()
+        return unmarshaller.close()

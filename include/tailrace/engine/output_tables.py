@@ -1,0 +1,138 @@
+"""The rows that a task gives to the tables, times still in integer milliseconds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.disorder.clock import Clock, Fact, Frontier
+from tailrace.disorder.coverage import Coverage
+from tailrace.engine.batch_header import Head
+from tailrace.ground.duration import EARLIEST_MS, format_time
+from tailrace.ground.wire import Batches
+from tailrace.windows.sliding import Sliding
+
+_COUNTS = ("rows", "partials", "late", "answers", "ticks", "buffered", "in_process", "expired")
+_METRICS = pa.schema(
+    dict.fromkeys(("batch", "task", *_COUNTS, "t_max", "frontier", "committed", "k_ms"), pa.int64())
+    | dict.fromkeys(("coverage", "latency_ms", "load"), pa.float64())
+    | {"flushed": pa.bool_()}
+)
+
+
+def results(answers: pa.RecordBatch, frontier: Frontier) -> pa.RecordBatch:
+    """The answers, each with K, as_of and the facts of the tick at which its window closed."""
+    at = frontier.closing(np.asarray(answers.column("window_end")))
+    stamps = {"k_ms": frontier.k_ms, "as_of": frontier.end, "facts_version": frontier.version}
+    for name, values in stamps.items():
+        answers = answers.append_column(name, pa.array(values[at]))
+    return answers
+
+
+def late(rows: pa.RecordBatch, frontier: Frontier, stream: str) -> pa.RecordBatch:
+    """Late tuples by key, pane and tick.
+
+    `arrived` is the end of the tick; the windows that end at or before `frontier` missed them.
+    """
+    tick = rows.column("tick")
+    return pa.RecordBatch.from_pydict(
+        {
+            "stream": pa.array([stream] * rows.num_rows, pa.string()),
+            "key": rows.column("key"),
+            "pane_start": rows.column("pane"),
+            "tick": tick,
+            "tuples": rows.column("tuples"),
+            "total": rows.column("total"),
+            "arrived": pa.array(frontier.end[frontier.index(np.asarray(tick))]),
+            "frontier": rows.column("frontier"),
+        }
+    )
+
+
+def stamped(fact: Fact, evidence: str) -> dict[str, Any]:
+    """A fact, and where it is from."""
+    return asdict(fact) | {"evidence": evidence}
+
+
+def quiet(clock: Clock, from_tick: int) -> dict[str, Any]:
+    """The fact that nothing came for so long that the open windows closed: what comes for them afterwards is late."""
+    now = {"version": clock.version, "from_tick": from_tick, "settings": clock.facts[clock.version - 1].settings}
+    return now | {"evidence": f"quiet: windows are closed up to {format_time(clock.frontier)}"}
+
+
+def facts(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    """What became a fact in this batch."""
+    types = {"version": pa.int64(), "from_tick": pa.int64(), "settings": pa.string(), "evidence": pa.string()}
+    return pa.RecordBatch.from_pylist(rows, pa.schema(types.items()))
+
+
+def segments(batch: int, places: list[dict[str, Any]]) -> pa.RecordBatch:
+    """What was read of the log, and the tick that each segment found when it came."""
+    id_type = pa.string() if any(isinstance(place["min_id"], str) for place in places) else pa.int64()
+    names = ["ordinal", "position", "first_row", "rows", "of_rows", "size", "mtime_ns", "ingested_ms"]
+    names += ["accepted", "quarantined", "before_tick", "before_end", "min_event", "max_event"]
+    types = dict.fromkeys(names, pa.int64()) | {"path": pa.string(), "min_id": id_type, "max_id": id_type}
+    columns = {name: pa.array([place[name] for place in places], kind) for name, kind in types.items()}
+    return pa.RecordBatch.from_pydict({"batch": pa.array([batch] * len(places), pa.int64())} | columns)
+
+
+def work(
+    segments: list[tuple[Batches, dict[str, Any]]],
+    ticks: int,
+    answers: pa.RecordBatch,
+    late: pa.RecordBatch,
+    frontier: Frontier,
+) -> dict[str, Any]:
+    """What a task did in a batch, in which so many ticks became complete.
+
+    `latency_ms` is the mean time, in stream time, from the end of a window to its answer.
+    """
+    partials = [batches["partials"] for batches, _ in segments]
+    rows = sum(map(_total, partials))
+    accepted = sum(about["accepted"] for _, about in segments)
+    if "rank" in answers.schema.names:  # an answer is of several rows
+        answers = answers.filter(pc.equal(answers.column("rank"), 1))
+    ends = np.asarray(answers.column("window_end"))
+    latency = float((frontier.end[frontier.closing(ends)] - ends).mean()) if len(ends) else None
+    counts = {"rows": rows, "partials": sum(map(len, partials)), "late": _total(late)}
+    counts |= {"answers": answers.num_rows, "ticks": ticks}
+    return counts | {"latency_ms": latency, "load": rows / accepted if accepted else None}
+
+
+def classes(windows: Sliding, counts: pa.Table, frontier: Frontier) -> dict[str, Any]:
+    """How many tuples of all keys came before the frontier had reached their pane (`buffered`), while a window of
+    theirs was open (`in_process`), and when none was any more (`expired`): paper 002, section 1.3; F is t_max − K.
+
+    `counts` tells how many tuples each complete tick brought to each pane. A tuple may be late and still in process:
+    it counts in those of its windows that are open.
+    """
+    pane, tick, count = (counts.column(name).to_numpy() for name in ("pane", "tick", "count"))
+    before = frontier.before(frontier.index(tick))
+    place = np.where(pane >= before, 0, np.where(windows.last_end(pane) > before, 1, 2))
+    found = np.bincount(place, count, minlength=3).astype(np.int64).tolist()
+    return dict(zip(("buffered", "in_process", "expired"), found, strict=True))
+
+
+def standing(clock: Clock, coverage: Coverage, committed: int | None) -> dict[str, Any]:
+    """How the query stands, which every task finds alike.
+
+    `committed` is the point of arrival time up to which every tuple has been taken in.
+    """
+    started = clock.version > 0  # else no tick was ever complete
+    frontier = max(clock.frontier, EARLIEST_MS)  # K may reach beyond the calendar's beginning, windows don't
+    times = {"t_max": clock.t_max if started else None, "frontier": frontier if started else None}
+    return times | {"committed": committed, "k_ms": clock.k_ms, "coverage": coverage.share}
+
+
+def metrics(head: Head, task: int, measured: dict[str, Any]) -> pa.RecordBatch:
+    """One row: a task at the end of a batch."""
+    row = {"batch": head.batch, "task": task, "flushed": head.ends} | measured
+    return pa.RecordBatch.from_pylist([row], _METRICS)
+
+
+def _total(rows: pa.RecordBatch) -> int:
+    return int(np.asarray(rows.column("tuples")).sum())

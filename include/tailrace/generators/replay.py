@@ -1,0 +1,216 @@
+"""Out-of-order streams from a seed: tuples, their delays, and files in the order of arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from tailrace.generators.delays import DelayModel, epoch_ms
+from tailrace.ground.errors import refuse
+
+TIME = pa.timestamp("ms", tz="UTC")
+MAX_FILES = 100_000
+"""Beyond it the five digits of `part-00000` would no longer sort by name in the order of arrival."""
+
+START_MS = 1_767_225_600_000
+"""2026-01-01: where a generated stream starts unless something else is said."""
+
+ROW_GROUP = 1 << 18
+"""Rows of a row group in Parquet: what one reader takes at a time, so that several share a large file."""
+
+# One seed gives two independent streams of random numbers, so that another delay model leaves the tuples as they are.
+_TUPLES, _DELAYS = 0, 1
+
+
+def generate(rows: int, rate: float, keys: int, model: DelayModel, seed: int, start_ms: int = START_MS) -> pa.Table:
+    """A stream of sensor readings, evenly spaced in event time and out of order by `model`.
+
+    Sensors are drawn uniformly. Values are a positive, right-skewed 'speed' in m/s, lognormal with median 2 and
+    0.8 for the standard deviation of its logarithm (mean 2.75), in whole mm/s so that JSON keeps them exactly.
+
+    Parameters
+    ----------
+    rows : int
+        Number of tuples, 0 or more.
+    rate : float
+        Tuples per second of event time, all sensors together; greater than 0.
+    keys : int
+        Number of sensors, `s0000` and on; at least 1.
+    model : DelayModel
+        Draws the delays.
+    seed : int
+        0 or more; the same seed and arguments give the same table.
+    start_ms : int
+        Event time of the first tuple, epoch milliseconds.
+
+    Returns
+    -------
+    pyarrow.Table
+        id int64 (in order of event time), event_time and arrival_time timestamp[ms, UTC], sensor string, value
+        float64; in the order of arrival.
+
+    Raises
+    ------
+    ValueError
+        When an argument is out of its range.
+    """
+    _at_least("rows", rows, 0)
+    _at_least("keys", keys, 1)
+    _at_least("seed", seed, 0)
+    if not 0 < rate < float("inf"):
+        raise ValueError(f"rate is {rate}; right is a number of tuples per second of event time greater than 0")
+    rng = np.random.default_rng([seed, _TUPLES])
+    ids = np.arange(rows, dtype=np.int64)
+    event_ms = start_ms + np.floor(ids * (1000 / rate)).astype(np.int64)
+    sensors = pa.array([f"s{key:04d}" for key in range(keys)]).take(rng.integers(keys, size=rows))
+    table = pa.table(
+        {
+            "id": pa.array(ids),
+            "event_time": pa.array(event_ms, TIME),
+            "arrival_time": pa.nulls(rows, TIME),
+            "sensor": sensors,
+            "value": pa.array(np.round(rng.lognormal(np.log(2), 0.8, rows), 3)),
+        }
+    )
+    return disorder(table, "event_time", model, seed)
+
+
+def disorder(table: pa.Table, event_column: str, model: DelayModel, seed: int) -> pa.Table:
+    """The rows of `table` in the order in which `model` lets them arrive; ties keep the order of `table`.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Any columns.
+    event_column : str
+        Its event time: timestamps (finer than ms are floored; without a zone they are UTC), or epoch milliseconds.
+    model : DelayModel
+        Draws a delay for each row.
+    seed : int
+        0 or more; the same table, model and seed give the same stream.
+
+    Returns
+    -------
+    pyarrow.Table
+        The same rows, with `event_column` and `arrival_time` as timestamp[ms, UTC]. An `arrival_time` that was there
+        is replaced, in its place; otherwise it is the last column.
+
+    Raises
+    ------
+    ValueError
+        When there is no such column, it holds no times or nulls, or the seed is negative.
+    """
+    _at_least("seed", seed, 0)
+    if event_column not in table.column_names:
+        raise ValueError(f"there is no column {event_column}; right is one of {', '.join(table.column_names)}")
+    event_ms = epoch_ms(table.column(event_column))
+    arrival_ms = event_ms + model.sample(table.num_rows, np.random.default_rng([seed, _DELAYS]))
+    table = _with_time(_with_time(table, event_column, event_ms), "arrival_time", arrival_ms)
+    return table.take(np.argsort(arrival_ms, kind="stable"))
+
+
+def read(path: Path) -> pa.Table:
+    """The rows of a Parquet file, or of a directory of them by name.
+
+    Raises
+    ------
+    ValueError
+        When there is none, or it is no Parquet.
+    """
+    try:
+        return pq.read_table(path)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise ValueError(f"{path} can't be read as Parquet ({error})") from error
+
+
+def write(
+    table: pa.Table,
+    directory: Path,
+    files: int,
+    format: Literal["parquet", "json"] = "parquet",
+    progress: Callable[[int], None] | None = None,
+) -> list[Path]:
+    """Cut a stream in files, in its order: `part-00000.parquet` (or `.json`) holds what arrived first.
+
+    Each file appears whole or not at all. In JSON lines, times are ISO 8601 with ms and Z, and numbers keep 15
+    decimal places; Parquet keeps every bit.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The stream, in the order of arrival.
+    directory : Path
+        Made if it is not there, else empty.
+    files : int
+        Number of files, 1 to `MAX_FILES`; their numbers of rows differ by at most one, so that with more files than
+        rows some are empty.
+    format : {'parquet', 'json'}
+        Parquet (zstd) or JSON lines.
+    progress : callable, optional
+        Called after each file with the number of rows it holds.
+
+    Returns
+    -------
+    list of Path
+        The files, in the order of arrival.
+
+    Raises
+    ------
+    Refused
+        When `directory` is a file or is not empty.
+    ValueError
+        When `files` is out of its range.
+    """
+    _at_least("files", files, 1)
+    if files > MAX_FILES:
+        raise ValueError(f"files is {files}; right is at most {MAX_FILES}")
+    if directory.exists() and not directory.is_dir():
+        raise refuse(str(directory), "is a file", "a directory that is empty or not there yet")
+    if directory.exists() and any(directory.iterdir()):
+        raise refuse(str(directory), "the directory is not empty", "an empty one, or one that is not there yet")
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = [directory / f"part-{number:05d}.{format}" for number in range(files)]
+    try:
+        for number, path in enumerate(paths):
+            first, end = (table.num_rows * cut // files for cut in (number, number + 1))
+            _write_whole(table.slice(first, end - first), path)
+            if progress is not None:
+                progress(end - first)
+    except BaseException:  # Ctrl-C too: half a stream would be taken for a whole one
+        for path in paths:
+            path.unlink(missing_ok=True)
+        raise
+    return paths
+
+
+def _write_whole(part: pa.Table, path: Path) -> None:
+    # A leading dot hides the file from Spark's listing until the rename.
+    unfinished = path.with_name(f".{path.name}.tmp")
+    try:
+        if path.suffix == ".json":
+            part.to_pandas(integer_object_nulls=True).to_json(
+                unfinished, orient="records", lines=True, date_format="iso", date_unit="ms", double_precision=15
+            )
+        else:
+            pq.write_table(part, unfinished, compression="zstd", row_group_size=ROW_GROUP)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _with_time(table: pa.Table, name: str, values_ms: NDArray[np.int64]) -> pa.Table:
+    column = pa.array(values_ms, TIME)
+    if name in table.column_names:
+        return table.set_column(table.column_names.index(name), name, column)
+    return table.append_column(name, column)
+
+
+def _at_least(name: str, value: int, least: int) -> None:
+    if value < least:
+        raise ValueError(f"{name} is {value}; right is at least {least}")

@@ -1,0 +1,73 @@
+"""The DAG factory of calibrations: calibrate_<query> for each declared query."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from airflow.sdk import DAG, CronTriggerTimetable, Param
+
+from tailrace.disorder.cache_duration import CacheDuration
+from tailrace.orchestration import assets, settings
+from tailrace.orchestration.calibration_operators import CalibrateOperator
+from tailrace.orchestration.settings import Declared
+from tailrace.orchestration.stream_dags import MEMORY, RETRIES
+
+SCHEDULE = "@hourly"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_DOC = """
+Measures, over the newest windows of the history of **{name}** (`{file}`), how accurate its answers would have been for
+each of several waits K: against the exact answers of the same windows, late tuples included. The log of `calibrate`
+has the table, and the evidence for what follows from it.
+
+{policy}
+"""
+_TAKES = """
+The query's policy is `cache_duration`. **By schedule** (`{schedule}`, UTC) and by hand a run makes one step of the
+interval search, and writes what it finds to the table `proposals`; the running stream takes it up between two batches,
+as a fact that holds from the next tick on (table `facts`). While there are too few windows yet, a scheduled run ends
+without a proposal. With **Dry run** nothing is written.
+"""
+_TAKES_NOT = """
+The query's policy is `{policy}`, which takes no proposal: **by hand** alone, and nothing is written. The table tells
+which K would keep an accuracy of 0.95. With `policy: cache_duration` the stream takes up what calibrations find.
+"""
+
+
+def calibration_dags() -> dict[str, DAG]:
+    """A DAG for each query that is declared rightly; the others are told by `refused_queries`."""
+    return {f"calibrate_{one.query.name}": _dag(one) for one in settings.declared()[0]}
+
+
+def _dag(one: Declared) -> DAG:
+    name, policy = one.query.name, one.query.policy
+    takes = isinstance(policy, CacheDuration)
+    told = (_TAKES if takes else _TAKES_NOT).format(schedule=SCHEDULE, policy=policy.policy)
+    with DAG(
+        dag_id=f"calibrate_{name}",
+        description=f"How long {name} has to wait for late tuples: measured over its past",
+        schedule=CronTriggerTimetable(SCHEDULE, timezone="UTC") if takes else None,
+        start_date=EPOCH,
+        catchup=False,
+        max_active_runs=1,
+        params={"dry_run": _dry_run(takes), "driver_memory": MEMORY},
+        default_args=RETRIES,
+        tags=["tailrace", "calibration", one.query.kind],
+        doc_md=_DOC.format(name=name, file=one.file.name, policy=told.strip()),
+    ) as dag:
+        CalibrateOperator(
+            task_id="calibrate",
+            query=name,
+            file=str(one.file),
+            name=f"tailrace calibrate {name}",
+            inlets=assets.tables(one.query, assets.CALIBRATION_READS),
+            outlets=assets.tables(one.query, assets.CALIBRATION_WRITES) if takes else [],
+        )
+    return dag
+
+
+def _dry_run(takes: bool) -> Param:
+    if takes:
+        return Param(False, type="boolean", title="Dry run", description="Measure, and write nothing.")
+    told = "Measure, and write nothing: the query's policy takes no proposal."
+    return Param(True, type="boolean", const=True, title="Dry run", description=told)

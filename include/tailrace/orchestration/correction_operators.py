@@ -1,0 +1,142 @@
+"""The tasks of correct_<query>: wait for the frontier, correct."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowSkipException
+
+from tailrace.ground.duration import format_duration, format_time, parse_time_ms
+from tailrace.ground.errors import refuse
+from tailrace.orchestration import settings
+from tailrace.orchestration.batch_job import BatchJob
+from tailrace.orchestration.form import check_conf
+from tailrace.orchestration.gap_trigger import RANGE
+from tailrace.orchestration.settings import Declared
+from tailrace.orchestration.stream_operators import POLL_S, StreamOperator, refusals_fail
+from tailrace.orchestration.triggers import FrontierTrigger, reached
+from tailrace.query.query import Query
+from tailrace.storage.layout import Layout
+
+_BY_INTERVAL = ("scheduled", "backfill")
+_BY_GAP = "asset_triggered"
+_INTERVAL: tuple[Literal["data_interval_start"], Literal["data_interval_end"]] = (
+    "data_interval_start",
+    "data_interval_end",
+)
+
+
+def event_range(context: Context) -> tuple[str | None, str | None]:
+    """The range of event time of a run by hand, as it was typed; None: unbounded.
+
+    Raises
+    ------
+    Refused
+        When an end is no time, or the range is empty. Airflow does not look at that.
+    """
+    start, end = (context["params"][name] or None for name in ("from", "to"))
+    times = [_time(name, text) for name, text in (("from", start), ("to", end)) if text]
+    if times != sorted(set(times)):
+        raise refuse("from, to", f"the range ends at {end}, which is not after its start, {start}", "from before to")
+    return start, end
+
+
+def _time(name: str, text: str) -> int:
+    try:
+        return parse_time_ms(text)
+    except ValueError:
+        raise refuse(name, f"{text!r} is no time", "ISO 8601, as 2013-01-02T00:00:00Z; or nothing") from None
+
+
+def span(context: Context, query: Query) -> tuple[int, int] | None:
+    """The interval of arrival [a, b) in ms that a run is about; None: it is about a range of event time.
+
+    Its ends are floored to the query's tick, as those of the intervals beside it are: nothing is left out.
+
+    Raises
+    ------
+    AirflowSkipException
+        When the tick is so long that no end of one falls into the interval.
+    Refused
+        When a scheduled run or a backfill is given a range of event time, or an asset's event has no range.
+    """
+    run, params = context["dag_run"], context["params"]
+    if run.run_type == _BY_GAP:
+        return asked_for(context)
+    if run.run_type not in _BY_INTERVAL:
+        return None
+    if params["from"] or params["to"]:
+        raise refuse(
+            "from, to", f"a {run.run_type} run corrects its own interval", "a run triggered by hand, for a range"
+        )
+    tick = max(query.tick_ms, 1)
+    start, end = (parse_time_ms(f"{context[name]}") // tick * tick for name in _INTERVAL)
+    if start >= end:
+        raise AirflowSkipException(f"no tick of {format_duration(tick)} ends in this interval: the next run has it")
+    return start, end
+
+
+def asked_for(context: Context) -> tuple[int, int]:
+    """The interval of arrival that the asset's events ask for: where Airflow has put several in one run, all of them.
+
+    Raises
+    ------
+    Refused
+        When none of them has a range, or it is empty: they are not the watch's.
+    """
+    events = [event for events in context["triggering_asset_events"].values() for event in events]
+    payloads = [(event.extra or {}).get("payload") for event in events]
+    try:
+        ends = [[parse_time_ms(payload[name]) for name in RANGE] for payload in payloads if payload is not None]
+        start, end = min(start for start, _ in ends), max(end for _, end in ends)
+        if start >= end:
+            raise ValueError
+    except (ValueError, TypeError, KeyError):
+        wrong = f"no range of arrival is in {payloads}"
+        raise refuse("asset event", wrong, "to leave events to the watch, and to trigger this DAG by hand") from None
+    return start, end
+
+
+class WaitOperator(StreamOperator):
+    """Waits, in the triggerer, until stream and history have committed up to the end of the run's interval."""
+
+    def execute(self, context: Context) -> None:
+        with refusals_fail():
+            check_conf(context)
+            layout, interval = self.layout(), span(context, Declared.read(Path(self.file)).query)
+            if interval is None:
+                event_range(context)
+                self.log.info("a run by hand corrects what is committed, and waits for nothing")
+                return
+        there, line = reached(layout, interval[1])
+        self.log.info(line)
+        if not there:
+            trigger = FrontierTrigger(self.query, str(layout.home.parent), interval[1], POLL_S)
+            self.defer(trigger=trigger, method_name="resume")
+
+    def resume(self, context: Context, event: dict[str, Any]) -> None:
+        self.log.info("committed up to %s, the correction begins", format_time(event["until_ms"]))
+
+
+class CorrectOperator(BatchJob):
+    """The correction, by spark-submit: of the run's interval, or of a range of event time where it was asked for."""
+
+    job, app = "correction", "correct.py"
+
+    def arguments(self, context: Context) -> list[str]:
+        interval = span(context, Declared.read(Path(self.file)).query)
+        ends = event_range(context) if interval is None else tuple(map(format_time, interval))
+        if context["dag_run"].run_type == _BY_GAP and interval is not None:
+            self._skip_if_corrected(interval)
+        names = ("--from", "--to") if interval is None else ("--arrived-from", "--arrived-to")
+        return [word for name, end in zip(names, ends, strict=True) if end for word in (name, end)]
+
+    def _skip_if_corrected(self, interval: tuple[int, int]) -> None:
+        """What was asked for twice, as a correction took long, or has come by schedule meanwhile, is done once."""
+        from tailrace.correction.uncorrected import Uncorrected  # noqa: PLC0415 (Delta takes long to import)
+
+        late = Uncorrected.read(Layout.of(settings.warehouse(), self.query))
+        if late is not None and not late.among(interval).any():
+            raise AirflowSkipException("all that came late in this range is corrected already")

@@ -1,0 +1,111 @@
+"""The DAG factory of live streams: stream_<query> for each declared query."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from airflow.sdk import DAG, Param
+
+from tailrace.orchestration import assets, settings, submit
+from tailrace.orchestration.settings import Declared
+from tailrace.orchestration.stream_operators import CheckOperator, DeployOperator, DrainOperator, SuperviseOperator
+from tailrace.orchestration.submit import Options
+
+RETRIES = {
+    "retries": 3,
+    "retry_delay": timedelta(seconds=10),
+    "retry_exponential_backoff": 2.0,
+    "max_retry_delay": timedelta(minutes=10),
+}
+MEMORY = Param(
+    Options.driver_memory,
+    type="string",
+    pattern=submit.MEMORY,
+    title="Memory of the driver",
+    description=f"Heap of the driver's JVM, {submit.MEMORY_WORDS}: 2g. Python's workers need as much again beside it.",
+)
+FORM = {
+    "batch_rows": Param(
+        Options.batch_rows,
+        type="integer",
+        minimum=1,
+        maximum=100_000_000,
+        title="Rows of a batch",
+        description="At most so many rows make a batch. No answer depends on it; fewer need less memory.",
+    ),
+    "restarts": Param(
+        Options.restarts,
+        type="integer",
+        minimum=0,
+        maximum=100,
+        title="Restarts",
+        description="A driver that dies is started again, with growing pauses. More often than this within the time "
+        "below is a crash loop, and fails the task.",
+    ),
+    "within_s": Param(
+        Options.within_s,
+        type="integer",
+        minimum=10,
+        maximum=86_400,
+        title="… within seconds",
+        description="The time over which restarts are counted.",
+    ),
+    "hang_after_s": Param(
+        60,
+        type="integer",
+        minimum=10,
+        maximum=3600,
+        title="Hangs after seconds",
+        description="A driver that has said nothing for so long is killed, and another one takes its place. So is one "
+        "that ends no batch for so long, and for five times as long as its batches took.",
+    ),
+    "driver_memory": MEMORY,
+}
+_DOC = """
+Runs the query **{name}** (`{file}`) as a live stream.
+
+| task | does |
+| --- | --- |
+| `check` | refuses a wrong query, one that its checkpoint does not fit any more, a missing warehouse or driver host |
+| `deploy` | gets the query's driver from the driver host, or makes it: there is only ever one |
+| `supervise` | watches it from the triggerer, without a worker slot, until the stream ends |
+| `drain` | sees to it that the driver is gone, after someone marked `supervise` |
+
+**To end the stream**, mark `supervise` (or the run) as success or failed: its driver finishes its batch and is gone
+within a minute. What is open stays open, and the next run goes on from there. **To watch it again**, clear `supervise`:
+the driver is not touched. A second run finds the same driver, and watches it too.
+
+How it stands is in the log of `supervise`, every minute and when something changes. What comes late is corrected by
+`correct_{name}`.
+"""
+
+
+def stream_dags() -> dict[str, DAG]:
+    """A DAG for each query that is declared rightly; the others are told by `refused_queries`."""
+    return {f"stream_{one.query.name}": _dag(one) for one in settings.declared()[0]}
+
+
+def _dag(one: Declared) -> DAG:
+    name = one.query.name
+    with DAG(
+        dag_id=f"stream_{name}",
+        description=f"The live stream of {name}: deployed, watched, drained",
+        schedule=None,
+        catchup=False,
+        params=FORM,
+        default_args=RETRIES,
+        tags=["tailrace", "stream", one.query.kind],
+        doc_md=_DOC.format(name=name, file=one.file.name),
+    ) as dag:
+        place = {"query": name, "file": str(one.file)}
+        check = CheckOperator(task_id="check", **place)
+        deploy = DeployOperator(task_id="deploy", **place)
+        supervise = SuperviseOperator(
+            task_id="supervise",
+            inlets=assets.sources(one.query),
+            outlets=assets.tables(one.query, assets.STREAM_WRITES),
+            **place,
+        )
+        drain = DrainOperator(task_id="drain", **place)
+        check >> deploy >> supervise >> drain.as_teardown(setups=deploy)
+    return dag

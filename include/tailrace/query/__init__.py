@@ -1,0 +1,1 @@
+"""Declared queries: their sections, their loading from a file, and their JSON Schema."""

@@ -1,0 +1,41 @@
+"""What fields of a query file hold, and how what they can't hold is refused in our own words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from tailrace.ground.duration import Duration, parse_time_ms
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def teach(wrong: str, right: str, field: str | None = None) -> PydanticCustomError:
+    """A refusal in our own words; `field` names the field of a section that it is about (with dots, one below)."""
+    context = {"wrong": wrong, "right": right, "field": field}
+    return PydanticCustomError("taught", "{wrong}; right would be: {right}", context)
+
+
+def _parse_time(text: Any) -> datetime:
+    try:
+        return EPOCH + timedelta(milliseconds=parse_time_ms(str(text)))
+    except (ValueError, OverflowError):
+        right = "an ISO 8601 date or time, in UTC unless it says otherwise: 2000-01-01 or 2000-01-01T06:30:00Z"
+        raise teach(f"{str(text)!r} is no time", right) from None
+
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
+Column = Annotated[str, Field(min_length=1)]
+Time = Annotated[datetime, BeforeValidator(_parse_time)]
+Wait = Annotated[Duration, Field(ge=timedelta(0))]
+Length = Annotated[Duration, Field(gt=timedelta(0))]
+Tasks = Annotated[int, Field(ge=1, le=64)]
+
+
+class Section(BaseModel):
+    """A section of a query file: frozen, and without fields that nobody knows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")

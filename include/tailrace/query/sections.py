@@ -1,0 +1,169 @@
+"""The sections of a query file, as frozen models; query.py puts them together.
+
+Each field's description ends in an example after its colon: refusals are made from them.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from croniter import croniter
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from tailrace.disorder.no_slack import NoSlack
+from tailrace.disorder.policies import AnyPolicy
+from tailrace.disorder.policy import SlackPolicy
+from tailrace.ground.duration import ms
+from tailrace.query.fields import EPOCH, Column, Length, Section, Time, Wait, teach
+
+PRESETS = ("@hourly", "@daily", "@weekly", "@monthly")
+CRON_FIELDS = 5
+
+
+class Source(Section):
+    """Where a stream's tuples come from."""
+
+    format: Literal["parquet", "json", "delta", "replay"] = Field(description="how the tuples are stored: parquet")
+    path: Path = Field(description="a file or a directory, relative to the query file: data/readings")
+    rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="rows a second at which a live run replays Parquet files, for format replay: 2000"
+    )
+
+    @model_validator(mode="after")
+    def _know_the_rate(self) -> Self:
+        if (self.format == "replay") != (self.rate is not None):
+            wrong = "format replay needs a rate" if self.rate is None else f"format {self.format} takes no rate"
+            raise teach(wrong, "format: replay and rate: 2000 (rows a second), or neither of them", "rate")
+        return self
+
+    @field_validator("path", mode="before")
+    @classmethod
+    def _resolve(cls, path: Any, info: ValidationInfo) -> Any:
+        """Take a relative path from the directory that the loader gives, the query file's."""
+        if isinstance(path, str):
+            path = os.path.abspath(Path((info.context or {}).get("directory", ""), path)) if path else None
+        return path
+
+
+class Bounds(Section):
+    """Which event times are accepted: from `earliest` to `ahead` after the tuple's arrival, both included."""
+
+    earliest: Time = Field(default=datetime(2000, 1, 1, tzinfo=UTC), description="the first time accepted: 2000-01-01")
+    ahead: Wait = Field(default=timedelta(days=1), description="how far event time may be ahead of arrival: 1 d")
+
+    @property
+    def earliest_ms(self) -> int:
+        return ms(self.earliest - EPOCH)
+
+    @property
+    def ahead_ms(self) -> int:
+        return ms(self.ahead)
+
+
+class Stream(Section):
+    """A stream: its source, and which columns hold what."""
+
+    source: Source = Field(description="where the tuples come from: {format: parquet, path: data/readings}")
+    event_time: Column = Field(description="column of the time when it happened: event_time")
+    arrival_time: Column | None = Field(default=None, description="column of the time of arrival: arrival_time")
+    id: Column = Field(description="column that names the tuple: id")
+    key: Column | None = Field(default=None, description="column to group by: sensor")
+    bounds: Bounds = Field(default=Bounds(), description="event times accepted: {earliest: 2000-01-01, ahead: 1 d}")
+
+
+class Window(Section):
+    """Sliding windows over event time, half-open and aligned to the epoch."""
+
+    size: Length = Field(description="the span of a window, more than 0 ms and not less than slide: 500 ms")
+    slide: Length = Field(description="from one window's start to the next's, more than 0 ms, at most size: 100 ms")
+
+    @model_validator(mode="after")
+    def _leave_no_gap(self) -> Self:
+        if self.slide > self.size:
+            right = "a slide no longer than size (equal: windows side by side), or a larger size"
+            raise teach("slide is longer than size, so tuples between windows would be in none", right, "slide")
+        return self
+
+    @property
+    def size_ms(self) -> int:
+        return ms(self.size)
+
+    @property
+    def slide_ms(self) -> int:
+        return ms(self.slide)
+
+
+class Disorder(Section):
+    """How long windows wait for late tuples. In a file the policy's settings stand beside `tick`."""
+
+    policy: AnyPolicy = Field(default=NoSlack(), description="how the waiting time is found: k_slack")
+    tick: Wait | None = Field(default=None, description="step of arrival time for deciding what closes: 100 ms")
+    idle: Length = Field(default=timedelta(minutes=1), description="silence by which a stream is quiet: 1 min")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather(cls, section: Any) -> Any:
+        if not isinstance(section, dict) or isinstance(section.get("policy"), SlackPolicy):
+            return section
+        own = {name: section[name] for name in cls.model_fields if name != "policy" and name in section}
+        settings = {name: value for name, value in section.items() if name not in own}
+        return own | {"policy": settings or NoSlack()}
+
+
+class Correction(Section):
+    """When late tuples are corrected."""
+
+    schedule: str = Field(default="@daily", description="cron expression of the intervals of arrival, UTC: 0 0 * * *")
+    gap: Length | None = Field(
+        default=None, description="late tuples whose event times span more than this are corrected at once: 5 s"
+    )
+
+    @field_validator("schedule")
+    @classmethod
+    def _be_cron(cls, schedule: str) -> str:
+        if schedule not in PRESETS and not (len(schedule.split()) == CRON_FIELDS and croniter.is_valid(schedule)):
+            right = f"five fields (minute, hour, day, month, weekday) as in '0 0 * * *', or one of {', '.join(PRESETS)}"
+            raise teach(f"{schedule!r} is no cron expression", right)
+        return schedule
+
+
+class Aggregate(Section):
+    """What an aggregate query computes of each key and window."""
+
+    function: Literal["sum", "count", "avg", "min", "max", "median", "quantile"] = Field(
+        description="what is computed of each window: sum"
+    )
+    column: Column | None = Field(default=None, description="column of the numbers: speed")
+    q: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = Field(
+        default=None, description="the share of the numbers that lie below, for function quantile: 0.9"
+    )
+
+    @model_validator(mode="after")
+    def _know_the_column(self) -> Self:
+        if self.column is None and self.function != "count":
+            right = f"column: speed (the numbers' column), or function: count in place of {self.function}"
+            raise teach(f"function {self.function} needs a column", right, "column")
+        return self
+
+    @model_validator(mode="after")
+    def _know_the_quantile(self) -> Self:
+        if (self.function == "quantile") != (self.q is not None):
+            wrong = "function quantile needs q" if self.q is None else f"function {self.function} takes no q"
+            raise teach(wrong, "function: quantile and q: 0.9 (more than 0, less than 1), or neither of them", "q")
+        return self
+
+
+class TopK(Section):
+    """Which tuples of each key and window a top-k query finds."""
+
+    k: Annotated[int, Field(ge=1, le=10_000)] = Field(description="how many tuples, from 1 to 10000: 5")
+    score: Column = Field(description="column of the numbers that tuples are ranked by: price")
+    order: Literal["descending", "ascending"] = Field(
+        default="descending", description="whether the largest scores come first, or the smallest: descending"
+    )
+    method: Literal["adaptive", "sma", "mintopk", "gstopk"] = Field(
+        default="adaptive", description="how they are found; all but adaptive are baselines: adaptive"
+    )

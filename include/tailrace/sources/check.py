@@ -1,0 +1,160 @@
+"""The check of raw records: what passes is a tuple, what does not goes to quarantine with the reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tailrace.ground.duration import LATEST_MS
+
+Ints = NDArray[np.int64]
+
+_PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
+_LAST_ARRIVAL_MS = 253_370_764_799_999  # the end of the year 9998: in 9999 ticks end, and silence passes
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where a tuple's parts stand in a source's records, and the times that are accepted.
+
+    Attributes
+    ----------
+    values : dict
+        Numeric columns the kind needs: name in the tuple → column of the source.
+    earliest_ms, ahead_ms, latest_ms : int
+        An event time is accepted from `earliest_ms` up to its arrival time + `ahead_ms`, and to `latest_ms`: the last
+        one whose windows all end in time that a calendar can print.
+    """
+
+    event_time: str
+    arrival_time: str | None
+    id: str
+    key: str | None
+    values: dict[str, str]
+    earliest_ms: int
+    ahead_ms: int
+    latest_ms: int = LATEST_MS
+
+    def named(self) -> dict[str, str]:
+        """The source's columns that must be there, by their part in the tuple."""
+        parts = {"event_time": self.event_time, "arrival_time": self.arrival_time, "id": self.id, "key": self.key}
+        return {part: name for part, name in parts.items() if name is not None} | self.values
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Accepted tuples, and the rows that were not, with their reasons.
+
+    Attributes
+    ----------
+    tuples : RecordBatch
+        `event_time`, `arrival_time` (int64, ms), `row` (int64), `id`, `key`, and the values as doubles.
+    rejected : ndarray, shape (m,)
+        Indices into the raw records.
+    reasons : list of str, length m
+    arrivals : list, length m
+        The arrival time of each in ms, None where it could not be read.
+    """
+
+    tuples: pa.RecordBatch
+    rejected: Ints
+    reasons: list[str]
+    arrivals: list[int | None]
+
+
+def check(raw: pa.Table, columns: Columns, row: Ints, key_type: pa.DataType, ingested_ms: int | None) -> Checked:
+    """Split raw records, shape (n,), into tuples and rejects.
+
+    Parameters
+    ----------
+    row : ndarray, shape (n,)
+        The position of each record in its segment.
+    ingested_ms : int or None
+        The arrival time of all of them where the source has no column for it.
+    """
+    verdict = _Verdict(raw.num_rows)
+    event = _times(verdict, raw, columns.event_time)
+    if columns.arrival_time is None:
+        arrival = np.full(raw.num_rows, ingested_ms, np.int64)
+    else:
+        arrival = _times(verdict, raw, columns.arrival_time)
+    verdict.reject(
+        (arrival < 0) | (arrival > _LAST_ARRIVAL_MS),
+        f"{columns.arrival_time} out of bounds: an arrival time lies between 1970 and 9998",
+    )
+    verdict.reject(event < columns.earliest_ms, f"{columns.event_time} out of bounds: before the earliest accepted")
+    # Compared from the other side, so that no sum can overflow.
+    verdict.reject(event - columns.ahead_ms > arrival, f"{columns.event_time} out of bounds: too far ahead of arrival")
+    verdict.reject(event > columns.latest_ms, f"{columns.event_time} out of bounds: its last window ends after 9999")
+    parts: dict[str, pa.Array] = {}
+    for part, name, kind in (("id", columns.id, None), ("key", columns.key, key_type)):
+        if name is None:
+            parts[part] = pa.nulls(raw.num_rows, key_type)
+            continue
+        parts[part] = _plain(raw.column(name), kind)
+        verdict.reject(np.asarray(parts[part].is_null()), f"{name} is null")
+    for part, name in columns.values.items():
+        value = np.asarray(raw.column(name).cast(pa.float64(), safe=False).combine_chunks().fill_null(0.0))
+        verdict.reject(np.asarray(raw.column(name).combine_chunks().is_null()), f"{name} is null")
+        verdict.reject(np.isnan(value), f"{name} is NaN")
+        verdict.reject(np.isinf(value), f"{name} is infinite")
+        parts[part] = pa.array(value)
+    tuples = pa.RecordBatch.from_pydict(
+        {"event_time": pa.array(event), "arrival_time": pa.array(arrival), "row": pa.array(row), **parts}
+    )
+    rejected = np.flatnonzero(verdict.code)
+    if len(rejected):
+        tuples = tuples.filter(pa.array(verdict.code == 0))
+    reasons = [verdict.reasons[code - 1] for code in verdict.code[rejected].tolist()]
+    arrivals = [time if 0 < time <= LATEST_MS else None for time in arrival[rejected].tolist()]
+    return Checked(tuples, rejected, reasons, arrivals)
+
+
+class _Verdict:
+    """The first reason against each record."""
+
+    def __init__(self, records: int) -> None:
+        self.code = np.zeros(records, np.int32)
+        self.reasons: list[str] = []
+
+    def reject(self, wrong: NDArray[np.bool_], reason: str) -> None:
+        self.reasons.append(reason)
+        self.code[wrong & (self.code == 0)] = len(self.reasons)
+
+
+def _times(verdict: _Verdict, raw: pa.Table, name: str) -> Ints:
+    """Epoch milliseconds, floored; what is null or no time is rejected and read as 0."""
+    column = raw.column(name).combine_chunks()
+    missing = np.asarray(column.is_null())
+    verdict.reject(missing, f"{name} is null")
+    if pa.types.is_string(column.type):
+        column = _parse(column)
+        verdict.reject(
+            np.asarray(column.is_null()) & ~missing,
+            f"{name} is no time that could be read: ISO 8601, from 1678 to 2261",
+        )
+    unit = column.type.unit if pa.types.is_timestamp(column.type) else "ms"
+    value = np.asarray(column.cast(pa.int64()).fill_null(0))
+    if unit == "s":  # clipped: it must not wrap around into the accepted times
+        return np.asarray(np.clip(value, -LATEST_MS, LATEST_MS) * 1000)
+    return np.asarray(value // _PER_MS[unit])
+
+
+def _parse(column: pa.Array) -> pa.Array:
+    """ISO 8601 texts as timestamps in UTC; null where a text is none."""
+    import pandas as pd  # only JSON brings times as text
+
+    column = pc.if_else(pc.match_substring_regex(column, r"^\s*\d"), column, None)  # `now` is no time of the stream's
+    parsed = pd.to_datetime(column.to_pandas(), format="ISO8601", utc=True, errors="coerce")
+    return pa.array(parsed.dt.as_unit("ms"), pa.timestamp("ms", "UTC"), from_pandas=True)
+
+
+def _plain(column: pa.ChunkedArray, kind: pa.DataType | None) -> pa.Array:
+    """Ids and keys as text or int64."""
+    if kind is None:
+        kind = pa.int64() if pa.types.is_integer(column.type) else pa.string()
+    return pc.cast(column, kind).combine_chunks()

@@ -1,0 +1,108 @@
+"""Streams kept as Parquet files."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tailrace.ground.errors import refuse
+from tailrace.sources.check import Columns
+from tailrace.sources.segments import Raw, Segment, Types, require, require_taken
+
+_ROWS_PER_SEGMENT = 500_000  # large files are cut between row groups, so that several readers share one
+
+
+class ParquetFiles:
+    """Types stand in the file, so a column of the wrong type is refused as a whole."""
+
+    suffixes = (".parquet",)
+
+    def whole(self, path: Path, still: bool) -> bool:
+        return True  # without its footer it can't be opened
+
+    def types(self, path: Path, columns: Columns) -> Types | None:
+        schema = _open(path).schema_arrow
+        require(path, columns, schema.names)
+        for part, name in columns.named().items():
+            kind, (fits, right) = _plain(schema.field(name).type), _FITS.get(part, _FITS["value"])
+            if not fits(kind):
+                raise refuse(f"{path}: column {name}", f"its type is {kind}, but it is the query's {part}", right)
+        return {name: str(_plain(schema.field(name).type)) for name in columns.named().values()}
+
+    def split(self, path: Path) -> list[Segment]:
+        metadata = _open(path).metadata
+        segments: list[Segment] = []
+        first = rows = 0
+        for group in range(metadata.num_row_groups):
+            size = metadata.row_group(group).num_rows
+            if rows and rows + size > _ROWS_PER_SEGMENT:
+                segments.append(Segment(str(path), first, rows, of_rows=metadata.num_rows))
+                first, rows = first + rows, 0
+            rows += size
+        return [*segments, Segment(str(path), first, rows, of_rows=metadata.num_rows)]
+
+    def read(self, segment: Segment, types: Types) -> Raw:
+        table = self._table(segment, list(dict.fromkeys(types)))
+        return Raw(table, np.arange(table.num_rows), [])
+
+    def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
+        table = self._table(segment, None).take(pa.array(rows, pa.int64()))
+        try:
+            records = table.to_pylist()
+        except (OverflowError, ValueError):  # a time that no calendar has: all of them as the numbers that they are
+            fields = [f.with_type(pa.int64()) if pa.types.is_timestamp(f.type) else f for f in table.schema]
+            records = table.cast(pa.schema(fields)).to_pylist()
+        return [json.dumps(record, default=str) for record in records]
+
+    def _table(self, segment: Segment, columns: list[str] | None) -> pa.Table:
+        require_taken(segment)
+        file = pq.ParquetFile(segment.path)
+        sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
+        first, stop = segment.first_row, segment.first_row + segment.rows
+        groups = [g for g, size in enumerate(sizes) if starts[g] < stop and first < starts[g] + size]
+        table = file.read_row_groups(groups, columns=columns, use_threads=False)
+        return table.slice(first - starts[groups[0]], segment.rows) if groups else table
+
+
+def _open(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        if isinstance(error, OSError) and error.errno not in (None, errno.ENOENT):
+            raise  # not the file, but the way to it: it may pass
+        raise refuse(str(path), f"it can't be read as Parquet ({error})", "a whole Parquet file") from error
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """The type of the values, where they are kept as a dictionary."""
+    return kind.value_type if isinstance(kind, pa.DictionaryType) else kind
+
+
+def _is_time(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_int64(kind))
+
+
+def _is_name(kind: pa.DataType) -> bool:
+    if pa.types.is_integer(kind):
+        return bool(not pa.types.is_uint64(kind))
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+_FITS = {
+    "event_time": (_is_time, "a timestamp, or int64 in epoch milliseconds"),
+    "arrival_time": (_is_time, "a timestamp, or int64 in epoch milliseconds"),
+    "id": (_is_name, "a string or an integer up to int64"),
+    "key": (_is_name, "a string or an integer up to int64"),
+    "value": (_is_number, "an integer, float or decimal"),
+}

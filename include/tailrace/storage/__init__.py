@@ -1,0 +1,1 @@
+"""A query's tables and files: Delta tables, journal, checkpoint, status, proposals. No Spark."""

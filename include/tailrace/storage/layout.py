@@ -1,0 +1,151 @@
+"""Where a query keeps what: everything under WAREHOUSE/QUERY/."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from tailrace.ground.errors import Busy, Damaged, Problem, Refused, refuse
+from tailrace.sources.segments import Types
+from tailrace.storage.paths import require_fit
+
+_FORMAT = 4
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a stream's checkpoint was made for; fixed for its life.
+
+    Attributes
+    ----------
+    id : str
+        Names the checkpoint in the tables' app transactions.
+    structure : dict
+        `Query.structure()`: what may not change while the checkpoint lives.
+    types : dict
+        The types of the source's columns, as they were first found.
+    identity : str
+        Of the source, where it has one: a Delta table's id.
+    """
+
+    id: str
+    structure: dict[str, Any]
+    types: Types
+    identity: str = ""
+    format: int = _FORMAT
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The directories and files of one query in a warehouse."""
+
+    home: Path
+
+    @staticmethod
+    def of(warehouse: Path, query: str) -> Layout:
+        path = Path(os.path.abspath(warehouse))
+        if path.exists() and not path.is_dir():
+            raise refuse(f"--warehouse {warehouse}", "it is a file", "a directory")
+        require_fit(f"--warehouse {warehouse}", path)
+        return Layout(path / query)
+
+    def table(self, name: str) -> Path:
+        return self.home / name
+
+    @property
+    def stream(self) -> Path:
+        return self.home / "_stream"
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.stream / "checkpoint"
+
+    @property
+    def journal(self) -> Path:
+        return self.stream / "journal"
+
+    @property
+    def status(self) -> Path:
+        return self.stream / "status.json"
+
+    @property
+    def drain(self) -> Path:
+        """Where it is, the driver ends after the batch that it is at, and leaves everything open."""
+        return self.stream / "drain"
+
+    def ask_drain(self) -> None:
+        """Ask the driver to end between two batches."""
+        self.stream.mkdir(parents=True, exist_ok=True)
+        self.drain.touch()
+
+    def origin(self) -> Origin | None:
+        """What the checkpoint was made for; None where there is none yet."""
+        file = self.stream / "origin.json"
+        try:
+            return Origin(**json.loads(file.read_text())) if file.exists() else None
+        except (ValueError, TypeError) as error:
+            right = f"to restore it from a backup; or to begin anew: mv {self.home} {self.home}.damaged"
+            raise Damaged([Problem(str(file), f"it is damaged ({error})", right)]) from None
+
+    def found(self, structure: dict[str, Any], types: Types, identity: str = "") -> Origin:
+        """Begin a checkpoint."""
+        origin = Origin(uuid.uuid4().hex, structure, types, identity)
+        self.journal.mkdir(parents=True, exist_ok=True)
+        write_whole(self.stream / "origin.json", json.dumps(asdict(origin), indent=1))
+        return origin
+
+    def agree(self, origin: Origin, structure: dict[str, Any]) -> None:
+        """Refuse a query that the checkpoint does not fit any more."""
+        old = json.loads(json.dumps(structure))
+        changed = [
+            name for name in sorted(old.keys() | origin.structure.keys()) if old.get(name) != origin.structure.get(name)
+        ]
+        if changed or origin.format != _FORMAT:
+            raise Refused(
+                [
+                    Problem(
+                        name,
+                        f"it is {old.get(name)!r}, but the stream in {self.home} "
+                        f"was begun with {origin.structure.get(name)!r}",
+                        "the old value; or another name for the query, or another warehouse, to begin anew",
+                    )
+                    for name in changed or ["format"]
+                ]
+            )
+
+    @contextmanager
+    def lock(self, writer: str) -> Iterator[None]:
+        """Be the only writer of its kind; a process that dies gives the lock back."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.home / f".{writer}.lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            wrong = f"another process is the {writer} of this query"
+            raise Busy([Problem(str(self.home), wrong, "to wait for it, or to stop it")]) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def write_whole(file: Path, content: str | bytes) -> None:
+    """Write a file so that it is there whole or not at all, also after a crash."""
+    new = file.with_name(f".{file.name}.new")
+    try:
+        with new.open("wb") as out:
+            out.write(content.encode() if isinstance(content, str) else content)
+            out.flush()
+            os.fsync(out.fileno())
+        new.rename(file)
+    except OSError:  # on a full disk each byte counts
+        new.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,107 @@
+"""The table `proposals`: what calibrations found, which the driver takes up between two batches. No Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tailrace.calibration.search import Interval
+from tailrace.engine.batch_header import DECLARED
+from tailrace.storage.layout import Layout
+from tailrace.storage.tables import CALIBRATION_TABLES, PROPOSALS, Tables, with_times
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A policy's settings as a calibration proposes them.
+
+    Attributes
+    ----------
+    made_at : int
+        When, by the wall clock; ms.
+    declared, settings : str
+        The settings (JSON) that it was made for, and those proposed.
+    k_ms, lower_ms, upper_ms : int
+        K as proposed, and the interval (lower_ms, upper_ms] that the next calibration searches.
+    durations : tuple of (int, float)
+        What was measured: each duration in ms, and its accuracy.
+    windows : int
+        Over how many windows.
+    accuracy : float or None
+        That of K; None where K was not measured.
+    until : int
+        The point of arrival time up to which history was read; ms.
+    evidence : str
+        All this in words.
+    """
+
+    made_at: int
+    declared: str
+    settings: str
+    k_ms: int
+    lower_ms: int
+    upper_ms: int
+    durations: tuple[tuple[int, float], ...]
+    windows: int
+    accuracy: float | None
+    until: int
+    evidence: str
+
+    @property
+    def interval(self) -> Interval:
+        return Interval(self.lower_ms, self.upper_ms, self.k_ms)
+
+
+class Proposals:
+    """The proposals of a query; its writer is the calibration.
+
+    `newest` may be asked again and again: the table is read when there is another version of it.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.tables = Tables(layout)
+        self._version: int | None = None
+        self._newest: dict[str, Proposal] = {}
+
+    def newest(self, declared: str) -> Proposal | None:
+        """The newest proposal that was made for exactly these settings (JSON)."""
+        version = _version(self.tables.layout.table("proposals"))
+        if version is not None and version != self._version:
+            rows = self.tables.read("proposals").sort_by("made_at").to_pylist()
+            self._newest = {row["declared"]: _proposal(row) for row in rows}
+            self._version = version
+        return self._newest.get(declared)
+
+    def wanted(self, declared: str) -> tuple[str, str]:
+        """The settings that a stream is to have which is declared with these, and where they are from."""
+        newest = self.newest(declared)
+        return (declared, DECLARED) if newest is None else (newest.settings, newest.evidence)
+
+    def add(self, proposal: Proposal) -> None:
+        """Append a proposal; to be called with the lock `calibration`."""
+        before = self.newest(proposal.declared)
+        if before is not None:  # the newest stays the newest, though the clock was set back
+            proposal = replace(proposal, made_at=max(proposal.made_at, before.made_at + 1))
+        self.tables.create({"proposals": PROPOSALS}, CALIBRATION_TABLES)
+        row = asdict(proposal) | {"durations": json.dumps(proposal.durations)}
+        self.tables.add("proposals", with_times(pa.Table.from_pylist([row]), PROPOSALS))
+        self.tables.compact(CALIBRATION_TABLES)
+
+
+def _version(path: Path) -> int | None:
+    """The newest version of a Delta table, by the names in its log; None where there is no table."""
+    try:
+        names = os.listdir(path / "_delta_log")
+    except FileNotFoundError:
+        return None
+    return max((int(name.split(".")[0]) for name in names if name[0].isdigit()), default=None)
+
+
+def _proposal(row: dict[str, Any]) -> Proposal:
+    durations = tuple((int(duration), float(accuracy)) for duration, accuracy in json.loads(row["durations"]))
+    return Proposal(**row | {"durations": durations})

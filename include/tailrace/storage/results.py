@@ -1,0 +1,118 @@
+"""Reading answers: the latest version of each window, with its coverage. No Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tailrace.correction.affected_windows import WINDOW, Ints, Ranges, by_window, coarse
+from tailrace.ground.frames import frame
+from tailrace.kinds import build
+from tailrace.query.query import Query
+from tailrace.storage.checkpoint import readable
+from tailrace.storage.layout import Layout
+from tailrace.storage.tables import Tables, within_any
+from tailrace.windows.sliding import Sliding
+
+_RANGES = 16  # in one condition on a table; more are put together
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers of a query, as its tables hold them; times are integer milliseconds."""
+
+    tables: Tables
+    windows: Sliding
+
+    def streamed(self, ends: Ranges | None = None) -> pd.DataFrame:
+        """As the stream gave them; if ranges are given, all of windows that end in (low, high], and some others."""
+        return self._read("results", ends).assign(corrected=False, retracted=False)
+
+    def versions(self, ends: Ranges | None = None) -> pd.DataFrame:
+        """All versions, the stream's and the corrections'; column `corrected` tells which."""
+        streamed = self.streamed(ends)
+        try:
+            corrected = self._read("corrections", ends).assign(corrected=True)
+        except FileNotFoundError:  # nothing was ever corrected
+            return streamed
+        return pd.concat([part for part in (streamed, corrected) if len(part)] or [streamed], ignore_index=True)
+
+    def ends(self, ends: Ranges) -> Ints:
+        """The ends of windows in ranges (low, high], and of some others: once for each row of any version."""
+        names = [name for name in ("results", "corrections") if self.tables.has(name)]
+        where = _ending_in(ends)
+        rows = [self.tables.read(name, ["window_end"], where).column("window_end").to_numpy() for name in names]
+        return np.concatenate(rows)
+
+    def _read(self, name: str, ends: Ranges | None) -> pd.DataFrame:
+        return frame(self.tables.read(name, where=None if ends is None else _ending_in(ends)))
+
+    def latest(self) -> pd.DataFrame:
+        """The version of each window that counts; without retracted answers."""
+        newest = newest_of(self.versions())
+        return newest[~newest["retracted"].astype(bool)]
+
+    def late(self, events: Ranges) -> pd.DataFrame:
+        """Rows of the table `late`: all with a pane in one of the ranges of event time, and some others."""
+        low, high = coarse(events, _RANGES)
+        return frame(self.tables.read("late", where=within_any("pane_start", *_plain((low - 1, high - 1)))))
+
+    def with_coverage(self, answers: pd.DataFrame) -> pd.DataFrame:
+        """The answers with coverage = tuples / (tuples + those that were late for them so far), in order."""
+        missed = by_window(frame(self.tables.read("late")), self.windows)
+        missed = missed[["key", "window_end", "tuples", "arrived"]].rename(columns={"tuples": "missed"})
+        whole = answers[["key", "window_end", "as_of", "corrected"]].drop_duplicates(["key", "window_end"])
+        after = whole.merge(missed, on=["key", "window_end"])
+        # The stream's answer missed all of it; a correction has taken in what arrived before its cut-off.
+        after = after[~after["corrected"] | (after["arrived"] > after["as_of"])]
+        sums = after.groupby(["key", "window_end"], dropna=False)["missed"].sum().reset_index()
+        sums["key"] = sums["key"].astype(answers["key"].dtype)  # without keys pandas would make them numbers
+        answers = answers.merge(sums, how="left", on=["key", "window_end"])
+        missing = answers.pop("missed").fillna(0).to_numpy(np.float64)
+        answers = answers.assign(coverage=answers["tuples"] / (answers["tuples"] + missing))
+        order = [name for name in ("window_end", "key", "rank") if name in answers]
+        return answers.sort_values(order, kind="stable", ignore_index=True)
+
+
+def newest_of(versions: pd.DataFrame) -> pd.DataFrame:
+    """The version of each window with the greatest as_of, on a tie a correction's; retracted ones too.
+
+    A version may be of several rows, and is taken as a whole.
+    """
+    ordered = versions.sort_values(["as_of", "corrected"], kind="stable", ignore_index=True)
+    version = [name for name in (*WINDOW, "as_of", "corrected", "interval") if name in ordered]
+    whole = ordered.groupby(version, dropna=False, sort=False).ngroup()
+    return ordered[whole.isin(whole[~ordered.duplicated(WINDOW, keep="last")])]
+
+
+def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pd.DataFrame, list[str]]:
+    """A query's answers with their coverage, in order of window end and key, and the columns that users are given.
+
+    Parameters
+    ----------
+    streamed : bool
+        As the stream gave them; else the latest version of each window.
+    """
+    layout = Layout.of(warehouse, query.name)
+    kind, tables = build(query), Tables(layout)
+    readable(layout, query)
+    columns = [name for name in kind.answer.names if name != "tuples"] + ["tuples", "coverage", "k_ms", "as_of"]
+    try:
+        answers = Answers(tables, kind.windows)
+        found = answers.streamed() if streamed else answers.latest()
+        return answers.with_coverage(found).astype({"k_ms": "Int64"}), columns  # null where the stream gave no answer
+    except FileNotFoundError:  # it never ran here: no answers yet
+        return pd.DataFrame(columns=columns), columns
+
+
+def _ending_in(ranges: Ranges) -> Any:
+    """The condition that a window ends in one of some ranges (low, high], or near one."""
+    return within_any("window_end", *_plain(coarse(ranges, _RANGES)))
+
+
+def _plain(ranges: Ranges) -> tuple[list[int], list[int]]:
+    return ranges[0].tolist(), ranges[1].tolist()

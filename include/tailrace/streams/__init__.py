@@ -1,1 +1,0 @@
-"""A batch of tuples: reading, checks and quarantine; replay and delay models."""

@@ -1,0 +1,260 @@
+"""The calibration from end to end in process: a stream, its proposals, the facts they become, the answers with them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from expect import assert_streamed
+from oracle import Settings, batch, stream
+from played import Played
+from tailrace.calibration.calibrate import Report, Tried, calibrate
+from tailrace.calibration.recent_windows import Found, NotReady, Recent
+from tailrace.calibration.search import Interval, Search
+from tailrace.disorder.cache_duration import CacheDuration
+from tailrace.engine.batch_header import DECLARED
+from tailrace.ground.errors import Busy, Problem, Refused
+from tailrace.query.query import Query
+from tailrace.query.sections import Disorder
+from tailrace.storage.layout import Layout
+from tailrace.storage.proposals import Proposals
+from tailrace.storage.tables import Tables
+from warehouse import even, make_query, make_stream, rows_of, write_files
+
+SETTINGS = Settings(700, 300, 100, "count")
+TUPLES = make_stream(6000, seed=8)
+
+
+def declare(tmp_path: Path, source: str = "parquet", **policy: object) -> Query:
+    query = make_query(tmp_path / "in", SETTINGS, source=source)
+    disorder = Disorder.model_validate({"policy": "cache_duration", "tick": "100 ms"} | policy)
+    return query.model_copy(update={"disorder": disorder})
+
+
+@pytest.fixture(scope="module")
+def streamed(tmp_path_factory):
+    """A stream in six parts, calibrated after each."""
+    place = tmp_path_factory.mktemp("calibrated")
+    query = declare(place, initial="3 s")
+    bounds, reports = even(6000, 6), []
+    write_files(TUPLES, place / "in", bounds[:2])
+    proposals, declared = Proposals(Layout.of(place / "wh", query.name)), query.policy.model_dump_json()
+    played = Played(query, place / "wh", lambda: proposals.wanted(declared))
+    for part in range(6):
+        if part:
+            write_files(TUPLES, place / "in", bounds[part : part + 2], first=part)
+        played.go()
+        reports.append(calibrate(query, place / "wh"))
+    played.go(flush=True)
+    return query, place / "wh", reports
+
+
+def test_each_calibration_goes_on_from_the_one_before(streamed):
+    _, _, reports = streamed
+    assert reports[0].interval == Interval(0, 6000, 3000)
+    assert [one.interval for one in reports[1:]] == [one.found for one in reports[:-1]]
+    assert all(len(one.tried) == 10 and one.windows == 30 and one.proposed for one in reports)
+    assert [one.k_ms for one in reports[1:]] == [one.found.k_ms for one in reports[:-1]], "the stream took each up"
+    assert len({one.found.k_ms for one in reports}) > 1
+
+
+def test_the_proposals_hold_the_evidence(streamed):
+    query, warehouse, reports = streamed
+    rows = Tables(Layout.of(warehouse, query.name)).read("proposals").sort_by("made_at").to_pylist()
+    assert len(rows) == len(reports)
+    for row, report in zip(rows, reports, strict=True):
+        assert row["declared"] == query.policy.model_dump_json()
+        assert CacheDuration.model_validate_json(row["settings"]) == query.policy.waiting(report.found.k_ms)
+        assert Interval(row["lower_ms"], row["upper_ms"], row["k_ms"]) == report.found
+        assert json.loads(row["durations"]) == [[one.duration_ms, one.accuracy] for one in report.tried]
+        assert (row["windows"], row["accuracy"], row["evidence"]) == (30, report.accuracy, report.evidence)
+    until = [row["until"] for row in rows]
+    assert until == sorted(until)
+    assert until[-1] == max(item.arrival_time for item in TUPLES) // 100 * 100
+
+
+def test_a_proposal_becomes_a_fact_with_its_evidence_and_the_answers_are_those_of_the_facts(streamed):
+    query, warehouse, reports = streamed
+    facts = Tables(Layout.of(warehouse, query.name)).read("facts").sort_by("version").to_pylist()
+    k = [CacheDuration.model_validate_json(fact["settings"]).k_ms for fact in facts]
+    assert k[0] == 3000
+    assert set(k) <= {3000} | {one.found.k_ms for one in reports}
+    assert {fact["evidence"] for fact in facts} <= {DECLARED} | {one.evidence for one in reports}
+    assert len(facts) > 1
+    first, *changes = [(fact["from_tick"], ("k_slack", k_ms)) for fact, k_ms in zip(facts, k, strict=True)]
+    settings = Settings(700, 300, 100, "count", first[1], tuple(changes))
+    assert_streamed(rows_of(warehouse), stream(TUPLES, settings))
+
+
+def test_the_accuracy_is_kept_by_the_last_k(streamed):
+    """Measured by the oracle over the stream as it would have been with that K throughout."""
+    _, _, reports = streamed
+    found = reports[-1].found.k_ms
+    truth = batch(TUPLES, SETTINGS)
+    t_max = max(item.event_time for item in TUPLES)
+
+    def kept(k_ms: int) -> float:
+        near = stream(TUPLES, Settings(700, 300, 100, "count", ("k_slack", k_ms))).answers
+        windows = [window for window in truth if window[2] <= t_max - 6000]
+        return float(np.mean([near[w].value / truth[w].value if w in near else 0.0 for w in windows]))
+
+    assert kept(found) > 0.93
+    assert kept(max(found // 3, 1)) < 0.95
+
+
+def test_a_dry_run_tells_the_same_and_writes_nothing(streamed):
+    query, warehouse, reports = streamed
+    before = Tables(Layout.of(warehouse, query.name)).read("proposals")
+    report = calibrate(query, warehouse, dry_run=True)
+    assert report.interval == reports[-1].found
+    assert report.proposed is False
+    assert Tables(Layout.of(warehouse, query.name)).read("proposals") == before
+
+
+def test_the_search_is_told_of_the_noise_and_of_the_longest_delay(streamed, monkeypatch):
+    query, warehouse, _ = streamed
+    told, search, measure = [], Search.next, Recent.measure
+    monkeypatch.setattr(Search, "next", lambda *given: told.append(given) or search(*given))
+    found = []
+    monkeypatch.setattr(Recent, "measure", lambda *given: found.append(measure(*given)) or found[-1])
+    calibrate(query, warehouse, dry_run=True)
+    [(with_this, interval, accuracy, error, longest)], [one] = told, found
+    assert with_this == Search(10, 0.95, 100)
+    assert with_this.durations(interval).tolist() == one.measured.durations.tolist()
+    assert accuracy.tolist() == one.measured.accuracy.tolist()
+    assert error.tolist() == one.measured.error.tolist()
+    assert error.max() > 0
+    assert longest == one.longest_ms > 1000
+
+
+@pytest.fixture(scope="module")
+def constant(tmp_path_factory):
+    """A stream with K = 200 ms, to whom nothing can be proposed."""
+    place = tmp_path_factory.mktemp("constant")
+    write_files(TUPLES[:3000], place / "in", even(3000, 3))
+    query = make_query(place / "in", Settings(700, 300, 100, "count", ("k_slack", 200)))
+    Played(query, place / "wh").go()
+    return query, place / "wh"
+
+
+def test_another_policy_takes_no_proposal(constant):
+    query, warehouse = constant
+    with pytest.raises(Refused, match=r"k_slack takes no proposal\n.*--dry-run.*cache_duration"):
+        calibrate(query, warehouse)
+    assert not (warehouse / "readings" / "proposals").exists()
+
+
+def test_a_dry_run_surveys_from_0_to_the_shortest_that_is_enough(constant):
+    query, warehouse = constant
+    report = calibrate(query, warehouse, dry_run=True)
+    tried = {one.duration_ms: one.accuracy for one in report.tried}
+    assert list(tried) == sorted(tried)
+    assert min(tried) == 0
+    assert report.k_ms == 200
+    assert 200 in tried
+    assert report.proposed is None
+    assert report.accuracy >= 0.95
+    below = [duration for duration in tried if duration < report.found.k_ms]
+    assert all(tried[duration] < 0.95 for duration in below)
+    assert report.found.k_ms - below[-1] <= 100
+    assert f"gives {report.accuracy:.4f} ≥ 0.95" in report.evidence
+    assert not (warehouse / "readings" / "proposals").exists()
+
+
+def test_where_it_never_ran_and_where_nothing_has_closed_is_refused(tmp_path):
+    query = declare(tmp_path)
+    write_files(TUPLES[:40], tmp_path / "in", [0, 40])
+    with pytest.raises(NotReady, match="never run"):
+        calibrate(query, tmp_path / "wh")
+    assert not (tmp_path / "wh").exists()
+    played = Played(query, tmp_path / "wh")
+    with pytest.raises(NotReady, match="committed nothing"):
+        calibrate(query, tmp_path / "wh")
+    played.go()
+    with pytest.raises(NotReady, match=r"takes 30 windows .* there are \d+"):
+        calibrate(query, tmp_path / "wh")
+    assert not (tmp_path / "wh" / "readings" / "proposals").exists()
+
+
+def test_a_query_that_its_checkpoint_does_not_fit_is_refused(constant):
+    query, warehouse = constant
+    other = query.model_copy(update={"window": query.window.model_copy(update={"size": query.window.size * 2})})
+    with pytest.raises(Refused, match="was begun with"):
+        calibrate(other, warehouse, dry_run=True)
+
+
+def test_there_is_one_calibration_at_a_time(streamed):
+    query, warehouse, _ = streamed
+    with Layout.of(warehouse, query.name).lock("calibration"), pytest.raises(Busy, match="calibration"):
+        calibrate(query, warehouse)
+
+
+def test_history_that_the_stream_writes_is_read_though_the_source_is_gone(tmp_path):
+    """A source without arrival times: what arrived when is told by history alone; compacted or not."""
+    query = make_query(tmp_path / "in", SETTINGS, source="json", arrival_time=None)
+    (tmp_path / "in").mkdir()
+    tuples, played = [], None
+    for number in range(30):
+        part = TUPLES[number * 60 : number * 60 + 60]
+        now = part[-1].arrival_time
+        tuples += [item._replace(arrival_time=now) for item in part]
+        lines = [json.dumps(item._asdict()) for item in part]
+        (tmp_path / "in" / f"{number:03}.jsonl").write_text("\n".join(lines))
+        played = played or Played(query, tmp_path / "wh")
+        played.now = now
+        played.go()
+    for file in (tmp_path / "in").iterdir():
+        file.unlink()
+    first = calibrate(query, tmp_path / "wh", dry_run=True)
+    Tables(Layout.of(tmp_path / "wh", query.name)).compact(["history"])
+    assert calibrate(query, tmp_path / "wh", dry_run=True) == first
+    durable = make_query(tmp_path / "same", SETTINGS)
+    write_files(tuples, tmp_path / "same", even(1800, 30))
+    Played(durable, tmp_path / "other").go()
+    assert calibrate(durable, tmp_path / "other", dry_run=True) == first
+
+
+def test_a_survey_goes_as_far_as_the_past_reaches(constant, monkeypatch):
+    """None of the first durations is enough, and of longer ones there are too few windows."""
+    query, warehouse = constant
+    measure, most = Recent.measure, [900]
+
+    def short(recent: Recent, durations: np.ndarray) -> Found:
+        if durations[-1] > most[0]:
+            raise NotReady([Problem("calibration", "there are too few", "to wait")])
+        found = measure(recent, durations)
+        return replace(found, measured=replace(found.measured, quality=found.measured.quality * 0.9))
+
+    monkeypatch.setattr(Recent, "measure", short)
+    report = calibrate(query, warehouse, dry_run=True)
+    assert max(one.duration_ms for one in report.tried) == 900
+    assert report.accuracy is None
+    assert report.evidence.endswith(" < 0.95, and the past is too short for more")
+    most[0] = 0
+    with pytest.raises(NotReady, match="too few"):
+        calibrate(query, warehouse, dry_run=True)
+
+
+def report(accuracies: dict[int, float], k_ms: int, longest_ms: int = 10_000) -> Report:
+    tried = tuple(Tried(duration, accuracy, 0.01) for duration, accuracy in accuracies.items())
+    return Report(tried, 0.95, 30, 0, 2000, Interval(0, 4000, 2000), Interval(0, 9000, k_ms), longest_ms, True)
+
+
+OVER = "calibrated over 30 windows up to 1970-01-01T00:00:00.000Z: "
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "k_ms", "longest_ms", "told"),
+    [
+        ({1000: 0.9, 1200: 0.96}, 1200, 9000, "1200 ms gives 0.9600 ≥ 0.95"),
+        ({1000: 0.9, 1200: 0.945}, 1200, 9000, "1200 ms gives 0.9450, which is 0.95 within its error"),
+        ({1000: 0.9, 1200: 0.945}, 3600, 9000, "1200 ms gives 0.9450 < 0.95, so 3600 ms is tried"),
+        ({1000: 0.9, 1200: 0.945}, 1200, 1100, "1200 ms gives 0.9450 < 0.95, and no tuple was delayed for longer"),
+    ],
+)
+def test_the_evidence_in_words(accuracies, k_ms, longest_ms, told):
+    assert report(accuracies, k_ms, longest_ms).evidence == OVER + told

@@ -1,0 +1,129 @@
+"""Corrections where little is to be read: no Spark is started. The tables are real."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from expect import assert_close, assert_streamed
+from here import as_history, streamed_here
+from oracle import Settings, Tuple, batch, latest, stream
+from tailrace.correction import correct as module
+from tailrace.correction.affected_windows import Closed, Missed, Span
+from tailrace.correction.correct import correct
+from tailrace.correction.history_scan import Past
+from tailrace.engine.stage import Stage
+from tailrace.storage.layout import Layout
+from tailrace.storage.log import Log
+from tailrace.storage.results import Answers, read_answers
+from tailrace.windows.sliding import Sliding
+from warehouse import EPOCH, even, make_stream, rows_of, tables_of
+
+TUPLES = make_stream(600, seed=3, duplicates=25)
+BOUNDS = even(600, 9)
+
+
+@pytest.fixture(autouse=True)
+def no_spark(monkeypatch):
+    def session(*_: object) -> None:
+        raise AssertionError("so little needs no Spark")
+
+    monkeypatch.setattr(module, "session", session)
+
+
+def read(warehouse, settings: Settings) -> dict[tuple, tuple]:
+    found = Answers(tables_of(warehouse), Sliding(settings.size, settings.slide)).latest()
+    rows = {(r.key, r.window_start, r.window_end): (r.value, r.tuples, r.as_of) for r in found.itertuples()}
+    assert len(rows) == len(found)
+    return rows
+
+
+def assert_answers(found: dict[tuple, tuple], expected: dict) -> None:
+    assert found.keys() == expected.keys()
+    for window, true in expected.items():
+        assert found[window][1] == true.tuples, window
+        assert_close(found[window][0], true.value, true.sum_abs)
+
+
+@pytest.mark.parametrize(("function", "q"), [("sum", None), ("avg", None), ("median", None), ("quantile", 0.9)])
+def test_all_of_it_is_the_batch_answer(tmp_path, function, q):
+    settings = Settings(700, 300, 100, function, ("k_slack", 200), q=q)
+    query = streamed_here(tmp_path, settings, TUPLES, BOUNDS)
+    assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, settings))
+    correct(query, tmp_path / "wh")
+    assert_answers(read(tmp_path / "wh", settings), batch(TUPLES, settings))
+
+
+def test_intervals_in_any_order_and_twice(tmp_path):
+    settings = Settings(500, 200, 100, "sum", "none")
+    query, outcome = streamed_here(tmp_path, settings, TUPLES, BOUNDS), stream(TUPLES, settings)
+    last = (max(t.arrival_time for t in TUPLES) // 100 + 1) * 100
+    bounds = [EPOCH, *(EPOCH + (last - EPOCH) * i // 300 * 100 for i in (1, 2)), last]
+    intervals = list(itertools.pairwise(bounds))
+    order = [*intervals, intervals[0]]
+    random.Random(1).shuffle(order)
+    for a, b in order:
+        correct(query, tmp_path / "wh", Span(a, b, arrival=True))
+    assert_answers(read(tmp_path / "wh", settings), latest(outcome, TUPLES, settings, intervals))
+
+
+def past(tmp_path, query, stage: Stage, before: int) -> Past:
+    tables = tables_of(tmp_path / "wh")
+    return Past(stage, lambda: Log.read(stage, tables, before), module.session, 2)
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_what_history_gives_is_what_the_source_gives(tmp_path, compacted):
+    """Over hours, so that files are passed over; a part of the windows, so that segments are."""
+    slow = [t._replace(event_time=EPOCH + (t.event_time - EPOCH) * 3000) for t in TUPLES]
+    slow = [t._replace(arrival_time=max(t.event_time, EPOCH + (t.arrival_time - EPOCH) * 3000)) for t in slow]
+    settings = Settings(700_000, 300_000, 100_000, "avg", "none")
+    query = streamed_here(tmp_path, settings, slow, BOUNDS, kept=True)
+    layout, tables = Layout.of(tmp_path / "wh", query.name), tables_of(tmp_path / "wh")
+    source = Stage.of(query, layout.origin().types, layout.table("history"))
+    if compacted:
+        tables.compact(["history"])
+    late = tables.read("late").to_pandas()
+    outcome = stream(slow, settings)
+    before = outcome.trace[len(outcome.trace) * 2 // 3].end
+    late = late[late["arrived"] <= before]
+    windows = source.kind.windows
+    for touched in (Missed.by(late[:3], windows), Missed.by(late[-3:], windows), Closed(Span(), windows, 1 << 60)):
+        mine, theirs = (past(tmp_path, query, stage, before) for stage in (as_history(source, layout), source))
+        assert rows_in(mine.evaluate(touched)) == rows_in(theirs.evaluate(touched))
+        assert rows_in(mine.repeated(touched)) == rows_in(theirs.repeated(touched))
+        if isinstance(touched, Closed):
+            assert mine.repeated(touched).num_rows
+        read, there = mine.log.of_events(touched.ranges()).pieces(touched.ranges()), mine.log.pieces()
+        assert len(read) == len(there) if isinstance(touched, Closed) else len(read) < len(there) / 2
+
+
+def rows_in(table) -> list[tuple]:
+    """The rows, each once; values as far as the order of a sum leaves them."""
+    rows = {tuple(round(v, 6) if isinstance(v, float) else v for v in row.values()) for row in table.to_pylist()}
+    return sorted(rows)
+
+
+def test_a_retracted_answer_stays_retracted(tmp_path):
+    """The only tuple of [200, 300) is a repeat, which the stream does not know; late tuples make corrections due."""
+    at = EPOCH
+    tuples = [
+        Tuple(at + 50, at + 10, "a", None, 5.0),
+        Tuple(at + 250, at + 210, "a", None, 5.0),
+        Tuple(at + 450, at + 410, "b", None, 1.0),
+        Tuple(at + 20, at + 520, "c", None, 2.0),
+        Tuple(at + 270, at + 530, "a", None, 5.0),
+    ]
+    settings = Settings(100, 100, 100, "sum", "none")
+    query = streamed_here(tmp_path, settings, tuples, even(5, 2))
+    truth = batch(tuples, settings)
+    assert (None, at + 200, at + 300) in read(tmp_path / "wh", settings).keys() - truth.keys()
+    interval = Span(at + 500, at + 600, arrival=True)
+    for span in (interval, interval, Span(), interval, Span(), Span()):
+        assert correct(query, tmp_path / "wh", span).retracted == 1
+        assert_answers(read(tmp_path / "wh", settings), truth)
+    answers, _ = read_answers(query, tmp_path / "wh", streamed=True)
+    assert dict(zip(answers["window_start"] - at, answers["coverage"], strict=True)) == {0: 0.5, 200: 0.5, 400: 1.0}
+    assert read_answers(query, tmp_path / "wh", streamed=False)[0]["coverage"].tolist() == [1.0, 1.0]

@@ -1,0 +1,51 @@
+"""Of the tuples with the same id, which stays, which are there more than once, and the windows that hold them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from tailrace.correction.deduplication import firsts, repeated, windows_of
+from tailrace.windows.sliding import Sliding
+
+NAMES = ("id", "tick", "arrival_time", "position")
+
+
+def tuples(*rows: tuple) -> pa.RecordBatch:
+    types = pa.schema([("id", pa.string()), *((name, pa.int64()) for name in NAMES[1:])])
+    return pa.RecordBatch.from_pylist([dict(zip(NAMES, row, strict=True)) for row in rows], types)
+
+
+ROWS = tuples(
+    ("a", 5, 500, 9),
+    ("a", 4, 900, 10),  # an earlier tick
+    ("b", 5, 510, 11),
+    ("b", 5, 505, 12),  # an earlier arrival
+    ("c", 5, 505, 14),
+    ("c", 5, 505, 13),  # an earlier position
+    ("d", 1, 100, 1),
+)
+
+
+def test_of_the_same_id_the_first_by_tick_then_arrival_then_position_stays():
+    kept = ROWS.filter(pa.array(firsts(ROWS, tuples())))
+    assert kept.column("position").to_pylist() == [10, 12, 13, 1]
+
+
+def test_an_earlier_tuple_elsewhere_leaves_none():
+    others = tuples(("a", 3, 990, 20), ("d", 1, 100, 2), ("x", 0, 0, 0))
+    kept = ROWS.filter(pa.array(firsts(ROWS, others)))
+    assert kept.column("position").to_pylist() == [12, 13, 1]
+
+
+def test_repeated_are_those_whose_id_is_there_again_here_or_elsewhere():
+    assert repeated(ROWS, tuples(("x", 0, 0, 0))).tolist() == [True] * 6 + [False]
+    assert repeated(ROWS, tuples(("d", 9, 0, 0))).tolist() == [True] * 7
+    assert repeated(tuples(), ROWS).tolist() == []
+    assert firsts(tuples(), ROWS).tolist() == []
+
+
+def test_windows_of_tuples_are_told_once():
+    held = pa.RecordBatch.from_pydict({"key": ["a", "a", None], "event_time": [12, 13, 4]})
+    found = {(row["key"], row["window_end"]) for row in windows_of(Sliding(10, 5), held).to_pylist()}
+    assert found == {("a", 15), ("a", 20), (None, 5), (None, 10)}
+    assert windows_of(Sliding(10, 5), held).num_rows == 4

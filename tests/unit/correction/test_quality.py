@@ -1,0 +1,195 @@
+"""The table of measured errors: its buckets, what they count, and which of them a run measures."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections import defaultdict
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from here import streamed_here
+from oracle import Settings, batch, stream
+from tailrace.aggregate.kind import Aggregate
+from tailrace.cli import terminal
+from tailrace.cli.commands import main
+from tailrace.correction import quality
+from tailrace.correction.affected_windows import Span
+from tailrace.correction.correct import correct
+from tailrace.correction.quality import bucket_ms, measure, read_quality
+from tailrace.windows.sliding import Sliding
+from warehouse import EPOCH, even, make_stream, tables_of
+
+KIND = Aggregate(Sliding(100, 50), "sum", {"value": "value"}, pa.string())
+COLUMNS = ["key", "window_end", "value", "k_ms", "as_of", "corrected", "retracted"]
+
+
+@pytest.mark.parametrize(
+    ("slide", "length"),
+    [
+        *((1, 10_000), (100, 10_000), (101, 60_000), (600, 60_000), (601, 600_000), (36_000, 3_600_000)),
+        *((36_001, 86_400_000), (864_000, 86_400_000), (864_001, 2 * 86_400_000), (3_600_000, 5 * 86_400_000)),
+    ],
+)
+def test_a_bucket_has_at_least_100_slides_and_a_length_that_people_use(slide, length):
+    assert bucket_ms(slide) == length
+
+
+def measured(*rows: tuple, error: float | None = 0.1, risk: float | None = 0.2) -> dict[int, SimpleNamespace]:
+    versions = pd.DataFrame([dict(zip(COLUMNS, row, strict=True)) for row in rows])
+    versions = versions.assign(window_start=versions["window_end"] - 100, tuples=1)
+    found = measure(KIND, versions, 1000, {"error": error, "risk": risk, "accuracy": None})
+    return {row["bucket_start"]: SimpleNamespace(**row) for row in found.to_dict("records")}
+
+
+def test_errors_are_those_of_the_streamed_answers_against_the_latest_versions():
+    found = measured(
+        ("a", 1000, 9.0, 50, 1, False, False),  # in (0, 1000], and off by 10 %
+        ("a", 1000, 5.0, None, 2, True, False),
+        ("a", 1000, 10.0, None, 3, True, False),
+        (None, 950, 0.5, 70, 1, False, False),  # of 0: absolute
+        (None, 950, 0.0, None, 2, True, False),
+        ("b", 900, 7.0, 90, 1, False, False),  # nobody has corrected it
+        ("c", 1001, 3.0, 10, 1, False, False),  # taken back
+        ("c", 1001, 3.0, None, 2, True, True),
+        ("d", 1050, 4.0, None, 2, True, False),  # not answered
+        ("e", 1050, 4.0, None, 2, True, False),  # not answered, and rightly so
+        ("e", 1050, 4.0, None, 3, True, True),
+        ("f", 1050, 100.0, 30, 1, False, False),  # worse than nothing
+        ("f", 1050, 1.0, None, 2, True, False),
+    )
+    first, second = found[0], found[1000]
+    assert (first.bucket_end, first.answers, first.corrected, first.missing, first.off) == (1000, 3, 2, 0, 2)
+    assert (first.share, first.mean_k_ms) == pytest.approx((2 / 3, 70))
+    assert (first.mean_error, first.worst_error) == pytest.approx((0.6 / 3, 0.5))
+    assert (second.bucket_end, second.answers, second.corrected, second.missing, second.off) == (2000, 2, 2, 1, 3)
+    assert (second.share, second.mean_error, second.worst_error, second.mean_k_ms) == (1.0, 1.0, 99.0, 20)
+    assert (first.error, first.risk) == (0.1, 0.2)
+
+
+def test_where_nothing_is_promised_5_percent_are_off():
+    rows = [("a", 100, 9.5, 0, 1, False, False), ("a", 100, 10.0, 0, 2, True, False)]
+    rows += [("b", 100, 9.6, 0, 1, False, False), ("b", 100, 10.0, 0, 2, True, False)]
+    found = measured(*rows, error=None, risk=None)[0]
+    assert (found.off, found.error, found.risk) == (1, None, None)
+    assert measured(*rows, error=0.04)[0].off == 2
+
+
+SETTINGS = Settings(500, 50, 100, "avg", "none")
+TUPLES = make_stream(1500, seed=5, duplicates=20)
+
+
+@pytest.fixture
+def query(tmp_path):
+    return streamed_here(tmp_path, SETTINGS, TUPLES, even(1500, 6), flush=False)
+
+
+def expected() -> dict[int, tuple]:
+    """By the oracle: windows, how many were not answered or are off, and the sum of what their errors count."""
+    outcome, found = stream(TUPLES, SETTINGS, flush=False), defaultdict(lambda: (0, 0, 0, 0.0))
+    truth = {w: true for w, true in batch(TUPLES, SETTINGS, outcome.as_of).items() if outcome.closed(w[2])}
+    for window in truth.keys() | outcome.answers.keys():
+        streamed, true = outcome.answers.get(window), truth.get(window)
+        error = 1.0 if streamed is None or true is None else abs(streamed.value - true.value) / abs(true.value)
+        bucket = math.ceil(window[2] / 10_000) * 10_000 - 10_000
+        answers, missing, off, total = found[bucket]
+        missing += streamed is None
+        found[bucket] = (answers + (streamed is not None), missing, off + (error >= 0.05), total + min(error, 1))
+    return found
+
+
+def test_a_correction_of_all_measures_what_the_oracle_does(tmp_path, query):
+    correct(query, tmp_path / "wh")
+    frame, columns = read_quality(query, tmp_path / "wh")
+    truth = expected()
+    assert len(truth) > 2
+    assert frame["bucket_start"].tolist() == sorted(truth)
+    assert columns == list(frame.columns)
+    for row in frame.itertuples():
+        answers, missing, off, total = truth[row.bucket_start]
+        assert (row.answers, row.missing, row.off) == (answers, missing, off)
+        assert (row.share, row.mean_error) == pytest.approx((off / (answers + missing), total / (answers + missing)))
+
+
+def test_intervals_come_to_the_same_table_and_measure_only_what_they_changed_or_is_new(tmp_path, monkeypatch):
+    tuples = make_stream(1500, seed=5)  # without repeats, which intervals leave where nothing is late
+    query = streamed_here(tmp_path, SETTINGS, tuples, even(1500, 6), flush=False)
+    seen: list[set[int]] = []
+    measures = quality.measure
+
+    def spy(kind, versions, length_ms, promise):
+        seen.append(set(((versions["window_end"] - 1) // length_ms * length_ms).tolist()))
+        return measures(kind, versions, length_ms, promise)
+
+    monkeypatch.setattr(quality, "measure", spy)
+    monkeypatch.setattr(quality, "_AT_ONCE", 1)
+    outcome = stream(tuples, SETTINGS, flush=False)
+    last = outcome.as_of
+    middle = (EPOCH + last) // 200 * 100
+    late = tables_of(tmp_path / "wh").read("late").to_pandas()
+    intervals = [(EPOCH, middle), (middle, last)]
+    for a, b in (*intervals, intervals[0]):
+        seen.clear()
+        known = read_quality(query, tmp_path / "wh")[0]["bucket_start"].max()
+        correct(query, tmp_path / "wh", Span(a, b, arrival=True))
+        assert all(len(buckets) == 1 for buckets in seen)
+        rows = late[(late["arrived"] > a) & (late["arrived"] <= b)]
+        touched = {start for _, start in missed_buckets(rows)}
+        newest = (outcome.frontier - 1) // 10_000 * 10_000
+        since = min(touched) if np.isnan(known) else known
+        assert set.union(*seen) == touched | set(range(int(since), newest + 1, 10_000))
+    both, _ = read_quality(query, tmp_path / "wh")
+    correct(query, tmp_path / "wh")
+    whole, _ = read_quality(query, tmp_path / "wh")
+    names = ["bucket_start", "answers", "missing", "off"]
+    assert both[names].values.tolist() == whole[names].values.tolist()
+
+
+def missed_buckets(late: pd.DataFrame):
+    windows = Sliding(SETTINGS.size, SETTINGS.slide)
+    row, end = windows.ends(late["pane_start"].to_numpy(), None, late["frontier"].to_numpy())
+    return zip(row, (end - 1) // 10_000 * 10_000, strict=True)
+
+
+def test_a_run_without_late_tuples_before_any_measures_nothing(tmp_path, query):
+    correct(query, tmp_path / "wh", Span(EPOCH, EPOCH + 100, arrival=True))
+    frame, columns = read_quality(query, tmp_path / "wh")
+    assert (len(frame), list(frame.columns)) == (0, columns)
+
+
+FILE = """
+name: readings
+kind: aggregate
+streams:
+  readings:
+    {{source: {{format: parquet, path: {path}}}, event_time: event_time, arrival_time: arrival_time, id: id, key: key}}
+window: {{size: 500 ms, slide: 50 ms}}
+disorder: {{policy: none, tick: 100 ms}}
+aggregate: {{function: avg, column: value}}
+"""
+
+
+@pytest.mark.parametrize("form", ["jsonl", "table"])
+def test_the_command_shows_it(tmp_path, query, capsys, monkeypatch, form):
+    correct(query, tmp_path / "wh")
+    (tmp_path / "readings.yaml").write_text(FILE.format(path=tmp_path / "in"))
+    command = ["tailrace", "quality", tmp_path / "readings.yaml", "--warehouse", tmp_path / "wh", "--format", form]
+    monkeypatch.setattr(sys, "argv", [*map(str, command)])
+    monkeypatch.setattr(terminal.out, "width", 250)
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    lines = capsys.readouterr().out.splitlines()
+    if form == "table":
+        assert "2020-01-01T00:00:10.000Z" in lines[4]
+        assert lines[4].count("–") == 3  # nothing is promised
+    else:
+        rows = [json.loads(line) for line in lines]
+        assert [row["answers"] for row in rows] == [expected()[start][0] for start in sorted(expected())]
+        assert (rows[1]["bucket_start"], rows[1]["error"]) == ("2020-01-01T00:00:10.000Z", None)

@@ -1,0 +1,155 @@
+"""What is uncorrected: against sets of points of arrival, and from the tables of a query."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from late_tables import LateTables
+from oracle import Settings
+from tailrace.correction.affected_windows import Span
+from tailrace.correction.correct import correct
+from tailrace.correction.uncorrected import Uncorrected, gaps
+from tailrace.kinds import build
+from tailrace.storage.layout import Layout
+from tailrace.storage.tables import STREAM_TABLES, in_ms, schemas
+from warehouse import EPOCH, make_query
+
+TICK, PANE = 10, 4
+LEAST, MOST = -200, 300  # every point of arrival here is a multiple of the tick between these
+
+points = st.integers(0, 25).map(lambda n: n * TICK)
+intervals = st.tuples(points, points).map(sorted).filter(lambda pair: pair[0] < pair[1]).map(tuple)
+rows = st.lists(st.tuples(points, st.integers(-20, 20).map(lambda n: n * PANE)), max_size=12)
+
+
+def lies_in(point, known):
+    return any((start is None or start < point) and point <= end for start, end in known)
+
+
+def first_covered_below(point, known):
+    """The nearest point below it that a run has covered; the one just below where there is none."""
+    below = [p for p in range(LEAST, point, TICK) if lies_in(p, known)]
+    return max(below) if below else point - TICK
+
+
+@given(st.lists(intervals, max_size=6), points)
+def test_gaps_are_what_no_interval_holds(known, until):
+    found = gaps(known, until)
+    for point in range(LEAST, MOST, TICK):
+        assert lies_in(point, found) == (point <= until and not lies_in(point, known))
+    assert found == sorted(found)
+    assert all(low < high for low, high in found)
+
+
+@given(rows, st.lists(intervals, max_size=3), st.lists(intervals, max_size=3), points, st.integers(0, TICK - 1))
+def test_uncorrected_rows_but_those_asked_for(rows, known, asked, until, more):
+    until += more
+    left = [row for row in rows if row[0] <= until and not lies_in(row[0], known)]
+    arrived, pane = np.array(left, np.int64).reshape(-1, 2).T
+    found = Uncorrected(arrived, pane, tuple(known), until).but(asked)
+    wanted = [row for row in left if not lies_in(row[0], asked)]
+    assert list(zip(found.arrived.tolist(), found.pane_start.tolist(), strict=True)) == wanted
+    panes = [pane for _, pane in wanted]
+    assert found.span_ms(PANE) == (max(panes) + PANE - min(panes) if wanted else 0)
+    if wanted:
+        first = min(arrived for arrived, _ in wanted)
+        assert found.interval(TICK) == (first_covered_below(first, [*known, *asked]), until - more)
+        assert found.among(found.interval(TICK)).all()
+
+
+def test_with_tick_0_a_range_begins_a_millisecond_before_the_first_end_of_a_tick():
+    late = Uncorrected(np.array([7, 9]), np.array([0, 0]), (), 9)
+    assert late.interval(0) == (6, 9)
+
+
+runs = st.one_of(intervals, points.map(lambda point: (None, point)), st.just((None, None)))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(rows.filter(len), max_size=3), st.lists(runs, max_size=4), points.filter(bool))
+def test_from_the_tables(tmp_path_factory, files, ledger, until):
+    there = LateTables(Layout(tmp_path_factory.mktemp("warehouse") / "query"))
+    for rows in files:
+        there.late(*rows)
+    for run in ledger:
+        there.run(*run)
+    there.commit(until)
+    found = Uncorrected.read(there.layout)
+    known = [run for run in ledger if run[1] is not None]
+    wanted = [row for rows in files for row in rows if row[0] <= until and not lies_in(row[0], known)]
+    assert sorted(zip(found.arrived.tolist(), found.pane_start.tolist(), strict=True)) == sorted(wanted)
+    assert found.until == until
+    for row in wanted:
+        assert lies_in(row[0], [found.interval(TICK)])
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> LateTables:
+    return LateTables(Layout(tmp_path / "query"))
+
+
+def test_before_anything_is_committed_nothing_is_known(tmp_path, there):
+    assert Uncorrected.read(there.layout) is None
+    assert Uncorrected.read(Layout(tmp_path / "never")) is None
+
+
+def test_before_the_first_correction_there_is_no_ledger(there):
+    there.late((10, 0))
+    there.commit(10)
+    for file in sorted(there.layout.table("correction_runs").rglob("*"), reverse=True):
+        file.rmdir() if file.is_dir() else file.unlink()
+    assert len(Uncorrected.read(there.layout)) == 1
+
+
+def test_only_files_with_uncorrected_rows_are_read(there):
+    """It is asked every two seconds, and the table grows for years."""
+    there.late((10, 0), (20, 0))
+    there.late((50, 0))
+    there.late((90, 0))
+    there.late((70, 8))
+    there.run(None, 30)  # with some distance: statistics round their ends up
+    there.run(40, 60)
+    there.run(80, 100)
+    there.commit(100)
+    for file in there.layout.table("late").glob("*.parquet"):
+        if pq.read_table(file).num_rows != 1 or in_ms(pq.read_table(file))["arrived"][0].as_py() != 70:
+            file.unlink()
+    assert Uncorrected.read(there.layout).arrived.tolist() == [70]
+
+
+@pytest.mark.parametrize(
+    ("span", "ends"),
+    [
+        (Span(10, 30, arrival=True), (10, 30)),
+        (Span(), (None, 70)),
+        (Span(10, None), (None, None)),  # windows, not arrivals: late tuples of others are still uncorrected
+        (Span(None, 10), (None, None)),
+    ],
+)
+def test_what_a_run_covers(span, ends):
+    assert span.covered(as_of=70) == ends
+
+
+@pytest.mark.parametrize(
+    ("span", "left"), [(Span(), []), (Span(0, 20, arrival=True), [30]), (Span(EPOCH, EPOCH + 1), [20, 30])]
+)
+def test_what_a_correction_writes_into_the_ledger_is_what_is_read_of_it(tmp_path, span, left):
+    """Without tuples in its log a correction starts no Spark."""
+    query = make_query(tmp_path, Settings(10, 10, TICK))
+    there = LateTables(Layout.of(tmp_path, query.name))
+    there.tables.create(
+        schemas(build(query, pa.string()).answer), [name for name in STREAM_TABLES if name != "history"]
+    )
+    types = {"event_time": "timestamp[ms, tz=UTC]", "arrival_time": "timestamp[ms, tz=UTC]"}
+    there.layout.found(query.structure(), types | {"id": "string", "key": "string", "value": "double"})
+    there.late((20, 0), (30, 0))
+    there.commit(30)
+    correct(query, tmp_path, span)
+    assert Uncorrected.read(there.layout).arrived.tolist() == left

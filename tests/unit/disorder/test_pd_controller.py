@@ -1,0 +1,28 @@
+"""Equation 1 of paper 002, step by step."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailrace.disorder.pd_controller import PD
+
+
+@given(st.lists(st.floats(-0.2, 0.2), max_size=20), st.floats(0, 2), st.floats(0, 8))
+def test_alpha_follows_the_error_and_its_change_within_its_bounds(errors, kp, kd):
+    found, alpha, before = PD(kp, kd), 1.0, 0.0
+    for error in errors:
+        found.observe(error)
+        alpha = alpha + kp * error + kd * (error - before)
+        alpha = 0.0 if alpha < 0 else 1.0 if alpha > 1 else alpha
+        before = error
+        assert found.alpha == pytest.approx(alpha, abs=1e-12)
+
+
+def test_as_printed():
+    pd = PD(0.2, 4.0, alpha=0.5)
+    pd.observe(-0.01)  # 0.2 · −0.01 + 4 · (−0.01 − 0)
+    assert pd.alpha == pytest.approx(0.458)
+    pd.observe(0.02)  # 0.2 · 0.02 + 4 · (0.02 + 0.01)
+    assert pd.alpha == pytest.approx(0.582)

@@ -1,0 +1,200 @@
+"""A segment becomes messages: each task its partials, all of them the statistics."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tailrace.engine.stage import Stage, columns_of, key_type_of
+from tailrace.ground import wire
+from tailrace.partition.by_key import task_of
+from tailrace.query.loading import load
+from tailrace.query.query import Query
+from tailrace.sources.formats import FORMATS
+from tailrace.sources.segments import Segment
+
+NOW = 1_577_836_800_000
+RANGES = {"min_event": NOW, "max_event": NOW + 35, "min_id": 0, "max_id": 7}
+KEYS = ["a", "b", "c", "d", "a", "b", "c", "a"]
+
+
+def declared(
+    path: Path, format_name: str = "parquet", arrival: str | None = "came", key: str | None = "sensor"
+) -> Query:
+    stream = {"source": {"format": format_name, "path": str(path)}, "event_time": "event", "id": "name"}
+    stream |= {"arrival_time": arrival} if arrival else {}
+    stream |= {"key": key} if key else {}
+    fields = {"name": "q", "kind": "aggregate", "streams": {"readings": stream}, "parallelism": 3}
+    fields |= {"window": {"size": "1 s", "slide": "500 ms"}, "disorder": {"policy": "none", "tick": "10 ms"}}
+    return Query.model_validate(fields | {"aggregate": {"function": "sum", "column": "speed"}})
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Eight tuples, 5 ms apart; the one in row 3 (the only one of key d) has no value."""
+    speed = pa.array([1.0, 2.0, 4.0, None, 16.0, 32.0, 64.0, 128.0])
+    came = pa.array([NOW + 5 * i for i in range(8)])
+    table = {"event": came, "came": came, "name": list(range(8)), "sensor": KEYS, "speed": speed}
+    pq.write_table(pa.table(table), tmp_path / "part.parquet")
+    return tmp_path / "part.parquet"
+
+
+def stage_of(query: Query, history: Path = Path("history")) -> Stage:
+    source = query.stream[1].source
+    types = FORMATS[source.format].types(source.path, columns_of(query))
+    assert types is not None
+    return Stage.of(query, types, history)
+
+
+def segment(path: Path, ordinal: int = 4, ingested_ms: int | None = None) -> Segment:
+    (whole,) = FORMATS["parquet" if path.suffix == ".parquet" else "json"].split(path)
+    return replace(whole, ordinal=ordinal, position=100, ingested_ms=ingested_ms)
+
+
+def unpacked(messages: list[tuple[int, str, bytes]], what: str) -> dict[int, tuple[wire.Batches, dict]]:
+    found = [(task, wire.unpack(data)) for task, name, data in messages if name == what]
+    assert len({task for task, _ in found}) == len(found)
+    return dict(found)
+
+
+def test_what_the_stream_must_bring() -> None:
+    columns = columns_of(declared(Path("x")))
+    assert (columns.named(), columns.earliest_ms, columns.ahead_ms) == (
+        {"event_time": "event", "arrival_time": "came", "id": "name", "key": "sensor", "value": "speed"},
+        946_684_800_000,
+        86_400_000,
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [("string", pa.string()), ("large_string", pa.string()), ("int64", pa.int64()), ("uint8", pa.int64())],
+)
+def test_keys_are_text_or_int64(found: str, expected: pa.DataType) -> None:
+    assert key_type_of(declared(Path("x")), {"sensor": found}) == expected
+
+
+def test_without_a_key_column_it_is_text() -> None:
+    assert key_type_of(declared(Path("x"), key=None), {}) == pa.string()
+
+
+def test_every_partial_goes_to_the_task_of_its_key_and_to_no_other(path: Path) -> None:
+    segments = unpacked(stage_of(declared(path)).messages(segment(path)), "segment")
+    assert sorted(segments) == [0, 1, 2]
+    totals: dict[str, float] = {}
+    for task, (batches, _) in segments.items():
+        for row in batches["partials"].to_pylist():
+            assert task_of(pa.array([row["key"]]), 3).tolist() == [task]
+            totals[row["key"]] = totals.get(row["key"], 0) + row["total"]
+    assert totals == {"a": 1 + 16 + 128, "b": 2 + 32, "c": 4 + 64}
+
+
+def test_no_task_is_sent_the_keys_of_another(path: Path) -> None:
+    segments = unpacked(stage_of(declared(path)).messages(segment(path)), "segment")
+    keys = [key for batches, _ in segments.values() for key in batches["partials"].column("key").dictionary.to_pylist()]
+    assert sorted(keys) == ["a", "b", "c"]
+
+
+# arrival  0   5 | 10  (15) | 20  25 | 30  35      10 ms a tick; what came at 15 is in quarantine
+def test_all_tasks_are_told_the_same_statistics(path: Path) -> None:
+    segments = unpacked(stage_of(declared(path)).messages(segment(path)), "segment")
+    for batches, _ in segments.values():
+        assert batches["ticks"].column("count").to_pylist() == [2, 1, 2, 2]
+        assert batches["ticks"].column("min_event").to_pylist() == [NOW, NOW + 10, NOW + 20, NOW + 30]
+        assert batches["counts"].to_pylist() == [
+            {"tick": NOW // 10 + tick, "pane": NOW, "count": count} for tick, count in enumerate([2, 1, 2, 2])
+        ]
+
+
+def test_they_are_told_how_many_were_accepted_and_where_the_segment_stands(path: Path) -> None:
+    place = segment(path)
+    for _, about in unpacked(stage_of(declared(path)).messages(place), "segment").values():
+        assert about == place.to_json() | {"accepted": 7, "quarantined": 1} | RANGES
+
+
+def test_all_are_told_the_same_sample_where_one_is_wanted(path: Path) -> None:
+    stage = stage_of(declared(path))
+    plain, sampled = (unpacked(stage.messages(segment(path), wanted), "segment") for wanted in (False, True))
+    assert {batches["sample"].num_rows for batches, _ in plain.values()} == {0}
+    assert len({wire.pack({"sample": batches["sample"]}) for batches, _ in sampled.values()}) == 1
+    for batches, _ in sampled.values():
+        assert sum(batches["sample"].column("tuples").to_pylist()) == 7
+        assert sum(batches["sample"].column("total").to_pylist()) == 247
+
+
+def test_tuples_know_their_position_in_the_log_and_their_tick(path: Path) -> None:
+    tuples = stage_of(declared(path)).content(segment(path)).tuples
+    assert tuples.column("position").to_pylist() == [100, 101, 102, 104, 105, 106, 107]
+    assert (np.asarray(tuples.column("tick")) - NOW // 10).tolist() == [0, 0, 1, 2, 2, 3, 3]
+    assert (np.asarray(tuples.column("end")) - NOW).tolist() == [10, 10, 20, 30, 30, 40, 40]
+
+
+def test_rejects_go_to_quarantine_with_place_reason_and_record(path: Path) -> None:
+    messages = stage_of(declared(path)).messages(segment(path, ordinal=4))
+    ((task, (batches, _)),) = unpacked(messages, "quarantine").items()
+    (row,) = batches["quarantine"].to_pylist()
+    assert task == 4 % 3
+    assert (row["stream"], row["position"], row["reason"]) == ("readings", f"{path}#3", "speed is null")
+    assert json.loads(row["record"])["sensor"] == "d"
+
+
+def test_broken_records_and_rejects_together_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "part.jsonl"
+    good = json.dumps({"event": NOW, "name": "x", "sensor": "a", "speed": 1})
+    late = json.dumps({"event": 5, "name": "x", "sensor": "a", "speed": 1})
+    path.write_text("\n".join([good, "bad", late, good, "[]"]) + "\n")
+    stage = stage_of(declared(path, "json", arrival=None))
+    content = stage.content(segment(path, ingested_ms=NOW))
+    rows = content.quarantine.to_pylist()
+    assert [(row["position"], row["record"]) for row in rows] == [
+        (f"{path}#{i}", t) for i, t in ((1, "bad"), (2, late), (4, "[]"))
+    ]
+    assert {row["arrival_time"] for row in rows} == {NOW}
+    assert content.tuples.column("position").to_pylist() == [100, 103]
+
+
+def test_nothing_wrong_no_quarantine(path: Path) -> None:
+    pq.write_table(pq.read_table(path).drop_null(), path)
+    assert not unpacked(stage_of(declared(path)).messages(segment(path)), "quarantine")
+
+
+def test_a_parquet_log_with_arrival_times_is_its_own_history(path: Path, tmp_path: Path) -> None:
+    stage = stage_of(declared(path), tmp_path / "history")
+    assert stage.history is None
+    assert not unpacked(stage.messages(segment(path)), "history")
+
+
+def test_another_source_is_kept_in_history(path: Path, tmp_path: Path) -> None:
+    messages = stage_of(declared(path, arrival=None), tmp_path / "history").messages(segment(path, ingested_ms=NOW))
+    ((_, (batches, _)),) = unpacked(messages, "history").items()
+    (file,) = batches["history"].to_pylist()
+    assert file["rows"] == 7
+    assert pq.ParquetFile(tmp_path / "history" / file["path"]).metadata.num_rows == 7
+
+
+def test_all_in_quarantine_leaves_a_segment_without_partials(path: Path) -> None:
+    pq.write_table(pq.read_table(path).slice(3, 1), path)
+    segments = unpacked(stage_of(declared(path)).messages(segment(path)), "segment")
+    for batches, about in segments.values():
+        assert {name: batch.num_rows for name, batch in batches.items()} == dict.fromkeys(
+            ("partials", "ticks", "counts", "sample"), 0
+        )
+        assert (about["accepted"], about["quarantined"]) == (0, 1)
+        assert {about[name] for name in RANGES} == {None}
+
+
+def test_reading_a_segment_twice_gives_the_same_bytes(path: Path) -> None:
+    stage = stage_of(declared(path))
+    assert stage.messages(segment(path)) == stage.messages(segment(path))
+
+
+def test_the_stage_of_the_declared_sample() -> None:
+    sample = Path(__file__).parents[2] / "include" / "queries" / "flights.yaml"
+    stage = Stage.of(load(sample), {"carrier": "string", "flight": "string"}, Path("history"))
+    assert (stage.stream, stage.tick_ms, stage.tasks, stage.history) == ("departures", 60_000, 2, None)

@@ -1,0 +1,207 @@
+"""Streams made from a seed: order, completeness, determinism, files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.json as pj
+import pyarrow.parquet as pq
+import pytest
+
+from tailrace.generators.delays import delay_model, epoch_ms
+from tailrace.generators.replay import MAX_FILES, TIME, disorder, generate, write
+from tailrace.ground.errors import Refused
+
+START = 1_700_000_000_000
+
+
+def stream(rows: int = 5000, seed: int = 3, model: str = "exponential:2 s", keys: int = 20) -> pa.Table:
+    return generate(rows, 100, keys, delay_model(model), seed, START)
+
+
+def read(paths: list[Path], schema: pa.Schema) -> pa.Table:
+    """All files in the order given, each by the reader of its format."""
+    options = pj.ParseOptions(explicit_schema=pa.schema([(f.name, _as_text(f.type)) for f in schema]))
+    return pa.concat_tables(
+        pq.read_table(path) if path.suffix == ".parquet" else pj.read_json(path, parse_options=options).cast(schema)
+        for path in paths
+    )
+
+
+def _as_text(type_: pa.DataType) -> pa.DataType:
+    return pa.string() if pa.types.is_timestamp(type_) else type_
+
+
+def test_generated_columns() -> None:
+    table = stream()
+    assert [(f.name, f.type) for f in table.schema] == [
+        ("id", pa.int64()),
+        ("event_time", TIME),
+        ("arrival_time", TIME),
+        ("sensor", pa.string()),
+        ("value", pa.float64()),
+    ]
+    assert not any(column.null_count for column in table.columns)
+    by_id = table.sort_by("id")
+    assert by_id.column("id").to_pylist() == list(range(5000))
+    assert epoch_ms(by_id.column("event_time")).tolist() == [START + 10 * i for i in range(5000)]
+    assert set(table.column("sensor").to_pylist()) == {f"s{key:04d}" for key in range(20)}
+
+
+def test_a_rate_that_does_not_divide_a_second_keeps_its_mean() -> None:
+    times = epoch_ms(generate(3001, 3, 1, delay_model("none"), 0, 0).column("event_time"))
+    assert times[:4].tolist() == [0, 333, 666, 1000]
+    assert times[-1] == 1_000_000
+
+
+def test_values_are_positive_and_skewed() -> None:
+    values = np.asarray(stream(200_000).column("value"))
+    assert values.min() > 0
+    assert np.median(values) == pytest.approx(2, rel=0.02)
+    assert values.mean() == pytest.approx(2 * np.exp(0.32), rel=0.02)
+
+
+def test_order_is_by_arrival_and_delays_are_the_models() -> None:
+    table = stream(100_000)
+    arrival = epoch_ms(table.column("arrival_time"))
+    delays = arrival - epoch_ms(table.column("event_time"))
+    assert (np.diff(arrival) >= 0).all()
+    assert delays.min() >= 0
+    assert delays.mean() == pytest.approx(2000, rel=0.02)
+    assert (np.diff(np.asarray(table.column("id"))) < 0).any()
+
+
+def test_ties_keep_the_order_of_the_table() -> None:
+    table = pa.table({"id": list(range(1000)), "at": [START + i % 2 for i in range(1000)]})
+    in_order = [*range(0, 1000, 2), *range(1, 1000, 2)]
+    assert disorder(table, "at", delay_model("none"), 1).column("id").to_pylist() == in_order
+
+
+def test_a_seed_gives_the_same_stream_and_a_model_leaves_the_tuples() -> None:
+    assert stream().equals(stream())
+    assert not stream(model="none").equals(stream(model="none", seed=4))
+    model = delay_model("game1")
+    assert not disorder(stream(), "event_time", model, 1).equals(disorder(stream(), "event_time", model, 2))
+    tuples = ["id", "event_time", "sensor", "value"]
+    other = stream(model="game2")
+    assert stream().select(tuples).sort_by("id").equals(other.select(tuples).sort_by("id"))
+
+
+def test_disorder_keeps_the_rows_and_other_columns() -> None:
+    rng = np.random.default_rng(5)
+    table = pa.table(
+        {
+            "name": [f"n{i % 7}" for i in range(2000)],
+            "at": pa.array(START * 1000 + rng.integers(0, 10**9, 2000), pa.timestamp("us")),
+            "hist": [[float(i), 1.0] for i in range(2000)],
+        }
+    )
+    out = disorder(table, "at", delay_model("game1"), 9)
+    assert out.column_names == ["name", "at", "hist", "arrival_time"]
+    assert out.schema.field("at").type == TIME
+
+    def rows(of: pa.Table) -> list[tuple[object, ...]]:
+        return sorted(zip(of["name"].to_pylist(), epoch_ms(of["at"]), of["hist"].to_pylist(), strict=True))
+
+    assert rows(out) == rows(table)
+    again = disorder(out, "at", delay_model("none"), 9)
+    assert again.column_names == out.column_names
+    assert again["arrival_time"].equals(again["at"])
+
+
+@pytest.mark.parametrize("format", ["parquet", "json"])
+def test_files_are_consecutive_ranges_that_read_back_equal(tmp_path: Path, format: str) -> None:
+    table = stream(1003)
+    done: list[int] = []
+    paths = write(table, tmp_path / "deep" / "out", 7, format, done.append)  # type: ignore[arg-type]
+    assert [path.name for path in paths] == [f"part-{n:05d}.{format}" for n in range(7)]
+    assert sorted((tmp_path / "deep" / "out").iterdir()) == paths
+    assert sum(done) == 1003
+    assert max(done) - min(done) <= 1
+    assert [read([path], table.schema).num_rows for path in paths] == done
+    assert read(paths, table.schema).equals(table)
+
+
+@pytest.mark.parametrize("format", ["parquet", "json"])
+def test_the_same_stream_gives_the_same_bytes(tmp_path: Path, format: str) -> None:
+    once, twice = (write(stream(), tmp_path / name, 3, format) for name in "ab")  # type: ignore[arg-type]
+    assert [path.read_bytes() for path in once] == [path.read_bytes() for path in twice]
+
+
+def test_json_times_are_iso_with_milliseconds_and_z(tmp_path: Path) -> None:
+    (path,) = write(generate(1, 1, 1, delay_model("none"), 0, START + 7), tmp_path, 1, "json")
+    assert path.read_text().count('"2023-11-14T22:13:20.007Z"') == 2
+
+
+def test_json_keeps_long_ids_beside_nulls(tmp_path: Path) -> None:
+    (path,) = write(pa.table({"id": [2**60 + 1, None]}), tmp_path, 1, "json")
+    assert path.read_text() == '{"id":1152921504606846977}\n{"id":null}\n'
+
+
+@pytest.mark.parametrize("format", ["parquet", "json"])
+def test_an_empty_stream_is_no_fault(tmp_path: Path, format: str) -> None:
+    paths = write(stream(0), tmp_path, 2, format)  # type: ignore[arg-type]
+    assert [path.exists() for path in paths] == [True, True]
+    if format == "parquet":
+        assert read(paths, stream(0).schema).equals(stream(0))
+    else:
+        assert [path.read_text().strip() for path in paths] == ["", ""]
+
+
+def test_what_is_there_is_not_touched(tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("mine")
+    with pytest.raises(Refused, match="not empty"):
+        write(stream(10), tmp_path, 1)
+    with pytest.raises(Refused, match="is a file"):
+        write(stream(10), other, 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["other.txt"]
+    assert other.read_text() == "mine"
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(table: pa.Table, path: Path, **options: object) -> None:
+        path.write_bytes(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(pq, "write_table", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write(stream(10), tmp_path, 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"rows": -1}, "rows is -1; right is at least 0"),
+        ({"keys": 0}, "keys is 0; right is at least 1"),
+        ({"seed": -1}, "seed is -1; right is at least 0"),
+        ({"rate": 0.0}, "greater than 0"),
+        ({"rate": float("nan")}, "greater than 0"),
+    ],
+)
+def test_arguments_out_of_range(change: dict[str, float], said: str) -> None:
+    arguments = {"rows": 10, "rate": 1.0, "keys": 1, "seed": 0, "start_ms": START} | change
+    with pytest.raises(ValueError, match=said):
+        generate(model=delay_model("none"), **arguments)  # type: ignore[arg-type]
+
+
+def test_a_wrong_event_column_or_number_of_files(tmp_path: Path) -> None:
+    model = delay_model("none")
+    with pytest.raises(ValueError, match="no column at; right is one of id, event_time"):
+        disorder(stream(10), "at", model, 0)
+    with pytest.raises(ValueError, match="string holds no times"):
+        disorder(stream(10), "sensor", model, 0)
+    for files in (0, MAX_FILES + 1):
+        with pytest.raises(ValueError, match=f"files is {files}"):
+            write(stream(10), tmp_path, files)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_readers_may_share_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tailrace.generators.replay.ROW_GROUP", 300)
+    (path,) = write(stream(1000), tmp_path / "out", 1)
+    file = pq.ParquetFile(path)
+    assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [300, 300, 300, 100]

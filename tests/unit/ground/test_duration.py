@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tailrace.ground.duration import format_duration, format_time, ms, parse_duration, parse_time_ms
+
+
+@pytest.mark.parametrize(
+    ("text", "expected_ms"),
+    [
+        ("500 ms", 500),
+        ("5 s", 5_000),
+        ("2 min", 120_000),
+        ("1 h", 3_600_000),
+        ("1 d", 86_400_000),
+        ("5 seconds", 5_000),
+        ("1 Minute", 60_000),
+        ("0.5 s", 500),
+        ("  7ms ", 7),
+        ("-15 min", -900_000),
+        ("0 ms", 0),
+    ],
+)
+def test_a_duration_is_a_number_and_a_unit(text: str, expected_ms: int) -> None:
+    assert ms(parse_duration(text)) == expected_ms
+
+
+def test_a_duration_is_left_as_it_is() -> None:
+    assert parse_duration(timedelta(seconds=3)) == timedelta(seconds=3)
+
+
+@pytest.mark.parametrize("text", ["500", 500, "", "s", "5 fortnights", "1 h 30 min", "0.5 ms", "40000 d", None, []])
+def test_what_is_no_duration_is_refused(text: object) -> None:
+    with pytest.raises(ValueError, match=r"no duration|whole number of milliseconds|a hundred years"):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("value_ms", "text"),
+    [(0, "0 ms"), (500, "500 ms"), (1500, "1500 ms"), (60_000, "1 min"), (90_000, "90 s"), (86_400_000, "1 d")],
+)
+def test_the_largest_unit_that_divides_is_written(value_ms: int, text: str) -> None:
+    assert format_duration(value_ms) == text
+    assert ms(parse_duration(text)) == value_ms
+
+
+@pytest.mark.parametrize(
+    ("text", "expected_ms"),
+    [
+        ("1970-01-01", 0),
+        ("1970-01-01T00:00:01", 1000),
+        ("1970-01-01T01:00:00+01:00", 0),
+        ("1970-01-01T00:00:00.123456Z", 123),
+        ("1969-12-31T23:59:59.999Z", -1),
+        (" 2000-01-01 ", 946_684_800_000),
+    ],
+)
+def test_a_time_is_utc_unless_it_says_otherwise(text: str, expected_ms: int) -> None:
+    assert parse_time_ms(text) == expected_ms
+
+
+def test_what_is_no_time_is_refused() -> None:
+    with pytest.raises(ValueError, match="yesterday"):
+        parse_time_ms("yesterday")
+
+
+@pytest.mark.parametrize("time_ms", [0, -1, 123, 946_684_800_000])
+def test_a_written_time_reads_back(time_ms: int) -> None:
+    assert parse_time_ms(format_time(time_ms)) == time_ms

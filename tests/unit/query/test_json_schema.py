@@ -1,0 +1,540 @@
+"""The schema of query files, beside tailrace.query.loading.load: what one accepts or refuses, the other does, where it can.
+
+Each file is told twice: as load reads it, and as an editor does, whose YAML parser makes numbers and booleans of words.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import pytest
+import yaml
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel, Field, model_validator
+from unit.test_declare import GOOD, WRONG, Wrong
+from unit.test_query import SMALLEST
+
+from contract.test_kinds import SAMPLES
+from tailrace.cli.commands import main
+from tailrace.ground.duration import _UNIT_OF, Duration, parse_duration, parse_time_ms
+from tailrace.ground.errors import Refused
+from tailrace.query.fields import Column, Section, Tasks, Time, Wait
+from tailrace.query.json_schema import json_schema
+from tailrace.query.loading import load
+from tailrace.query.query import Query
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = json_schema()
+VALIDATOR = Draft202012Validator(SCHEMA)
+
+
+class Core(yaml.SafeLoader):
+    """YAML 1.2's core schema, as editors have it."""
+
+
+Core.yaml_implicit_resolvers = {}
+for kind, pattern, first in [
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"[-+]?[0-9]+|0x[0-9a-fA-F]+", list("-+0123456789")),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.inf|\.nan", list("-+.0123456789")),
+]:
+    Core.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", re.compile(f"^({pattern})$"), first)
+Core.add_constructor(
+    "tag:yaml.org,2002:int", lambda loader, node: int(node.value, 16 if node.value.startswith("0x") else 10)
+)
+
+
+def complaints(text: str) -> list[str]:
+    """What an editor says against a file: its YAML parser, or the schema."""
+    try:
+        return [error.message for error in VALIDATOR.iter_errors(yaml.load(text, Core))]
+    except yaml.YAMLError as error:
+        return [str(error)]
+
+
+def refusals(path: Path, text: str) -> list[str]:
+    path.write_text(text)
+    try:
+        load(path)
+    except Refused as refused:
+        return [problem.wrong for problem in refused.problems]
+    return []
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("queries") / "query.yaml"
+
+
+# ---------------------------------------------------------------- the schema itself
+
+
+def nodes(node: Any = SCHEMA) -> Iterator[dict[str, Any]]:
+    if isinstance(node, dict):
+        yield node
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else []:
+        yield from nodes(child)
+
+
+def test_it_is_a_schema_and_json() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    assert SCHEMA["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
+    assert json.loads(json.dumps(SCHEMA)) == SCHEMA
+
+
+def test_no_section_takes_fields_that_nobody_knows() -> None:
+    sections = [SCHEMA, *SCHEMA["$defs"].values()]
+    assert [section.get("additionalProperties") for section in sections] == [False] * len(sections)
+
+
+def test_it_holds_what_it_needs_and_no_more() -> None:
+    assert {node["$ref"] for node in nodes() if "$ref" in node} == {f"#/$defs/{name}" for name in SCHEMA["$defs"]}
+    known = {"patternErrorMessage"} | Draft202012Validator.VALIDATORS.keys()
+    known |= {"$schema", "$defs", "title", "description", "default", "examples", "then"}
+    sections = [SCHEMA, *SCHEMA["$defs"].values()]
+    fields = [field for section in sections for field in section["properties"].values()]
+    assert {key for node in [*sections, *fields] for key in node} <= known  # nothing of pydantic's own
+    assert [node["title"] for node in nodes() if "title" in node] == ["A tailrace query"]
+    assert all(node.get("default", "") is not None for node in nodes())
+    assert "References" not in json.dumps(SCHEMA)  # of the policies' docstrings
+
+
+def sections_of(model: type[BaseModel]) -> Iterator[tuple[type[BaseModel], dict[str, Any]]]:
+    yield model, SCHEMA if model is Query else SCHEMA["$defs"][model.__name__]
+    for field in model.model_fields.values():
+        for inner in (field.annotation, *getattr(field.annotation, "__args__", ())):
+            if isinstance(inner, type) and issubclass(inner, Section):
+                yield from sections_of(inner)
+
+
+def test_every_field_is_there_with_its_description() -> None:
+    seen = 0
+    for model, section in sections_of(Query):
+        for name, field in model.model_fields.items():
+            assert field.description
+            assert section["properties"][name]["description"].startswith(field.description)
+            assert (name in section["required"]) if field.is_required() else (name not in section.get("required", []))
+            seen += 1
+    assert seen > 20
+
+
+def test_examples_and_defaults_are_valid() -> None:
+    found = 0
+    for node in nodes():
+        told = node.get("examples", []) + ([node["default"]] if "default" in node else [])
+        if isinstance(told, list) and "description" in node:
+            validator = VALIDATOR.evolve(schema=node)
+            for value in told:
+                assert not list(validator.iter_errors(value)), (value, node)
+                found += 1
+    assert found > 15
+    assert SCHEMA["properties"]["disorder"]["default"] == {"policy": "none", "idle": "1 min"}
+    assert SCHEMA["$defs"]["Bounds"]["properties"]["ahead"]["default"] == "1 d"
+
+
+# ---------------------------------------------------------------- files that are right
+
+
+def right_files() -> dict[str, str]:
+    files = {str(file.relative_to(ROOT)): file.read_text() for file in (ROOT / "include" / "queries").glob("*.y*ml")}
+    for number, block in enumerate(re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)):
+        if block.startswith("name:"):
+            files[f"README.md {number}"] = block
+    files |= {
+        f"kind {name}": yaml.safe_dump(SMALLEST | {"aggregate": None} | sample) for name, sample in SAMPLES.items()
+    }
+    return files | {"good": GOOD, "smallest": yaml.safe_dump(SMALLEST)}
+
+
+@pytest.mark.parametrize("text", right_files().values(), ids=right_files().keys())
+def test_an_example_is_valid_in_an_editor_too(path: Path, text: str) -> None:
+    assert refusals(path, text) == []
+    assert complaints(text) == []
+
+
+@pytest.mark.parametrize("loader", [Core, yaml.SafeLoader], ids=["YAML 1.2", "YAML 1.1"])
+def test_what_a_yaml_parser_makes_of_words_is_no_fault(path: Path, loader: type[yaml.SafeLoader]) -> None:
+    text = (
+        GOOD.replace("flight\n", "5\n").replace("origin", "on").replace("actual", "true").replace("scheduled", "12:30")
+    )
+    text = text.replace("delay}", "010}").replace("../../samples/flights", "2024").replace("flights\n", "no\n", 1)
+    assert refusals(path, text) == []
+    parsed = yaml.load(text, loader)
+    assert parsed["streams"]["departures"]["id"] == 5
+    assert list(VALIDATOR.iter_errors(parsed)) == []
+
+
+# ---------------------------------------------------------------- files that are wrong
+
+
+class Unsaid(NamedTuple):
+    """What a schema can't say: a change to the good file that load alone refuses, and parts of its words."""
+
+    old: str
+    new: str
+    wrong: str
+
+
+UNSAID = {
+    "slide, size": Unsaid("slide: 15 min", "slide: 2 h", "slide is longer than size"),
+    "cron": Unsaid("parallelism", "correction: {schedule: at noon}\nparallelism", "is no cron expression"),
+    "fraction of a millisecond": Unsaid("15 min", "0.5 ms", "not a whole number of milliseconds"),
+    "a hundred years": Unsaid("1 h, slide", "40000 d, slide", "longer than a hundred years"),
+    "no such day": Unsaid("key: origin", "bounds: {earliest: 2001-02-29}", "is no time"),
+    "no such hour": Unsaid("key: origin", "bounds: {earliest: 2001-02-28T25:00}", "is no time"),
+    "repeated field": Unsaid("parallelism: 2", "name: again", "stands twice"),
+    "anchor": Unsaid("name: flights", "name: &name flights", "anchors and aliases"),
+    "tag": Unsaid("name: flights", "name: !!str flights", "tags are not read"),
+    "spelling of an integer": Unsaid("parallelism: 2", "parallelism: 0x2", "'0x2' does not fit"),
+    "spelling of a boolean": Unsaid("name: flights", "name: True", "'True' does not fit"),
+    "a number in quotes": Unsaid("parallelism: 2", "parallelism: '65'", "'65' does not fit"),
+    "not a number": Unsaid("format: parquet", "format: replay, rate: .nan", "'.nan' does not fit"),
+    "infinity": Unsaid("format: parquet", "format: replay, rate: .inf", "'.inf' does not fit"),
+    "a share in quotes": Unsaid("avg", "quantile, q: '5'", "'5' does not fit"),
+    "no share": Unsaid("avg", "quantile, q: .nan", "'.nan' does not fit"),
+}
+FOR_LOAD = ("slide is longer than size", "is no cron expression", "stands twice")  # where it stands in its own tests
+
+
+@pytest.mark.parametrize("case", WRONG, ids=lambda case: f"{case.field}-{case.new}"[:60])
+def test_what_load_refuses_the_schema_refuses(path: Path, case: Wrong) -> None:
+    text = GOOD.replace(case.old, case.new, 1)
+    wrong = refusals(path, text)
+    assert wrong
+    assert complaints(text) or any(part in told for told in wrong for part in FOR_LOAD)
+
+
+@pytest.mark.parametrize("case", UNSAID.values(), ids=UNSAID.keys())
+def test_what_a_schema_cannot_say_is_left_to_load(path: Path, case: Unsaid) -> None:
+    assert case.old in GOOD
+    text = GOOD.replace(case.old, case.new, 1)
+    (wrong,) = refusals(path, text)
+    assert case.wrong in wrong
+    assert complaints(text) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (", column: delay", "", "'column' is a required property"),
+        ("column: delay", "column:", "None should not be valid"),
+        ("avg", "quantile", "'q' is a required property"),
+        ("avg", "median, q: 0.5", "0.5 is not of type 'null'"),
+        ("avg", "quantile, q: 1", "1 is greater than or equal to the maximum"),
+        ("avg", "quantile, q: 0", "0 is less than or equal to the minimum"),
+        ("k: 30 min, ", "", "'k' is a required property"),
+        ("k_slack", "none", "False schema does not allow '30 min'"),
+        ("policy: k_slack, ", "", "'policy' is a required property"),
+        ("format: parquet", "format: replay", "'rate' is a required property"),
+        ("format: parquet", "format: delta, rate: 5", "5 is not of type 'null'"),
+        ("format: parquet", "format: replay, rate: 0", "less than or equal to the minimum"),
+        ("tick: 1 min", "idle: 0 s", "'0 s' does not match"),
+        ("tick: 1 min", "tick: 60000", "60000 is not of type"),
+        ("parallelism: 2", "parallelism: 2.5", "2.5 is not of type"),
+        ("parallelism: 2", "parallelism: 65", "65 is greater than the maximum"),
+        ("parallelism: 2", "parallelism:", "None is not of type"),
+        ("name: flights", "name: 5", "5 is not of type"),
+        ("key: origin", "bounds: {earliest: 2000}", "2000 is less than the minimum"),
+        ("key: origin", "bounds: {earliest: 100000101}", "100000101 is greater than the maximum"),
+        ("key: origin", "bounds: {earliest: 2000-13-01}", "does not match"),
+    ],
+)
+def test_the_schema_tells_what_is_wrong(path: Path, old: str, new: str, told: str) -> None:
+    assert old in GOOD
+    text = GOOD.replace(old, new, 1)
+    assert refusals(path, text)
+    assert any(told in complaint for complaint in complaints(text)), complaints(text)
+
+
+def test_one_stream_and_no_more() -> None:
+    stream = SMALLEST["streams"]["readings"]
+    for number in range(4):
+        streams = {f"s{i}": stream for i in range(number)}
+        assert VALIDATOR.is_valid(SMALLEST | {"streams": streams}) == (number == 1)
+
+
+# ---------------------------------------------------------------- drawn files
+
+LENGTHS = ["1 ms", "500 ms", "0.5 s", "2 Min", "1h", "5 seconds", "1 DAY", "' 3 s '"]
+WAITS = [*LENGTHS, "0 ms", "0.0 s", "-0 s"]
+COLUMNS = ["speed", "'with space'", "5", "1.5", "on", "true", "False", "010", "12:30", "'5'", "clé", "0x10", ".nan"]
+EMPTY = ["null", "~", ""]
+TIMES = ["2000-01-01", "20000101", "2000-01-01T06:30:00Z", "'2000-01-01 06:30+01:00'", "1999-W05"]
+FUNCTIONS = ["sum", "count", "avg", "min", "max", "median", "quantile"]
+SHARES = ["0.9", "5e-1", "'0.25'", ".1"]
+RATES = ["1", "2e3", "0.5", "'7'", "1_000"]
+JUNK = [*EMPTY, "''", "[a]", "{a: b}", "[]", "0", "65", "-1", "2.5", "many", "true", "'65'", "0x2", ".inf", "Aa"]
+JUNK += ["1 fortnight", "-1 s", "0 s", "0.5 ms", "1 h 30 min", "none", "count", "yesterday", "2000-1-1", "2000-02-30"]
+STRAYS = {"k": "2 s", "rate": "5", "column": "speed", "tick": "1 s", "tik": "1 s", "q": "0.9", "policy": "none"}
+Tree = dict[str, Any]  # scalars as they are written
+
+
+@st.composite
+def right_trees(draw: st.DrawFn) -> Tree:
+    """A valid file with any of the fields."""
+
+    def some(**fields: list[str] | Tree) -> Tree:
+        names = [name for name in fields if draw(st.booleans())]
+        return {name: draw(st.sampled_from(of)) if isinstance(of := fields[name], list) else of for name in names}
+
+    def pick(of: list[str]) -> str:
+        return draw(st.sampled_from(of))
+
+    form, function = pick(["parquet", "json", "delta", "replay"]), pick(FUNCTIONS)
+    source = {"format": form, "path": pick(["data/in", "2024", "../x", "true"])}
+    source |= {"rate": pick(RATES)} if form == "replay" else some(rate=EMPTY)
+    stream = {"source": source, "event_time": pick(COLUMNS), "id": pick(COLUMNS)}
+    stream |= some(
+        key=COLUMNS + EMPTY, arrival_time=COLUMNS + EMPTY, bounds=some(earliest=TIMES, ahead=WAITS) or {"ahead": "0 s"}
+    )
+    size, slide = pick(["1 s", "1000 ms"]), pick(["1 s", "0.5 Sec", "7ms"])
+    disorder = some(tick=WAITS + EMPTY, idle=LENGTHS)
+    if policy := pick(["", "none", "k_slack", "mp_k_slack"]):
+        disorder |= {"policy": policy} | ({"k": pick(WAITS)} if policy == "k_slack" else {})
+    tree = {
+        "name": pick(["loads", "a" * 63, "true", "on"]),
+        "kind": "aggregate",
+        "streams": {pick(["readings", "'5'", "clé"]): stream},
+        "window": {"size": size, "slide": slide},
+        "aggregate": {"function": function}
+        | ({"column": pick(COLUMNS)} if function != "count" else some(column=COLUMNS + EMPTY))
+        | ({"q": pick(SHARES)} if function == "quantile" else some(q=EMPTY)),
+    }
+    tree |= some(parallelism=["1", "64", "'2'", "2.0", "07"], correction={"schedule": pick(["0 0 * * *", "'@daily'"])})
+    tree |= {"disorder": disorder} if disorder else {}
+    return {name: tree[name] for name in draw(st.permutations(sorted(tree)))}
+
+
+def sections(tree: Tree) -> Iterator[Tree]:
+    yield tree
+    for child in tree.values():
+        if isinstance(child, dict):
+            yield from sections(child)
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> Tree:
+    """A valid file of which up to two fields were changed, left out or put in."""
+    tree = draw(right_trees())
+    for _ in range(draw(st.integers(0, 2))):
+        section = draw(st.sampled_from(list(sections(tree))))
+        change = draw(st.sampled_from(["junk", "drop", "stray"]))
+        if change == "stray" or not section:
+            name = draw(st.sampled_from(sorted(STRAYS)))
+            section[name] = STRAYS[name]
+        elif change == "drop":
+            del section[draw(st.sampled_from(sorted(section)))]
+        else:
+            section[draw(st.sampled_from(sorted(section)))] = draw(st.sampled_from(JUNK))
+    return tree
+
+
+def written(tree: Tree, indent: str = "") -> str:
+    lines = []
+    for name, value in tree.items():
+        inner = f"\n{written(value, indent + '  ')}" if value and isinstance(value, dict) else f" {value}\n"
+        lines.append(f"{indent}{name}:{inner}")
+    return "".join(lines)
+
+
+@settings(max_examples=200, deadline=None)
+@given(right_trees())
+def test_drawn_right_files_are_valid_under_both(path: Path, tree: Tree) -> None:
+    assert refusals(path, written(tree)) == []
+    assert complaints(written(tree)) == []
+
+
+@settings(max_examples=500, deadline=None)
+@given(trees())
+def test_of_drawn_files_both_refuse_the_same(path: Path, tree: Tree) -> None:
+    wrong, told = refusals(path, written(tree)), complaints(written(tree))
+    event("refused" if wrong else "right")
+    if told:
+        assert wrong
+    else:
+        assert all(any(case.wrong in words for case in UNSAID.values()) for words in wrong)
+
+
+# ---------------------------------------------------------------- durations and times
+
+
+class Spans(Section):
+    """Durations by their bounds."""
+
+    gt: Annotated[Duration, Field(gt=timedelta(0))] = Field(description="more than nothing: 1 s")
+    ge: Wait = Field(description="a wait: 1 s")
+    free: Duration = Field(description="to either side: -15 min")
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.sampled_from(["", " ", "-", "+", "--"]),
+    st.from_regex(r"[0-9]{1,3}(\.[0-9]{0,3})?", fullmatch=True),
+    st.sampled_from(["", " ", "  ", "_"]),
+    st.sampled_from([*_UNIT_OF, "fortnights", "m", "", "secss"]).flatmap(
+        lambda unit: st.sampled_from([unit, unit.upper(), unit.title(), f"{unit} "])
+    ),
+)
+def test_the_pattern_of_a_duration_is_what_is_read(sign: str, number: str, space: str, unit: str) -> None:
+    text = f"{sign}{number}{space}{unit}"
+    fields = json_schema(Spans)["properties"]
+    try:
+        length = parse_duration(text)
+    except ValueError as error:
+        if "no duration" not in str(error):  # a whole number of ms: this a schema can't say
+            return
+        fits = {"gt": False, "ge": False, "free": False}
+    else:
+        fits = {"gt": length > timedelta(0), "ge": length >= timedelta(0), "free": True}
+    assert {name: bool(re.search(field["pattern"], text)) for name, field in fields.items()} == fits
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.from_regex(r"[12][0-9]{3}(-?[01][0-9]-?[0-3][0-9]|-?W[0-5][0-9](-?[0-9])?)", fullmatch=True),
+    st.from_regex(
+        r"([T _][0-2][0-9](:?[0-6][0-9]){0,2}([.,][0-9]{1,7})?(Z|[+-][0-2][0-9](:?[0-5][0-9])?)?)?", fullmatch=True
+    ),
+)
+def test_every_time_that_is_read_fits(day: str, hour: str) -> None:
+    try:
+        parse_time_ms(day + hour)
+    except ValueError:
+        return
+    assert re.search(SCHEMA["$defs"]["Bounds"]["properties"]["earliest"]["pattern"], day + hour)
+
+
+# ---------------------------------------------------------------- what query.py will say next
+
+
+class Joined(Section):
+    """The best of a window."""
+
+    method: Literal["adaptive", "sma"] = Field(default="adaptive", description="how: adaptive")
+    cells: Tasks | None = Field(default=None, description="how many, where it adapts: 3")
+    order: list[Column] = Field(description="by which columns: [price, id]")
+    since: Time | None = Field(default=None, description="from when: 2000-01-01")
+
+    @model_validator(mode="after")
+    def _know_the_cells(self) -> Joined:
+        if (self.method == "adaptive") != (self.cells is not None):
+            raise ValueError("cells go with adaptive")
+        return self
+
+
+class Grown(Query):
+    """A query of tomorrow."""
+
+    kind: Literal["aggregate", "topk", "emd_join"] = Field(description="the kind of query: aggregate")  # type: ignore[assignment]
+    hurry: Wait = Field(default=timedelta(seconds=5), description="at most this long: 5 s")
+    emd_join: Joined | None = Field(default=None, description="what is best: {order: [price]}")
+    sides: dict[str, Column] = Field(description="one or two columns, by names of yours: a")
+    more: dict[str, Column] = Field(default={}, description="any columns, by names of yours: a")
+
+    @model_validator(mode="after")
+    def _know_its_kind(self) -> Grown:
+        if (self.kind == "emd_join") != (self.emd_join is not None) or len(self.sides) not in (1, 2):
+            raise ValueError("emd_join goes with emd_join")
+        return self
+
+
+def test_a_new_field_and_its_rules_show_up_by_themselves() -> None:
+    schema = json_schema(Grown)
+    Draft202012Validator.check_schema(schema)
+    assert schema["properties"]["hurry"]["default"] == "5 s"
+    base = SMALLEST | {"sides": {"left": "a"}}
+    joined = {"kind": "emd_join", "aggregate": None, "emd_join": {"order": ["price", 5], "cells": 3}}
+    cases: list[tuple[dict[str, Any], bool]] = [
+        ({}, True),
+        ({"hurry": "3 s"}, True),
+        ({"hurry": 3}, False),
+        ({"hurry": "-3 s"}, False),
+        ({"sides": {}}, False),
+        ({"sides": {"left": "a", "right": 5}}, True),
+        ({"sides": {"left": "a", "right": "b", "top": "c"}}, False),
+        ({"more": {}}, True),
+        ({"more": dict.fromkeys("abcdef", "a")}, True),
+        ({"kind": "emd_join"}, False),
+        ({"emd_join": None}, True),
+        ({"emd_join": joined["emd_join"]}, False),
+        (joined, True),
+        (joined | {"emd_join": {"order": ["price"]}}, False),  # adaptive, where no method is told
+        (joined | {"emd_join": {"order": ["price"], "method": "adaptive"}}, False),
+        (joined | {"emd_join": {"order": ["price"], "method": "sma"}}, True),
+        (joined | {"emd_join": {"order": ["price"], "method": "sma", "since": "yesterday"}}, False),
+        (joined | {"emd_join": {"order": ["price"], "method": "sma", "cells": 3}}, False),
+        (joined | {"emd_join": {"order": "price", "cells": 3}}, False),
+        (joined | {"emd_join": {"order": [""], "cells": 3}}, False),
+    ]
+    for changes, right in cases:
+        assert Draft202012Validator(schema).is_valid(base | changes) == right, changes
+
+
+class Mute(Section):
+    """A section whose field has no example."""
+
+    many: list[Column] = Field(description="columns")
+
+
+class Half(Section):
+    """One of whose choices no example fits."""
+
+    how: Literal["fast", "slow"] = Field(description="how: fast")
+
+    @model_validator(mode="after")
+    def _be_fast(self) -> Half:
+        if self.how == "slow":
+            raise ValueError("too slow")
+        return self
+
+
+class Bare(Section):
+    """A field that may be left out, whose example is wrong."""
+
+    speed: Tasks | None = Field(default=None, description="how fast: very")
+
+
+@pytest.mark.parametrize(("model", "what"), [(Mute, "Mute with many"), (Half, "how: slow"), (Bare, "Bare with speed")])
+def test_a_field_without_a_good_example_is_told(model: type[BaseModel], what: str) -> None:
+    with pytest.raises(LookupError, match=what):
+        json_schema(model)
+
+
+# ---------------------------------------------------------------- the command
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["tailrace", "schema", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def test_the_command_gives_the_schema(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run(monkeypatch) == 0
+    assert json.loads(capsys.readouterr().out) == SCHEMA
+    file = tmp_path / "query.schema.json"
+    assert run(monkeypatch, "--output", file) == 0
+    assert capsys.readouterr().out == ""
+    assert json.loads(file.read_text("utf-8")) == SCHEMA
+
+
+def test_the_command_refuses_what_it_cannot_write(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run(monkeypatch, "--output", tmp_path / "nowhere" / "x.json") == 2
+    told = capsys.readouterr().err
+    assert "No such file" in told
+    assert "a directory that exists" in told
+    assert run(monkeypatch, "--output", tmp_path) == 2

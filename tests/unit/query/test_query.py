@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tailrace.disorder.k_slack import KSlack
+from tailrace.disorder.no_slack import NoSlack
+from tailrace.query.query import Query
+from tailrace.query.sections import Disorder
+
+SMALLEST: dict[str, Any] = {
+    "name": "loads",
+    "kind": "aggregate",
+    "streams": {"readings": {"source": {"format": "json", "path": "in"}, "event_time": "at", "id": "id"}},
+    "window": {"size": "1 s", "slide": "1 s"},
+    "aggregate": {"function": "count"},
+}
+
+
+def declare(**changes: Any) -> Query:
+    return Query.model_validate(copy.deepcopy(SMALLEST) | changes)
+
+
+def test_what_is_left_out_has_a_default() -> None:
+    query = declare()
+    name, stream = query.stream
+    assert name == "readings"
+    assert (stream.arrival_time, stream.key, query.aggregate.column) == (None, None, None)
+    assert (stream.bounds.earliest_ms, stream.bounds.ahead_ms) == (946_684_800_000, 86_400_000)
+    assert (query.policy, query.parallelism) == (NoSlack(), 2)
+
+
+@pytest.mark.parametrize(
+    ("slide", "disorder", "tick_ms"),
+    [
+        ("1 s", {}, 100),
+        ("30 ms", {}, 30),
+        ("30 ms", {"tick": "1 s"}, 1000),
+        ("1 s", {"tick": "0 ms"}, 0),
+        ("1 s", {"policy": "mp_k_slack"}, 100),
+    ],
+)
+def test_a_tick_is_at_most_the_slide_and_100_ms_unless_it_is_declared(
+    slide: str, disorder: dict[str, str], tick_ms: int
+) -> None:
+    query = declare(window={"size": "1 s", "slide": slide}, disorder=disorder)
+    assert query.tick_ms == tick_ms
+    assert query.tick == timedelta(milliseconds=tick_ms)
+
+
+def test_a_policy_s_settings_stand_beside_tick() -> None:
+    expected = KSlack(policy="k_slack", k=timedelta(seconds=2))
+    assert declare(disorder={"policy": "k_slack", "k": "2 s", "tick": "1 s"}).policy == expected
+    assert declare(disorder=Disorder(policy=expected)).policy == expected
+
+
+def test_durations_are_whole_milliseconds_inside() -> None:
+    window = declare(window={"size": "1 h", "slide": "15 min"}).window
+    assert (window.size_ms, window.slide_ms) == (3_600_000, 900_000)
+
+
+def test_a_query_is_frozen_and_travels() -> None:
+    query = declare()
+    with pytest.raises(ValidationError):
+        query.parallelism = 3  # type: ignore[misc]
+    with pytest.raises(ValidationError):
+        query.window.size = timedelta(seconds=9)  # type: ignore[misc]
+    assert pickle.loads(pickle.dumps(query)) == query
+
+
+def test_a_path_is_taken_from_the_given_directory(tmp_path: Path) -> None:
+    query = Query.model_validate(SMALLEST, context={"directory": tmp_path / "queries"})
+    assert query.stream[1].source.path == tmp_path / "queries" / "in"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"window": {"size": "1 s", "slide": "2 s"}},
+        {"window": {"size": "0 s", "slide": "0 s"}},
+        {"aggregate": {"function": "sum"}},
+        {"aggregate": {"function": "quantile", "column": "v"}},
+        {"aggregate": {"function": "median", "column": "v", "q": 0.5}},
+        {"aggregate": {"function": "quantile", "q": 0.5}},
+        {"aggregate": {"function": "quantile", "column": "v", "q": 0}},
+        {"aggregate": {"function": "quantile", "column": "v", "q": 1}},
+        {"aggregate": {"function": "quantile", "column": "v", "q": "nan"}},
+        {"disorder": {"k": "2 s"}},
+        {"parallelism": 0},
+        {"parallelism": 65},
+        {"name": "a" * 64},
+        {"streams": {}},
+    ],
+)
+def test_what_makes_no_sense_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        declare(**changes)
+
+
+def test_the_structure_is_json_by_field() -> None:
+    structure = declare().structure()
+    assert json.loads(json.dumps(structure)) == structure
+    assert structure == {
+        "name": "loads",
+        "kind": "aggregate",
+        "streams.readings.source.format": "json",
+        "streams.readings.event_time": "at",
+        "streams.readings.arrival_time": None,
+        "streams.readings.id": "id",
+        "streams.readings.key": None,
+        "streams.readings.bounds.earliest": "2000-01-01T00:00:00Z",
+        "streams.readings.bounds.ahead": "1 d",
+        "window.size": "1 s",
+        "window.slide": "1 s",
+        "aggregate.function": "count",
+        "aggregate.column": None,
+        "aggregate.q": None,
+        "parallelism": 2,
+        "disorder.tick": 100,
+    }
+
+
+def stream_with(**changes: Any) -> dict[str, Any]:
+    return {"readings": SMALLEST["streams"]["readings"] | changes}
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({"disorder": {"policy": "k_slack", "k": "2 s"}}, set()),
+        ({"disorder": {"tick": "100 ms"}}, set()),
+        ({"window": {"size": "1000 ms", "slide": "1 s"}}, set()),
+        ({"streams": stream_with(source={"format": "json", "path": "elsewhere"})}, set()),
+        ({"streams": stream_with(bounds={"earliest": "2000-01-01T01:00:00+01:00"})}, set()),
+        ({"streams": stream_with(key="sensor")}, {"streams.readings.key"}),
+        ({"streams": stream_with(bounds={"ahead": "1 h"})}, {"streams.readings.bounds.ahead"}),
+        ({"window": {"size": "2 s", "slide": "1 s"}, "parallelism": 3}, {"window.size", "parallelism"}),
+        ({"disorder": {"tick": "10 ms"}}, {"disorder.tick"}),
+        ({"aggregate": {"function": "sum", "column": "v"}}, {"aggregate.function", "aggregate.column"}),
+        (
+            {"aggregate": {"function": "quantile", "column": "v", "q": 0.9}},
+            {"aggregate.function", "aggregate.column", "aggregate.q"},
+        ),
+    ],
+)
+def test_the_structure_names_what_changed_and_leaves_policy_and_path_free(
+    changes: dict[str, Any], names: set[str]
+) -> None:
+    before, after = declare().structure(), declare(**changes).structure()
+    assert {field for field in before | after if before.get(field) != after.get(field)} == names

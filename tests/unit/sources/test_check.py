@@ -1,0 +1,225 @@
+"""Every reason for quarantine, and what of a record becomes a tuple."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tailrace.sources.check import Checked, Columns, check
+
+NOW = 1_577_836_800_000  # 2020-01-01T00:00:00Z
+EARLIEST = 946_684_800_000  # 2000-01-01T00:00:00Z
+DAY = 86_400_000
+COLUMNS = Columns("happened", "came", "name", "sensor", {"value": "speed"}, EARLIEST, DAY)
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
+
+
+def checked(key_type: pa.DataType | None = None, columns: Columns = COLUMNS, **given: pa.Array) -> Checked:
+    """Good records but for the columns that are given."""
+    rows = len(next(iter(given.values()))) if given else 1
+    good = {
+        "happened": pa.array([NOW] * rows),
+        "came": pa.array([NOW] * rows),
+        "name": pa.array([f"n{i}" for i in range(rows)]),
+        "sensor": pa.array(["s"] * rows),
+        "speed": pa.array([1.0] * rows),
+    }
+    return check(pa.table(good | given), columns, np.arange(rows), key_type or pa.string(), NOW)
+
+
+def reasons(**given: pa.Array) -> dict[int, str]:
+    found = checked(**given)
+    return dict(zip(found.rejected.tolist(), found.reasons, strict=True))
+
+
+def column(part: str, /, **given: pa.Array) -> list:
+    return checked(**given).tuples.column(part).to_pylist()
+
+
+def test_a_good_record() -> None:
+    tuples = checked().tuples
+    assert tuples.to_pylist() == [
+        {"event_time": NOW, "arrival_time": NOW, "row": 0, "id": "n0", "key": "s", "value": 1.0}
+    ]
+    assert tuples.schema.types == [pa.int64(), pa.int64(), pa.int64(), pa.string(), pa.string(), pa.float64()]
+
+
+EARLY = "happened out of bounds: before the earliest accepted"
+AHEAD = "happened out of bounds: too far ahead of arrival"
+CAME = "came out of bounds: an arrival time lies between 1970 and 9998"
+LAST_ARRIVAL = 253_370_764_799_999  # the end of the year 9998
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("happened", pa.array([None], pa.int64()), "happened is null"),
+        ("happened", pa.array(["yesterday"]), "happened is no time that could be read: ISO 8601, from 1678 to 2261"),
+        ("happened", pa.array([""]), "happened is no time that could be read: ISO 8601, from 1678 to 2261"),
+        ("happened", pa.array([None], pa.string()), "happened is null"),
+        ("happened", pa.array([EARLIEST - 1]), EARLY),
+        ("happened", pa.array([NOW + DAY + 1]), AHEAD),
+        ("happened", pa.array([LOWEST]), EARLY),
+        ("happened", pa.array([HIGHEST]), AHEAD),
+        ("happened", pa.array([LOWEST], pa.timestamp("s")), EARLY),
+        ("happened", pa.array([HIGHEST], pa.timestamp("s")), AHEAD),
+        ("happened", pa.array([LOWEST], pa.timestamp("us")), EARLY),
+        ("happened", pa.array([HIGHEST], pa.timestamp("us")), AHEAD),
+        ("came", pa.array([None], pa.int64()), "came is null"),
+        ("came", pa.array(["soon"]), "came is no time that could be read: ISO 8601, from 1678 to 2261"),
+        ("came", pa.array([-1]), CAME),
+        ("came", pa.array([LAST_ARRIVAL + 1]), CAME),
+        ("came", pa.array([LOWEST]), CAME),
+        ("came", pa.array([HIGHEST]), CAME),
+        ("came", pa.array([HIGHEST], pa.timestamp("s")), CAME),
+        ("name", pa.array([None], pa.string()), "name is null"),
+        ("name", pa.array([None], pa.int64()), "name is null"),
+        ("sensor", pa.array([None], pa.string()), "sensor is null"),
+        ("speed", pa.array([None], pa.float64()), "speed is null"),
+        ("speed", pa.array([None], pa.int8()), "speed is null"),
+        ("speed", pa.array([float("nan")]), "speed is NaN"),
+        ("speed", pa.array([float("inf")]), "speed is infinite"),
+        ("speed", pa.array([float("-inf")]), "speed is infinite"),
+        ("speed", pa.array([float("nan")], pa.float32()), "speed is NaN"),
+    ],
+    ids=lambda value: str(value.type) if isinstance(value, pa.Array) else value,
+)
+def test_a_record_that_is_wrong_alone_is_kept_aside(name: str, value: pa.Array, reason: str) -> None:
+    assert reasons(**{name: value}) == {0: reason}
+
+
+def test_the_others_are_accepted_and_keep_their_rows() -> None:
+    found = checked(speed=pa.array([1.0, None, 3.0, float("nan")]))
+    assert (found.tuples.column("row").to_pylist(), found.rejected.tolist()) == ([0, 2], [1, 3])
+    assert found.reasons == ["speed is null", "speed is NaN"]
+
+
+def test_a_record_has_one_reason_the_first() -> None:
+    assert reasons(happened=pa.array([None], pa.int64()), speed=pa.array([float("nan")])) == {0: "happened is null"}
+
+
+def test_the_bounds_are_accepted() -> None:
+    assert reasons(happened=pa.array([EARLIEST, NOW + DAY])) == {}
+    assert reasons(came=pa.array([LAST_ARRIVAL])) == {}
+
+
+def test_an_event_time_is_accepted_as_long_as_its_windows_end_in_time() -> None:
+    columns = replace(COLUMNS, latest_ms=NOW + 10)
+    found = checked(columns=columns, happened=pa.array([NOW + 10, NOW + 11, NOW + DAY + 1]))
+    late = "happened out of bounds: its last window ends after 9999"
+    assert list(zip(found.rejected.tolist(), found.reasons, strict=True)) == [(1, late), (2, AHEAD)]
+
+
+@pytest.mark.parametrize("time", [253_402_300_800_000, HIGHEST])
+def test_without_another_bound_it_is_the_calendars(time: int) -> None:
+    columns = replace(COLUMNS, ahead_ms=HIGHEST)
+    assert checked(columns=columns, happened=pa.array([time])).reasons == [
+        "happened out of bounds: its last window ends after 9999"
+    ]
+
+
+def test_arrival_0_is_accepted() -> None:
+    columns = Columns("happened", "came", "name", "sensor", {}, -DAY, DAY)
+    assert not len(checked(columns=columns, happened=pa.array([0]), came=pa.array([0])).rejected)
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Oslo"])
+@pytest.mark.parametrize(("unit", "per_ms"), [("ms", 1), ("us", 1000), ("ns", 1_000_000)])
+def test_times_of_any_unit_are_floored(unit: str, per_ms: int, zone: str | None) -> None:
+    values = [NOW * per_ms, NOW * per_ms + per_ms - 1, NOW * per_ms - 1]
+    expected = [NOW, NOW, NOW - 1]
+    assert column("event_time", happened=pa.array(values, pa.timestamp(unit, zone))) == expected
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_times_in_seconds(zone: str | None) -> None:
+    assert column("event_time", happened=pa.array([NOW // 1000], pa.timestamp("s", zone))) == [NOW]
+
+
+# -1 µs lies in the millisecond that begins at -1 ms
+def test_negative_times_are_floored_not_cut() -> None:
+    columns = Columns("happened", "came", "name", "sensor", {}, -DAY, DAY)
+    times = pa.array([-1, -1000, -1001], pa.timestamp("us"))
+    assert checked(columns=columns, happened=times).tuples.column("event_time").to_pylist() == [-1, -1, -2]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2020-01-01", NOW),
+        ("2020-01-01T00:00:00Z", NOW),
+        ("2020-01-01 00:00:00.123999", NOW + 123),
+        ("2020-01-01T02:00:00+02:00", NOW),
+        ("2019-12-31T23:59:59.9999Z", NOW - 1),
+    ],
+)
+def test_times_as_text(text: str, expected: int) -> None:
+    assert column("event_time", happened=pa.array([text])) == [expected]
+
+
+@pytest.mark.parametrize("word", ["now", "today"])
+def test_a_word_is_no_time(word: str) -> None:
+    assert reasons(happened=pa.array([word])) == {
+        0: "happened is no time that could be read: ISO 8601, from 1678 to 2261"
+    }
+
+
+@pytest.mark.parametrize("text", ["1500-01-01", "2500-01-01"])
+def test_a_text_far_away_is_not_read(text: str) -> None:
+    assert reasons(happened=pa.array([text])) == {
+        0: "happened is no time that could be read: ISO 8601, from 1678 to 2261"
+    }
+
+
+def test_without_a_column_of_arrival_it_is_the_time_of_ingest() -> None:
+    columns = Columns("happened", None, "name", "sensor", {}, EARLIEST, DAY)
+    assert checked(columns=columns).tuples.column("arrival_time").to_pylist() == [NOW]
+
+
+def test_without_a_key_it_is_null_and_no_fault() -> None:
+    columns = Columns("happened", "came", "name", None, {}, EARLIEST, DAY)
+    assert checked(columns=columns).tuples.column("key").to_pylist() == [None]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (pa.array([Decimal("1.25")]), 1.25),
+        (pa.array([-7], pa.int8()), -7.0),
+        (pa.array([255], pa.uint8()), 255.0),
+        (pa.array([2**64 - 1], pa.uint64()), 2.0**64),
+        (pa.array([2**53 + 1]), 2.0**53),
+        (pa.array([0.1], pa.float32()), float(np.float32(0.1))),
+        (pa.array([1.5], pa.float16()), 1.5),
+    ],
+    ids=lambda value: str(value.type) if isinstance(value, pa.Array) else "",
+)
+def test_values_are_doubles(values: pa.Array, expected: float) -> None:
+    assert column("value", speed=values) == [expected]
+
+
+def test_ids_stay_integers_or_text() -> None:
+    assert column("id", name=pa.array([7], pa.uint32())) == [7]
+    assert column("id", name=pa.array(["7"])) == ["7"]
+    assert column("id", name=pa.array(["7"], pa.large_string())) == ["7"]
+
+
+def test_keys_are_of_the_kinds_type() -> None:
+    assert checked(pa.int64(), sensor=pa.array([7], pa.int16())).tuples.column("key").type == pa.int64()
+    assert column("key", sensor=pa.array(["a"]).dictionary_encode()) == ["a"]
+
+
+def test_chunks_and_no_records() -> None:
+    chunks = pa.chunked_array([pa.array([1.0, None]), pa.array([], pa.float64()), pa.array([2.0])])
+    assert column("value", speed=chunks) == [1.0, 2.0]
+    assert checked(speed=pa.array([], pa.float64())).tuples.num_rows == 0
+    assert checked(happened=pa.array([], pa.string())).tuples.num_rows == 0
+
+
+def test_timestamps_are_moments_in_utc() -> None:
+    assert column("event_time", happened=pa.array([datetime(2020, 1, 1)])) == [NOW]

@@ -1,0 +1,293 @@
+"""JSON lines: a faulty one goes to quarantine alone."""
+
+from __future__ import annotations
+
+import errno
+import io
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tailrace.ground.errors import Refused
+from tailrace.sources import json_files
+from tailrace.sources.check import Columns, check
+from tailrace.sources.json_files import JsonFiles
+from tailrace.sources.segments import Raw, Segment
+
+FILES = JsonFiles()
+COLUMNS = Columns("t", None, "id", "k", {"value": "v"}, 0, 0)
+TYPES = {"t": "int64", "id": "string", "v": "double"}
+GOOD = b'{"t": 1, "id": "a", "v": 0.5}\n'
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "part.jsonl"
+
+
+def read(path: Path, text: bytes, types: dict[str, str] = TYPES) -> Raw:
+    path.write_bytes(text)
+    (segment,) = FILES.split(path)
+    raw = FILES.read(segment, types)
+    assert raw.table.num_rows + len(raw.broken) == segment.rows
+    return raw
+
+
+def test_lines_are_records(path: Path) -> None:
+    raw = read(path, GOOD + b'{"v": 2, "t": 3, "id": "b", "more": {"x": [1]}}\n')
+    assert raw.table.to_pydict() == {"t": [1, 3], "id": ["a", "b"], "v": [0.5, 2.0]}
+    assert (raw.row.tolist(), raw.broken) == ([0, 1], [])
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"t": 1,', "broken JSON"),
+        (b"", "broken JSON"),
+        (b"   ", "broken JSON"),
+        (b"hello", "broken JSON"),
+        (b'{"t": 1}{"t": 2}', "broken JSON: Extra data"),
+        (b"[1, 2]", "no JSON object"),
+        (b"5", "no JSON object"),
+        (b'"text"', "no JSON object"),
+        (b'{"t": "2020-01-01"}', "t is of the wrong type: str, not int64"),
+        (b'{"t": 1.5}', "t is of the wrong type: float, not int64"),
+        (b'{"t": true}', "t is of the wrong type: bool, not int64"),
+        (b'{"id": 7}', "id is of the wrong type: int, not string"),
+        (b'{"id": {"x": 1}}', "id is of the wrong type: dict, not string"),
+        (b'{"v": "0.5"}', "v is of the wrong type: str, not double"),
+        (b'{"v": false}', "v is of the wrong type: bool, not double"),
+        (b'{"t": 99999999999999999999}', "no record that could be read"),
+    ],
+)
+@pytest.mark.parametrize("place", [0, 2, 4])
+def test_a_faulty_line_stands_alone(path: Path, line: bytes, reason: str, place: int) -> None:
+    lines = [GOOD] * 4
+    lines.insert(place, line + b"\n")
+    raw = read(path, b"".join(lines))
+    (broken,) = raw.broken
+    assert (broken.row, broken.record) == (place, line.decode())
+    assert broken.reason.startswith(reason)
+    assert raw.row.tolist() == [row for row in range(5) if row != place]
+
+
+def test_every_line_faulty(path: Path) -> None:
+    raw = read(path, b"x\n" * 7)
+    assert ([fault.row for fault in raw.broken], raw.table.num_rows) == (list(range(7)), 0)
+    assert raw.table.schema.names == list(TYPES)
+
+
+def test_a_missing_field_is_null(path: Path) -> None:
+    assert read(path, b'{"t": 1}\n{}\n').table.to_pydict() == {"t": [1, None], "id": [None] * 2, "v": [None] * 2}
+
+
+def test_a_whole_number_is_a_double_where_one_is_wanted(path: Path) -> None:
+    assert read(path, b'{"v": 7}\n').table["v"].to_pylist() == [7.0]
+
+
+def test_unicode(path: Path) -> None:
+    raw = read(path, '{"id": "clé"}\n{"id": "\\u00e9"}\n{"id": "日本"}\nclé\n'.encode())
+    assert raw.table["id"].to_pylist() == ["clé", "é", "日本"]
+    assert raw.broken[0].record == "clé"
+
+
+def test_carriage_returns(path: Path) -> None:
+    raw = read(path, b'{"id": "a"}\r\n{"id": "b"}\r\n')
+    assert (raw.table["id"].to_pylist(), raw.broken) == (["a", "b"], [])
+
+
+def test_the_last_line_needs_no_end(path: Path) -> None:
+    assert read(path, b'{"id": "a"}\n{"id": "b"}').table["id"].to_pylist() == ["a", "b"]
+
+
+def test_an_empty_file_has_no_records(path: Path) -> None:
+    path.write_bytes(b"")
+    assert FILES.split(path) == []
+
+
+def test_records_as_they_stand_in_the_file(path: Path) -> None:
+    path.write_bytes('{"id":  "é"}\nbad\n'.encode() + b"\xff\n")
+    (segment,) = FILES.split(path)
+    assert FILES.records(segment, [2, 0]) == ["\ufffd", '{"id":  "é"}']
+
+
+LINES = [GOOD.strip(), b"x", b"", GOOD.strip() + b" " * 70, "clé".encode(), b"null"]
+
+
+@pytest.mark.parametrize("block", [1, 7, 40, 90, 1000])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n\n"])
+def test_a_file_is_cut_by_bytes_at_ends_of_lines_and_no_record_is_lost(path, monkeypatch, block, end) -> None:
+    text = b"\n".join(LINES * 3) + end
+    path.write_bytes(text)
+    whole = Segment(str(path), 0, 3 * len(LINES) + (end == b"\n\n"))
+    monkeypatch.setattr(json_files, "_BYTES_PER_SEGMENT", block)
+    parts = FILES.split(path)
+    assert [(part.first_row, part.of_rows) for part in parts] == [
+        (sum(part.rows for part in parts[:number]), whole.rows) for number in range(len(parts))
+    ]
+    assert [part.block_start for part in parts] == [0, *[part.block_end for part in parts[:-1]]]
+    assert parts[-1].block_end == len(text)
+    assert all(text[: part.block_start].count(b"\n") == part.first_row for part in parts)
+    longest = max(map(len, LINES)) + 1
+    assert all(part.block_end - part.block_start <= 2 * block + longest for part in parts)
+    assert [line for part in parts for line in FILES.records(part, range(part.rows))] == FILES.records(
+        whole, range(whole.rows)
+    )
+
+
+@pytest.mark.parametrize("block", [40, 1000])
+@pytest.mark.parametrize("first", range(4))
+def test_a_part_of_a_segment_is_read_by_its_rows(path, monkeypatch, block, first) -> None:
+    path.write_bytes(b"".join(b'{"t": %d, "id": "a", "v": 0.5}\n' % line for line in range(7)))
+    monkeypatch.setattr(json_files, "_BYTES_PER_SEGMENT", block)
+    for part in FILES.split(path):
+        rest = replace(part, first_row=part.first_row + first, rows=max(part.rows - first, 0))
+        found = FILES.read(rest, TYPES).table["t"].to_pylist()
+        assert found == list(range(rest.first_row, rest.first_row + rest.rows))
+
+
+class Counting(io.FileIO):
+    """A file that tells how much was read of it."""
+
+    sizes: ClassVar[list[int]] = []
+
+    def read(self, size: int = -1) -> bytes:
+        found = super().read(size)
+        self.sizes.append(len(found))
+        return found
+
+
+def test_a_reader_reads_no_more_than_its_bytes(path, monkeypatch) -> None:
+    path.write_bytes(GOOD * 1000)
+    monkeypatch.setattr(json_files, "_BYTES_PER_SEGMENT", 10 * len(GOOD))
+    parts = FILES.split(path)
+
+    def counting(file: Path, mode: str) -> Counting:
+        return Counting(file, mode)
+
+    monkeypatch.setattr(Path, "open", counting)
+    assert FILES.read(parts[50], TYPES).table.num_rows == 10
+    assert Counting.sizes == [10 * len(GOOD)]
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        (b"", True),
+        (GOOD, True),
+        (GOOD.strip(), True),
+        (GOOD + GOOD[:9], False),
+        (GOOD[:9], False),
+        (GOOD + b"x\n", True),
+        (b"[" * 100_000, False),
+        (GOOD + b'{"t": "' + b"x" * 100_000 + b'"}', True),
+        (GOOD + b'{"t": "' + b"x" * 100_000 + b'"', False),
+    ],
+)
+def test_a_file_is_whole_when_it_stood_still_and_its_last_line_is_whole(path, text, whole) -> None:
+    path.write_bytes(text)
+    assert FILES.whole(path, still=True) is whole
+    assert FILES.whole(path, still=False) is False
+
+
+def types(path: Path, text: str) -> dict[str, str] | None:
+    path.write_text(text)
+    return FILES.types(path, COLUMNS)
+
+
+def test_a_segment_is_any_range_of_lines(path: Path) -> None:
+    path.write_bytes(b"".join(b'{"t": %d, "id": "a", "v": 0.5}\n' % line for line in range(5)) + b"x\n")
+    segment = Segment(str(path), 2, 4)
+    raw = FILES.read(segment, TYPES)
+    assert raw.table["t"].to_pylist() == [2, 3, 4]
+    assert (raw.row.tolist(), [(broken.row, broken.record) for broken in raw.broken]) == ([0, 1, 2], [(3, "x")])
+    assert FILES.records(segment, [1, 3]) == ['{"t": 3, "id": "a", "v": 0.5}', "x"]
+
+
+def test_types_from_the_first_record_with_a_value_in_every_column(path: Path) -> None:
+    found = types(path, '{"t": 1}\nbad\n[1]\n{"t": "2020-01-01", "id": 7, "k": "a", "v": 1}\n{"t": 5, "id": "x"}\n')
+    assert found == {"t": "string", "id": "int64", "k": "string", "v": "double"}
+
+
+def test_mixed_times_go_to_quarantine_where_they_are_not_as_the_first(path: Path) -> None:
+    found = types(path, '{"t": 1, "id": "a", "k": "a", "v": 1}\n{"t": "2020-01-01", "id": "b", "k": "a", "v": 1}\n')
+    (segment,) = FILES.split(path)
+    raw = FILES.read(segment, found)
+    assert (raw.row.tolist(), raw.broken[0].reason) == ([0], "t is of the wrong type: str, not int64")
+
+
+@pytest.mark.parametrize("text", ["", "\n", "bad\n", "[1]\n5\n"])
+def test_a_file_without_records_has_no_types(path: Path, text: str) -> None:
+    assert types(path, text) is None
+
+
+def test_a_column_that_no_record_has_is_refused(path: Path) -> None:
+    with pytest.raises(Refused, match="no column 'k', which the query names as key"):
+        types(path, '{"t": 1, "id": "a", "v": 1}\n')
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        '{"t": 1.5, "id": "a", "k": "a", "v": 1}',
+        '{"t": 1, "id": true, "k": "a", "v": 1}',
+        '{"t": 1, "id": "a", "k": 1.5, "v": 1}',
+        '{"t": 1, "id": "a", "k": "a", "v": "1"}',
+        '{"t": 1, "id": "a", "k": "a", "v": null}',
+    ],
+)
+def test_a_record_whose_values_do_not_fit_tells_no_types(path: Path, record: str) -> None:
+    assert types(path, record) is None
+
+
+def test_no_file_is_refused(path: Path) -> None:
+    with pytest.raises(Refused, match="a file of JSON lines"):
+        FILES.split(path)
+
+
+def test_a_fault_on_the_way_to_a_file_is_not_the_files(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(self: Path, mode: str) -> None:
+        raise PermissionError(errno.EACCES, "not now")
+
+    path.write_bytes(GOOD)
+    monkeypatch.setattr(Path, "open", fails)
+    with pytest.raises(PermissionError, match="not now"):
+        FILES.split(path)
+
+
+@pytest.mark.parametrize("lines", [b'{"id": "a"}{"id": "b"}\n\n', b'{"id":\n"a"}{"id": "b"}\n'], ids=["empty", "split"])
+def test_two_records_on_a_line_are_a_fault_beside_an_empty_line_too(path: Path, lines: bytes) -> None:
+    assert [fault.row for fault in read(path, lines).broken] == [0, 1]
+
+
+def test_a_line_null_is_no_record(path: Path) -> None:
+    path.write_bytes(b"null\n")
+    script = (
+        "from pathlib import Path; from tailrace.sources.json_files import JsonFiles as J; import sys;"
+        "f = J(); raw = f.read(f.split(Path(sys.argv[1]))[0], {'id': 'string'}); assert len(raw.broken) == 1"
+    )
+    room = str(Path(sys.modules["tailrace"].__path__[0]).parent)
+    environment = {"PYTHONPATH": room}
+    subprocess.run([sys.executable, "-c", script, str(path)], env=environment, check=True, cwd=path.parent)
+
+
+def test_a_line_null_behind_another_is_no_record(path: Path) -> None:
+    assert [fault.row for fault in read(path, GOOD + b"null\n").broken] == [1]
+
+
+def test_a_deeply_nested_line_goes_to_quarantine(path: Path) -> None:
+    assert [fault.row for fault in read(path, GOOD + b"[" * 100_000 + b"\n").broken] == [1]
+
+
+@pytest.mark.parametrize("name", ["t", "id"])
+def test_text_that_is_not_utf_8_goes_to_quarantine(path: Path, name: str) -> None:
+    raw = read(path, b'{"%s": "2020-\xff"}\n' % name.encode(), {"t": "string", "id": "string"})
+    columns = Columns("t", None, "id", None, {}, 0, 0)
+    check(raw.table, columns, np.arange(raw.table.num_rows), pa.string(), 0)
+    assert raw.table.to_pylist() == []

@@ -1,0 +1,247 @@
+"""Parquet files: types, segments by row groups, records as text."""
+
+from __future__ import annotations
+
+import errno
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tailrace.engine.stage import Stage, columns_of
+from tailrace.ground.errors import Refused
+from tailrace.query.query import Query
+from tailrace.sources import parquet_files
+from tailrace.sources.check import Columns
+from tailrace.sources.parquet_files import ParquetFiles
+from tailrace.sources.segments import Segment
+
+NOW = 1_577_836_800_000
+COLUMNS = Columns("event", "came", "name", "sensor", {"value": "speed"}, 0, 0)
+FILES = ParquetFiles()
+
+
+def table(rows: int = 2, **given: pa.Array) -> pa.Table:
+    good = {
+        "event": pa.array([NOW] * rows),
+        "came": pa.array([NOW * 1000] * rows, pa.timestamp("us", "UTC")),
+        "name": pa.array([f"n{i}" for i in range(rows)]),
+        "sensor": pa.array(["s"] * rows),
+        "speed": pa.array([float(i) for i in range(rows)]),
+    }
+    return pa.table(good | given)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "part.parquet"
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(Refused) as refused:
+        FILES.types(path, COLUMNS)
+    return str(refused.value)
+
+
+def test_types_of_the_columns_that_are_read(path: Path) -> None:
+    pq.write_table(table(other=pa.array([1, 2])), path)
+    assert FILES.types(path, COLUMNS) == {
+        "event": "int64",
+        "came": "timestamp[us, tz=UTC]",
+        "name": "string",
+        "sensor": "string",
+        "speed": "double",
+    }
+
+
+TIME, NAME, NUMBER = "epoch milliseconds", "a string or an integer up to int64", "an integer, float or decimal"
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "right"),
+    [
+        ("event", pa.array(["2020-01-01"] * 2), TIME),
+        ("event", pa.array([1.5, 2.5]), TIME),
+        ("event", pa.array([1, 2], pa.int32()), TIME),
+        ("event", pa.array([1, 2], pa.date32()), TIME),
+        ("came", pa.array([True, False]), TIME),
+        ("name", pa.array([1.5, 2.5]), NAME),
+        ("name", pa.array([1, 2], pa.uint64()), NAME),
+        ("sensor", pa.array([b"a", b"b"]), NAME),
+        ("sensor", pa.array([{"x": "a"}, {"x": "b"}]), NAME),
+        ("speed", pa.array(["1", "2"]), NUMBER),
+        ("speed", pa.array([True, False]), NUMBER),
+        ("speed", pa.nulls(2), NUMBER),
+    ],
+    ids=lambda value: str(value.type) if isinstance(value, pa.Array) else value[:9],
+)
+def test_a_type_that_no_tuple_can_come_from_is_refused(path: Path, name: str, values: pa.Array, right: str) -> None:
+    pq.write_table(table(**{name: values}), path)
+    message = refusal(path)
+    assert f"column {name}" in message
+    assert f"its type is {values.type}" in message
+    assert right in message
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("event", pa.array([1, 2], pa.timestamp("ns"))),
+        ("name", pa.array([1, 2], pa.uint32())),
+        ("name", pa.array(["a", "b"], pa.large_string())),
+        ("name", pa.array(["a", "b"], pa.string_view())),  # as a merge by deltalake writes it
+        ("sensor", pa.array(["a", "b"]).dictionary_encode()),
+        ("speed", pa.array([1, 2], pa.uint64())),
+        ("speed", pa.array([1, 2], pa.decimal128(10, 2))),
+    ],
+    ids=lambda value: str(value.type)[:10] if isinstance(value, pa.Array) else value,
+)
+def test_a_type_that_fits(path: Path, name: str, values: pa.Array) -> None:
+    pq.write_table(table(**{name: values}), path)
+    assert name in FILES.types(path, COLUMNS)
+
+
+def test_a_missing_column_is_named_with_its_part_and_what_is_there(path: Path) -> None:
+    pq.write_table(table().drop_columns(["sensor"]), path)
+    message = refusal(path)
+    assert "no column 'sensor', which the query names as key" in message
+    assert "one of came, event, name, speed" in message
+
+
+@pytest.mark.parametrize("keep", [0, 3, 200, -1])
+def test_a_file_that_is_cut_off_is_refused(path: Path, keep: int) -> None:
+    pq.write_table(table(), path)
+    path.write_bytes(path.read_bytes()[:keep])
+    for ask in (lambda: FILES.types(path, COLUMNS), lambda: FILES.split(path)):
+        with pytest.raises(Refused, match="a whole Parquet file"):
+            ask()
+
+
+def test_no_file_is_refused(path: Path) -> None:
+    assert "can't be read as Parquet" in refusal(path)
+
+
+@pytest.mark.parametrize("error", [errno.EACCES, errno.EMFILE, errno.EIO, errno.ESTALE], ids=errno.errorcode.get)
+def test_a_fault_on_the_way_to_a_file_is_not_the_files(path: Path, monkeypatch: pytest.MonkeyPatch, error: int) -> None:
+    """It may pass: a driver that was refused would not be started again."""
+    pq.write_table(table(), path)
+
+    def fails(*_: object) -> None:
+        raise OSError(error, "not now")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(parquet_files.pq, "ParquetFile", fails)
+        for act in (lambda: FILES.types(path, COLUMNS), lambda: FILES.split(path)):
+            with pytest.raises(OSError, match="not now") as raised:
+                act()
+            assert raised.value.errno == error
+    assert FILES.split(path)
+
+
+def test_a_large_file_is_cut_between_row_groups(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_files, "_ROWS_PER_SEGMENT", 5)
+    pq.write_table(table(11), path, row_group_size=2)  # groups of 2 2 2 2 2 1
+    found = FILES.split(path)
+    assert [(segment.first_row, segment.rows) for segment in found] == [(0, 4), (4, 4), (8, 3)]
+    assert {segment.of_rows for segment in found} == {11}
+
+
+def test_a_row_group_larger_than_a_segment_stays_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_files, "_ROWS_PER_SEGMENT", 1)
+    pq.write_table(table(5), path, row_group_size=3)
+    assert [(segment.first_row, segment.rows) for segment in FILES.split(path)] == [(0, 3), (3, 2)]
+
+
+def test_the_segments_hold_every_record_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_files, "_ROWS_PER_SEGMENT", 4)
+    pq.write_table(table(11), path, row_group_size=3)
+    types = FILES.types(path, COLUMNS)
+    raws = [FILES.read(segment, types) for segment in FILES.split(path)]
+    assert [value for raw in raws for value in raw.table["speed"].to_pylist()] == [float(i) for i in range(11)]
+    assert [raw.row.tolist() for raw in raws] == [list(range(raw.table.num_rows)) for raw in raws]
+    assert not any(raw.broken for raw in raws)
+
+
+# rows      0 1 2 | 3 4 5 | 6 7 8 | 9 10     row groups
+@pytest.mark.parametrize("first", range(12))
+def test_a_segment_is_any_range_of_rows(path: Path, first: int) -> None:
+    pq.write_table(table(11), path, row_group_size=3)
+    types = FILES.types(path, COLUMNS)
+    for rows in range(12 - first):
+        segment = Segment(str(path), first, rows)
+        raw = FILES.read(segment, types)
+        assert raw.table["speed"].to_pylist() == [float(i) for i in range(first, first + rows)]
+        assert raw.row.tolist() == list(range(rows))
+        texts = FILES.records(segment, list(range(rows))[::-1])
+        assert [json.loads(text)["name"] for text in texts] == [f"n{i}" for i in range(first, first + rows)][::-1]
+
+
+def test_a_segment_within_a_row_group_has_the_types_of_the_file(path: Path) -> None:
+    pq.write_table(table(4), path)
+    types = FILES.types(path, COLUMNS)
+    whole, part, none = (FILES.read(Segment(str(path), 1, rows), types).table for rows in (3, 1, 0))
+    assert whole.schema == part.schema == none.schema
+
+
+def test_row_groups_that_hold_none_of_a_segments_rows_are_not_read(path: Path, monkeypatch) -> None:
+    pq.write_table(table(11), path, row_group_size=3)
+    read, groups = pq.ParquetFile.read_row_groups, []
+    monkeypatch.setattr(
+        pq.ParquetFile, "read_row_groups", lambda self, of, **how: groups.append(list(of)) or read(self, of, **how)
+    )
+    FILES.read(Segment(str(path), 4, 4), FILES.types(path, COLUMNS))
+    assert groups == [[1, 2]]
+
+
+def test_only_the_columns_of_the_query_are_read(path: Path) -> None:
+    pq.write_table(table(other=pa.array([1, 2])), path)
+    raw = FILES.read(Segment(str(path), 0, 2), FILES.types(path, COLUMNS))
+    assert sorted(raw.table.column_names) == ["came", "event", "name", "sensor", "speed"]
+
+
+def test_a_file_without_rows_is_no_fault(path: Path) -> None:
+    pq.write_table(table(1).slice(0, 0), path)
+    (segment,) = FILES.split(path)
+    assert (segment.rows, FILES.read(segment, FILES.types(path, COLUMNS)).table.num_rows) == (0, 0)
+
+
+def test_records_are_text_with_all_that_the_file_says(path: Path) -> None:
+    pq.write_table(table(3, other=pa.array(["x", None, "é"])), path)
+    first, second = FILES.records(Segment(str(path), 0, 3), [2, 0])
+    assert json.loads(first)["other"] == "é"
+    assert json.loads(second)["name"] == "n0"
+    assert "2020-01-01 00:00:00+00:00" in first
+
+
+@pytest.mark.parametrize("time", [253_402_300_800_000_000, -(1 << 62), (1 << 63) - 1])
+def test_records_with_a_time_that_no_calendar_has(path: Path, time: int) -> None:
+    pq.write_table(table(came=pa.array([NOW * 1000, time], pa.timestamp("us", "UTC"))), path)
+    first, second = FILES.records(Segment(str(path), 0, 2), [0, 1])
+    assert (json.loads(first)["came"], json.loads(second)["came"]) == (NOW * 1000, time)
+    assert (json.loads(first)["name"], json.loads(second)["name"]) == ("n0", "n1")
+
+
+def test_records_of_a_later_segment(path: Path) -> None:
+    pq.write_table(table(6), path, row_group_size=2)
+    assert json.loads(FILES.records(Segment(str(path), 4, 2), [1])[0])["name"] == "n5"
+
+
+@pytest.mark.parametrize("kind", [pa.dictionary(pa.int32(), pa.string()), pa.large_string(), pa.string_view()], ids=str)
+def test_a_key_of_any_type_of_text_is_text(path: Path, kind: pa.DataType) -> None:
+    pq.write_table(table(sensor=pa.array(["a", "b"]).cast(kind), name=pa.array(["n0", "n1"], pa.string_view())), path)
+    stream = {
+        "source": {"format": "parquet", "path": str(path)},
+        "event_time": "event",
+        "arrival_time": "came",
+        "id": "name",
+        "key": "sensor",
+    }
+    declared = {"name": "q", "kind": "aggregate", "streams": {"s": stream}, "window": {"size": "1 s", "slide": "1 s"}}
+    query = Query.model_validate(declared | {"aggregate": {"function": "sum", "column": "speed"}})
+    stage = Stage.of(query, FILES.types(path, columns_of(query)), path.parent)
+    assert stage.kind.key_type == pa.string()
+    tuples = stage.content(Segment(str(path), 0, 2)).tuples
+    assert tuples.column("key").to_pylist() == ["a", "b"]
+    assert (tuples.column("id").type, tuples.column("id").to_pylist()) == (pa.string(), ["n0", "n1"])

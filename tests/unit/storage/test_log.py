@@ -1,0 +1,119 @@
+"""Which pieces of the log a question has to read, and which of their tuples had arrived before a cut-off."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from desk import Desk
+from harness import Memory, make_stage
+from oracle import Settings, Tuple
+from tailrace.correction.affected_windows import Closed, Span
+from tailrace.storage.log import Log, Reader, meet
+from warehouse import EPOCH
+
+STAGE = make_stage(Settings(10, 5, 100))
+
+#   position    0    1   │  2    3   │  4        a batch that is in history, and not yet in `segments`
+#   tick end  100  300   │ 100  400  │ 100
+#   found               300         400          the tick's end that the segment found
+SEGMENTS = pd.DataFrame(
+    {
+        "ordinal": [0, 1],
+        "position": [0, 2],
+        "path": ["a", "b"],
+        "first_row": 0,
+        "rows": 2,
+        "size": 77,
+        "mtime_ns": 1 << 60,
+        "ingested_ms": None,
+        "before_tick": [-1, 2],
+        "before_end": [-1, 300],
+        "accepted": 2,
+        "quarantined": 0,
+        "min_event": [5, 20],
+        "max_event": [20, 90],
+        "min_id": ["a", "f"],
+        "max_id": ["f", "g"],
+    }
+)
+TUPLES = pa.RecordBatch.from_pydict(
+    {"position": [0, 1, 2, 3, 4], "tick": [0, 2, 0, 3, 0], "end": [100, 300, 100, 400, 100]}
+)
+
+
+def reader(before: int, segments: pd.DataFrame = SEGMENTS) -> Reader:
+    return Log.of(STAGE, before, segments).reader()
+
+
+def test_what_came_in_an_earlier_tick_by_its_segment_came_in_the_one_its_segment_found():
+    assert reader(300).arrived(TUPLES).to_pydict() == {"position": [0, 1, 2], "tick": [0, 2, 2], "end": [100, 300, 100]}
+    assert reader(299).arrived(TUPLES).column("position").to_pylist() == [0]
+
+
+def test_a_batch_that_is_only_in_history_has_not_arrived():
+    assert reader(10_000).arrived(TUPLES).column("position").to_pylist() == [0, 1, 2, 3]
+
+
+def test_segments_that_are_not_asked_for_give_nothing():
+    assert reader(10_000, SEGMENTS[1:]).arrived(TUPLES).column("position").to_pylist() == [2, 3]
+    assert reader(10_000, SEGMENTS[:1]).arrived(TUPLES).column("position").to_pylist() == [0, 1]
+    assert reader(10_000, SEGMENTS[:0]).arrived(TUPLES).column("position").to_pylist() == []
+
+
+def test_a_segment_without_tuples_and_one_that_came_later_are_not_looked_at():
+    nothing = SEGMENTS.assign(accepted=[0, 2], min_id=[None, "f"], max_id=[None, "g"])
+    assert [piece.path for piece in Log.of(STAGE, 10_000, nothing).pieces()] == ["b"]
+    assert [piece.path for piece in Log.of(STAGE, 299, SEGMENTS).pieces()] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "paths"),
+    [(0, 5, ""), (0, 6, "a"), (20, 21, "ab"), (21, 22, "b"), (90, 99, "b"), (91, 99, "")],
+)
+def test_tuples_of_a_window_are_where_event_times_reach_into_it(low, high, paths):
+    ranges = np.array([low]), np.array([high])
+    assert [piece.path for piece in Log.of(STAGE, 300, SEGMENTS).of_events(ranges).pieces(ranges)] == [*paths]
+
+
+@pytest.mark.parametrize(("ids", "paths"), [("A", ""), ("a", "a"), ("f", "ab"), ("fz", "b"), ("h", ""), ("", "")])
+def test_another_tuple_with_an_id_is_where_ids_reach_as_far(ids, paths):
+    ids = np.array([ids], object)
+    assert [piece.path for piece in Log.of(STAGE, 300, SEGMENTS).of_ids(ids, ids).pieces()] == [*paths]
+
+
+RANGES = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 8)).map(lambda r: (r[0], r[0] + r[1])), max_size=6)
+
+
+@example([(5, 6)], [(0, 8), (2, 3)], False)  # the one that begins last ends first
+@given(RANGES, RANGES, st.booleans())
+def test_ranges_meet_where_they_have_something_in_common(mine, others, text):
+    expected = [any(low <= b and a <= high for a, b in others) for low, high in mine]
+    columns = [np.array([ends[i] for ends in part], np.int64) for part in (mine, others) for i in (0, 1)]
+    if text:
+        columns = [np.array([f"{number:03}" for number in column], object) for column in columns]
+    assert meet(*columns).tolist() == expected
+
+
+@pytest.mark.parametrize(("rejected", "values"), [(False, False), (True, True)])
+def test_values_are_read_only_where_they_tell_what_a_tuple_is(rejected, values):
+    """The second tuple is none by its value: its id is no repeat of the first one's."""
+    tuples = [Tuple(EPOCH, EPOCH, "a", "k", 1.0), Tuple(EPOCH, EPOCH, "a", "k", math.nan if rejected else 1.0)]
+    desk = Desk(tuples, Settings(100, 100, 100), [])
+    desk.stage = replace(desk.stage, types={"id": "string", "value": "double"})
+    windows = Closed(Span(), desk.stage.kind.windows, EPOCH + 1000)
+    seen = []
+    read = Memory.read
+    with desk.open(), mock.patch.object(Memory, "read", lambda *of: seen.append(of[2]) or read(*of)):
+        found = desk.past(EPOCH + 1000).repeated(windows)
+        assert ("value" in seen[-1], bool(found.num_rows)) == (values, not rejected)
+        desk.past(EPOCH + 1000).evaluate(windows)
+        assert "value" in seen[-1]

@@ -1,0 +1,74 @@
+"""The table of proposals: the newest one for exactly these settings, found without reading the table again."""
+
+from __future__ import annotations
+
+import pytest
+
+from tailrace.calibration.search import Interval
+from tailrace.disorder.cache_duration import CacheDuration
+from tailrace.storage.layout import Layout
+from tailrace.storage.proposals import Proposal, Proposals
+from tailrace.storage.tables import CALIBRATION_TABLES, PROPOSALS, Tables
+
+POLICY = CacheDuration(policy="cache_duration")
+DECLARED, OTHER = POLICY.model_dump_json(), POLICY.model_copy(update={"accuracy": 0.9}).model_dump_json()
+
+
+def proposal(k_ms: int, declared: str = DECLARED, made_at: int = 1_700_000_000_000) -> Proposal:
+    settings = POLICY.waiting(k_ms).model_dump_json()
+    durations = ((k_ms - 100, 0.93), (k_ms, 0.96))
+    return Proposal(
+        made_at, declared, settings, k_ms, k_ms - 500, k_ms + 500, durations, 30, 0.96, 1_600_000, "so it is"
+    )
+
+
+@pytest.fixture
+def layout(tmp_path):
+    return Layout.of(tmp_path, "readings")
+
+
+def test_there_is_none_without_a_table_and_in_an_empty_one(layout):
+    proposals = Proposals(layout)
+    assert proposals.newest(DECLARED) is None
+    Tables(layout).create({"proposals": PROPOSALS}, CALIBRATION_TABLES)
+    assert proposals.newest(DECLARED) is None
+
+
+def test_what_was_added_comes_back(layout):
+    Proposals(layout).add(proposal(1200))
+    found = Proposals(layout).newest(DECLARED)
+    assert found == proposal(1200)
+    assert found.interval == Interval(700, 1700, 1200)
+    Proposals(layout).add(Proposal(*[*vars(proposal(900)).values()][:8], None, 1, "tried"))
+    assert Proposals(layout).newest(DECLARED).accuracy is None
+
+
+def test_the_newest_is_the_last_one_though_the_clock_was_set_back(layout):
+    for k_ms, made_at in ((900, 2_000), (1200, 1_000), (800, 500)):
+        Proposals(layout).add(proposal(k_ms, made_at=made_at))
+        assert Proposals(layout).newest(DECLARED).k_ms == k_ms
+
+
+def test_settings_that_were_declared_otherwise_have_their_own(layout):
+    Proposals(layout).add(proposal(900))
+    Proposals(layout).add(proposal(1200, OTHER))
+    assert Proposals(layout).newest(DECLARED).k_ms == 900
+    assert Proposals(layout).newest(OTHER).k_ms == 1200
+    assert Proposals(layout).newest(POLICY.waiting(1).model_dump_json()) is None
+
+
+def test_a_stream_is_to_have_the_newest_and_what_is_declared_before_there_is_one(layout):
+    assert Proposals(layout).wanted(DECLARED) == (DECLARED, "declared")
+    Proposals(layout).add(proposal(900))
+    assert Proposals(layout).wanted(DECLARED) == (POLICY.waiting(900).model_dump_json(), "so it is")
+
+
+def test_one_who_asks_again_is_told_what_is_new_and_reads_nothing_else(layout, monkeypatch):
+    read, reads = Tables.read, []
+    monkeypatch.setattr(Tables, "read", lambda *given, **named: reads.append(1) or read(*given, **named))
+    proposals, writer = Proposals(layout), Proposals(layout)
+    for k_ms in (900, 1200):
+        writer.add(proposal(k_ms))
+        reads.clear()
+        assert [proposals.newest(DECLARED).k_ms for _ in range(5)] == [k_ms] * 5
+        assert len(reads) == 1

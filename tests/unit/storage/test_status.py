@@ -1,0 +1,54 @@
+"""How a driver stands, as others read it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tailrace.storage.layout import Layout
+from tailrace.storage.status import Status, wall_ms
+
+STATUS = Status("waiting", 77, 1_000, 9_000, 12, 8_000, 5, 7_000, 6_000, 6_500, 500, 0.75, 100, 3, 40)
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    layout = Layout(tmp_path / "query")
+    layout.stream.mkdir(parents=True)
+    return layout
+
+
+def test_what_was_said_is_read(layout: Layout) -> None:
+    STATUS.write(layout)
+    assert Status.read(layout) == STATUS
+    first = Status("starting", 1, 2, 3, 0)  # nothing is known yet
+    first.write(layout)
+    assert Status.read(layout) == first
+
+
+def test_where_no_driver_ever_said_anything_there_is_none(layout: Layout) -> None:
+    assert Status.read(layout) is None
+    assert Status.read(Layout(layout.home / "never ran")) is None
+
+
+def test_it_is_there_whole_or_as_it_was(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    STATUS.write(layout)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for owner, name in ((os, "fsync"), (Path, "rename")):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, killed)
+            with pytest.raises(KeyboardInterrupt):
+                dataclasses.replace(STATUS, batches=13).write(layout)
+        assert Status.read(layout) == STATUS
+
+
+def test_the_wall_clock_is_in_ms_since_the_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: 1_577_836_800_123_999_999)
+    assert wall_ms() == 1_577_836_800_123

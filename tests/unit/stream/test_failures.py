@@ -1,0 +1,117 @@
+"""Failures of a stream are told in one line, and apart by what helps."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+from deltalake.exceptions import DeltaError
+
+from tailrace.stream.failures import Failure
+
+WORKER = """An exception was thrown from the Python worker. Please see the stack trace below.
+Traceback (most recent call last):
+  File "source.py", line 51, in read
+    messages = stage.messages(segment)
+{last}
+"""
+
+
+class Captured(Exception):
+    """An exception of the JVM's, as PySpark gives it."""
+
+    def __init__(self, desc, stack="", cause=None):
+        super().__init__(desc)
+        self._desc, self._stackTrace, self._cause = desc, stack, cause
+
+
+CASES = {
+    "a full disk, in the sink": (OSError(errno.ENOSPC, "No space left on device"), "passes", "No space"),
+    "a full disk, in Delta": (DeltaError("Generic error: No space left on device (os error 28)"), "passes", "No space"),
+    "a full disk, in Spark": (
+        Captured("Job aborted", "", Captured("java.io.IOException: No space left on device")),
+        "passes",
+        "java.io.IOException: No space left on device",
+    ),
+    "a full disk, as py4j tells it": (
+        RuntimeError(
+            "An error occurred while calling o129.getResult.\n: org.apache.spark.SparkException: aborted\n\tat x.Y\n"
+            "Caused by: java.io.IOException: No space left on device\n\tat z.Z\n\t... 63 more\n"
+        ),
+        "passes",
+        "java.io.IOException: No space left on device",
+    ),
+    "what py4j tells without a cause": (
+        RuntimeError("An error occurred while calling o1.start.\n: java.lang.Exception: why\n\tat x.Y"),
+        "failed",
+        "java.lang.Exception: why",
+    ),
+    "a full disk, in Spark's checkpoint": (
+        Captured("java.io.IOException: No space left on device", "at o.a.s.streaming.checkpointing.HDFSMetadataLog"),
+        "passes",
+        "No space",
+    ),
+    "a file that is away": (
+        Captured(WORKER.format(last="FileNotFoundError: [Errno 2] No such file or directory: 'x'")),
+        "passes",
+        "FileNotFoundError: [Errno 2] No such file or directory: 'x'",
+    ),
+    "a worker that can't connect": (
+        Captured("failed", "", Captured("Timed out while waiting for the Python worker to connect back")),
+        "busy",
+        "did not start within 10 s",
+    ),
+    "a log that is cut": (
+        Captured("java.lang.IllegalStateException: Incomplete log file", "at streaming.checkpointing.OffsetSeqLog"),
+        "checkpoint",
+        "Incomplete log file",
+    ),
+    "a state that is lost": (
+        Captured("[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state.\nmore"),
+        "checkpoint",
+        "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state.",
+    ),
+    "a batch whose state was not written": (
+        Captured("[STATE_STORE_COMMIT_VALIDATION_FAILED] State store commit validation failed for batch 0."),
+        "failed",
+        "State store commit validation failed",
+    ),
+    "an error of ours": (
+        Captured(WORKER.format(last="tailrace.ground.errors.SourceChanged: part-0: it has changed")),
+        "failed",
+        "tailrace.ground.errors.SourceChanged: part-0: it has changed",
+    ),
+    "an error of ours over a state": (
+        Captured(WORKER.format(last="RuntimeError: the checkpoint's state is of version 2, this tailrace reads 3")),
+        "failed",
+        "RuntimeError: the checkpoint's state is of version 2, this tailrace reads 3",
+    ),
+    "a log that changed, by its name": (
+        Captured(
+            WORKER.format(last="tailrace.ground.errors.SourceChanged: /data/log files/a.json: [LOG_FILE] is gone")
+        ),
+        "failed",
+        "SourceChanged",
+    ),
+    "an error of ours that was raised from one of the system's": (
+        Captured(
+            WORKER.format(last="FileNotFoundError: [Errno 2] No such file: 'x'")
+            + "\nThe above exception was the direct cause of the following exception:\n\n"
+            + WORKER.format(last="tailrace.ground.errors.SourceChanged: x: it was removed")
+        ),
+        "failed",
+        "SourceChanged: x: it was removed",
+    ),
+    "a file of a table that is lost": (DeltaError("File not found: No such file (os error 2)"), "failed", "not found"),
+    "a batch that does not balance": (RuntimeError("a batch does not balance: 1 read"), "failed", "does not balance"),
+    "nothing said": (RuntimeError(), "failed", "RuntimeError"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_failure_is_told_by_what_helps_against_it(name):
+    error, kind, reason = CASES[name]
+    failure = Failure.of(error)
+    assert failure.kind == kind
+    assert reason in failure.reason
+    assert "\n" not in failure.reason

@@ -1,0 +1,202 @@
+"""A query's feed begins where the journal stands, whatever of it the stream's own table has already."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from oracle import Settings, Tuple
+from planning import entries
+from tailrace.engine.batch_header import Head
+from tailrace.ground.errors import SourceChanged
+from tailrace.query.query import Query
+from tailrace.sources.feeds import ReplayFeed
+from tailrace.sources.file_feed import FileFeed
+from tailrace.sources.segments import Segment
+from tailrace.storage.delta_feed import DeltaFeed
+from tailrace.storage.journal import Entry, Journal, Standing
+from tailrace.storage.layout import Layout, Origin
+from tailrace.storage.tables import Tables, schemas, with_times
+from tailrace.stream import source_opening
+from tailrace.stream.source_opening import open_feed
+from warehouse import make_query, write_files
+
+ROWS = 10
+TUPLES = [Tuple(i, i, f"t{i}", "k", 1.0) for i in range(ROWS)]
+SEGMENTS = schemas(pa.schema([("key", pa.string())]))["segments"]
+
+
+def query(path: Path, source: str = "parquet", **more: object) -> Query:
+    declared = make_query(path, Settings(100, 100, 10), source="parquet").model_dump(mode="json", exclude_none=True)
+    declared["streams"]["readings"]["source"] |= {"format": source, "path": str(path)} | more
+    declared["disorder"] = {"policy": "none"}
+    return Query.model_validate(declared)
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    layout = Layout(tmp_path / "wh" / "readings")
+    layout.journal.mkdir(parents=True)
+    return layout
+
+
+def origin(query: Query) -> Origin:
+    types = {"event_time": "timestamp[ms, tz=UTC]", "id": "string", "key": "string"}
+    source = query.stream[1].source
+    return Origin(
+        "id", query.structure(), types, DeltaTable(source.path).metadata().id if source.format == "delta" else ""
+    )
+
+
+def plan(layout: Layout, segments: list[Segment], version: int = -1) -> None:
+    """An entry that names them."""
+    batch = len(entries(layout.journal))
+    Journal(layout.journal).append(Entry(Head(batch, "{}"), tuple(segments), Standing(version=version)))
+
+
+def write(layout: Layout, batch: int) -> None:
+    """What the stream's table has of an entry once its batch is written."""
+    tables = Tables(layout)
+    tables.create({"segments": SEGMENTS}, ["segments"])
+    about = dict.fromkeys(("accepted", "quarantined", "before_tick", "before_end"), 0) | {"batch": batch}
+    about |= dict.fromkeys(("min_event", "max_event", "min_id", "max_id"))
+    rows = [segment.to_json() | about for segment in Journal(layout.journal)[batch].segments]
+    if rows:
+        names = [field.name for field in SEGMENTS]
+        table = pa.Table.from_pylist([{name: row[name] for name in names} for row in rows])
+        tables.append("segments", with_times(table, SEGMENTS), "app", batch)
+
+
+def numbers(segments: list[Segment]) -> list[str]:
+    return [Path(segment.path).name.removeprefix("part-0000").removesuffix(".parquet") for segment in segments]
+
+
+# journal   part 0 │ 1 │ silence │ 2 │       the table has the batches up to one of them; 3 and 4 were not planned
+@pytest.mark.parametrize("written", range(5))
+def test_what_the_journal_has_named_is_not_given_again(tmp_path, layout, written):
+    write_files(TUPLES, tmp_path / "in", list(range(0, ROWS + 1, 2)))
+    declared = query(tmp_path / "in")
+    parts = open_feed(declared, layout, None, live=False).fresh()
+    assert numbers(parts) == ["0", "1", "2", "3", "4"]
+    for segments in ([parts[0]], [parts[1]], [], [parts[2]]):
+        plan(layout, segments)
+    for batch in range(written):
+        write(layout, batch)
+    assert numbers(open_feed(declared, layout, origin(declared), live=True).fresh()) == ["3", "4"]
+
+
+def test_a_driver_killed_while_it_made_its_tables_goes_on(tmp_path, layout):
+    write_files(TUPLES, tmp_path / "in", [0, ROWS])
+    declared = query(tmp_path / "in")
+    plan(layout, open_feed(declared, layout, None, live=False).fresh())
+    (layout.table("segments") / "_delta_log").mkdir(parents=True)
+    assert open_feed(declared, layout, origin(declared), live=False).fresh() == []
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_file_that_was_named_in_part_goes_on_and_one_that_changed_is_refused(tmp_path, layout, written):
+    write_files(TUPLES, tmp_path / "in", [0, ROWS])
+    declared = query(tmp_path / "in")
+    (whole,) = open_feed(declared, layout, None, live=False).fresh()
+    plan(layout, [replace(whole, rows=4)])
+    if written:
+        write(layout, 0)
+    (rest,) = open_feed(declared, layout, origin(declared), live=False).fresh()
+    assert (rest.first_row, rest.rows, rest.of_rows, rest.size) == (4, 6, ROWS, whole.size)
+    write_files(TUPLES * 9, tmp_path / "in", [0, 9 * ROWS])
+    with pytest.raises(Exception, match="a file of this name was read before"):
+        open_feed(declared, layout, origin(declared), live=False).fresh()
+
+
+@pytest.mark.parametrize("written", range(4))
+def test_a_file_that_was_named_over_many_batches_goes_on_after_the_last(tmp_path, layout, written):
+    write_files(TUPLES, tmp_path / "in", [0, 6, ROWS])
+    declared = query(tmp_path / "in")
+    first, second = open_feed(declared, layout, None, live=False).fresh()
+    for row in range(3):
+        plan(layout, [replace(first, first_row=row * 2, rows=2)])
+    plan(layout, [replace(second, rows=1)])
+    for batch in range(written):
+        write(layout, batch)
+    (rest,) = open_feed(declared, layout, origin(declared), live=False).fresh()
+    assert (rest.path, rest.first_row, rest.rows) == (second.path, 1, 3)
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_live_run_looks_into_a_part_of_many_files_at_once(tmp_path, layout, monkeypatch, live):
+    monkeypatch.setattr(source_opening, "_FILES_AT_ONCE", 2)
+    write_files(TUPLES, tmp_path / "in", list(range(0, ROWS + 1, 2)))
+    feed = open_feed(query(tmp_path / "in"), layout, None, live)
+    assert (numbers(feed.fresh()), feed.holds_back) == (
+        (["0", "1"], True) if live else (["0", "1", "2", "3", "4"], False)
+    )
+
+
+def test_types_are_those_of_the_checkpoint(tmp_path, layout):
+    write_files(TUPLES, tmp_path / "in", [0, ROWS])
+    declared = query(tmp_path / "in")
+    assert open_feed(declared, layout, None, live=False).types == {}
+    assert open_feed(declared, layout, origin(declared), live=False).types == origin(declared).types
+
+
+def test_each_format_has_its_feed_and_only_a_live_run_keeps_a_rate(tmp_path, layout):
+    write_files(TUPLES, tmp_path / "in", [0, ROWS])
+    write_deltalake(tmp_path / "table", pa.table({"id": ["a"]}))
+    kinds = {
+        (source, live): type(open_feed(query(tmp_path / path, source, **more), layout, None, live))
+        for source, path, more in (("parquet", "in", {}), ("replay", "in", {"rate": 5}), ("delta", "table", {}))
+        for live in (False, True)
+    }
+    assert kinds == {
+        ("parquet", False): FileFeed,
+        ("parquet", True): FileFeed,
+        ("replay", False): FileFeed,
+        ("replay", True): ReplayFeed,
+        ("delta", False): DeltaFeed,
+        ("delta", True): DeltaFeed,
+    }
+
+
+@pytest.mark.parametrize("stop", range(4))
+def test_a_delta_feed_begins_after_the_version_that_the_journal_stands_at(tmp_path, layout, stop):
+    columns = {"event_time": [1], "arrival_time": [1], "key": ["k"], "value": [1.0]}
+    for name in "abc":
+        write_deltalake(tmp_path / "table", pa.table(columns | {"id": [name]}), mode="append")
+    declared = query(tmp_path / "table", "delta")
+    feed = open_feed(declared, layout, None, live=False)
+    found = feed.fresh()
+    for segment in found[:stop]:
+        plan(layout, [segment], version=segment.version)
+    again = open_feed(declared, layout, origin(declared), live=False)
+    assert [segment.path for segment in again.fresh()] == [segment.path for segment in found[stop:]]
+
+
+def test_a_delta_feed_goes_on_in_the_middle_of_a_version_and_of_a_file(tmp_path, layout):
+    columns = {"event_time": [1, 2], "arrival_time": [1, 2], "key": ["k", "k"], "value": [1.0, 2.0], "id": ["a", "b"]}
+    write_deltalake(tmp_path / "table", pa.table(columns | {"day": [1, 2]}), partition_by=["day"])
+    write_deltalake(tmp_path / "table", pa.table(columns | {"day": [3, 3]}), mode="append")
+    declared = query(tmp_path / "table", "delta")
+    first, second, last = open_feed(declared, layout, None, live=False).fresh()
+    plan(layout, [first])
+    again = open_feed(declared, layout, origin(declared), live=False)
+    assert [segment.path for segment in again.fresh()] == [second.path, last.path]
+    plan(layout, [second, replace(last, rows=1)], version=0)
+    (rest,) = open_feed(declared, layout, origin(declared), live=False).fresh()
+    assert (rest.path, rest.first_row, rest.rows) == (last.path, 1, 1)
+
+
+def test_another_table_in_the_place_of_the_one_that_was_read_is_refused(tmp_path, layout):
+    columns = {"event_time": [1], "arrival_time": [1], "key": ["k"], "value": [1.0], "id": ["a"]}
+    write_deltalake(tmp_path / "table", pa.table(columns))
+    declared = query(tmp_path / "table", "delta")
+    begun = origin(declared)
+    shutil.rmtree(tmp_path / "table")
+    for _ in range(3):
+        write_deltalake(tmp_path / "table", pa.table(columns), mode="append")
+    with pytest.raises(SourceChanged, match="it is another table than the stream has read"):
+        open_feed(declared, layout, begun, live=True)
