@@ -14,7 +14,7 @@ import pyarrow as pa
 from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.clock import Clock
 from tailrace.disorder.policies import policy_from_json
-from tailrace.engine.batch_header import Head
+from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.stage import Stage
 from tailrace.engine.task import Task
 from tailrace.ground import wire
@@ -89,17 +89,17 @@ def run(
     kept: list[bytes | None] = [None] * tasks
     rows: dict[str, list[dict]] = {}
     policy = policy_json(settings.policy)
-    heads = [(Head(0, policy, passed, closes), []) for after, passed, closes in silences if after < 0]
+    heads = [(BatchHeader(0, policy, passed, closes), []) for after, passed, closes in silences if after < 0]
     for batch in sorted(batches):
         changed = dict(changes).get(batch)
         policy = policy if changed is None or batch == min(batches) else policy_json(changed)
-        heads.append((Head(0, policy), batches[batch]))
-        heads += [(Head(0, policy, passed, closes), []) for after, passed, closes in silences if after == batch]
+        heads.append((BatchHeader(0, policy), batches[batch]))
+        heads += [(BatchHeader(0, policy, passed, closes), []) for after, passed, closes in silences if after == batch]
     if flush:  # as a run that is over does: the end comes with the last rows, or alone after a silence
         head, messages = heads.pop()
-        quiet = head.closes or head.passed_ms is not None
+        quiet = head.closes or head.heartbeat_ms is not None
         heads += [(head, messages)] if quiet else []
-        heads.append((Head(0, policy, closes=True, ends=True), [] if quiet else messages))
+        heads.append((BatchHeader(0, policy, closes=True, ends=True), [] if quiet else messages))
     for batch, (head, messages) in enumerate(heads):
         for index in range(tasks):
             mine = [("entry", replace(head, batch=batch).pack())]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from oracle import Settings, Tuple
-from tailrace.engine.batch_header import Head
+from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.stage import Stage
 from tailrace.engine.task import Task
 from tailrace.ground import wire
@@ -50,7 +50,7 @@ def streamed_here(
     memory: list[bytes | None] = [None] * query.parallelism
     for batch, (file, (first, last)) in enumerate(zip(files, itertools.pairwise(bounds), strict=True)):
         closes = flush and batch == len(files) - 1
-        head = Head(batch, query.policy.model_dump_json(), closes=closes, ends=closes)
+        head = BatchHeader(batch, query.policy.model_dump_json(), closes=closes, ends=closes)
         messages = stage.messages(Segment(str(file), 0, last - first, batch, first))
         rows: dict[str, list[pa.Table]] = {}
         for index in range(query.parallelism):

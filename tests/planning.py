@@ -102,4 +102,4 @@ def rows_read(directory: Path) -> list[tuple[str, int]]:
 
 def said(entry: Entry | None) -> tuple[int | None, bool, int] | None:
     """What silence an entry puts down, and how many segments it has."""
-    return None if entry is None else (entry.head.passed_ms, entry.head.closes, len(entry.segments))
+    return None if entry is None else (entry.head.heartbeat_ms, entry.head.closes, len(entry.segments))

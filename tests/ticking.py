@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tailrace.aggregate.promised import Promised
+from tailrace.aggregate.promised import AggregateErrorModel
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.disorder.tick_statistics import COUNTS, SAMPLE, Rows, Seen
+from tailrace.disorder.tick_statistics import COUNTS, SAMPLE, TickRows, TickStatistics
 from tailrace.disorder.ticks import Ticks
 from tailrace.windows.sliding import Sliding
 
@@ -29,7 +29,7 @@ class Came(NamedTuple):
     value: float = 1.0
 
 
-def seen(came: Sequence[Came], windows: Sliding, promise: Any = None) -> Seen:
+def seen(came: Sequence[Came], windows: Sliding, promise: Any = None) -> TickStatistics:
     """All ticks of a stream, as the first call is told of them."""
     ticks, counts, sample = defaultdict(list), defaultdict(int), defaultdict(list)
     for each in came:
@@ -46,16 +46,16 @@ def seen(came: Sequence[Came], windows: Sliding, promise: Any = None) -> Seen:
     sampled = pa.Table.from_pylist([dict(zip(SAMPLE.names, row, strict=True)) for row in drawn], SAMPLE)
     t_max = np.maximum.accumulate(table.max_event)
     largest = np.maximum.accumulate(np.maximum(t_max - table.min_event, 0))
-    rows = (Rows.of(part, table) for part in (counted, sampled))
-    return Seen(table, t_max, largest, NEVER, NEVER, windows, *rows, promise or Promised("count", None))
+    rows = (TickRows.of(part, table) for part in (counted, sampled))
+    return TickStatistics(table, t_max, largest, NEVER, NEVER, windows, *rows, promise or AggregateErrorModel("count", None))
 
 
-def slacks(policy: SlackPolicy, all_of_it: Seen, cuts: Sequence[int] = ()) -> tuple[list[int], dict[str, Any]]:
+def slacks(policy: SlackPolicy, all_of_it: TickStatistics, cuts: Sequence[int] = ()) -> tuple[list[int], dict[str, Any]]:
     """K at each tick, taken in in pieces, and what is kept in the end."""
     found, kept = [], {}
     for first, end in itertools.pairwise([0, *cuts, len(all_of_it)]):
         if first < end:
-            k_ms, kept = policy.slack(all_of_it.among(first, end, NEVER), kept)
+            k_ms, kept = policy.slack(all_of_it.between(first, end, NEVER), kept)
             found += k_ms.tolist()
     return found, kept
 

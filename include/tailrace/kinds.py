@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.clock import Frontier
-from tailrace.disorder.tick_statistics import Promise
+from tailrace.disorder.tick_statistics import ErrorModel
 from tailrace.query.query import Query
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
@@ -36,7 +36,7 @@ class Kind(Protocol):
     def id_type(self) -> pa.DataType: ...
 
     @property
-    def promise(self) -> Promise | None:
+    def promise(self) -> ErrorModel | None:
         """What it knows of the errors of its answers; None: policies that promise (error, risk) are not for it."""
 
     @property

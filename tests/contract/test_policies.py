@@ -19,7 +19,7 @@ from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.clock import NEVER, Clock
 from tailrace.disorder.policies import POLICIES, policy_from_json
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.disorder.tick_statistics import COUNTS, Brought
+from tailrace.disorder.tick_statistics import COUNTS, TickContents
 from tailrace.disorder.ticks import Ticks
 from tailrace.windows.sliding import Sliding
 
@@ -51,7 +51,7 @@ def ticks_of(rows: list[tuple[int, int, int, int]]) -> Ticks:
     return Ticks(tick, (tick + 1) * 10, count, low, low + span)
 
 
-def brought(ticks: Ticks, function: str) -> Brought:
+def brought(ticks: Ticks, function: str) -> TickContents:
     """Tuples of twenty keys for these ticks, evenly between the smallest and the largest event time of each."""
     kind = Aggregate(WINDOWS, function, {"value": "value"}, pa.string(), 0.5 if function == "quantile" else None)
     place = np.repeat(np.arange(len(ticks)), ticks.count)
@@ -62,7 +62,7 @@ def brought(ticks: Ticks, function: str) -> Brought:
     columns |= {"key": pa.array([f"k{i % 20}" for i in event]), "value": pa.array(1.0 + event % 7)}
     counts = pa.table([ticks.tick[place], WINDOWS.pane(event), np.ones_like(event)], schema=COUNTS)
     sample = pa.Table.from_batches([kind.sample(pa.RecordBatch.from_pydict(columns))])
-    return Brought(WINDOWS, counts, sample, kind.promise)
+    return TickContents(WINDOWS, counts, sample, kind.promise)
 
 
 def slack(name: str, ticks: Ticks, cuts: list[int], quiet: bool = False, function: str = "sum") -> list[int]:
@@ -113,7 +113,7 @@ def stream_of(n: int) -> dict[str, np.ndarray]:
     }
 
 
-def in_segments(kind: Aggregate, rows: dict[str, np.ndarray], ends: list[int]) -> Brought:
+def in_segments(kind: Aggregate, rows: dict[str, np.ndarray], ends: list[int]) -> TickContents:
     """What segments of the log tell, that end anywhere in a tick."""
     n = len(rows["tick"])
     counts, sample = [], []
@@ -123,10 +123,10 @@ def in_segments(kind: Aggregate, rows: dict[str, np.ndarray], ends: list[int]) -
         sample.append(pa.Table.from_batches([kind.sample(pa.RecordBatch.from_pydict(columns))]))
         pane = WINDOWS.pane(part["event_time"])
         counts.append(pa.table([part["tick"], pane, np.ones_like(pane)], schema=COUNTS))
-    return Brought(WINDOWS, pa.concat_tables(counts), pa.concat_tables(sample), kind.promise)
+    return TickContents(WINDOWS, pa.concat_tables(counts), pa.concat_tables(sample), kind.promise)
 
 
-def of_ticks(brought: Brought, ticks: Ticks) -> Brought:
+def of_ticks(brought: TickContents, ticks: Ticks) -> TickContents:
     """What some ticks have brought."""
     tables = brought.counts, brought.sample
     counts, sample = (table.filter(pa.array(np.isin(table["tick"].to_numpy(), ticks.tick))) for table in tables)

@@ -11,7 +11,7 @@ from harness import run
 from oracle import Settings, Tuple, stream
 from tailrace.disorder.clock import Clock
 from tailrace.engine import task
-from tailrace.engine.tick_buffer import Arrivals
+from tailrace.engine.tick_buffer import TickBuffer
 
 #   arrival   0 ─────── tick 0 ─────── 100 ─ tick 1 ─
 #   event        250 │ 40                  300        one tick, cut in two batches at │
@@ -31,8 +31,8 @@ def test_the_tick_rule_holds_a_cut_tick_together():
 
 
 def test_without_the_tick_rule_the_cut_tells(monkeypatch):
-    split = Arrivals.split
-    monkeypatch.setattr(Arrivals, "split", lambda self: split(replace(self, newest=(self.newest[0] + 1, 0))))
+    split = TickBuffer.split
+    monkeypatch.setattr(TickBuffer, "split", lambda self: split(replace(self, newest=(self.newest[0] + 1, 0))))
     with pytest.raises(AssertionError):
         assert_streamed(run(TUPLES, SETTINGS, cuts=[1]), stream(TUPLES, SETTINGS))
 
@@ -40,8 +40,8 @@ def test_without_the_tick_rule_the_cut_tells(monkeypatch):
 def test_without_the_carried_tick_arrival_that_goes_backwards_tells(monkeypatch):
     tuples = [Tuple(250, 310, "a", "k", 1.0), Tuple(260, 110, "b", "k", 2.0), Tuple(40, 320, "c", "k", 4.0)]
     assert_streamed(run(tuples, SETTINGS, cuts=[1]), stream(tuples, SETTINGS))
-    follow = Arrivals.follow
-    monkeypatch.setattr(Arrivals, "follow", lambda self, segments: follow(replace(self, newest=(-1, -1)), segments))
+    follow = TickBuffer.append
+    monkeypatch.setattr(TickBuffer, "follow", lambda self, segments: follow(replace(self, newest=(-1, -1)), segments))
     with pytest.raises(AssertionError):
         assert_streamed(run(tuples, SETTINGS, cuts=[1]), stream(tuples, SETTINGS))
 

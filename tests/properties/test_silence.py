@@ -10,7 +10,7 @@ from expect import assert_streamed
 from harness import run
 from oracle import Passed, Settings, Tuple, stream
 from streams import cuts, disordered
-from tailrace.engine.tick_buffer import Arrivals
+from tailrace.engine.tick_buffer import TickBuffer
 
 MANY = settings(max_examples=150, deadline=None)
 
@@ -61,6 +61,6 @@ def test_without_it_the_tuple_that_comes_after_counts_too_early(monkeypatch, gua
     silences = [(0, 320, False) if guard == "passed" else (0, 20, True)]
     passed = [Passed(1, silences[0][1], silences[0][2])]
     assert_streamed(run(tuples, query, cuts=[1, 2], silences=silences), stream(tuples, query, passed=passed))
-    monkeypatch.setattr(Arrivals, guard, lambda self, *_: self)
+    monkeypatch.setattr(TickBuffer, guard, lambda self, *_: self)
     with pytest.raises(AssertionError):
         assert_streamed(run(tuples, query, cuts=[1, 2], silences=silences), stream(tuples, query, passed=passed))

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tailrace.aggregate.folds import Floats, Ints
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.ground.columns import unify
-from tailrace.panes.rows import Rows, close
+from tailrace.panes.rows import Rows, evaluate_windows
 from tailrace.windows.sliding import Sliding
 
 _SUMS: dict[str, Callable[[Floats, Ints], Floats]] = {
@@ -46,5 +46,5 @@ def amend(windows: Sliding, function: str, answers: pa.Table, late: pa.Table) ->
         streamed = Rows(codes[0], end, {"tuples": tuples, "total": _SUMS[function](value, tuples)})
         missed = {name: late.column(name).to_numpy() for name in how.types}
         since = Rows(codes[1], late.column("window_end").to_numpy(), missed)
-        amended = close(windows, how, Rows.none(how.types), Rows.put([streamed, since]), None, None)
-    return amended[np.isfinite(amended.columns["total"])].of(keys)
+        amended = evaluate_windows(windows, how, Rows.empty(how.types), Rows.concat([streamed, since]), None, None)
+    return amended[np.isfinite(amended.columns["total"])].with_keys(keys)

@@ -13,11 +13,11 @@ from tailrace.aggregate.amend import amend
 from tailrace.aggregate.folds import Fold
 from tailrace.aggregate.functions import Function, function_of
 from tailrace.aggregate.partials import combine
-from tailrace.aggregate.promised import Promised
+from tailrace.aggregate.promised import AggregateErrorModel
 from tailrace.aggregate.sample import sample
 from tailrace.disorder.clock import Frontier
 from tailrace.panes import operator
-from tailrace.panes.rows import Rows, close
+from tailrace.panes.rows import Rows, evaluate_windows
 from tailrace.windows.sliding import Sliding
 
 
@@ -64,18 +64,18 @@ class Aggregate:
         return sample(self.windows, self.fold, tuples)
 
     @property
-    def promise(self) -> Promised:
-        return Promised(self.function, self.q)
+    def promise(self) -> AggregateErrorModel:
+        return AggregateErrorModel(self.function, self.q)
 
-    def start(self) -> operator.State:
-        return operator.State.empty(self.key_type, self.summary.types)
+    def start(self) -> operator.PaneState:
+        return operator.PaneState.empty(self.key_type, self.summary.types)
 
-    def restore(self, kept: dict[str, pa.RecordBatch]) -> operator.State:
-        return operator.State.from_arrow(kept, self.summary.types)
+    def restore(self, kept: dict[str, pa.RecordBatch]) -> operator.PaneState:
+        return operator.PaneState.from_arrow(kept, self.summary.types)
 
     def step(
-        self, state: operator.State, partials: pa.Table, frontier: Frontier
-    ) -> tuple[operator.State, pa.RecordBatch, pa.RecordBatch]:
+        self, state: operator.PaneState, partials: pa.Table, frontier: Frontier
+    ) -> tuple[operator.PaneState, pa.RecordBatch, pa.RecordBatch]:
         """Returns the new state, the answers of the windows that closed, and the late tuples (`operator.step`)."""
         state, closed, late = operator.step(self.windows, self.summary, state, partials, frontier)
         return state, self._answers(closed), late
@@ -87,8 +87,8 @@ class Aggregate:
         key = np.asarray(partials.column("key").indices).astype(np.int64)
         own = {name: np.asarray(partials.column(name)) for name in self.summary.types}
         panes = Rows(key, np.asarray(partials.column("pane")), own)
-        closed = close(self.windows, self.summary, panes, Rows.none(self.summary.types), None, None)
-        return self._answers(closed.of(partials.column("key").dictionary))
+        closed = evaluate_windows(self.windows, self.summary, panes, Rows.empty(self.summary.types), None, None)
+        return self._answers(closed.with_keys(partials.column("key").dictionary))
 
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
         """sum, count and avg can be amended, as far as doubles reach."""

@@ -20,7 +20,7 @@ _ACCUMULATE: dict[Fold, tuple[np.ufunc, float]] = {
 _NEAR = 1 - 1e-9  # what is off by all but the error is off: sums of doubles depend on the order of the partials
 
 
-def needed(function: Function, error: float, window: Ints, need: Ints, tuples: Ints, total: Floats) -> Ints:
+def required_slack(function: Function, error: float, window: Ints, need: Ints, tuples: Ints, total: Floats) -> Ints:
     """The least K of each window with which, as with every larger one, its answer is off by less than `error`.
 
     Each need at which some window gets more is a step: the answers over what the windows have by then are held against

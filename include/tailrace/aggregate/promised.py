@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from tailrace.aggregate.folds import Floats, Ints
 from tailrace.aggregate.functions import function_of
-from tailrace.aggregate.needed import needed
+from tailrace.aggregate.needed import required_slack
 from tailrace.aggregate.population import Population
 from tailrace.aggregate.promise import threshold
 
 
 @dataclass(frozen=True)
-class Promised:
+class AggregateErrorModel:
     """Of a declared function."""
 
     function: str
@@ -31,4 +31,4 @@ class Promised:
 
     def needed(self, error: float, window: Ints, need: Ints, tuples: Ints, total: Floats) -> Ints:
         """See `disorder.seen.Promise`."""
-        return needed(function_of(self.function, self.q), error, window, need, tuples, total)
+        return required_slack(function_of(self.function, self.q), error, window, need, tuples, total)

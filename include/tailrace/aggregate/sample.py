@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tailrace.aggregate.folds import Fold
 from tailrace.aggregate.partials import combine
-from tailrace.disorder.quantile.key_sketch import GROUPS, Groups, stretch_of
+from tailrace.disorder.quantile.key_sketch import GROUPS, KeySketch, stretch_of
 from tailrace.disorder.tick_statistics import SAMPLE
 from tailrace.ground.columns import group, pair, unify
 from tailrace.partition.by_key import hash_of
@@ -29,7 +29,7 @@ def _counts(windows: Sliding, tuples: pa.RecordBatch) -> NDArray[np.bool_]:
     code, split = pair(stretch_of(windows, np.asarray(tuples.column("event_time"))), key)
     distinct, (first,) = group(code, (tick, "min"))
     stretch, key = split(distinct)
-    groups, place = Groups.of(stretch, hash_of(keys)[key], first)
+    groups, place = KeySketch.of(stretch, hash_of(keys)[key], first)
     return tick < groups.until[place][np.searchsorted(distinct, code)]
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tailrace.disorder import ticks
 from tailrace.disorder.clock import NEVER, Clock, Frontier
-from tailrace.disorder.tick_statistics import COUNTS, Brought
+from tailrace.disorder.tick_statistics import COUNTS, TickContents
 from tailrace.generators.delays import epoch_ms
 from tailrace.ground.columns import group_sums, pair
 from tailrace.kinds import build
@@ -108,7 +108,7 @@ def simulate(query: Query, stream: Stream, stamped: Iterable[tuple[str, int]] = 
     clock = Clock()
     for settings, newest in ((query.policy.model_dump_json(), NEVER), *stamped):
         clock.stamp(settings, newest)
-    brought = Brought(kind.windows, counts, sample, kind.promise)
+    brought = TickContents(kind.windows, counts, sample, kind.promise)
     frontier = clock.advance(ticks.summarise(tick, end, event), brought)
     frontier = clock.close(frontier, int(kind.windows.last_end(np.array([clock.t_max]))[0]))
     _, answers, late = kind.step(kind.start(), partials, frontier)

@@ -15,7 +15,7 @@ from tailrace.cli import terminal
 from tailrace.demo.narration import line, summary
 from tailrace.demo.truth import given, share_found, share_off, share_right, truth
 from tailrace.disorder.cache_duration import CacheDuration
-from tailrace.disorder.quality_promise import Promising
+from tailrace.disorder.quality_promise import QualityPromise
 from tailrace.orchestration.airflow_api import Api
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
 from tailrace.query.query import Query
@@ -110,7 +110,7 @@ class Scene:
         true, policy = truth(self.query), self.query.policy
         rights = [share_right(answers, true) for answers in (streamed, corrected)]
         shares = {"windows right" if self.query.topk is None else "windows whole, and ranked right": rights}
-        if isinstance(policy, Promising):
+        if isinstance(policy, QualityPromise):
             told = f"windows {policy.error:.0%} or more off (promised: {policy.risk:.0%} at most)"
             shares[told] = [share_off(answers, true, policy.error) for answers in (streamed, corrected)]
         if self.query.topk is not None:

@@ -7,14 +7,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.disorder.pd_policy import Controlled
-from tailrace.disorder.policy import Kept
-from tailrace.disorder.tick_statistics import Seen
+from tailrace.disorder.pd_policy import PDPolicy
+from tailrace.disorder.policy import PolicyState
+from tailrace.disorder.tick_statistics import TickStatistics
 
 _RECENT = 100  # slides of arrival time
 
 
-class AQKSlack(Controlled):
+class AQKSlack(PDPolicy):
     """K = αk, with k the largest delay of the recent past, and α from a PD controller.
 
     What is known of it: K is adapted to statistics of the recent delays, it grows and falls, and late tuples are given
@@ -38,7 +38,7 @@ class AQKSlack(Controlled):
     def gains(self) -> tuple[float, float]:
         return 0.5, 0.8
 
-    def base(self, seen: Seen, kept: Kept) -> tuple[NDArray[np.int64], Kept]:
+    def base(self, seen: TickStatistics, kept: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
         fresh = {"recent_end": seen.ticks.end, "recent_delay": seen.t_max - seen.ticks.min_event}
         end, delay = (np.concatenate([kept.get(name, column[:0]), column]) for name, column in fresh.items())
         first = np.searchsorted(end, end - _RECENT * seen.windows.slide_ms, side="right")

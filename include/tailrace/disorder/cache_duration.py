@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tailrace.disorder.policy import Kept, SlackPolicy
-from tailrace.disorder.tick_statistics import Seen
+from tailrace.disorder.policy import PolicyState, SlackPolicy
+from tailrace.disorder.tick_statistics import TickStatistics
 from tailrace.ground.duration import Duration, ms
 
 
@@ -50,5 +50,5 @@ class CacheDuration(SlackPolicy):
         """These settings with another K."""
         return self.model_copy(update={"initial": timedelta(milliseconds=k_ms)})
 
-    def slack(self, seen: Seen, kept: Kept) -> tuple[NDArray[np.int64], Kept]:
+    def slack(self, seen: TickStatistics, kept: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
         return np.full(len(seen), self.k_ms, np.int64), kept

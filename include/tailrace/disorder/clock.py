@@ -13,8 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.disorder.policies import policy_from_json
-from tailrace.disorder.policy import Kept
-from tailrace.disorder.tick_statistics import Brought, Rows, Seen
+from tailrace.disorder.policy import PolicyState
+from tailrace.disorder.tick_statistics import TickContents, TickRows, TickStatistics
 from tailrace.disorder.ticks import Ticks
 from tailrace.ground.wire import Batches
 
@@ -86,7 +86,7 @@ class Clock:
     largest: int = 0
     version: int = 0
     facts: list[Fact] = field(default_factory=list)
-    kept: Kept = field(default_factory=dict)
+    policy_state: PolicyState = field(default_factory=dict)
 
     @property
     def settings(self) -> str | None:
@@ -100,18 +100,18 @@ class Clock:
         self.facts.append(fact)
         return fact
 
-    def advance(self, ticks: Ticks, brought: Brought | None = None) -> Frontier:
+    def advance(self, ticks: Ticks, brought: TickContents | None = None) -> Frontier:
         """Complete these ticks, each later than those before: t_max first, then K, then F.
 
         `brought` is what came in them; policies that go by ticks alone need none of it.
         """
-        brought = brought or Brought.nothing()
+        brought = brought or TickContents.empty()
         start = self.frontier
         t_max = np.maximum.accumulate(np.maximum(ticks.max_event, self.t_max))
         # The delay of a tuple is t_max − event_time, t_max as its own tick leaves it: the largest is the earliest's.
         largest = np.maximum.accumulate(np.maximum(t_max - ticks.min_event, self.largest))
-        counts, sample = (Rows.of(table, ticks) for table in (brought.counts, brought.sample))
-        seen = Seen(ticks, t_max, largest, self.t_max, start, brought.windows, counts, sample, brought.promise)
+        counts, sample = (TickRows.of(table, ticks) for table in (brought.counts, brought.sample))
+        seen = TickStatistics(ticks, t_max, largest, self.t_max, start, brought.windows, counts, sample, brought.promise)
         k_ms, version = self._slack(seen)
         after = np.maximum.accumulate(np.maximum(t_max - k_ms, start))
         if len(ticks):
@@ -128,7 +128,7 @@ class Clock:
         columns = frontier.tick, frontier.end, frontier.t_max, frontier.k_ms, frontier.after, frontier.version
         return Frontier(frontier.start, *(np.append(column, value) for column, value in zip(columns, row, strict=True)))
 
-    def _slack(self, seen: Seen) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _slack(self, seen: TickStatistics) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """K, and the version of the facts, at each tick."""
         k_ms, version = np.empty(len(seen), np.int64), np.empty(len(seen), np.int64)
         place = np.searchsorted([fact.from_tick for fact in self.facts], seen.ticks.tick, side="right") - 1
@@ -136,18 +136,18 @@ class Clock:
         for i in np.unique(place):
             fact, (first, end) = self.facts[i], np.searchsorted(place, [i, i + 1])
             mine = slice(int(first), int(end))
-            part = seen.among(mine.start, mine.stop, frontier)
-            kept = self.kept if fact.version == in_force else {}
-            k_ms[mine], self.kept = policy_from_json(fact.settings).slack(part, kept)
+            part = seen.between(mine.start, mine.stop, frontier)
+            kept = self.policy_state if fact.version == in_force else {}
+            k_ms[mine], self.policy_state = policy_from_json(fact.settings).slack(part, kept)
             version[mine] = in_force = fact.version
             frontier = max(frontier, int((part.t_max - k_ms[mine]).max()))
         return k_ms, version
 
     def pack(self) -> tuple[Batches, dict[str, Any]]:
         """All of it as record batches and JSON values."""
-        arrays = {name: value for name, value in self.kept.items() if isinstance(value, np.ndarray)}
+        arrays = {name: value for name, value in self.policy_state.items() if isinstance(value, np.ndarray)}
         batches = {name: pa.RecordBatch.from_arrays([pa.array(value)], ["value"]) for name, value in arrays.items()}
-        plain = {name: value for name, value in self.kept.items() if name not in arrays}
+        plain = {name: value for name, value in self.policy_state.items() if name not in arrays}
         return batches, asdict(self) | {"kept": plain}
 
     @staticmethod

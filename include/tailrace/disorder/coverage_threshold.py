@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.disorder.policy import Kept
-from tailrace.disorder.quantile.key_sketch import STRETCH, Groups
-from tailrace.disorder.tick_statistics import Floats, Rows, Seen
+from tailrace.disorder.policy import PolicyState
+from tailrace.disorder.quantile.key_sketch import STRETCH, KeySketch
+from tailrace.disorder.tick_statistics import Floats, TickRows, TickStatistics
 from tailrace.ground.columns import group_sums, pair
 
 _WINDOWS, _VALUES = 512, 2_000  # the newest that count
@@ -22,28 +22,28 @@ _FLOATS = ("total", "squares", "value")
 _FAR = -(1 << 62)
 
 
-def thresholds(seen: Seen, error: float, risk: float, kept: Kept) -> tuple[Floats, Kept]:
+def thresholds(seen: TickStatistics, error: float, risk: float, kept: PolicyState) -> tuple[Floats, PolicyState]:
     """λ_thr at each tick, shape (n,), and what is kept for it."""
-    population = _Population.restore(kept)
-    groups, counts = Groups.restore(seen.windows, kept, seen.sample)
-    sample = Rows(seen.sample.at[counts], {name: column[counts] for name, column in seen.sample.columns.items()})
+    population = _RecentWindows.restore(kept)
+    groups, counts = KeySketch.restore(seen.windows, kept, seen.sample)
+    sample = TickRows(seen.sample.at[counts], {name: column[counts] for name, column in seen.sample.columns.items()})
     block = seen.t_max // seen.windows.size_ms
     share, first = np.empty(len(seen)), 0
     while first < len(seen):
         # λ_thr is that of the tick before until a tick at which it is measured anew.
         due = first + int(np.searchsorted(block[first:], population.measured + _EVERY))
         upto = min(due + 1, len(seen))
-        population.take(sample.among(first, upto), seen.windows.size_ms)
+        population.take(sample.between(first, upto), seen.windows.size_ms)
         share[first:upto] = population.share
         if due < len(seen) and (full := population.full(int(block[due]))) is not None:
             assert seen.promise is not None  # other kinds are refused with such a policy
             population.share = share[due] = seen.promise.threshold(error, risk, *full)
         first = upto
-    return share, population.kept() | groups.kept(population.oldest // STRETCH)
+    return share, population.checkpoint() | groups.checkpoint(population.oldest // STRETCH)
 
 
 @dataclass
-class _Population:
+class _RecentWindows:
     """Windows of the query's size that lie side by side: sliding ones would only tell the same more often.
 
     Attributes
@@ -63,16 +63,16 @@ class _Population:
     oldest: int
 
     @staticmethod
-    def restore(kept: Kept) -> _Population:
+    def restore(kept: PolicyState) -> _RecentWindows:
         none = {name: np.zeros(0, np.float64 if name in _FLOATS else np.int64) for name in _NAMES}
         columns = {name: kept.get(f"population_{name}", none[name]) for name in _NAMES}
-        return _Population(columns, kept.get("share", 1.0), kept.get("measured", _FAR), kept.get("oldest", _FAR))
+        return _RecentWindows(columns, kept.get("share", 1.0), kept.get("measured", _FAR), kept.get("oldest", _FAR))
 
-    def kept(self) -> Kept:
+    def checkpoint(self) -> PolicyState:
         arrays = {f"population_{name}": column for name, column in self.columns.items()}
         return arrays | {"share": self.share, "measured": self.measured, "oldest": self.oldest}
 
-    def take(self, rows: Rows, size_ms: int) -> None:
+    def take(self, rows: TickRows, size_ms: int) -> None:
         """Some ticks' part of the sample."""
         block = rows["pane"] // size_ms
         known = block >= self.oldest  # of an older one the rest is forgotten
@@ -107,7 +107,7 @@ class _Population:
         return value / np.where(size > 0, size, 1.0)[code]
 
 
-def _newest(rows: Rows, wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _newest(rows: TickRows, wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The places of the newest rows of those wanted; of one tick's first the smaller ones, however the log is cut."""
     place = np.flatnonzero(wanted)
     if len(place) > _VALUES:

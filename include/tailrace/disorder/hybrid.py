@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tailrace.disorder.pd_policy import Controlled
-from tailrace.disorder.policy import Kept
-from tailrace.disorder.tick_statistics import Seen
+from tailrace.disorder.pd_policy import PDPolicy
+from tailrace.disorder.policy import PolicyState
+from tailrace.disorder.tick_statistics import TickStatistics
 
 Gain = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class Hybrid(Controlled):
+class Hybrid(PDPolicy):
     """K = αk as printed, with k the largest delay that the query has seen, and α from a PD controller.
 
     It holds the *mean* coverage near λ_thr, so that in bursts more answers are off than the promise allows; and one
@@ -35,5 +35,5 @@ class Hybrid(Controlled):
     def gains(self) -> tuple[float, float]:
         return self.kp, self.kd
 
-    def base(self, seen: Seen, kept: Kept) -> tuple[NDArray[np.int64], Kept]:
+    def base(self, seen: TickStatistics, kept: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
         return seen.largest, {}

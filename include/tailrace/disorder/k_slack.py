@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tailrace.disorder.policy import Kept, SlackPolicy
-from tailrace.disorder.tick_statistics import Seen
+from tailrace.disorder.policy import PolicyState, SlackPolicy
+from tailrace.disorder.tick_statistics import TickStatistics
 from tailrace.ground.duration import Duration, ms
 
 
@@ -26,5 +26,5 @@ class KSlack(SlackPolicy):
     policy: Literal["k_slack"]
     k: Duration = Field(ge=timedelta(0), description="how long a window waits, in event time: 2 s")
 
-    def slack(self, seen: Seen, kept: Kept) -> tuple[NDArray[np.int64], Kept]:
+    def slack(self, seen: TickStatistics, kept: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
         return np.full(len(seen), ms(self.k), np.int64), kept

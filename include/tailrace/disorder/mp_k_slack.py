@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.disorder.policy import Kept, SlackPolicy
-from tailrace.disorder.tick_statistics import Seen
+from tailrace.disorder.policy import PolicyState, SlackPolicy
+from tailrace.disorder.tick_statistics import TickStatistics
 
 
 class MPKSlack(SlackPolicy):
@@ -22,5 +22,5 @@ class MPKSlack(SlackPolicy):
 
     policy: Literal["mp_k_slack"]
 
-    def slack(self, seen: Seen, kept: Kept) -> tuple[NDArray[np.int64], Kept]:
+    def slack(self, seen: TickStatistics, kept: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
         return seen.largest, kept

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.disorder.policy import Kept, SlackPolicy
-from tailrace.disorder.tick_statistics import Seen
+from tailrace.disorder.policy import PolicyState, SlackPolicy
+from tailrace.disorder.tick_statistics import TickStatistics
 
 
 class NoSlack(SlackPolicy):
@@ -16,5 +16,5 @@ class NoSlack(SlackPolicy):
 
     policy: Literal["none"] = "none"
 
-    def slack(self, seen: Seen, kept: Kept) -> tuple[NDArray[np.int64], Kept]:
+    def slack(self, seen: TickStatistics, kept: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
         return np.zeros(len(seen), np.int64), kept

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass
-class PD:
+class PDController:
     """Keeps α by the error err(i) of one window after another: Δα = Kp · err(i) + Kd · (err(i) − err(i−1)).
 
     The paper leaves open where α begins, its bounds, and err(0). Here it begins at 1, with which no tuple is late, and

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailrace.disorder.coverage_threshold import thresholds
-from tailrace.disorder.pd_controller import PD
-from tailrace.disorder.policy import Kept
-from tailrace.disorder.quality_promise import Promising
-from tailrace.disorder.tick_statistics import Seen
+from tailrace.disorder.pd_controller import PDController
+from tailrace.disorder.policy import PolicyState
+from tailrace.disorder.quality_promise import QualityPromise
+from tailrace.disorder.tick_statistics import TickStatistics
 from tailrace.disorder.window_coverage import WindowCoverage
 
 
-class Controlled(Promising):
+class PDPolicy(QualityPromise):
     """K = αk, where a PD controller finds α by err(i) = λ_thr − λ_i, in the order of the windows' ends.
 
     λ_thr is that of the query's function for windows as they have been of late. F is as ticks move it: what silence
@@ -28,22 +28,22 @@ class Controlled(Promising):
         """Kp and Kd."""
 
     @abstractmethod
-    def base(self, seen: Seen, kept: Kept) -> tuple[NDArray[np.int64], Kept]:
+    def base(self, seen: TickStatistics, kept: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
         """k at each tick, in ms, shape (n,), and what is to be kept of it."""
 
-    def slack(self, seen: Seen, kept: Kept) -> tuple[NDArray[np.int64], Kept]:
+    def slack(self, seen: TickStatistics, kept: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
         base, of_base = self.base(seen, kept)
         share, of_share = thresholds(seen, self.error, self.risk, kept)
         coverage = WindowCoverage.restore(seen, kept)
-        pd = PD(*self.gains, kept.get("alpha", 1.0), kept.get("last", 0.0))
+        pd = PDController(*self.gains, kept.get("alpha", 1.0), kept.get("last", 0.0))
         k_ms, frontier = np.empty(len(seen), np.int64), kept.get("frontier", seen.frontier)
         edge = np.searchsorted(seen.counts.at, np.arange(len(seen) + 1))
         for i in range(len(seen)):
             mine = slice(edge[i], edge[i + 1])
-            coverage.take(seen.counts["pane"][mine], seen.counts["count"][mine], frontier)
+            coverage.add(seen.counts["pane"][mine], seen.counts["count"][mine], frontier)
             for there in coverage.judge(frontier):
                 pd.observe(float(share[i] - there))
             k_ms[i] = round(pd.alpha * int(base[i]))
             frontier = max(frontier, int(seen.t_max[i] - k_ms[i]))
         own = {"alpha": pd.alpha, "last": pd.last, "frontier": frontier}
-        return k_ms, coverage.kept() | of_share | of_base | own
+        return k_ms, coverage.checkpoint() | of_share | of_base | own

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from tailrace.disorder.tick_statistics import Seen
+from tailrace.disorder.tick_statistics import TickStatistics
 
-Kept = dict[str, Any]
+PolicyState = dict[str, Any]
 """What a policy keeps from call to call: JSON values, and arrays of shape (m,) of int64 or float64."""
 
 
@@ -30,7 +30,7 @@ class SlackPolicy(BaseModel):
     policy: str
 
     @abstractmethod
-    def slack(self, seen: Seen, kept: Kept) -> tuple[NDArray[np.int64], Kept]:
+    def slack(self, seen: TickStatistics, kept: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
         """K in ms as it stands at the end of each tick.
 
         Parameters

@@ -12,7 +12,7 @@ _BETWEEN = {"exclusiveMinimum": 0, "exclusiveMaximum": 1}  # what a schema can t
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, json_schema_extra=_BETWEEN)]
 
 
-class Promising(SlackPolicy):
+class QualityPromise(SlackPolicy):
     """A policy that promises (error, risk): no more than `risk` of the answers are off by `error` or more.
 
     Promises that can't be kept, as those with 0 or 1, are refused with the reason by the query that declares them.

@@ -25,7 +25,7 @@ SAMPLE = pa.schema(
 """The partials of some keys (`group` names the key), and the sum of the squares of their values."""
 
 
-class Promise(Protocol):
+class ErrorModel(Protocol):
     """What a kind knows of the errors of its answers; policies that promise (error, risk) go by it."""
 
     def threshold(
@@ -41,7 +41,7 @@ class Promise(Protocol):
             Some of the values, where known.
         """
 
-    def needed(self, error: float, window: Ints, need: Ints, tuples: Ints, total: Floats) -> Ints:
+    def required_slack(self, error: float, window: Ints, need: Ints, tuples: Ints, total: Floats) -> Ints:
         """The least K of each of m windows with which, as with any larger one, its answer is off by less than `error`.
 
         Parameters
@@ -57,44 +57,44 @@ class Promise(Protocol):
 
 
 @dataclass(frozen=True)
-class Brought:
+class TickContents:
     """What ticks brought: tables of `COUNTS` and `SAMPLE`, in any order; and the windows they belong to."""
 
     windows: Sliding
     counts: pa.Table
     sample: pa.Table
-    promise: Promise | None
+    promise: ErrorModel | None
 
     @staticmethod
-    def nothing() -> Brought:
-        return Brought(Sliding(1, 1), COUNTS.empty_table(), SAMPLE.empty_table(), None)
+    def empty() -> TickContents:
+        return TickContents(Sliding(1, 1), COUNTS.empty_table(), SAMPLE.empty_table(), None)
 
 
 @dataclass(frozen=True)
-class Rows:
+class TickRows:
     """Columns of shape (m,), ordered by `at`, the place of the row's tick; of `counts` or of `sample`."""
 
     at: Ints
     columns: dict[str, NDArray[Any]]
 
     @staticmethod
-    def of(table: pa.Table, ticks: Ticks) -> Rows:
+    def of(table: pa.Table, ticks: Ticks) -> TickRows:
         at = np.searchsorted(ticks.tick, table.column("tick").to_numpy())
         order = np.argsort(at, kind="stable")
         names = [name for name in table.column_names if name != "tick"]
-        return Rows(at[order], {name: table.column(name).to_numpy()[order] for name in names})
+        return TickRows(at[order], {name: table.column(name).to_numpy()[order] for name in names})
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self.columns[name]
 
-    def among(self, first: int, end: int) -> Rows:
+    def between(self, first: int, end: int) -> TickRows:
         """The rows of the ticks from `first` on and before `end`, whose places count from `first`."""
         low, high = np.searchsorted(self.at, [first, end])
-        return Rows(self.at[low:high] - first, {name: column[low:high] for name, column in self.columns.items()})
+        return TickRows(self.at[low:high] - first, {name: column[low:high] for name, column in self.columns.items()})
 
 
 @dataclass(frozen=True)
-class Seen:
+class TickStatistics:
     """n complete ticks, in order, and what they brought.
 
     Attributes
@@ -115,14 +115,14 @@ class Seen:
     before: int
     frontier: int
     windows: Sliding
-    counts: Rows
-    sample: Rows
-    promise: Promise | None
+    counts: TickRows
+    sample: TickRows
+    promise: ErrorModel | None
 
     def __len__(self) -> int:
         return len(self.ticks)
 
-    def among(self, first: int, end: int, frontier: int) -> Seen:
+    def between(self, first: int, end: int, frontier: int) -> TickStatistics:
         """The ticks from `first` on and before `end`; `frontier` is F before them."""
         part = slice(first, end)
         return replace(
@@ -132,6 +132,6 @@ class Seen:
             largest=self.largest[part],
             before=int(self.t_max[first - 1]) if first else self.before,
             frontier=frontier,
-            counts=self.counts.among(first, end),
-            sample=self.sample.among(first, end),
+            counts=self.counts.between(first, end),
+            sample=self.sample.between(first, end),
         )

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailrace.disorder.policy import Kept
-from tailrace.disorder.tick_statistics import Floats, Ints, Seen
+from tailrace.disorder.policy import PolicyState
+from tailrace.disorder.tick_statistics import Floats, Ints, TickStatistics
 from tailrace.ground.columns import group_sums
 from tailrace.windows.sliding import Sliding
 
@@ -36,15 +36,15 @@ class WindowCoverage:
     since: int
 
     @staticmethod
-    def restore(seen: Seen, kept: Kept) -> WindowCoverage:
+    def restore(seen: TickStatistics, kept: PolicyState) -> WindowCoverage:
         ends, received, late = (kept.get(name, np.zeros(0, np.int64)) for name in _NAMES)
         since = kept.get("since", seen.before + seen.windows.size_ms)
         return WindowCoverage(seen.windows, ends, received, late, since)
 
-    def kept(self) -> Kept:
+    def checkpoint(self) -> PolicyState:
         return {name: getattr(self, name) for name in (*_NAMES, "since")}
 
-    def take(self, pane: Ints, count: Ints, before: int) -> None:
+    def add(self, pane: Ints, count: Ints, before: int) -> None:
         """A tick's tuples, which found F at `before`."""
         size = self.windows.size_ms
         row, end = self.windows.ends(pane, np.full(len(pane), max(before - size, self.since)), None)

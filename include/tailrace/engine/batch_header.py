@@ -12,7 +12,7 @@ BATCH_ROWS = 4_000_000
 
 
 @dataclass(frozen=True)
-class Head:
+class BatchHeader:
     """The facts of a batch; they come after its segments, but for the settings.
 
     Attributes
@@ -33,7 +33,7 @@ class Head:
 
     batch: int
     settings: str
-    passed_ms: int | None = None
+    heartbeat_ms: int | None = None
     closes: bool = False
     ends: bool = False
     sample: bool = False
@@ -43,5 +43,5 @@ class Head:
         return json.dumps(asdict(self)).encode()
 
     @staticmethod
-    def unpack(data: bytes) -> Head:
-        return Head(**json.loads(data))
+    def unpack(data: bytes) -> BatchHeader:
+        return BatchHeader(**json.loads(data))

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from tailrace.disorder.clock import Clock, Fact, Frontier
 from tailrace.disorder.coverage import Coverage
-from tailrace.engine.batch_header import Head
+from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.duration import EARLIEST_MS, format_time
 from tailrace.ground.wire import Batches
 from tailrace.windows.sliding import Sliding
@@ -80,7 +80,7 @@ def segments(batch: int, places: list[dict[str, Any]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"batch": pa.array([batch] * len(places), pa.int64())} | columns)
 
 
-def work(
+def task_counts(
     segments: list[tuple[Batches, dict[str, Any]]],
     ticks: int,
     answers: pa.RecordBatch,
@@ -103,7 +103,7 @@ def work(
     return counts | {"latency_ms": latency, "load": rows / accepted if accepted else None}
 
 
-def classes(windows: Sliding, counts: pa.Table, frontier: Frontier) -> dict[str, Any]:
+def arrival_classes(windows: Sliding, counts: pa.Table, frontier: Frontier) -> dict[str, Any]:
     """How many tuples of all keys came before the frontier had reached their pane (`buffered`), while a window of
     theirs was open (`in_process`), and when none was any more (`expired`): paper 002, section 1.3; F is t_max − K.
 
@@ -117,7 +117,7 @@ def classes(windows: Sliding, counts: pa.Table, frontier: Frontier) -> dict[str,
     return dict(zip(("buffered", "in_process", "expired"), found, strict=True))
 
 
-def standing(clock: Clock, coverage: Coverage, committed: int | None) -> dict[str, Any]:
+def clock_columns(clock: Clock, coverage: Coverage, committed: int | None) -> dict[str, Any]:
     """How the query stands, which every task finds alike.
 
     `committed` is the point of arrival time up to which every tuple has been taken in.
@@ -128,7 +128,7 @@ def standing(clock: Clock, coverage: Coverage, committed: int | None) -> dict[st
     return times | {"committed": committed, "k_ms": clock.k_ms, "coverage": coverage.share}
 
 
-def metrics(head: Head, task: int, measured: dict[str, Any]) -> pa.RecordBatch:
+def metrics(head: BatchHeader, task: int, measured: dict[str, Any]) -> pa.RecordBatch:
     """One row: a task at the end of a batch."""
     row = {"batch": head.batch, "task": task, "flushed": head.ends} | measured
     return pa.RecordBatch.from_pylist([row], _METRICS)

@@ -28,7 +28,7 @@ Message = tuple[int, str, bytes]
 
 
 @dataclass(frozen=True)
-class Content:
+class SegmentContent:
     """A segment as it was read: its tuples with their ticks, as far as the segment alone tells, and its rejects.
 
     `tuples` has, beside what `check` gives, `position` (in the log), `tick` and `end` (of the tick); `summary` is the
@@ -86,7 +86,7 @@ class Stage:
         kept = None if is_history(stream.source.format, columns) else history
         return Stage(kind, name, stream.source.format, columns, types, query.tick_ms, query.parallelism, kept)
 
-    def content(self, segment: Segment) -> Content:
+    def content(self, segment: Segment) -> SegmentContent:
         """Read and check a segment."""
         raw = FORMATS[self.format].read(segment, self.types)
         checked = check(raw.table, self.columns, raw.row, self.kind.key_type, segment.ingested_ms)
@@ -97,7 +97,7 @@ class Stage:
         for name, column in (("position", position), ("tick", tick), ("end", end)):
             tuples = tuples.append_column(name, pa.array(column))
         quarantine = self._quarantine(segment, checked, raw.row, raw.broken)
-        return Content(tuples, ticks.summarise(tick, end, event), quarantine)
+        return SegmentContent(tuples, ticks.summarise(tick, end, event), quarantine)
 
     def messages(self, segment: Segment, sample: bool = False) -> list[Message]:
         """What every task is told of a segment: its own partials, and the query's statistics.

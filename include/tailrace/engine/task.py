@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from tailrace.disorder.clock import NEVER, Clock
 from tailrace.disorder.coverage import Coverage
-from tailrace.disorder.tick_statistics import Brought
+from tailrace.disorder.tick_statistics import TickContents
 from tailrace.engine import output_tables
-from tailrace.engine.batch_header import Head
-from tailrace.engine.tick_buffer import Arrivals
+from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.tick_buffer import TickBuffer
 from tailrace.ground import wire
 from tailrace.ground.wire import Batches
 from tailrace.kinds import Kind
@@ -56,10 +56,10 @@ class Task:
             Rows for the tables, each a packed record batch under the table's name.
         """
         messages = list(messages)
-        head = next(Head.unpack(data) for what, data in messages if what == "entry")
+        head = next(BatchHeader.unpack(data) for what, data in messages if what == "entry")
         segments = [wire.unpack(data) for what, data in messages if what == "segment"]
         segments.sort(key=lambda segment: segment[1]["ordinal"])
-        memory = _Memory.start(self.kind) if kept is None else _Memory.restore(self.kind, kept)
+        memory = _TaskState.start(self.kind) if kept is None else _TaskState.restore(self.kind, kept)
         clock, coverage, newest = memory.clock, memory.coverage, memory.pending.newest[0]
         facts = (
             [output_tables.stamped(clock.stamp(head.settings, newest), head.evidence)]
@@ -67,11 +67,11 @@ class Task:
             else []
         )
 
-        arrived, places = memory.pending.follow(segments)
+        arrived, places = memory.pending.append(segments)
         arrived = self._silent(arrived, head, clock.end)
         complete, pending = arrived.split()
         windows = self.kind.windows
-        brought = Brought(windows, complete.counts, complete.sample, self.kind.promise)
+        brought = TickContents(windows, complete.counts, complete.sample, self.kind.promise)
         frontier = clock.advance(complete.ticks, brought)
         if head.closes and clock.version:  # else there was no tuple yet, and nothing is open
             frontier = clock.close(frontier, int(windows.last_end(np.array([clock.t_max]))[0]))
@@ -79,9 +79,9 @@ class Task:
         coverage.observe(windows, complete.counts, frontier)
         state, answers, late = self.kind.step(memory.state, complete.partials, frontier)
 
-        measured = output_tables.work(segments, len(complete.ticks), answers, late, frontier)
-        measured |= output_tables.standing(clock, coverage, self._committed(pending))
-        measured |= output_tables.classes(windows, complete.counts, frontier)
+        measured = output_tables.task_counts(segments, len(complete.ticks), answers, late, frontier)
+        measured |= output_tables.clock_columns(clock, coverage, self._committed(pending))
+        measured |= output_tables.arrival_classes(windows, complete.counts, frontier)
         output: Batches = {
             "results": output_tables.results(answers, frontier),
             "late": output_tables.late(late, frontier, self.stream),
@@ -91,15 +91,15 @@ class Task:
             output |= {"facts": output_tables.facts(facts), "segments": output_tables.segments(head.batch, places)}
         passing = [(what, data) for what, data in messages if what not in ("entry", "segment")]
         rows = [(table, wire.pack({table: part})) for table, batch in output.items() for part in _cut(batch)]
-        return _Memory(clock, coverage, state, pending).pack(), passing + rows
+        return _TaskState(clock, coverage, state, pending).pack(), passing + rows
 
-    def _silent(self, arrived: Arrivals, head: Head, last_end: int) -> Arrivals:
+    def _silent(self, arrived: TickBuffer, head: BatchHeader, last_end: int) -> TickBuffer:
         """What has arrived, with what the silence after it says."""
-        if head.passed_ms is not None:
-            arrived = arrived.passed(head.passed_ms, self.tick_ms)
-        return arrived.complete(self.tick_ms, last_end) if head.closes else arrived
+        if head.heartbeat_ms is not None:
+            arrived = arrived.heartbeat(head.heartbeat_ms, self.tick_ms)
+        return arrived.complete_all(self.tick_ms, last_end) if head.closes else arrived
 
-    def _committed(self, pending: Arrivals) -> int | None:
+    def _committed(self, pending: TickBuffer) -> int | None:
         """The point of arrival time up to which every tuple has been taken in."""
         end = pending.newest[1]
         return end - max(self.tick_ms, 1) if end != NEVER else None
@@ -111,26 +111,26 @@ def _cut(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
 
 
 @dataclass(frozen=True)
-class _Memory:
+class _TaskState:
     """All that a task keeps: the clock, the kind's state, and what came in the newest tick."""
 
     clock: Clock
     coverage: Coverage
     state: Any
-    pending: Arrivals
+    pending: TickBuffer
 
     @staticmethod
-    def start(kind: Kind) -> _Memory:
-        return _Memory(Clock(), Coverage(), kind.start(), Arrivals.none(kind))
+    def start(kind: Kind) -> _TaskState:
+        return _TaskState(Clock(), Coverage(), kind.start(), TickBuffer.empty(kind))
 
     @staticmethod
-    def restore(kind: Kind, kept: bytes) -> _Memory:
+    def restore(kind: Kind, kept: bytes) -> _TaskState:
         batches, values = wire.unpack(kept)
         clock = Clock.unpack(_named("clock.", batches), values["clock"])
         coverage = Coverage.from_json(values["coverage"])
         newest, end = values["newest"]
-        return _Memory(
-            clock, coverage, kind.restore(_named("state.", batches)), Arrivals.from_arrow(batches, (newest, end))
+        return _TaskState(
+            clock, coverage, kind.restore(_named("state.", batches)), TickBuffer.from_arrow(batches, (newest, end))
         )
 
     def pack(self) -> bytes:

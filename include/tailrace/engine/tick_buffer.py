@@ -18,7 +18,7 @@ from tailrace.kinds import Kind
 
 
 @dataclass(frozen=True)
-class Arrivals:
+class TickBuffer:
     """A task's partials, and the query's statistics, which every task is told alike.
 
     Attributes
@@ -38,15 +38,15 @@ class Arrivals:
     newest: tuple[int, int]
 
     @staticmethod
-    def none(kind: Kind) -> Arrivals:
+    def empty(kind: Kind) -> TickBuffer:
         columns = {"event_time": pa.int64(), "tick": pa.int64(), "key": kind.key_type, "id": kind.id_type}
         columns |= {name: pa.float64() for name in kind.columns}
         nothing = pa.RecordBatch.from_pylist([], pa.schema(columns.items()))
         no_ticks = Ticks.from_arrow(pa.RecordBatch.from_pylist([], ticking.SCHEMA))
         partials = pa.Table.from_batches([kind.combine(nothing)])
-        return Arrivals(partials, no_ticks, COUNTS.empty_table(), SAMPLE.empty_table(), (NEVER, NEVER))
+        return TickBuffer(partials, no_ticks, COUNTS.empty_table(), SAMPLE.empty_table(), (NEVER, NEVER))
 
-    def follow(self, segments: list[tuple[Batches, dict[str, Any]]]) -> tuple[Arrivals, list[dict[str, Any]]]:
+    def append(self, segments: list[tuple[Batches, dict[str, Any]]]) -> tuple[TickBuffer, list[dict[str, Any]]]:
         """These and the segments after them, given in the order of the log.
 
         A segment knows its ticks only by itself: where its arrival times lie before what came earlier in the log,
@@ -69,9 +69,9 @@ class Arrivals:
             if len(ticks[-1]):
                 newest = (int(ticks[-1].tick[-1]), int(ticks[-1].end[-1]))
         one, two, three = (pa.concat_tables(parts) for parts in (partials, counts, sample))
-        return Arrivals(one, ticking.merge(ticks), two, three, newest), places
+        return TickBuffer(one, ticking.merge(ticks), two, three, newest), places
 
-    def passed(self, arrival_ms: int, tick_ms: int) -> Arrivals:
+    def heartbeat(self, arrival_ms: int, tick_ms: int) -> TickBuffer:
         """These, when the source has passed a point of arrival time (a heartbeat)."""
         if tick_ms:
             number = arrival_ms // tick_ms
@@ -80,7 +80,7 @@ class Arrivals:
         number = int(self.ticks.tick[-1]) + 1 if len(self.ticks) else self.newest[0]
         return self._at_least((number, max(self.newest[1], arrival_ms)))
 
-    def complete(self, tick_ms: int, last_end: int) -> Arrivals:
+    def complete_all(self, tick_ms: int, last_end: int) -> TickBuffer:
         """These, when all of them are complete: what comes belongs to a later tick.
 
         `last_end` is the end of the last tick that was complete before.
@@ -90,16 +90,16 @@ class Arrivals:
             number, end = int(self.ticks.tick[-1]) + 1, int(self.ticks.end[-1])
         return self if end == NEVER else self._at_least((number, end + max(tick_ms, 1)))
 
-    def split(self) -> tuple[Arrivals, Arrivals]:
+    def split(self) -> tuple[TickBuffer, TickBuffer]:
         """What came in complete ticks, and the rest."""
         bound = self.newest[0]
         before, rest = self.ticks[self.ticks.tick < bound], self.ticks[self.ticks.tick >= bound]
         due, left = _split(self.partials, bound)
         (counted, uncounted), (drawn, undrawn) = _split(self.counts, bound), _split(self.sample, bound)
-        complete = Arrivals(due, before, counted, drawn, self.newest)
-        return complete, Arrivals(left, rest, uncounted, undrawn, self.newest)
+        complete = TickBuffer(due, before, counted, drawn, self.newest)
+        return complete, TickBuffer(left, rest, uncounted, undrawn, self.newest)
 
-    def _at_least(self, newest: tuple[int, int]) -> Arrivals:
+    def _at_least(self, newest: tuple[int, int]) -> TickBuffer:
         return replace(self, newest=max(self.newest, newest))
 
     def to_arrow(self) -> Batches:
@@ -115,9 +115,9 @@ class Arrivals:
         }
 
     @staticmethod
-    def from_arrow(kept: Batches, newest: tuple[int, int]) -> Arrivals:
+    def from_arrow(kept: Batches, newest: tuple[int, int]) -> TickBuffer:
         partials, counts, sample = (pa.Table.from_batches([kept[name]]) for name in ("partials", "counts", "sample"))
-        return Arrivals(partials, Ticks.from_arrow(kept["ticks"]), counts, sample, newest)
+        return TickBuffer(partials, Ticks.from_arrow(kept["ticks"]), counts, sample, newest)
 
 
 def _at_least(batch: pa.RecordBatch, tick: int) -> pa.Table:

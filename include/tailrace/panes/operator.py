@@ -14,37 +14,37 @@ import pyarrow as pa
 
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import group_sums, pair, unify
-from tailrace.panes.rows import AT_ONCE, Ints, Rows, Summary, close
+from tailrace.panes.rows import AT_ONCE, Ints, Rows, Summary, evaluate_windows
 from tailrace.windows.sliding import Sliding
 
 
 @dataclass(frozen=True)
-class State:
+class PaneState:
     """What a task keeps: its keys, the panes of open windows, and the strays."""
 
     keys: pa.Array
     panes: Rows
-    strays: Rows
+    late_rows: Rows
     types: dict[str, pa.DataType]
 
     @staticmethod
-    def empty(key_type: pa.DataType, types: dict[str, pa.DataType]) -> State:
-        return State(pa.array([], key_type), Rows.none(types), Rows.none(types), types)
+    def empty(key_type: pa.DataType, types: dict[str, pa.DataType]) -> PaneState:
+        return PaneState(pa.array([], key_type), Rows.empty(types), Rows.empty(types), types)
 
     def to_arrow(self) -> dict[str, pa.RecordBatch]:
-        kept = {"panes": self.panes, "strays": self.strays}
+        kept = {"panes": self.panes, "strays": self.late_rows}
         keys = pa.RecordBatch.from_arrays([self.keys], names=["key"])
         return {"keys": keys} | {name: _to_arrow(rows, self.types) for name, rows in kept.items()}
 
     @staticmethod
-    def from_arrow(kept: dict[str, pa.RecordBatch], types: dict[str, pa.DataType]) -> State:
+    def from_arrow(kept: dict[str, pa.RecordBatch], types: dict[str, pa.DataType]) -> PaneState:
         panes, strays = (_from_arrow(kept[name]) for name in ("panes", "strays"))
-        return State(kept["keys"].column("key"), panes, strays, types)
+        return PaneState(kept["keys"].column("key"), panes, strays, types)
 
 
 def step(
-    windows: Sliding, summary: Summary, state: State, partials: pa.Table, frontier: Frontier
-) -> tuple[State, pa.RecordBatch, pa.RecordBatch]:
+    windows: Sliding, summary: Summary, state: PaneState, partials: pa.Table, frontier: Frontier
+) -> tuple[PaneState, pa.RecordBatch, pa.RecordBatch]:
     """Take in the partials of complete ticks, close what the frontier has passed.
 
     Parameters
@@ -62,20 +62,20 @@ def step(
         `key`, `pane`, `tick`, `tuples`, `total`, `frontier`: each key, pane and tick once. The windows that end at or
         before `frontier` missed the tuples; `total` is the sum of their values where the summary adds, else null.
     """
-    keys, rows, tick = on_keys(state.keys, partials, state.types)
+    keys, rows, tick = encode_keys(state.keys, partials, state.types)
     before = frontier.before(frontier.index(tick))
     is_late = windows.first_end(rows.time) <= before
 
-    panes = Rows.add([state.panes, rows[~is_late]], summary, windows.pane_ms)
+    panes = Rows.merge([state.panes, rows[~is_late]], summary, windows.pane_ms)
     late, late_before = rows[is_late], before[is_late]
-    strays = _stray(windows, summary, state.strays, late, late_before)
+    strays = _stray(windows, summary, state.late_rows, late, late_before)
 
     until = frontier.last
     ripe = strays.time <= until
-    closed = close(windows, summary, panes, strays[ripe], frontier.start, until)
+    closed = evaluate_windows(windows, summary, panes, strays[ripe], frontier.start, until)
     stays = windows.last_end(panes.time) > until
-    state = _compact(State(keys, panes[stays], strays[~ripe], state.types))
-    return state, closed.of(keys), registered(summary, keys, late, tick[is_late], late_before)
+    state = _compact(PaneState(keys, panes[stays], strays[~ripe], state.types))
+    return state, closed.with_keys(keys), late_partials(summary, keys, late, tick[is_late], late_before)
 
 
 def _stray(windows: Sliding, summary: Summary, strays: Rows, late: Rows, before: Ints) -> Rows:
@@ -87,11 +87,11 @@ def _stray(windows: Sliding, summary: Summary, strays: Rows, late: Rows, before:
         mine = part == number
         row, end = windows.ends(late.time[mine], before[mine], None)
         spread = late[mine][row]
-        strays = Rows.add([strays, Rows(spread.key, end, spread.columns)], summary, windows.slide_ms)
+        strays = Rows.merge([strays, Rows(spread.key, end, spread.columns)], summary, windows.slide_ms)
     return strays
 
 
-def registered(summary: Summary, keys: pa.Array, late: Rows, tick: Ints, before: Ints) -> pa.RecordBatch:
+def late_partials(summary: Summary, keys: pa.Array, late: Rows, tick: Ints, before: Ints) -> pa.RecordBatch:
     """Late rows, which came at a tick and found F at `before`, as they are told."""
     at, ticks_and_panes = pair(tick, late.time)
     code, all_three = pair(at, late.key)
@@ -106,7 +106,7 @@ def registered(summary: Summary, keys: pa.Array, late: Rows, tick: Ints, before:
     return pa.RecordBatch.from_arrays([keys.take(pa.array(key)), *map(pa.array, columns)], names=names)
 
 
-def on_keys(known: pa.Array, partials: pa.Table, types: dict[str, pa.DataType]) -> tuple[pa.Array, Rows, Ints]:
+def encode_keys(known: pa.Array, partials: pa.Table, types: dict[str, pa.DataType]) -> tuple[pa.Array, Rows, Ints]:
     """The partials as rows, their keys as codes into the known keys and the new ones after them; and their ticks."""
     chunks = partials.column("key").chunks
     keys, (_, *code_of) = unify([known, *(chunk.dictionary for chunk in chunks)])
@@ -116,14 +116,14 @@ def on_keys(known: pa.Array, partials: pa.Table, types: dict[str, pa.DataType]) 
     return keys, Rows(key, partials.column("pane").to_numpy(), columns), partials.column("tick").to_numpy()
 
 
-def _compact(state: State) -> State:
+def _compact(state: PaneState) -> PaneState:
     """The state without the keys that nothing in it uses any more."""
     used = np.zeros(len(state.keys), bool)
     used[state.panes.key] = True
-    used[state.strays.key] = True
+    used[state.late_rows.key] = True
     code = np.cumsum(used) - 1
-    panes, strays = (Rows(code[rows.key], rows.time, rows.columns) for rows in (state.panes, state.strays))
-    return State(state.keys.filter(pa.array(used)), panes, strays, state.types)
+    panes, strays = (Rows(code[rows.key], rows.time, rows.columns) for rows in (state.panes, state.late_rows))
+    return PaneState(state.keys.filter(pa.array(used)), panes, strays, state.types)
 
 
 def _to_arrow(rows: Rows, types: dict[str, pa.DataType]) -> pa.RecordBatch:

@@ -57,28 +57,28 @@ class Rows:
     def __getitem__(self, part: NDArray[np.bool_] | Ints) -> Rows:
         return Rows(self.key[part], self.time[part], {name: column[part] for name, column in self.columns.items()})
 
-    def of(self, keys: pa.Array) -> pa.RecordBatch:
+    def with_keys(self, keys: pa.Array) -> pa.RecordBatch:
         """The rows with their keys, of which `key` holds the codes."""
         columns = [pa.array(column) for column in self.columns.values()]
         key = keys.take(pa.array(self.key))
         return pa.RecordBatch.from_arrays([key, pa.array(self.time), *columns], names=["key", "time", *self.columns])
 
     @staticmethod
-    def none(types: dict[str, pa.DataType]) -> Rows:
+    def empty(types: dict[str, pa.DataType]) -> Rows:
         columns = {name: pa.array([], kind).to_numpy(zero_copy_only=False) for name, kind in types.items()}
         return Rows(*(np.zeros(0, np.int64),) * 2, columns)
 
     @staticmethod
-    def put(parts: list[Rows]) -> Rows:
+    def concat(parts: list[Rows]) -> Rows:
         """All the rows, one part after another."""
         columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
         key, time = (np.concatenate([getattr(part, name) for part in parts]) for name in ("key", "time"))
         return Rows(key, time, columns)
 
     @staticmethod
-    def add(parts: list[Rows], summary: Summary, step: int) -> Rows:
+    def merge(parts: list[Rows], summary: Summary, step: int) -> Rows:
         """The rows, merged by key and time; all times must be alike modulo `step`."""
-        rows = Rows.put(parts)
+        rows = Rows.concat(parts)
         code, split = pair(rows.time // step, rows.key)
         rest = int(rows.time[0]) % step if len(rows) else 0
         code, columns = summary.merge(code, rows.columns)
@@ -86,7 +86,7 @@ class Rows:
         return Rows(key, time * step + rest, columns)
 
 
-def close(windows: Sliding, summary: Summary, panes: Rows, strays: Rows, after: int | None, until: int | None) -> Rows:
+def evaluate_windows(windows: Sliding, summary: Summary, panes: Rows, strays: Rows, after: int | None, until: int | None) -> Rows:
     """Answer the windows whose end is in (after, until]; None: unbounded.
 
     Parameters
@@ -109,7 +109,7 @@ def close(windows: Sliding, summary: Summary, panes: Rows, strays: Rows, after: 
     low = low if after is None else max(low, windows.end_until(after))
     high = high if until is None else min(high, windows.end_until(until))
     ranges = _ranges(first - windows.slide_ms, last, low, high, windows.slide_ms)
-    return Rows.put([_close(windows, summary, panes, strays, *ends) for ends in ranges])
+    return Rows.concat([_close(windows, summary, panes, strays, *ends) for ends in ranges])
 
 
 def _close(windows: Sliding, summary: Summary, panes: Rows, strays: Rows, low: int, high: int) -> Rows:
@@ -117,7 +117,7 @@ def _close(windows: Sliding, summary: Summary, panes: Rows, strays: Rows, low: i
     panes, strays = panes[within], strays[(strays.time > low) & (strays.time <= high)]
     row, end = windows.ends(panes.time, low, high)
     row, end = np.concatenate([row, len(panes) + np.arange(len(strays))]), np.concatenate([end, strays.time])
-    rows = Rows.put([panes, strays])
+    rows = Rows.concat([panes, strays])
     code, split = pair((end - windows.size_ms) // windows.slide_ms, rows.key[row])
     code, columns = summary.answer(code, row, rows.columns)
     number, key = split(code)

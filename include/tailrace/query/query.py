@@ -11,7 +11,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from tailrace.aggregate.promise import refusal
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.disorder.quality_promise import Promising
+from tailrace.disorder.quality_promise import QualityPromise
 from tailrace.ground.duration import ms
 from tailrace.query.fields import Name, Section, Tasks, teach
 from tailrace.query.sections import Aggregate, Correction, Disorder, Stream, TopK, Window
@@ -65,7 +65,7 @@ class Query(Section):
     @model_validator(mode="after")
     def _promise_what_can_be_kept(self) -> Self:
         policy = self.policy
-        if isinstance(policy, Promising):
+        if isinstance(policy, QualityPromise):
             if self.aggregate is None:
                 wrong = f"policy {policy.policy} promises (error, risk), which kind {self.kind} has no measure for"
                 raise teach(wrong, "policy: cache_duration, which promises an accuracy", "disorder.policy")

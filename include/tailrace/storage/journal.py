@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tailrace.engine.batch_header import Head
+from tailrace.engine.batch_header import BatchHeader
 from tailrace.sources.segments import Segment
 from tailrace.storage.layout import write_whole
 
@@ -57,7 +57,7 @@ class Standing:
 class Entry:
     """What a batch is."""
 
-    head: Head
+    head: BatchHeader
     segments: tuple[Segment, ...]
     standing: Standing
 
@@ -124,4 +124,4 @@ def _block(file: Path) -> list[Any]:
 
 def _entry(kept: dict[str, Any]) -> Entry:
     segments = tuple(Segment(**segment) for segment in kept["segments"])
-    return Entry(Head(**kept["head"]), segments, Standing(**kept["standing"]))
+    return Entry(BatchHeader(**kept["head"]), segments, Standing(**kept["standing"]))

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Literal
 
 from tailrace.disorder.policies import policy_from_json
-from tailrace.engine.batch_header import BATCH_ROWS, Head
+from tailrace.engine.batch_header import BATCH_ROWS, BatchHeader
 from tailrace.ground.errors import Problem, Refused
 from tailrace.sources.feeds import Feed, after
 from tailrace.sources.segments import Segment
@@ -222,7 +222,7 @@ class Intake:
         ends, sampled = closes and not self.plan_as.live, self.last is not None and self.last.head.sample
         # Once sampled, always: a tick may be pending under settings of long ago.
         sample = sampled or policy_from_json(self.settings).samples
-        head = Head(self.batches, self.settings, passed, closes, ends, sample, self.evidence)
+        head = BatchHeader(self.batches, self.settings, passed, closes, ends, sample, self.evidence)
         entry = Entry(head, segments, standing)
         self.journal.append(entry)
         self.last, self.standing = entry, standing

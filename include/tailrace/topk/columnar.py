@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from tailrace.disorder.clock import Frontier
 from tailrace.panes import operator
-from tailrace.panes.operator import State
+from tailrace.panes.operator import PaneState
 from tailrace.topk.best import Best
 from tailrace.windows.sliding import Sliding
 
@@ -27,13 +27,13 @@ class Columnar:
 
     moves = False
 
-    def start(self) -> State:
-        return State.empty(self.key_type, self.best.types)
+    def start(self) -> PaneState:
+        return PaneState.empty(self.key_type, self.best.types)
 
-    def restore(self, kept: dict[str, pa.RecordBatch]) -> State:
-        return State.from_arrow(kept, self.best.types)
+    def restore(self, kept: dict[str, pa.RecordBatch]) -> PaneState:
+        return PaneState.from_arrow(kept, self.best.types)
 
     def step(
-        self, state: State, partials: pa.Table, frontier: Frontier
-    ) -> tuple[State, pa.RecordBatch, pa.RecordBatch]:
+        self, state: PaneState, partials: pa.Table, frontier: Frontier
+    ) -> tuple[PaneState, pa.RecordBatch, pa.RecordBatch]:
         return operator.step(self.windows, self.best, state, partials, frontier)

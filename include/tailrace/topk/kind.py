@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tailrace.disorder.clock import Frontier
 from tailrace.disorder.tick_statistics import SAMPLE
-from tailrace.panes.rows import Rows, close
+from tailrace.panes.rows import Rows, evaluate_windows
 from tailrace.topk.accuracy import errors
 from tailrace.topk.best import Best
 from tailrace.topk.methods import METHODS, Method
@@ -82,8 +82,8 @@ class TopK:
         key, pane = (np.asarray(column) for column in (partials.column("key").indices, partials.column("pane")))
         own = {name: partials.column(name).to_numpy(zero_copy_only=False) for name in self.best.types}
         panes = Rows(key.astype(np.int64), pane, own)
-        closed = close(self.windows, self.best, panes, Rows.none(self.best.types), None, None)
-        return self._answers(closed.of(partials.column("key").dictionary))
+        closed = evaluate_windows(self.windows, self.best, panes, Rows.empty(self.best.types), None, None)
+        return self._answers(closed.with_keys(partials.column("key").dictionary))
 
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
         """None: a late tuple may change any rank, so that rankings are made anew from history."""

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.disorder.clock import Frontier
-from tailrace.panes.operator import on_keys, registered
+from tailrace.panes.operator import encode_keys, late_partials
 from tailrace.panes.rows import Ints
 from tailrace.topk.best import Best
 from tailrace.topk.candidates import Candidate, Place
@@ -34,7 +34,7 @@ class Ranking(Protocol):
 
 
 @dataclass
-class Kept:
+class KeyState:
     """A key's ranking, and how many tuples each pane holds."""
 
     ranking: Ranking
@@ -42,10 +42,10 @@ class Kept:
 
 
 @dataclass
-class State:
+class CandidateState:
     """All keys of a task."""
 
-    keys: dict[Any, Kept]
+    keys: dict[Any, KeyState]
     best: Best
     key_type: pa.DataType
 
@@ -61,7 +61,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Listed:
+class CandidateLists:
     """A method: what it keeps of a key, and what it does to late tuples.
 
     Attributes
@@ -81,10 +81,10 @@ class Listed:
     late: Callable[[Ints, Ints], Ints]
     moves: bool = False
 
-    def start(self) -> State:
-        return State({}, self.best, self.key_type)
+    def start(self) -> CandidateState:
+        return CandidateState({}, self.best, self.key_type)
 
-    def restore(self, kept: dict[str, pa.RecordBatch]) -> State:
+    def restore(self, kept: dict[str, pa.RecordBatch]) -> CandidateState:
         state = self.start()
         for row in kept["counts"].to_pylist():
             self._of(state, row["key"]).counts[row["pane"]] = row["tuples"]
@@ -94,13 +94,13 @@ class Listed:
         return state
 
     def step(
-        self, state: State, partials: pa.Table, frontier: Frontier
-    ) -> tuple[State, pa.RecordBatch, pa.RecordBatch]:
-        keys, rows, tick = on_keys(pa.array([], self.key_type), partials, self.best.types)
+        self, state: CandidateState, partials: pa.Table, frontier: Frontier
+    ) -> tuple[CandidateState, pa.RecordBatch, pa.RecordBatch]:
+        keys, rows, tick = encode_keys(pa.array([], self.key_type), partials, self.best.types)
         windows, at = self.windows, frontier.index(tick)
         before = frontier.before(at)
         is_late = windows.first_end(rows.time) <= before
-        late = registered(self.best, keys, rows[is_late], tick[is_late], before[is_late])
+        late = late_partials(self.best, keys, rows[is_late], tick[is_late], before[is_late])
         where = np.where(is_late, self.late(rows.time, windows.pane(before)), rows.time)
         first = np.maximum(windows.first_end(where), windows.end_until(before) + windows.slide_ms)
         last = windows.last_end(where)
@@ -122,16 +122,16 @@ class Listed:
                 answers += self._close(state, earlier, now)
         return state, self._answered(answers), late
 
-    def _of(self, state: State, key: Any) -> Kept:
+    def _of(self, state: CandidateState, key: Any) -> KeyState:
         if key not in state.keys:
-            state.keys[key] = Kept(self.ranking(self.best.k))
+            state.keys[key] = KeyState(self.ranking(self.best.k))
         return state.keys[key]
 
     def _number(self, end: int) -> int:
         """Of a window, by its end."""
         return (end - self.windows.size_ms) // self.windows.slide_ms
 
-    def _close(self, state: State, after: int, until: int) -> list[tuple[Any, ...]]:
+    def _close(self, state: CandidateState, after: int, until: int) -> list[tuple[Any, ...]]:
         """The rankings of the windows that end in (after, until]; nothing of them is kept."""
         found, windows = [], self.windows
         for key, kept in list(state.keys.items()):
@@ -154,7 +154,7 @@ class Listed:
         return _batch(rows, pa.schema([("key", self.key_type), ("time", pa.int64()), *own]))
 
 
-def _all(kept: Kept) -> list[Candidate]:
+def _all(kept: KeyState) -> list[Candidate]:
     return [*kept.ranking.listed, *getattr(kept.ranking, "later", [])]
 
 

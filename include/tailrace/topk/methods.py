@@ -34,7 +34,7 @@ from tailrace.panes.rows import Ints
 from tailrace.topk.best import Best
 from tailrace.topk.candidates import Candidates, Waiting
 from tailrace.topk.columnar import Columnar
-from tailrace.topk.listed import NOWHERE, Listed
+from tailrace.topk.listed import NOWHERE, CandidateLists
 from tailrace.topk.skyband import Skyband
 from tailrace.windows.sliding import Sliding
 
@@ -69,7 +69,7 @@ def _just_now(pane: Ints, now: Ints) -> Ints:
     return now
 
 
-LIST = partial(Listed, ranking=Waiting, late=_as_they_are)
+LIST = partial(CandidateLists, ranking=Waiting, late=_as_they_are)
 """The method after paper 001: the reference that `adaptive` is held to.
 
 What it has differently: list D holds all that belongs to later windows alone, and not to the next one only; what
@@ -78,7 +78,7 @@ expires goes by the numbers of the windows; the answers under other durations ar
 
 METHODS: dict[str, Callable[[Sliding, Best, pa.DataType], Method]] = {
     "adaptive": Columnar,
-    "sma": partial(Listed, ranking=Skyband, late=_just_now, moves=True),
-    "mintopk": partial(Listed, ranking=Candidates, late=_dropped),
-    "gstopk": partial(Listed, ranking=Candidates, late=_as_they_are),
+    "sma": partial(CandidateLists, ranking=Skyband, late=_just_now, moves=True),
+    "mintopk": partial(CandidateLists, ranking=Candidates, late=_dropped),
+    "gstopk": partial(CandidateLists, ranking=Candidates, late=_as_they_are),
 }

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.aggregate.functions import FUNCTIONS, function_of
-from tailrace.aggregate.needed import needed
+from tailrace.aggregate.needed import required_slack
 
 # (window, need, value)
 ROWS = st.lists(
@@ -48,7 +48,7 @@ def test_it_is_the_least_k_from_which_on_the_answer_is_near(function, rows, erro
     windows = sorted({window for window, _, _ in rows})
     code = np.array([windows.index(window) for window, _, _ in rows])
     need, value = (np.array([row[i] for row in rows]) for i in (1, 2))
-    found = needed(
+    found = required_slack(
         function_of(function, 0.9 if function == "quantile" else None),
         error,
         code,
@@ -62,7 +62,7 @@ def test_it_is_the_least_k_from_which_on_the_answer_is_near(function, rows, erro
 
 def test_a_window_that_had_nothing_at_first_needs_its_first_tuple():
     one = np.ones(1, np.int64)
-    assert needed(function_of("sum", None), 0.5, 0 * one, 40 * one, one, np.zeros(1)).tolist() == [40]
+    assert required_slack(function_of("sum", None), 0.5, 0 * one, 40 * one, one, np.zeros(1)).tolist() == [40]
 
 
 @pytest.mark.parametrize("many", [20, 40, 60, 100, 140])
@@ -74,4 +74,4 @@ def test_it_is_the_same_however_a_sum_comes_in_parts(many, value, parts):
     total = np.array([*early, sum([value] * (many // 20))])
     need = np.array([0] * parts + [9], np.int64)
     none = np.zeros(parts + 1, np.int64)
-    assert needed(function_of("sum", None), 0.05, none, need, none + 1, total).tolist() == [9]
+    assert required_slack(function_of("sum", None), 0.05, none, need, none + 1, total).tolist() == [9]

@@ -110,7 +110,7 @@ def test_it_is_the_same_in_pieces(cuts):
     share, _ = thresholds(seen(came, WINDOWS, whole), 0.05, 0.1, {})
     stream, kept, found = seen(came, WINDOWS, pieces), {}, []
     for first, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
-        part, kept = thresholds(stream.among(first, end, 0), 0.05, 0.1, kept)
+        part, kept = thresholds(stream.between(first, end, 0), 0.05, 0.1, kept)
         found += part.tolist()
     assert found == share.tolist()
     assert pieces.asked == whole.asked

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tailrace.disorder.aq_k_slack import AQKSlack
 from tailrace.disorder.hybrid import Hybrid
-from tailrace.disorder.pd_policy import Controlled
+from tailrace.disorder.pd_policy import PDPolicy
 from tailrace.windows.sliding import Sliding
 from ticking import Came, seen, slacks, steady
 
@@ -80,7 +80,7 @@ def stream(late: list[int]) -> list[Came]:
 )
 @settings(max_examples=60, deadline=None)
 @given(late=LATE)
-def test_k_is_alpha_k(policy: Controlled, base, gains, late):
+def test_k_is_alpha_k(policy: PDPolicy, base, gains, late):
     came = stream(late)
     assert slacks(policy, seen(came, WINDOWS, Always()))[0] == walked(came, base, *gains)
 
@@ -113,6 +113,6 @@ def test_nothing_of_long_ago_is_kept(policy):
 
 def test_what_silence_closes_is_no_fault_of_k():
     quiet = seen(stream([0, 0, 60, 0, 200] * 30), WINDOWS, Always())
-    k_ms, kept = HYBRID.slack(quiet.among(0, 40, -(10**9)), {})
-    again, _ = HYBRID.slack(quiet.among(40, len(quiet), 10**6), kept)  # F was moved on far beyond all of it
+    k_ms, kept = HYBRID.slack(quiet.between(0, 40, -(10**9)), {})
+    again, _ = HYBRID.slack(quiet.between(40, len(quiet), 10**6), kept)  # F was moved on far beyond all of it
     assert [*k_ms.tolist(), *again.tolist()] == slacks(HYBRID, quiet)[0]

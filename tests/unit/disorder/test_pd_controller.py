@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.disorder.pd_controller import PD
+from tailrace.disorder.pd_controller import PDController
 
 
 @given(st.lists(st.floats(-0.2, 0.2), max_size=20), st.floats(0, 2), st.floats(0, 8))
 def test_alpha_follows_the_error_and_its_change_within_its_bounds(errors, kp, kd):
-    found, alpha, before = PD(kp, kd), 1.0, 0.0
+    found, alpha, before = PDController(kp, kd), 1.0, 0.0
     for error in errors:
         found.observe(error)
         alpha = alpha + kp * error + kd * (error - before)
@@ -21,7 +21,7 @@ def test_alpha_follows_the_error_and_its_change_within_its_bounds(errors, kp, kd
 
 
 def test_as_printed():
-    pd = PD(0.2, 4.0, alpha=0.5)
+    pd = PDController(0.2, 4.0, alpha=0.5)
     pd.observe(-0.01)  # 0.2 · −0.01 + 4 · (−0.01 − 0)
     assert pd.alpha == pytest.approx(0.458)
     pd.observe(0.02)  # 0.2 · 0.02 + 4 · (0.02 + 0.01)

@@ -20,11 +20,11 @@ def judged(came: list[Came], frontier: list[int], kept_at: int = -1) -> list[flo
     stream, found = seen(came, WINDOWS), []
     coverage = WindowCoverage.restore(stream, {})
     for i, before in enumerate(frontier):
-        counts = stream.counts.among(i, i + 1)
-        coverage.take(counts["pane"], counts["count"], before)
+        counts = stream.counts.between(i, i + 1)
+        coverage.add(counts["pane"], counts["count"], before)
         found += coverage.judge(before).tolist()
         if i == kept_at:
-            coverage = WindowCoverage.restore(stream, coverage.kept())
+            coverage = WindowCoverage.restore(stream, coverage.checkpoint())
     return found
 
 
@@ -53,12 +53,12 @@ def test_what_comes_when_the_window_is_judged_is_not_counted():
 
 def test_windows_that_began_before_do_not_count():
     stream = seen([Came(0, 100), Came(1, 105), Came(2, 135), Came(3, 300)], WINDOWS)
-    later = stream.among(1, 4, 0)
+    later = stream.between(1, 4, 0)
     assert later.before == 100
     coverage = WindowCoverage.restore(later, {})
     for i in range(3):
-        counts = later.counts.among(i, i + 1)
-        coverage.take(counts["pane"], counts["count"], 0)
+        counts = later.counts.between(i, i + 1)
+        coverage.add(counts["pane"], counts["count"], 0)
     assert coverage.ends.tolist() == [140, 150, 160, 310, 320, 330]  # from 130 on they lack what came at 100 already
 
 

@@ -11,10 +11,10 @@ import pytest
 from tailrace.disorder.clock import Clock, Fact, Frontier
 from tailrace.disorder.coverage import Coverage
 from tailrace.engine import output_tables
-from tailrace.engine.batch_header import Head
+from tailrace.engine.batch_header import BatchHeader
 from tailrace.windows.sliding import Sliding
 
-HEAD = Head(8, "{}")
+HEAD = BatchHeader(8, "{}")
 CLOCK = Clock(t_max=90, frontier=30, k_ms=61, end=100, version=2)
 
 # tick          4     7     9 |   9     the last one again, at which the stream is closed
@@ -105,15 +105,15 @@ def test_segments_as_they_were_read(first, last) -> None:
 
 
 def metrics(arrived=(), answers=ANSWERS, late=LATE, clock=CLOCK, frontier=FRONTIER, committed=100, head=HEAD) -> dict:
-    measured = output_tables.work(list(arrived), 3, answers, late, frontier)
-    measured |= output_tables.standing(clock, Coverage(3, 1), committed)
+    measured = output_tables.task_counts(list(arrived), 3, answers, late, frontier)
+    measured |= output_tables.clock_columns(clock, Coverage(3, 1), committed)
     (row,) = output_tables.metrics(head, 1, measured).to_pylist()
     return row
 
 
 @pytest.mark.parametrize(("closes", "ends"), [(False, False), (True, False), (True, True)])
 def test_only_the_end_of_a_bounded_run_is_a_flush(closes: bool, ends: bool) -> None:
-    assert metrics(head=Head(8, "{}", 9, closes, ends))["flushed"] is ends
+    assert metrics(head=BatchHeader(8, "{}", 9, closes, ends))["flushed"] is ends
 
 
 def test_how_a_task_stood() -> None:
@@ -163,5 +163,5 @@ def test_a_heartbeat_before_the_first_tick_commits_and_tells_no_event_time() -> 
 )
 def test_a_tuple_is_of_the_class_that_the_frontier_finds_it_in(tick: int, pane: int, class_: str) -> None:
     counts = pa.table({"tick": [tick, tick], "pane": [pane, pane], "count": [3, 2]})
-    found = output_tables.classes(Sliding(20, 10), counts, OPEN)
+    found = output_tables.arrival_classes(Sliding(20, 10), counts, OPEN)
     assert found == {"buffered": 0, "in_process": 0, "expired": 0} | {class_: 5}

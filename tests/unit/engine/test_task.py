@@ -11,7 +11,7 @@ from expect import assert_streamed
 from harness import policy_json, run
 from oracle import Passed, Settings, Tuple, stream
 from tailrace.aggregate.kind import Aggregate
-from tailrace.engine.batch_header import Head
+from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.task import Task
 from tailrace.ground import wire
 from tailrace.windows.sliding import Sliding
@@ -26,7 +26,7 @@ def tuples(*rows: tuple[int, int], key: str = "a") -> list[Tuple]:
 
 
 def entry(policy: str = "none", **said: object) -> tuple[str, bytes]:
-    return "entry", Head(0, policy_json(policy), **said).pack()
+    return "entry", BatchHeader(0, policy_json(policy), **said).pack()
 
 
 def task(index: int = 0) -> Task:

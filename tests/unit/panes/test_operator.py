@@ -9,7 +9,7 @@ import pytest
 from tailrace.aggregate.functions import FUNCTIONS, function_of
 from tailrace.aggregate.partials import combine
 from tailrace.disorder.clock import NEVER, Frontier
-from tailrace.panes.operator import State, step
+from tailrace.panes.operator import PaneState, step
 from tailrace.windows.sliding import Sliding
 
 TENS = Sliding(20, 10)
@@ -31,7 +31,7 @@ def closed(at: Frontier, until: int) -> Frontier:
     return Frontier(at.start, *(np.append(column, value) for column, value in zip(columns, last, strict=True)))
 
 
-def given(state: State, at: Frontier, *rows: Row, name: str = "sum") -> tuple[State, list[dict], list[dict]]:
+def given(state: PaneState, at: Frontier, *rows: Row, name: str = "sum") -> tuple[PaneState, list[dict], list[dict]]:
     """The state, the answers and the late rows."""
     key, event, tick, value = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [], [])
     batch = pa.RecordBatch.from_pydict(
@@ -48,7 +48,7 @@ def given(state: State, at: Frontier, *rows: Row, name: str = "sum") -> tuple[St
     return state, closed.to_pylist(), late.to_pylist()
 
 
-def taken(state: State, at: Frontier, *rows: Row, name: str = "sum") -> tuple[State, dict, dict]:
+def taken(state: PaneState, at: Frontier, *rows: Row, name: str = "sum") -> tuple[PaneState, dict, dict]:
     """The state, the answers (key, end) → (tuples, value), and the late rows (key, pane, tick) → (tuples, F)."""
     state, closed, late = given(state, at, *rows, name=name)
     answers = {(row["key"], row["time"]): (row["tuples"], row["total"]) for row in closed}
@@ -58,7 +58,7 @@ def taken(state: State, at: Frontier, *rows: Row, name: str = "sum") -> tuple[St
 
 
 TYPES = FUNCTIONS["sum"].types
-EMPTY = State.empty(pa.string(), TYPES)
+EMPTY = PaneState.empty(pa.string(), TYPES)
 
 
 # event     5                     windows [-10, 10) and [0, 20)
@@ -111,7 +111,7 @@ def test_late_tuples_of_two_ticks_are_registered_apart() -> None:
 def test_a_closing_closes_all_and_keeps_nothing() -> None:
     state, answers, late = taken(EMPTY, closed(frontier(NEVER, t1=0), 110), ("a", 5, 1, 1.0), (None, 95, 1, 2.0))
     assert answers == {("a", 10): (1, 1.0), ("a", 20): (1, 1.0), (None, 100): (1, 2.0), (None, 110): (1, 2.0)}
-    assert [len(state.keys), len(state.panes.key), len(state.strays.key)] == [0, 0, 0]
+    assert [len(state.keys), len(state.panes.key), len(state.late_rows.key)] == [0, 0, 0]
     assert late == {}
 
 
@@ -183,7 +183,7 @@ def test_every_function_over_panes_and_strays(name: str) -> None:
     for tick, event, value in ((2, 6, 2.0), (3, 7, 64.0)):
         state, answers, late = taken(state, frontier(10, **{f"t{tick}": 10}), ("a", event, tick, value), name=name)
         assert (answers, late) == ({}, {("a", 0, tick): (1, 10)})
-        state = State.from_arrow(state.to_arrow(), TYPES)
+        state = PaneState.from_arrow(state.to_arrow(), TYPES)
     first, second = OF_VALUES[name]
     state, answers, _ = taken(state, frontier(10, t4=20), name=name)
     assert answers == {("a", 20): (4, pytest.approx(first))}
@@ -230,15 +230,15 @@ def test_what_is_kept_stays_as_large_however_long_the_stream_runs(name: str) -> 
         state = taken(state, frontier(now - 50, **{f"t{now}": now - 40}), *on_time, name=name)[0]
         at = frontier(now - 40, **{f"t{now + 1}": now - 40})
         state = taken(state, at, ("a", now - 45, now + 1, 1.0), name=name)[0]
-        sizes.append((len(state.keys), len(state.panes), len(state.strays)))
+        sizes.append((len(state.keys), len(state.panes), len(state.late_rows)))
     assert set(sizes[10:]) == {(2, 6 * 9 if FUNCTIONS[name].fold == "keep" else 6 * 2, 1)}
 
 
 def test_the_state_through_arrow() -> None:
     state, _, _ = taken(EMPTY, frontier(10, t1=10), ("a", 5, 1, 1.0), (None, 25, 1, 2.0))
-    again = State.from_arrow(state.to_arrow(), TYPES)
+    again = PaneState.from_arrow(state.to_arrow(), TYPES)
     assert again.keys.equals(state.keys)
-    for kept, restored in ((state.panes, again.panes), (state.strays, again.strays)):
+    for kept, restored in ((state.panes, again.panes), (state.late_rows, again.late_rows)):
         for one, other in zip(
             (kept.key, kept.time, *kept.columns.values()),
             (restored.key, restored.time, *restored.columns.values()),

@@ -12,7 +12,7 @@ from tailrace.aggregate import folds
 from tailrace.aggregate.folds import Fold
 from tailrace.aggregate.functions import FUNCTIONS, function_of
 from tailrace.panes import rows as panes_rows
-from tailrace.panes.rows import Rows, close
+from tailrace.panes.rows import Rows, evaluate_windows
 from tailrace.windows.sliding import Sliding
 
 TENS = Sliding(20, 10)
@@ -33,7 +33,7 @@ def listed(of: Rows) -> list[Row]:
 
 def closed(name: str, panes: Rows, strays: Rows, after: int | None, until: int | None) -> list[Row]:
     function = function_of(name, 0.9 if name == "quantile" else None)
-    return listed(close(TENS, function, panes, strays, after, until))
+    return listed(evaluate_windows(TENS, function, panes, strays, after, until))
 
 
 @pytest.mark.parametrize(
@@ -47,18 +47,18 @@ def closed(name: str, panes: Rows, strays: Rows, after: int | None, until: int |
 )
 def test_rows_add_by_key_and_time(name: str, expected: list[Row]) -> None:
     one, two = rows((0, -30, 1, 0.5), (1, 20, 1, 1.0)), rows((1, 20, 2, 3.0), (0, 20, 1, 8.0))
-    assert listed(Rows.add([one, two], FUNCTIONS[name], 10)) == expected
+    assert listed(Rows.merge([one, two], FUNCTIONS[name], 10)) == expected
 
 
 def test_times_that_are_no_multiple_of_the_step_stay() -> None:
-    assert listed(Rows.add([rows((0, 13, 1, 1.0)), rows((0, 3, 1, 1.0), (0, 13, 1, 1.0))], FUNCTIONS["sum"], 10)) == [
+    assert listed(Rows.merge([rows((0, 13, 1, 1.0)), rows((0, 3, 1, 1.0), (0, 13, 1, 1.0))], FUNCTIONS["sum"], 10)) == [
         (0, 3, 1, 1.0),
         (0, 13, 2, 2.0),
     ]
 
 
 def test_the_rows_with_their_keys() -> None:
-    found = rows((1, 10, 2, 3.0), (0, 20, 1, 1.0)).of(pa.array(["a", None]))
+    found = rows((1, 10, 2, 3.0), (0, 20, 1, 1.0)).with_keys(pa.array(["a", None]))
     assert found.to_pylist() == [
         {"key": None, "time": 10, "tuples": 2, "total": 3.0},
         {"key": "a", "time": 20, "tuples": 1, "total": 1.0},
@@ -110,7 +110,7 @@ bounds = st.tuples(st.none() | st.integers(-60, 100), st.none() | st.integers(-6
 @settings(max_examples=60, deadline=None)
 @given(held=st.lists(pane, max_size=20), strays=st.lists(stray, max_size=5), ends=bounds, at_once=st.integers(0, 12))
 def test_closed_in_ranges_the_answers_are_the_same(name: str, held, strays, ends, at_once: int) -> None:
-    panes, apart = Rows.add([rows(*held)], FUNCTIONS[name], 10), rows(*strays)
+    panes, apart = Rows.merge([rows(*held)], FUNCTIONS[name], 10), rows(*strays)
     whole = closed(name, panes, apart, *ends)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(panes_rows, "AT_ONCE", at_once)

@@ -254,7 +254,7 @@ def test_a_driver_that_is_killed_at_any_time_plans_as_one_that_never_was(tmp_pat
     each_look = replace(LIVE, pace_ms=10)
     never = scripted(tmp_path / "never", each_look, stamps, set())
     assert sum(entry.head.closes for entry in never) == 3
-    assert [entry for entry in never if entry.head.passed_ms is not None and not entry.head.closes]
+    assert [entry for entry in never if entry.head.heartbeat_ms is not None and not entry.head.closes]
     assert scripted(tmp_path / "always", each_look, stamps, ALWAYS) == never
     assert scripted(tmp_path / "often", each_look, stamps, OFTEN) == never
     assert [name for name, _ in rows_read(tmp_path / "always")] == ALL
@@ -265,7 +265,7 @@ def test_a_driver_that_is_killed_at_any_time_plans_as_one_that_never_was(tmp_pat
 def test_a_restart_looks_before_the_pace_and_says_the_same_of_silence(tmp_path, stamps, restart_at):
     def silences(entries: list[Entry]) -> tuple[list[tuple[int, bool]], list[tuple[int, int]]]:
         silent = [entry for entry in entries if not entry.segments]
-        times = [(entry.standing.planned_ms, entry.head.passed_ms) for entry in silent]
+        times = [(entry.standing.planned_ms, entry.head.heartbeat_ms) for entry in silent]
         return [(entry.standing.rows, entry.head.closes) for entry in silent], times
 
     never = scripted(tmp_path / "never", LIVE, stamps, set())

@@ -11,7 +11,7 @@ import pytest
 
 from oracle import Settings
 from tailrace.correction.correct import correct
-from tailrace.engine.batch_header import Head
+from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.errors import Busy, Damaged
 from tailrace.storage import checkpoint
 from tailrace.storage.journal import Entry, Journal, Standing
@@ -36,7 +36,7 @@ def layout(tmp_path: Path) -> Layout:
     wanted = schemas(ANSWER) | {"history": pa.schema([("event_date", pa.string()), ("event_hour", pa.int64())])}
     tables.create(wanted, STREAM_TABLES)
     for batch in range(BATCHES):
-        journal.append(Entry(Head(batch, QUERY.policy.model_dump_json()), (), Standing()))
+        journal.append(Entry(BatchHeader(batch, QUERY.policy.model_dump_json()), (), Standing()))
         _log(layout, "offsets", batch)
         for name in STREAM_TABLES:
             if name not in ("history", "late") or batch < 2:
@@ -151,7 +151,7 @@ def test_a_checkpoint_before_its_first_batch(tmp_path):
     origin = layout.found(QUERY.structure(), TYPES)
     for reader in (checkpoint.resumable, checkpoint.readable):
         assert reader(layout, QUERY) == origin
-    Journal(layout.journal).append(Entry(Head(0, "{}"), (), Standing()))
+    Journal(layout.journal).append(Entry(BatchHeader(0, "{}"), (), Standing()))
     _log(layout, "offsets", 0)
     assert checkpoint.resumable(layout, QUERY) == origin
     assert json.loads((layout.stream / "origin.json").read_text())["id"] == origin.id

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.engine.batch_header import Head
+from tailrace.engine.batch_header import BatchHeader
 from tailrace.sources.segments import Segment
 from tailrace.storage import journal as journals
 from tailrace.storage.journal import Entry, Journal, Standing
@@ -27,7 +27,7 @@ def entry(batch: int) -> Entry:
         Segment(f"/in/é {batch}\u2028\n", part, 3, 2 * batch + part, 6 * batch + 3 * part, batch or None, 77, 9, batch)
         for part in range(batch % 3)
     )
-    head = Head(batch, '{"k": "½"}', 5 * batch or None, closes=batch % 2 == 1, ends=batch % 5 == 4)
+    head = BatchHeader(batch, '{"k": "½"}', 5 * batch or None, closes=batch % 2 == 1, ends=batch % 5 == 4)
     return Entry(
         head, segments, Standing(batch, 2 * batch, batch - 1, 9 * batch, 8 * batch, batch or None, batch % 2 == 0)
     )

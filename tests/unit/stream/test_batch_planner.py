@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from planning import IDLE, LIVE, NONE, WAITING, WHOLE, Driver, Log, entries, rows_read, said, segments
-from tailrace.engine.batch_header import Head
+from tailrace.engine.batch_header import BatchHeader
 from tailrace.sources.segments import Segment
 from tailrace.spark.source import share
 from tailrace.storage.journal import Entry, Standing
@@ -76,7 +76,7 @@ def test_settings_are_told_each_time_and_change_at_once(tmp_path):
     driver.restart()
     assert driver.plan() is None
     driver.restart(settings=WAITING)
-    assert driver.plan() == Entry(Head(3, WAITING), (), driver.intake.standing)
+    assert driver.plan() == Entry(BatchHeader(3, WAITING), (), driver.intake.standing)
     assert driver.plan() is None
 
 
@@ -102,7 +102,7 @@ def test_the_end_of_a_run_that_was_kept_open_may_come_alone(tmp_path):
 def test_nothing_to_read_is_one_batch_that_ends_the_stream(tmp_path):
     driver = Driver(tmp_path, Log(), Plan())
     entry = driver.plan()
-    assert (entry.head, entry.segments) == (Head(0, NONE, None, closes=True, ends=True), ())
+    assert (entry.head, entry.segments) == (BatchHeader(0, NONE, None, closes=True, ends=True), ())
     assert driver.plan() is None  # it has ended
     driver.restart()
     assert driver.plan() is None

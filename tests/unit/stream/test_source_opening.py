@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from oracle import Settings, Tuple
 from planning import entries
-from tailrace.engine.batch_header import Head
+from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.errors import SourceChanged
 from tailrace.query.query import Query
 from tailrace.sources.feeds import ReplayFeed
@@ -56,7 +56,7 @@ def origin(query: Query) -> Origin:
 def plan(layout: Layout, segments: list[Segment], version: int = -1) -> None:
     """An entry that names them."""
     batch = len(entries(layout.journal))
-    Journal(layout.journal).append(Entry(Head(batch, "{}"), tuple(segments), Standing(version=version)))
+    Journal(layout.journal).append(Entry(BatchHeader(batch, "{}"), tuple(segments), Standing(version=version)))
 
 
 def write(layout: Layout, batch: int) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailrace.disorder.policy import Kept
+from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.quantile.what_if import LEVELS
 from tailrace.disorder.tick_statistics import Floats
 
@@ -24,7 +24,7 @@ _SUMS, _NUMBERS = ("off", "apart", "squares"), ("answers", "windows", "credit")
 
 
 @dataclass
-class Allowance:
+class ErrorBudget:
     """What each level would have broken, and what was broken indeed.
 
     Attributes
@@ -46,11 +46,11 @@ class Allowance:
     credit: float
 
     @staticmethod
-    def restore(kept: Kept) -> Allowance:
+    def restore(kept: PolicyState) -> ErrorBudget:
         sums = (kept.get(name, np.zeros(len(LEVELS))) for name in _SUMS)
-        return Allowance(*sums, *(kept.get(name, 0.0) for name in _NUMBERS))
+        return ErrorBudget(*sums, *(kept.get(name, 0.0) for name in _NUMBERS))
 
-    def kept(self) -> Kept:
+    def checkpoint(self) -> PolicyState:
         return {name: getattr(self, name) for name in (*_SUMS, *_NUMBERS)}
 
     def add(self, off: Floats, really: int, answers: int, risk: float) -> None:

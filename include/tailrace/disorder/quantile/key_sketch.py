@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.disorder.policy import Kept
-from tailrace.disorder.tick_statistics import Ints, Rows
+from tailrace.disorder.policy import PolicyState
+from tailrace.disorder.tick_statistics import Ints, TickRows
 from tailrace.ground.columns import group as grouped
 from tailrace.ground.columns import pair
 from tailrace.windows.sliding import Sliding
@@ -35,7 +35,7 @@ def stretch_of(windows: Sliding, time: Ints) -> Ints:
 
 
 @dataclass(frozen=True)
-class Groups:
+class KeySketch:
     """The keys that have come to each stretch.
 
     Attributes
@@ -52,26 +52,26 @@ class Groups:
     until: Ints
 
     @staticmethod
-    def of(stretch: Ints, group: Hashes, tick: Ints) -> tuple[Groups, Ints]:
+    def of(stretch: Ints, group: Hashes, tick: Ints) -> tuple[KeySketch, Ints]:
         """The keys of some rows, columns of shape (r,), and the place of each row's among them."""
         hashes, rank = np.unique(group, return_inverse=True)
         code, split = pair(stretch, rank)
         distinct, (first,) = grouped(code, (tick, "min"))
         stretches, ranks = split(distinct)
-        groups = Groups(stretches, hashes[ranks], first, _until(stretches, first))
+        groups = KeySketch(stretches, hashes[ranks], first, _until(stretches, first))
         return groups, np.searchsorted(distinct, code)
 
     @staticmethod
-    def restore(windows: Sliding, kept: Kept, sample: Rows) -> tuple[Groups, NDArray[np.bool_]]:
+    def restore(windows: Sliding, kept: PolicyState, sample: TickRows) -> tuple[KeySketch, NDArray[np.bool_]]:
         """Those of earlier calls and of the sample of this one; and which of its rows count, shape (r,)."""
         fresh = {"group_stretch": stretch_of(windows, sample["pane"]), "group_hash": sample["group"]}
         both = (np.concatenate([kept.get(name, column[:0]), column]) for name, column in fresh.items())
         (stretch, group), early = both, len(kept.get("group_hash", ()))
         at = np.concatenate([np.full(early, -1), sample.at])
-        groups, place = Groups.of(stretch, group.view(np.uint64), at)
+        groups, place = KeySketch.of(stretch, group.view(np.uint64), at)
         return groups, sample.at < groups.until[place[early:]]
 
-    def kept(self, oldest: int) -> Kept:
+    def checkpoint(self, oldest: int) -> PolicyState:
         """Those that still count in the stretches from `oldest` on."""
         mine = (self.until == _ALWAYS) & (self.stretch >= oldest)
         return {"group_stretch": self.stretch[mine], "group_hash": self.group[mine].view(np.int64)}

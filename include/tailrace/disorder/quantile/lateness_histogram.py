@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailrace.disorder.policy import Kept
+from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.tick_statistics import Floats, Ints
 
 _PLAIN, _RATIO, _LONGEST_MS = 20, 1.05, 48 * 3_600_000
@@ -28,7 +28,7 @@ def cells(wait: Ints) -> Ints:
 
 
 @dataclass
-class Waits:
+class LatenessHistogram:
     """The waits of tuples. A tuple's wait is the least K with which no window would have missed it.
 
     A *level* is a share of tuples, and its K the least wait that no more than that share exceeds. Small levels go by a
@@ -43,14 +43,14 @@ class Waits:
     weights: Floats
 
     @staticmethod
-    def restore(kept: Kept) -> Waits:
+    def restore(kept: PolicyState) -> LatenessHistogram:
         shape = len(MEMORIES), len(GRID)
-        return Waits(kept.get("waits", np.zeros(shape)).reshape(shape).copy())
+        return LatenessHistogram(kept.get("waits", np.zeros(shape)).reshape(shape).copy())
 
-    def kept(self) -> Kept:
+    def checkpoint(self) -> PolicyState:
         return {"waits": self.weights.ravel()}
 
-    def add(self, cell: Ints, count: Ints, elapsed: float) -> Totals:
+    def add(self, cell: Ints, count: Ints, elapsed: float) -> CumulativeLateness:
         """Add a tick's tuples.
 
         Parameters
@@ -63,11 +63,11 @@ class Waits:
         age = np.minimum(count.sum() / MEMORIES, elapsed / _SPAN)
         self.weights *= np.exp(-age)[:, None]
         self.weights += np.bincount(cell, count, len(GRID))
-        return Totals(np.cumsum(self.weights, axis=1))
+        return CumulativeLateness(np.cumsum(self.weights, axis=1))
 
 
 @dataclass(frozen=True)
-class Totals:
+class CumulativeLateness:
     """How many tuples waited at most so long; shape (3, g)."""
 
     upto: Floats

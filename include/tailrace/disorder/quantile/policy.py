@@ -8,19 +8,19 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.disorder.policy import Kept
-from tailrace.disorder.quality_promise import Promising
-from tailrace.disorder.quantile.error_budget import Allowance
-from tailrace.disorder.quantile.lateness_histogram import Waits, cells
-from tailrace.disorder.quantile.what_if import LEVELS, Shadows
-from tailrace.disorder.quantile.window_sample import Evidence
-from tailrace.disorder.tick_statistics import Ints, Promise, Rows, Seen
+from tailrace.disorder.policy import PolicyState
+from tailrace.disorder.quality_promise import QualityPromise
+from tailrace.disorder.quantile.error_budget import ErrorBudget
+from tailrace.disorder.quantile.lateness_histogram import LatenessHistogram, cells
+from tailrace.disorder.quantile.what_if import LEVELS, WhatIf
+from tailrace.disorder.quantile.window_sample import WindowSample
+from tailrace.disorder.tick_statistics import Ints, ErrorModel, TickRows, TickStatistics
 
 _TO_COME = 0.125  # of `error` · `risk`: when so little of a window may still come, it is judged
 _SHADOWS, _OWN = slice(0, len(LEVELS)), slice(len(LEVELS), None)
 
 
-class Quantile(Promising):
+class Quantile(QualityPromise):
     """K = the wait that no more than a share of the newest tuples exceeds; the share, the *level*, is measured.
 
     How long tuples have to be waited for is known from decaying histograms of their waits (`waits`), of the newest
@@ -47,19 +47,19 @@ class Quantile(Promising):
 
     policy: Literal["quantile"]
 
-    def slack(self, seen: Seen, kept: Kept) -> tuple[NDArray[np.int64], Kept]:
+    def slack(self, seen: TickStatistics, kept: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
         assert seen.promise is not None  # other kinds are refused with such a policy
         before = np.append(kept.get("t_max", seen.t_max[0]), seen.t_max[:-1])
         run = _Run.restore(self, seen, before, kept)
         counts, wait = seen.counts, before[seen.counts.at] - seen.counts["pane"] - seen.windows.pane_ms + 1
-        counts = Rows(counts.at, counts.columns | {"cell": cells(np.maximum(wait, 0))})
+        counts = TickRows(counts.at, counts.columns | {"cell": cells(np.maximum(wait, 0))})
         elapsed = np.diff(seen.ticks.end, prepend=kept.get("tick_end", seen.ticks.end[0])) / seen.windows.size_ms
         k_ms = np.empty(len(seen), np.int64)
         for i in range(len(seen)):
-            tick = counts.among(i, i + 1)
+            tick = counts.between(i, i + 1)
             k_ms[i] = run.take(i, tick["cell"], tick["count"], float(elapsed[i]), int(before[i]), int(seen.t_max[i]))
         newest = {"t_max": int(seen.t_max[-1]), "tick_end": int(seen.ticks.end[-1])}
-        return k_ms, run.kept(newest["t_max"]) | newest
+        return k_ms, run.checkpoint(newest["t_max"]) | newest
 
 
 @dataclass
@@ -67,46 +67,46 @@ class _Run:
     """A policy at work."""
 
     policy: Quantile
-    promise: Promise
-    waits: Waits
-    shadows: Shadows
-    evidence: Evidence
-    allowance: Allowance
+    promise: ErrorModel
+    lateness: LatenessHistogram
+    what_if: WhatIf
+    sample: WindowSample
+    budget: ErrorBudget
     level: float
 
     @staticmethod
-    def restore(policy: Quantile, seen: Seen, before: Ints, kept: Kept) -> _Run:
+    def restore(policy: Quantile, seen: TickStatistics, before: Ints, kept: PolicyState) -> _Run:
         assert seen.promise is not None
         return _Run(
             policy,
             seen.promise,
-            Waits.restore(kept),
-            Shadows.restore(seen.windows, kept),
-            Evidence.restore(seen.windows, kept, seen.sample, before[seen.sample.at]),
-            Allowance.restore(kept),
+            LatenessHistogram.restore(kept),
+            WhatIf.restore(seen.windows, kept),
+            WindowSample.restore(seen.windows, kept, seen.sample, before[seen.sample.at]),
+            ErrorBudget.restore(kept),
             kept.get("level", policy.error * policy.risk),
         )
 
-    def kept(self, t_max: int) -> Kept:
-        parts = self.waits.kept() | self.shadows.kept() | self.evidence.kept(self.shadows.end, t_max)
-        return parts | self.allowance.kept() | {"level": self.level}
+    def checkpoint(self, t_max: int) -> PolicyState:
+        parts = self.lateness.checkpoint() | self.what_if.checkpoint() | self.sample.checkpoint(self.what_if.end, t_max)
+        return parts | self.budget.checkpoint() | {"level": self.level}
 
     def take(self, i: int, cell: Ints, count: Ints, elapsed: float, before: int, t_max: int) -> int:
         """The tick at place `i`; K at its end."""
-        totals = self.waits.add(cell, count, elapsed)
+        totals = self.lateness.add(cell, count, elapsed)
         horizon = totals.at_one(_TO_COME * self.policy.error * self.policy.risk)
-        self.shadows.begin(before, t_max, horizon)
-        self.shadows.close(_SHADOWS, t_max, totals.at(LEVELS))
-        self._judge(i, *self.shadows.due(t_max - horizon))
+        self.what_if.begin(before, t_max, horizon)
+        self.what_if.close(_SHADOWS, t_max, totals.at(LEVELS))
+        self._judge(i, *self.what_if.due(t_max - horizon))
         k_ms = totals.at_one(self.level)
-        self.shadows.close(_OWN, t_max, k_ms)
+        self.what_if.close(_OWN, t_max, k_ms)
         return k_ms
 
     def _judge(self, i: int, end: Ints, held: Ints) -> None:
         for window, k_ms in zip(end.tolist(), held, strict=True):
-            need = self.evidence.needs(window, i, self.policy.error, self.promise)
+            need = self.sample.required_slack(window, i, self.policy.error, self.promise)
             if len(need):
                 many = (need[:, None] > k_ms).sum(axis=0)
-                self.allowance.add(many[_SHADOWS].astype(float), int(many[-1]), len(need), self.policy.risk)
+                self.budget.add(many[_SHADOWS].astype(float), int(many[-1]), len(need), self.policy.risk)
         if len(end):
-            self.level = self.allowance.level(self.policy.error, self.policy.risk)
+            self.level = self.budget.level(self.policy.error, self.policy.risk)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailrace.disorder.policy import Kept
+from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.tick_statistics import Ints
 from tailrace.windows.sliding import Sliding
 
@@ -22,7 +22,7 @@ _FAR = -(1 << 62)
 
 
 @dataclass
-class Shadows:
+class WhatIf:
     """What windows would have held with the K of each level, as if it had been in force all the time.
 
     Attributes
@@ -42,12 +42,12 @@ class Shadows:
     held: Ints
 
     @staticmethod
-    def restore(windows: Sliding, kept: Kept) -> Shadows:
+    def restore(windows: Sliding, kept: PolicyState) -> WhatIf:
         none, many = np.zeros(0, np.int64), len(LEVELS) + 1
         frontier = kept.get("frontier", np.full(many, _FAR)).copy()
-        return Shadows(windows, frontier, kept.get("end", none), kept.get("held", none).reshape(-1, many).copy())
+        return WhatIf(windows, frontier, kept.get("end", none), kept.get("held", none).reshape(-1, many).copy())
 
-    def kept(self) -> Kept:
+    def checkpoint(self) -> PolicyState:
         return {"frontier": self.frontier, "end": self.end, "held": self.held.ravel()}
 
     def begin(self, before: int, t_max: int, horizon: int) -> None:

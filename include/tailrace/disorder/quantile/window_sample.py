@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.disorder.policy import Kept
-from tailrace.disorder.quantile.key_sketch import Groups, stretch_of
-from tailrace.disorder.tick_statistics import Ints, Promise, Rows
+from tailrace.disorder.policy import PolicyState
+from tailrace.disorder.quantile.key_sketch import KeySketch, stretch_of
+from tailrace.disorder.tick_statistics import Ints, ErrorModel, TickRows
 from tailrace.windows.sliding import Sliding
 
 _NAMES = ("pane", "group", "before", "tuples", "total")
@@ -18,7 +18,7 @@ _CELLS, _STEPS = 2_000_000, 64  # partials times waits that are looked at togeth
 
 
 @dataclass(frozen=True)
-class Evidence:
+class WindowSample:
     """Partials of the sample.
 
     Attributes
@@ -35,10 +35,10 @@ class Evidence:
     windows: Sliding
     columns: dict[str, NDArray[Any]]
     at: Ints
-    groups: Groups
+    groups: KeySketch
 
     @staticmethod
-    def restore(windows: Sliding, kept: Kept, sample: Rows, before: Ints) -> Evidence:
+    def restore(windows: Sliding, kept: PolicyState, sample: TickRows, before: Ints) -> WindowSample:
         """What earlier calls have left, and the sample of this one, which found t_max at `before`, shape (m,)."""
         fresh = sample.columns | {"before": before}
         earlier = {name: kept.get(f"row_{name}", fresh[name][:0]) for name in _NAMES}
@@ -46,19 +46,19 @@ class Evidence:
         at = np.concatenate([np.full(len(earlier["pane"]), -1), sample.at])
         order = np.argsort(columns["pane"], kind="stable")
         columns = {name: column[order] for name, column in columns.items()}
-        return Evidence(windows, columns, at[order], Groups.restore(windows, kept, sample)[0])
+        return WindowSample(windows, columns, at[order], KeySketch.restore(windows, kept, sample)[0])
 
-    def kept(self, end: Ints, t_max: int) -> Kept:
+    def checkpoint(self, end: Ints, t_max: int) -> PolicyState:
         """The partials of windows that end after t_max, or are among those given, ascending."""
         pane = self.columns["pane"]
         place = np.searchsorted(end, pane, side="right")  # the first of them that ends after the pane's start
         covered = np.append(end, pane.max(initial=0) + 2 * self.windows.size_ms)[place] - self.windows.size_ms <= pane
         wanted = covered | (self.windows.last_end(pane) > t_max)
-        rows: Kept = {f"row_{name}": column[wanted] for name, column in self.columns.items()}
+        rows: PolicyState = {f"row_{name}": column[wanted] for name, column in self.columns.items()}
         oldest = end.min(initial=t_max, keepdims=True) - self.windows.size_ms
-        return rows | self.groups.kept(int(stretch_of(self.windows, oldest)[0]))
+        return rows | self.groups.checkpoint(int(stretch_of(self.windows, oldest)[0]))
 
-    def needs(self, end: int, tick: int, error: float, promise: Promise) -> Ints:
+    def required_slack(self, end: int, tick: int, error: float, promise: ErrorModel) -> Ints:
         """What each answer of the window that ends at `end` would have needed, by what is known at a tick.
 
         Of a window in two stretches the keys that count in both are known in whole.
@@ -79,7 +79,7 @@ class Evidence:
             return np.zeros(0, np.int64)
         before, tuples, total = (self.columns[name][mine][counts] for name in ("before", "tuples", "total"))
         answer = np.unique(group[counts], return_inverse=True)[1]
-        return promise.needed(error, answer, _coarse(np.maximum(before - end + 1, 0)), tuples, total)
+        return promise.required_slack(error, answer, _coarse(np.maximum(before - end + 1, 0)), tuples, total)
 
 
 def _coarse(need: Ints) -> Ints:

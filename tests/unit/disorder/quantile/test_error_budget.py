@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tailrace.disorder.quantile.error_budget import Allowance
+from tailrace.disorder.quantile.error_budget import ErrorBudget
 from tailrace.disorder.quantile.what_if import LEVELS
 
 ERROR, RISK = 0.1, 0.05
@@ -13,9 +13,9 @@ CAREFUL = ERROR * RISK
 S = len(LEVELS)
 
 
-def measured(windows: int, off, really=lambda i: False, answers: int = 1) -> Allowance:
+def measured(windows: int, off, really=lambda i: False, answers: int = 1) -> ErrorBudget:
     """After so many windows; `off` gives, of a window's number, the levels whose answers are off."""
-    found = Allowance.restore({})
+    found = ErrorBudget.restore({})
     for i in range(windows):
         found.add(answers * off(i).astype(float), answers * int(really(i)), answers, RISK)
     return found
@@ -125,7 +125,7 @@ def test_answers_of_a_window_count_each():
 
 def test_it_is_kept():
     found = measured(300, STEADY)
-    again = Allowance.restore(found.kept())
+    again = ErrorBudget.restore(found.checkpoint())
     again.add(STEADY(0).astype(float), 0, 1, RISK)
     found.add(STEADY(0).astype(float), 0, 1, RISK)
     assert again.level(ERROR, RISK) == found.level(ERROR, RISK)

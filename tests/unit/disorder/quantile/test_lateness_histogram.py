@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.disorder.quantile.lateness_histogram import GRID, MEMORIES, Waits, cells
+from tailrace.disorder.quantile.lateness_histogram import GRID, MEMORIES, LatenessHistogram, cells
 
 LEVELS = np.array([1.0, 0.5, 0.1, 0.02, 0.004, 0.0001])
 DAY = 24 * 3_600_000
 
 
-def added(*ticks: tuple[list[int], float]) -> tuple[Waits, list[int]]:
+def added(*ticks: tuple[list[int], float]) -> tuple[LatenessHistogram, list[int]]:
     """After ticks of (waits, windows elapsed): the histograms, and the K of `LEVELS`."""
-    waits = Waits.restore({})
+    waits = LatenessHistogram.restore({})
     for wait, elapsed in ticks:
         totals = waits.add(cells(np.array(wait)), np.ones(len(wait), np.int64), elapsed)
     return waits, totals.at(LEVELS).tolist()
@@ -62,7 +62,7 @@ def test_a_level_is_the_share_that_waited_longer(ticks):
 
 
 def test_one_level_is_that_level():
-    waits = Waits.restore({})
+    waits = LatenessHistogram.restore({})
     totals = waits.add(cells(np.arange(900)), np.ones(900, np.int64), 1.0)
     assert [totals.at_one(level) for level in LEVELS] == totals.at(LEVELS).tolist()
 
@@ -88,7 +88,7 @@ def test_no_memory_is_shorter_than_two_windows():
 
 def test_it_is_kept():
     waits, k_ms = added(([5] * 10 + [70], 1.0), ([3], 1.0))
-    again = Waits.restore(waits.kept())
+    again = LatenessHistogram.restore(waits.checkpoint())
     assert again.weights.tolist() == waits.weights.tolist()
     again.add(cells(np.array([9])), np.ones(1, np.int64), 1.0)
     assert waits.weights.sum() != again.weights.sum()  # what is kept is not what goes on

@@ -89,15 +89,15 @@ def test_nothing_of_long_ago_is_kept():
 def test_what_silence_closes_is_no_fault_of_k():
     stream = seen(mixed(20, lambda event: 200), WINDOWS)
     middle = len(stream) // 2
-    first, kept = POLICY.slack(stream.among(0, middle, NEVER), {})
-    then, _ = POLICY.slack(stream.among(middle, len(stream), 10**6), kept)
+    first, kept = POLICY.slack(stream.between(0, middle, NEVER), {})
+    then, _ = POLICY.slack(stream.between(middle, len(stream), 10**6), kept)
     assert [*first.tolist(), *then.tolist()] == slacks(POLICY, stream)[0]
 
 
 def test_what_is_kept_is_not_what_goes_on():
     stream = seen(mixed(4, lambda event: 200), WINDOWS)
     middle = len(stream) // 2
-    _, kept = POLICY.slack(stream.among(0, middle, NEVER), {})
+    _, kept = POLICY.slack(stream.between(0, middle, NEVER), {})
     before = {name: value.tolist() if hasattr(value, "shape") else value for name, value in kept.items()}
-    POLICY.slack(stream.among(middle, len(stream), NEVER), kept)
+    POLICY.slack(stream.between(middle, len(stream), NEVER), kept)
     assert {name: value.tolist() if hasattr(value, "shape") else value for name, value in kept.items()} == before

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.disorder.quantile.what_if import ALL, LEVELS, Shadows
+from tailrace.disorder.quantile.what_if import ALL, LEVELS, WhatIf
 from tailrace.windows.sliding import Sliding
 
 S = len(LEVELS)
@@ -24,7 +24,7 @@ def test_levels_fall_from_all_to_next_to_none():
 @settings(max_examples=60, deadline=None)
 @given(TICKS, st.integers(-1000, 1000))
 def test_a_window_holds_what_came_before_its_levels_frontier_passed_it(ticks, start):
-    shadows, t_max = Shadows.restore(WINDOWS, {}), start
+    shadows, t_max = WhatIf.restore(WINDOWS, {}), start
     ends, frontiers, held = [], [-(10**9)] * (S + 1), {}
     for rise, k in ticks:
         before, t_max = t_max, t_max + rise
@@ -42,7 +42,7 @@ def test_a_window_holds_what_came_before_its_levels_frontier_passed_it(ticks, st
 
 
 def test_a_window_has_closed_once():
-    shadows = Shadows.restore(WINDOWS, {})
+    shadows = WhatIf.restore(WINDOWS, {})
     shadows.begin(0, 100, 0)
     shadows.close(slice(0, S), 130, 30)
     shadows.close(slice(0, S), 500, 30)
@@ -51,21 +51,21 @@ def test_a_window_has_closed_once():
 
 
 def test_any_time_is_in_eight_windows_at_most():
-    shadows = Shadows.restore(Sliding(1000, 10), {})
+    shadows = WhatIf.restore(Sliding(1000, 10), {})
     shadows.begin(0, 10_000, 0)
     assert shadows.end.tolist() == list(range(1000 % 120, 10_001, 120))
 
 
 def test_where_late_tuples_come_for_long_fewer_windows_wait_for_them():
     for horizon, step in ((51_200, 100), (51_300, 200), (10**7, 25_600)):
-        shadows = Shadows.restore(WINDOWS, {})
+        shadows = WhatIf.restore(WINDOWS, {})
         shadows.begin(0, 10**7, horizon)
         assert np.all(np.diff(shadows.end) == step)
         assert 300 <= len(shadows.end) <= 512
 
 
 def test_windows_are_let_go_once():
-    shadows = Shadows.restore(WINDOWS, {})
+    shadows = WhatIf.restore(WINDOWS, {})
     shadows.begin(0, 500, 0)
     shadows.close(slice(0, S), 500, 0)
     end, held = shadows.due(300)
@@ -76,10 +76,10 @@ def test_windows_are_let_go_once():
 
 
 def test_it_is_kept():
-    shadows = Shadows.restore(WINDOWS, {})
+    shadows = WhatIf.restore(WINDOWS, {})
     shadows.begin(0, 500, 0)
     shadows.close(slice(0, None), 450, 60)
-    again = Shadows.restore(WINDOWS, shadows.kept())
+    again = WhatIf.restore(WINDOWS, shadows.checkpoint())
     for one in (shadows, again):
         one.begin(500, 600, 0)
         one.close(slice(0, None), 600, 70)

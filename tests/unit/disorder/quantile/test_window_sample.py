@@ -8,14 +8,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.aggregate.promised import Promised
+from tailrace.aggregate.promised import AggregateErrorModel
 from tailrace.disorder.quantile.key_sketch import GROUPS
-from tailrace.disorder.quantile.window_sample import Evidence
+from tailrace.disorder.quantile.window_sample import WindowSample
 from tailrace.windows.sliding import Sliding
 from ticking import Came, seen
 
 WINDOWS = Sliding(30, 10)
-COUNT = Promised("count", None)
+COUNT = AggregateErrorModel("count", None)
 #                     tick                event time          key
 CAME = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 400), st.integers(-30, 30)), min_size=1, max_size=60).map(
     lambda came: [Came(*each) for each in sorted(came, key=lambda each: each[0])]
@@ -32,15 +32,15 @@ def before_of(came: list[Came]) -> dict[int, int]:
     return found
 
 
-def evidence(came: list[Came], cuts: list[int] = (), ends: list[int] = ()) -> Evidence:
+def evidence(came: list[Came], cuts: list[int] = (), ends: list[int] = ()) -> WindowSample:
     """After all ticks, given in pieces; between these what windows need that are not over, or are among `ends`."""
     stream, before, kept = seen(came, WINDOWS), before_of(came), {}
     at = np.array([before[tick] for tick in stream.ticks.tick])
     for first, end in itertools.pairwise([0, *cuts, len(stream)]):
-        piece = stream.among(first, end, 0)
-        found = Evidence.restore(WINDOWS, kept, piece.sample, at[first:end][piece.sample.at])
+        piece = stream.between(first, end, 0)
+        found = WindowSample.restore(WINDOWS, kept, piece.sample, at[first:end][piece.sample.at])
         newest = int(stream.t_max[end - 1]) if end else -(10**9)
-        kept = found.kept(np.array(ends, np.int64), newest)
+        kept = found.checkpoint(np.array(ends, np.int64), newest)
     return found
 
 
@@ -63,8 +63,8 @@ def looked_at(came: list[Came], ends: list[int], error: float) -> list[list[int]
     return found
 
 
-def needs(found: Evidence, ends: list[int], error: float, tick: int = 99) -> list[list[int]]:
-    return [found.needs(end, tick, error, COUNT).tolist() for end in ends]
+def needs(found: WindowSample, ends: list[int], error: float, tick: int = 99) -> list[list[int]]:
+    return [found.required_slack(end, tick, error, COUNT).tolist() for end in ends]
 
 
 @settings(max_examples=100, deadline=None)
@@ -102,5 +102,5 @@ def test_very_many_waits_are_rounded_up():
 
 def test_what_nobody_asks_for_any_more_is_forgotten():
     came = [Came(i, 10 * i) for i in range(40)]
-    kept = evidence(came).kept(np.array([100, 110]), 390)
+    kept = evidence(came).checkpoint(np.array([100, 110]), 390)
     assert kept["row_pane"].tolist() == [70, 80, 90, 100, 370, 380, 390]  # of the two, and of windows that end later
