@@ -12,9 +12,9 @@ from tailrace.spark.app import run
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
-from tailrace.stream.batch_planner import Plan
+from tailrace.stream.batch_planner import RunOptions
 
-LIVE = Plan(100, pace_ms=100, live=True)
+LIVE = RunOptions(100, pace_ms=100, live=True)
 WAIT_S = 60
 
 
@@ -32,7 +32,7 @@ class Beside(threading.Thread):
             self.failed = error
         finally:
             while self.is_wanted():
-                self.layout.ask_drain()  # again, should it have come before the driver
+                self.layout.request_drain()  # again, should it have come before the driver
                 time.sleep(0.1)
 
     def is_wanted(self) -> bool:
@@ -50,7 +50,7 @@ class Beside(threading.Thread):
         pytest.fail(f"waited in vain: {Status.read(self.layout)}")
 
 
-def live(query, warehouse: Path, act, plan: Plan = LIVE) -> None:
+def live(query, warehouse: Path, act, plan: RunOptions = LIVE) -> None:
     beside = Beside(warehouse, act)
     beside.layout.status.unlink(missing_ok=True)
     beside.start()

@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from harness import Memory, make_stage, raw_table, run
 from oracle import Settings, Tuple
-from tailrace.correction.affected_windows import Missed, Span, Touched
-from tailrace.correction.history_scan import Past
+from tailrace.correction.affected_windows import AffectedWindows, CorrectionRange, MissedWindows
+from tailrace.correction.history_scan import HistoryScan
 from tailrace.correction.versions import revise
 from tailrace.engine.stage import Stage
 from tailrace.ground.frames import frame
 from tailrace.sources.formats import FORMATS
 from tailrace.storage.log import Log
-from tailrace.storage.results import newest_of
+from tailrace.storage.results import latest_versions
 from tailrace.storage.tables import schemas
 
 WINDOW = ("key", "window_start", "window_end")
@@ -49,22 +49,22 @@ class Desk:
         with mock.patch.dict(FORMATS, {"memory": Memory(self.files)}):
             yield
 
-    def past(self, before: int) -> Past:
+    def past(self, before: int) -> HistoryScan:
         def spark(buckets: int) -> None:
             raise AssertionError("so little needs no Spark")
 
-        return Past(self.stage, lambda: Log.of(self.stage, before, self.tables["segments"]), spark, 2)
+        return HistoryScan(self.stage, lambda: Log.of(self.stage, before, self.tables["segments"]), spark, 2)
 
-    def arrived(self, a: int, b: int) -> Missed:
+    def arrived(self, a: int, b: int) -> MissedWindows:
         """The windows that an interval's late tuples missed."""
         late = self.tables["late"]
-        return Missed.by(late[(late["arrived"] > a) & (late["arrived"] <= b)], self.stage.kind.windows)
+        return MissedWindows.of_late(late[(late["arrived"] > a) & (late["arrived"] <= b)], self.stage.kind.windows)
 
     def correct(self, a: int, b: int) -> pd.DataFrame:
         """The correction of an interval of arrival."""
-        return self.revise(self.arrived(a, b), b, str(Span(a, b, arrival=True)))
+        return self.revise(self.arrived(a, b), b, str(CorrectionRange(a, b, arrival=True)))
 
-    def revise(self, touched: Touched, before: int, interval: str) -> pd.DataFrame:
+    def revise(self, touched: AffectedWindows, before: int, interval: str) -> pd.DataFrame:
         """The next versions of these windows, which take the place of those of the same interval."""
         with self.open():
             rows = revise(self.past(before), self, touched, before, interval).assign(corrected=True)
@@ -73,7 +73,7 @@ class Desk:
         return rows
 
     def latest(self) -> dict[tuple, dict]:
-        newest = newest_of(self.versions())
+        newest = latest_versions(self.versions())
         rows = newest[~newest["retracted"].astype(bool)].to_dict("records")
         found = {tuple(row[name] for name in WINDOW): row for row in rows}
         assert len(found) == len(rows), "an answer was given twice"

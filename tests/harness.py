@@ -21,7 +21,7 @@ from tailrace.ground import wire
 from tailrace.kinds import Kind
 from tailrace.sources.check import Columns
 from tailrace.sources.formats import FORMATS
-from tailrace.sources.segments import Raw, Segment
+from tailrace.sources.segments import RawSegment, Segment
 from tailrace.windows.sliding import Sliding
 
 NAMES = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id", "key": "key"}
@@ -33,9 +33,9 @@ class Memory:
 
     tables: dict[str, pa.Table]
 
-    def read(self, segment: Segment, types: dict[str, str]) -> Raw:
+    def read(self, segment: Segment, types: dict[str, str]) -> RawSegment:
         table = self.tables[segment.path]
-        return Raw(table, np.arange(table.num_rows), [])
+        return RawSegment(table, np.arange(table.num_rows), [])
 
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
         return [str(self.tables[segment.path].slice(row, 1).to_pylist()) for row in rows]

@@ -39,7 +39,7 @@ def streamed_here(
     files = sorted((directory / "in").iterdir())
     named = {"key": "string", "id": "string"}
     types = FORMATS["parquet"].types(files[0], Stage.of(query, named, layout.table("history")).columns)
-    layout.found(query.structure(), types)
+    layout.create_checkpoint(query.structure(), types)
     stage, tables = Stage.of(query, types, layout.table("history")), Tables(layout)
     wanted = schemas(stage.kind.answer) | {"history": history.FILES}
     if kept:

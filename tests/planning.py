@@ -5,15 +5,15 @@ from __future__ import annotations
 from itertools import accumulate
 from pathlib import Path
 
-from tailrace.sources.feeds import after
+from tailrace.sources.feeds import remaining
 from tailrace.sources.segments import Segment
-from tailrace.storage.journal import Entry, Journal
-from tailrace.stream.batch_planner import Intake, Plan
+from tailrace.storage.journal import BatchRecord, Journal
+from tailrace.stream.batch_planner import BatchPlanner, RunOptions
 
 # file → the rows of its segments
 FILES = {"a": [3, 3, 2], "b": [4], "d": [1, 1]}
 WHOLE = [(name, row) for name, rows in FILES.items() for row in range(sum(rows))]
-LIVE = Plan(batch_rows=4, pace_ms=100, live=True)
+LIVE = RunOptions(batch_rows=4, pace_ms=100, live=True)
 IDLE, TICK = 1_000, 50
 NONE, WAITING = '{"policy": "none"}', '{"policy": "k_slack", "k": "1 ms"}'
 
@@ -44,14 +44,14 @@ class Log:
         self.given = len(self.there)
         before = [0, *accumulate(segment.rows for segment in self.there)]
         parts = zip(self.there, before, strict=False)
-        return [rest for part, first in parts for rest in after([part], part.first_row + rows - first)]
+        return [rest for part, first in parts for rest in remaining([part], part.first_row + rows - first)]
 
 
 class Driver:
     """An intake with a clock, which may be begun anew at any time."""
 
-    def __init__(self, directory: Path, log: Log, plan: Plan, settings: str = NONE, stamps: bool = False) -> None:
-        self.directory, self.log, self.plan_as, self.settings, self.stamps = directory, log, plan, settings, stamps
+    def __init__(self, directory: Path, log: Log, plan: RunOptions, settings: str = NONE, stamps: bool = False) -> None:
+        self.directory, self.log, self.options, self.settings, self.stamps = directory, log, plan, settings, stamps
         self.time = 1_000_000
         self.restart()
 
@@ -60,7 +60,7 @@ class Driver:
             setattr(self, name, value)
         journal = Journal(self.directory)
         waiting = self.log.rest(sum(part.rows for entry in entries(self.directory) for part in entry.segments))
-        self.intake = Intake(
+        self.intake = BatchPlanner(
             journal,
             self.log,
             waiting,
@@ -68,11 +68,11 @@ class Driver:
             TICK,
             IDLE,
             self.stamps,
-            self.plan_as,
+            self.options,
             lambda: self.time,
         )
 
-    def plan(self, after: int = 0, committed: int | None = None) -> Entry | None:
+    def plan(self, after: int = 0, committed: int | None = None) -> BatchRecord | None:
         self.time += after
         return self.intake.plan(committed)
 
@@ -81,7 +81,7 @@ class Driver:
             pass
 
 
-def entries(directory: Path) -> list[Entry]:
+def entries(directory: Path) -> list[BatchRecord]:
     journal, found = Journal(directory), []
     while len(found) in journal:
         found.append(journal[len(found)])
@@ -96,10 +96,10 @@ def rows_read(directory: Path) -> list[tuple[str, int]]:
             assert (segment.ordinal, segment.position) == (ordinal, position)
             ordinal, position = ordinal + 1, position + segment.rows
             found += [(Path(segment.path).name, segment.first_row + row) for row in range(segment.rows)]
-        assert (entry.standing.segments, entry.standing.rows) == (ordinal, position)
+        assert (entry.position.segments, entry.position.rows) == (ordinal, position)
     return found
 
 
-def said(entry: Entry | None) -> tuple[int | None, bool, int] | None:
+def said(entry: BatchRecord | None) -> tuple[int | None, bool, int] | None:
     """What silence an entry puts down, and how many segments it has."""
-    return None if entry is None else (entry.head.heartbeat_ms, entry.head.closes, len(entry.segments))
+    return None if entry is None else (entry.header.heartbeat_ms, entry.header.closes, len(entry.segments))

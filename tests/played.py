@@ -17,7 +17,7 @@ from tailrace.sources.segments import is_integer
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import STREAM_TABLES, TIME, Tables, schemas, with_times
-from tailrace.stream.batch_planner import Intake, Plan
+from tailrace.stream.batch_planner import BatchPlanner, RunOptions
 from tailrace.stream.source_opening import open_feed
 
 NOW = 1_800_000_000_000
@@ -37,7 +37,7 @@ class Played:
         self.wanted = wanted or (lambda: declared)
         feed = open_feed(query, self.layout, None, live=False)
         feed.fresh()
-        origin = self.layout.found(query.structure(), feed.types, feed.identity)
+        origin = self.layout.create_checkpoint(query.structure(), feed.types, feed.identity)
         self.stage = Stage.of(query, origin.types, self.layout.table("history"))
         id_type = pa.int64() if is_integer(origin.types[self.stage.columns.id]) else pa.string()
         self.schemas = schemas(self.stage.kind.answer, id_type)
@@ -49,11 +49,11 @@ class Played:
 
     def go(self, batch_rows: int = 1_000_000, flush: bool = False) -> int:
         """Read all that is there; with `flush` end the stream. Returns how many batches that took."""
-        feed = open_feed(self.query, self.layout, self.layout.origin(), live=False)
+        feed = open_feed(self.query, self.layout, self.layout.manifest(), live=False)
         stamps = self.query.stream[1].arrival_time is None
-        plan = Plan(batch_rows, live=False, flush=flush)
+        plan = RunOptions(batch_rows, live=False, flush=flush)
         clock = (self.query.tick_ms, self.query.idle_ms, stamps, plan, lambda: self.now)
-        intake = Intake(Journal(self.layout.journal), feed, feed.fresh(), self.wanted, *clock)
+        intake = BatchPlanner(Journal(self.layout.journal), feed, feed.fresh(), self.wanted, *clock)
         done = 0
         while (entry := intake.plan()) is not None:
             self._batch(entry)
@@ -61,10 +61,10 @@ class Played:
         return done
 
     def _batch(self, entry) -> None:
-        messages = [one for segment in entry.segments for one in self.stage.messages(segment, entry.head.sample)]
+        messages = [one for segment in entry.segments for one in self.stage.messages(segment, entry.header.sample)]
         written: dict[str, list[pa.Table]] = {}
         for index in range(self.query.parallelism):
-            mine = [("entry", entry.head.pack())] + [(what, data) for task, what, data in messages if task == index]
+            mine = [("entry", entry.header.pack())] + [(what, data) for task, what, data in messages if task == index]
             task = Task(self.stage.kind, self.stage.stream, self.stage.tick_ms, index)
             self.kept[index], output = task.advance(self.kept[index], mine)
             for name, data in output:
@@ -75,4 +75,4 @@ class Played:
                 written.setdefault(name, []).append(with_times(part, schema))
         for name in STREAM_TABLES:
             if name in written:
-                self.tables.append(name, pa.concat_tables(written[name]), "played", entry.head.batch)
+                self.tables.append(name, pa.concat_tables(written[name]), "played", entry.header.batch)

@@ -47,10 +47,14 @@ def seen(came: Sequence[Came], windows: Sliding, promise: Any = None) -> TickSta
     t_max = np.maximum.accumulate(table.max_event)
     largest = np.maximum.accumulate(np.maximum(t_max - table.min_event, 0))
     rows = (TickRows.of(part, table) for part in (counted, sampled))
-    return TickStatistics(table, t_max, largest, NEVER, NEVER, windows, *rows, promise or AggregateErrorModel("count", None))
+    return TickStatistics(
+        table, t_max, largest, NEVER, NEVER, windows, *rows, promise or AggregateErrorModel("count", None)
+    )
 
 
-def slacks(policy: SlackPolicy, all_of_it: TickStatistics, cuts: Sequence[int] = ()) -> tuple[list[int], dict[str, Any]]:
+def slacks(
+    policy: SlackPolicy, all_of_it: TickStatistics, cuts: Sequence[int] = ()
+) -> tuple[list[int], dict[str, Any]]:
     """K at each tick, taken in in pieces, and what is kept in the end."""
     found, kept = [], {}
     for first, end in itertools.pairwise([0, *cuts, len(all_of_it)]):

@@ -105,7 +105,7 @@ def silences_of(warehouse: Path) -> list[Passed]:
     """What a live stream put down of its source's silence, as the oracle takes it."""
     journal, found, batch = Journal(Layout.of(warehouse, "readings").journal), [], 0
     while batch in journal:
-        head, standing = journal[batch].head, journal[batch].standing
+        head, standing = journal[batch].header, journal[batch].position
         if head.heartbeat_ms is not None or (head.closes and not head.ends):
             found.append(Passed(standing.rows, head.heartbeat_ms or 0, head.closes))
         batch += 1

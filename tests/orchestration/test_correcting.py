@@ -23,7 +23,7 @@ from tailrace.drivers.fence import dead
 from tailrace.orchestration import correction_operators
 from tailrace.orchestration.correction_dags import FORM
 from tailrace.orchestration.correction_operators import CorrectOperator, WaitOperator
-from tailrace.storage.progress import Committed
+from tailrace.storage.progress import Progress
 
 
 def context(run_type="scheduled", start="2013-01-01T00:00:00", end="2013-01-02T00:00:00", conf=None, **params):
@@ -52,7 +52,7 @@ def wait(place):
 @pytest.fixture
 def committed(monkeypatch):
     def say(until):
-        monkeypatch.setattr(Committed, "read", staticmethod(lambda layout: Committed(until, until, False)))
+        monkeypatch.setattr(Progress, "read", staticmethod(lambda layout: Progress(until, until, False)))
 
     return say
 

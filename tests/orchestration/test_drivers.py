@@ -9,7 +9,7 @@ import time
 import pytest
 
 from fake_host import says
-from tailrace.drivers.driver_status import Standing
+from tailrace.drivers.driver_status import DriverStatus
 from tailrace.ground.errors import Busy
 from tailrace.orchestration import drivers
 
@@ -211,5 +211,5 @@ def test_how_it_stands(host, layout, monkeypatch):
 
 
 def test_a_driver_that_never_spoke_has_no_age(host):
-    standing = Standing(host.driver, None, 5)
+    standing = DriverStatus(host.driver, None, 5)
     assert (standing.silent_ms, standing.commit_age_ms, standing.lag_rows) == (None, None, None)

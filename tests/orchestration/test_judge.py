@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tailrace.drivers.driver_host import Driver
-from tailrace.drivers.liveness import GONE_S, ROWS_A_SECOND, SLOWER, START_S, Judge
+from tailrace.drivers.liveness import GONE_S, ROWS_A_SECOND, SLOWER, START_S, LivenessJudge
 from tailrace.storage.status import Status
 
 
@@ -19,7 +19,7 @@ def said(at_ms, state="streaming"):
 
 @pytest.fixture
 def judge():
-    return Judge(hang_after_s=60, patience_s=600)
+    return LivenessJudge(hang_after_s=60, patience_s=600)
 
 
 def see_speaking(judge, until_s):

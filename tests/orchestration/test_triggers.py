@@ -13,7 +13,7 @@ from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from fake_host import says
 from tailrace.orchestration import drivers, triggers
 from tailrace.orchestration.triggers import DriverTrigger, FrontierTrigger
-from tailrace.storage.progress import Committed
+from tailrace.storage.progress import Progress
 
 TASK = SimpleNamespace(dag_id="stream_readings", task_id="supervise", run_id="r", map_index=-1)
 
@@ -208,12 +208,12 @@ def frontier(place, until_ms):
 def committed(monkeypatch):
     """What the tables say, look by look."""
     said = []
-    monkeypatch.setattr(Committed, "read", staticmethod(lambda layout: said.pop(0) if len(said) > 1 else said[0]))
+    monkeypatch.setattr(Progress, "read", staticmethod(lambda layout: said.pop(0) if len(said) > 1 else said[0]))
     return said
 
 
 def test_the_frontier_is_waited_for_and_told(place, host, committed, told):
-    committed += [None, Committed(0, 0, False), Committed(60_000, 0, False), Committed(120_000, 0, False)]
+    committed += [None, Progress(0, 0, False), Progress(60_000, 0, False), Progress(120_000, 0, False)]
     assert fire(frontier(place, 120_000)) == {"until_ms": 120_000}
     assert "has committed nothing yet; this run waits for 1970-01-01T00:02:00.000Z; no driver runs" in told[0]
     assert told[1:] == ["the stream has committed up to 1970-01-01T00:02:00.000Z"]
@@ -222,7 +222,7 @@ def test_the_frontier_is_waited_for_and_told(place, host, committed, told):
 def test_the_frontier_is_told_each_minute_with_how_the_driver_stands(place, host, committed, told, monkeypatch):
     monkeypatch.setattr(triggers, "TELL_S", 0.0)
     host.is_now("running")
-    committed += [Committed(60_000, 0, False)] * 2 + [Committed(180_000, 0, False)]
+    committed += [Progress(60_000, 0, False)] * 2 + [Progress(180_000, 0, False)]
     fire(frontier(place, 120_000))
     so_far = "the stream has committed up to 1970-01-01T00:01:00.000Z; this run waits for 1970-01-01T00:02:00.000Z"
     assert told[0].startswith(f"{so_far}; readings: running")
@@ -230,19 +230,19 @@ def test_the_frontier_is_told_each_minute_with_how_the_driver_stands(place, host
 
 
 def test_a_stream_that_has_ended_is_past_every_frontier(place, host, committed):
-    committed += [Committed(60_000, 60_000, True)]
+    committed += [Progress(60_000, 60_000, True)]
     assert fire(frontier(place, 10**15)) == {"until_ms": 10**15}
 
 
 def test_the_frontier_is_waited_for_while_the_host_is_down(place, host, committed, told):
     host.down = True
-    committed += [Committed(60_000, 0, False), Committed(120_000, 0, False)]
+    committed += [Progress(60_000, 0, False), Progress(120_000, 0, False)]
     fire(frontier(place, 120_000))
     assert "the driver host does not answer" in told[0]
 
 
 def test_the_frontier_is_waited_for_while_it_can_not_be_read(place, host, told, monkeypatch):
-    said = [OSError(5, "the disk is away"), ValueError("half a log"), Committed(120_000, 0, False)]
+    said = [OSError(5, "the disk is away"), ValueError("half a log"), Progress(120_000, 0, False)]
 
     def read(layout):
         found = said.pop(0)
@@ -251,7 +251,7 @@ def test_the_frontier_is_waited_for_while_it_can_not_be_read(place, host, told, 
         return found
 
     monkeypatch.setattr(triggers, "TELL_S", 0.0)
-    monkeypatch.setattr(Committed, "read", staticmethod(read))
+    monkeypatch.setattr(Progress, "read", staticmethod(read))
     assert fire(frontier(place, 120_000)) == {"until_ms": 120_000}
     assert "how far the stream of readings has come can't be read: [Errno 5] the disk is away; no driver" in told[0]
     assert "can't be read: half a log" in told[1]

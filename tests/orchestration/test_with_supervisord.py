@@ -18,7 +18,7 @@ from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 from tailrace.drivers import fence
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.fence import dead
-from tailrace.drivers.liveness import Judge
+from tailrace.drivers.liveness import LivenessJudge
 from tailrace.orchestration import settings, stream_operators
 from tailrace.orchestration.stream_operators import CheckOperator, DeployOperator, DrainOperator, SuperviseOperator
 from tailrace.storage.status import Status
@@ -196,13 +196,13 @@ def test_a_crash_loop_fails_the_task_with_the_last_lines(make, context, mode):
 @pytest.fixture
 def heard(monkeypatch):
     """What a watch has heard: the times of the driver's words."""
-    times, see = set(), Judge.see
+    times, see = set(), LivenessJudge.observe
 
     def listening(self, driver, said, now_s):
         times.add(said and said.at_ms)
         return see(self, driver, said, now_s)
 
-    monkeypatch.setattr(Judge, "see", listening)
+    monkeypatch.setattr(LivenessJudge, "see", listening)
     return times
 
 

@@ -15,7 +15,7 @@ from expect import assert_close
 from oracle import batch, latest, stream
 from streams import cuts, disordered
 from tailrace.aggregate.kind import Aggregate
-from tailrace.correction.affected_windows import Closed, Span
+from tailrace.correction.affected_windows import ClosedWindows, CorrectionRange
 
 SOME = settings(max_examples=100, deadline=None)
 SUMS = ["sum", "count", "avg"]
@@ -57,7 +57,7 @@ def test_intervals_in_any_order_and_again_give_what_the_oracle_says(data, case):
 def test_a_range_of_event_time_gives_the_batch_answer_of_what_has_closed(case):
     tuples, query, at, outcome, points = case
     desk = Desk(tuples, query, at)
-    desk.revise(Closed(Span(), desk.stage.kind.windows, outcome.frontier), points[-1], "all")
+    desk.revise(ClosedWindows(CorrectionRange(), desk.stage.kind.windows, outcome.frontier), points[-1], "all")
     truth, found = batch(tuples, query, points[-1]), desk.latest()
     assert found.keys() == truth.keys()
     for window, true in truth.items():

@@ -16,7 +16,7 @@ import pytest
 from tailrace.bench.simulate import Stream
 from tailrace.bench.topk import drift, promise, runs
 from tailrace.bench.topk.calibrated import calibrations
-from tailrace.calibration.measure import Course, measure
+from tailrace.calibration.measure import EventTimeCourse, measure
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 
@@ -42,7 +42,7 @@ def test_measured_hit_rates_follow_the_formula(tau_ms):
     exact = pa.Table.from_batches([KIND.evaluate(content)])
     end = exact.column("window_end").to_numpy()
     whole = exact.filter(pa.array((end >= SIZE) & (end <= 1000 * SECONDS - 12_000)))
-    course = Course.of(columns["tick"], event)
+    course = EventTimeCourse.of(columns["tick"], event)
     measured = measure(KIND, [content], course, WAITS, whole, 1_000)
     lag_ms = float(np.mean(TICK * (course.tick + 1) - course.t_max))  # by so much F is behind the arrivals
     for wait, rate, error in zip(WAITS.tolist(), measured.accuracy, measured.error, strict=True):

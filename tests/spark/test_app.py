@@ -28,7 +28,7 @@ from tailrace.spark import app
 from tailrace.spark.sink import Sink
 from tailrace.storage.layout import Layout
 from tailrace.stream import batch_planner
-from tailrace.stream.batch_planner import Plan
+from tailrace.stream.batch_planner import RunOptions
 from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 
 pytestmark = pytest.mark.spark
@@ -46,7 +46,7 @@ def test_new_settings_hold_from_the_next_tick(tmp_path, spark):
     for number, policy in enumerate(policies):
         write_files(TUPLES, source, BOUNDS[number * 3 : number * 3 + 4], first=number * 3)
         query = make_query(source, dataclasses.replace(SETTINGS, policy=policy))
-        app.run(query, warehouse, Plan(flush=number >= 2))
+        app.run(query, warehouse, RunOptions(flush=number >= 2))
     facts = sorted(rows_of(warehouse, "facts")["facts"], key=lambda fact: fact["version"])
     assert [fact["version"] for fact in facts] == [1, 2, 3]
     changes = tuple((fact["from_tick"], policy) for fact, policy in zip(facts[1:], policies[1:], strict=True))
@@ -69,8 +69,8 @@ def test_batches_grow_where_their_rows_come_to_little(tmp_path, spark, monkeypat
 def test_a_stream_that_ended_or_another_query_is_refused(tmp_path, spark):
     write_files(TUPLES, tmp_path / "in", BOUNDS)
     query = make_query(tmp_path / "in", SETTINGS)
-    assert app.run(query, tmp_path / "open", Plan(flush=False)) == 1
-    assert app.run(query, tmp_path / "open", Plan(flush=False)) == 0
+    assert app.run(query, tmp_path / "open", RunOptions(flush=False)) == 1
+    assert app.run(query, tmp_path / "open", RunOptions(flush=False)) == 0
     with pytest.raises(Refused, match=r"window.size.*'700 ms'.*'500 ms'"):
         app.run(make_query(tmp_path / "in", dataclasses.replace(SETTINGS, size=700)), tmp_path / "open")
     with pytest.raises(Refused, match="parallelism"):
@@ -84,10 +84,10 @@ def test_a_stream_that_ended_or_another_query_is_refused(tmp_path, spark):
 def test_a_lost_checkpoint_is_made_again_from_the_journal(tmp_path, spark):
     write_files(TUPLES, tmp_path / "in", BOUNDS[:6])
     query = make_query(tmp_path / "in", SETTINGS)
-    assert app.run(query, tmp_path / "wh", Plan(100, flush=False)) == 3
+    assert app.run(query, tmp_path / "wh", RunOptions(100, flush=False)) == 3
     shutil.rmtree(Layout.of(tmp_path / "wh", "readings").checkpoint)
     write_files(TUPLES, tmp_path / "in", BOUNDS[5:], first=5)
-    app.run(query, tmp_path / "wh", Plan(100))
+    app.run(query, tmp_path / "wh", RunOptions(100))
     rows = rows_of(tmp_path / "wh")
     assert_streamed(rows, stream(TUPLES, SETTINGS))
     assert sum(row["rows"] for row in rows["metrics"]) == len(TUPLES)
@@ -96,10 +96,10 @@ def test_a_lost_checkpoint_is_made_again_from_the_journal(tmp_path, spark):
 def test_an_input_without_rows_is_no_fault(tmp_path, spark):
     (tmp_path / "in").mkdir()
     query = make_query(tmp_path / "in", SETTINGS)
-    assert app.run(query, tmp_path / "wh", Plan(flush=False)) == 0  # nothing tells the types of what may come
+    assert app.run(query, tmp_path / "wh", RunOptions(flush=False)) == 0  # nothing tells the types of what may come
     assert not (tmp_path / "wh").exists()
     write_files(TUPLES[:0], tmp_path / "in", [0, 0])
-    assert app.run(query, tmp_path / "wh", Plan(flush=False)) == 1
+    assert app.run(query, tmp_path / "wh", RunOptions(flush=False)) == 1
     write_files(TUPLES, tmp_path / "in", BOUNDS, first=1)
     app.run(query, tmp_path / "wh")
     assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, SETTINGS))
@@ -108,7 +108,7 @@ def test_an_input_without_rows_is_no_fault(tmp_path, spark):
 def test_what_does_not_fit_what_was_read_before_is_refused(tmp_path, spark):
     write_files(TUPLES, tmp_path / "in", BOUNDS[:3])
     query, warehouse = make_query(tmp_path / "in", SETTINGS), tmp_path / "wh"
-    app.run(query, warehouse, Plan(flush=False))
+    app.run(query, warehouse, RunOptions(flush=False))
     before = rows_of(warehouse)
     write_files(TUPLES, tmp_path / "elsewhere", BOUNDS[:3])
     with pytest.raises(Refused, match="a file of this name was read before"):
@@ -151,12 +151,12 @@ def test_a_checkpoint_that_another_process_began_meanwhile_is_kept(tmp_path, spa
         feed = opened(*arguments)
         if not begun:
             feed.fresh()
-            begun.append(layout.found(query.structure(), feed.types))
+            begun.append(layout.create_checkpoint(query.structure(), feed.types))
         return opened(*arguments)
 
     monkeypatch.setattr(app, "open_feed", begin_meanwhile)
     app.run(query, tmp_path / "wh")
-    assert layout.origin() == begun[0]
+    assert layout.manifest() == begun[0]
 
 
 def test_two_writers_are_one_too_many(tmp_path, spark):

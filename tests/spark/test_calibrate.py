@@ -12,7 +12,7 @@ from oracle import Settings, stream
 from tailrace.calibration.calibrate import calibrate
 from tailrace.query.sections import Disorder
 from tailrace.spark.app import run
-from tailrace.stream.batch_planner import Plan
+from tailrace.stream.batch_planner import RunOptions
 from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 
 pytestmark = pytest.mark.spark
@@ -30,7 +30,7 @@ def test_the_stream_goes_on_with_the_k_that_was_found(tmp_path, spark):
     for part, flush in ((0, False), (1, False), (2, True)):
         if part:
             write_files(TUPLES, tmp_path / "in", bounds[part : part + 2], first=part)
-        run(query, tmp_path / "wh", Plan(flush=flush))
+        run(query, tmp_path / "wh", RunOptions(flush=flush))
         found.append(calibrate(query, tmp_path / "wh"))
     facts = tables_of(tmp_path / "wh").read("facts").sort_by("version").to_pylist()
     assert [fact["evidence"] for fact in facts] == ["declared", found[0].evidence, found[1].evidence]

@@ -11,15 +11,15 @@ import pytest
 from expect import assert_close, assert_streamed
 from oracle import Settings, batch, latest, stream
 from tailrace.correction import history_scan
-from tailrace.correction.affected_windows import Span
+from tailrace.correction.affected_windows import CorrectionRange
 from tailrace.correction.correct import correct
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import Refused
 from tailrace.spark import batch as job
 from tailrace.spark.app import run
-from tailrace.storage.results import Answers, read_answers
+from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.storage.tables import Tables
-from tailrace.stream.batch_planner import Plan
+from tailrace.stream.batch_planner import RunOptions
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
 
@@ -31,7 +31,7 @@ SETTINGS = Settings(700, 300, 100, "sum", ("k_slack", 200))
 
 def read(warehouse, settings=SETTINGS) -> dict[tuple, tuple]:
     """The latest version of each window: value, tuples, as_of. No window twice."""
-    found = Answers(tables_of(warehouse), Sliding(settings.size, settings.slide)).latest()
+    found = AnswerTables(tables_of(warehouse), Sliding(settings.size, settings.slide)).latest()
     rows = {(r.key, r.window_start, r.window_end): (r.value, r.tuples, r.as_of) for r in found.itertuples()}
     assert len(rows) == len(found)
     return rows
@@ -44,7 +44,7 @@ def assert_answers(found: dict[tuple, tuple], expected: dict) -> None:
         assert_close(found[window][0], true.value, true.sum_abs)
 
 
-BOUNDED = Plan()
+BOUNDED = RunOptions()
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +75,7 @@ def test_all_of_it_twice_is_the_batch_answer(tmp_path, spark):
     retracted = {(r.key, r.window_start, r.window_end) for r in once[once["retracted"]].itertuples()}
     assert retracted == before.keys() - truth.keys()
     with pytest.raises(Refused, match="its end is not after its start"):
-        correct(query, tmp_path / "wh", Span(EPOCH + 10, EPOCH))
+        correct(query, tmp_path / "wh", CorrectionRange(EPOCH + 10, EPOCH))
     assert len(tables_of(tmp_path / "wh").read("correction_runs")) == 2
     assert all(answer[2] == stream(TUPLES, SETTINGS).as_of for answer in read(tmp_path / "wh").values())
 
@@ -90,7 +90,7 @@ def test_intervals_of_arrival_in_any_order_and_twice(tmp_path, spark, tick, func
     order = [*intervals, intervals[0]]
     random.Random(tick).shuffle(order)
     for a, b in order:
-        correct(query, tmp_path / "wh", Span(a, b, arrival=True))
+        correct(query, tmp_path / "wh", CorrectionRange(a, b, arrival=True))
         assert sum(r["tuples"] for r in rows_of(tmp_path / "wh", "late")["late"]) == len(outcome.late_tuples)
     expected = latest(outcome, TUPLES, settings, intervals)
     found = read(tmp_path / "wh", settings)
@@ -106,7 +106,7 @@ def test_what_is_read_by_the_process_alone_or_in_part_is_what_spark_reads(tmp_pa
     monkeypatch.setattr(job, "find", lambda *about: asked.append(about) or find(*about))
     for at_once in (0, 3 * 72, 500):
         monkeypatch.setattr(history_scan, "AT_ONCE", at_once)
-        for span in (Span(), Span(EPOCH + 9500)):
+        for span in (CorrectionRange(), CorrectionRange(EPOCH + 9500)):
             correct(query, tmp_path / "wh", span)
         assert bool(asked) == (at_once > 0)
         rows = tables_of(tmp_path / "wh").read("corrections").to_pylist()
@@ -118,10 +118,10 @@ def test_what_is_read_by_the_process_alone_or_in_part_is_what_spark_reads(tmp_pa
 
 
 def test_a_range_of_event_time_covers_what_overlaps_it_and_has_closed(tmp_path, spark):
-    query = streamed(tmp_path, plan=Plan(flush=False))
+    query = streamed(tmp_path, plan=RunOptions(flush=False))
     outcome = stream(TUPLES, SETTINGS, flush=False)
     start, end = EPOCH + 2000, EPOCH + 4000
-    correct(query, tmp_path / "wh", Span(start, end))
+    correct(query, tmp_path / "wh", CorrectionRange(start, end))
     truth = batch(TUPLES, SETTINGS, before=outcome.as_of)
     expected = {w for w in truth if outcome.closed(w[2]) and w[2] > start and w[1] < end}
     rows = tables_of(tmp_path / "wh").read("corrections").to_pylist()
@@ -132,14 +132,14 @@ def test_a_range_of_event_time_covers_what_overlaps_it_and_has_closed(tmp_path, 
 
 
 def test_an_interval_waits_for_the_stream(tmp_path, spark):
-    query = streamed(tmp_path, plan=Plan(flush=False))
+    query = streamed(tmp_path, plan=RunOptions(flush=False))
     until = stream(TUPLES, SETTINGS, flush=False).committed
     with pytest.raises(Refused, match="committed up to"):
-        correct(query, tmp_path / "wh", Span(EPOCH, until + 100, arrival=True))
+        correct(query, tmp_path / "wh", CorrectionRange(EPOCH, until + 100, arrival=True))
     with pytest.raises(Refused, match="no multiple of the tick"):
-        correct(query, tmp_path / "wh", Span(EPOCH, until - 50, arrival=True))
+        correct(query, tmp_path / "wh", CorrectionRange(EPOCH, until - 50, arrival=True))
     assert not (tmp_path / "wh" / "readings" / "corrections").exists()
-    assert correct(query, tmp_path / "wh", Span(EPOCH, EPOCH + 100, arrival=True)).answers == 0
+    assert correct(query, tmp_path / "wh", CorrectionRange(EPOCH, EPOCH + 100, arrival=True)).answers == 0
     assert len(tables_of(tmp_path / "wh").read("correction_runs")) == 1  # an empty run is in the ledger too
 
 
@@ -156,7 +156,7 @@ def test_json_without_arrival_times_is_kept_as_history(tmp_path, spark):
         ]
         lines += ['{"event_time": "2020-', '{"event_time": null, "id": "x", "key": "k", "value": 1.0}']
         (tmp_path / "in" / f"part-{number}.json").write_text("\n".join(lines) + "\n")
-        run(query, tmp_path / "wh", Plan(flush=number >= 2))
+        run(query, tmp_path / "wh", RunOptions(flush=number >= 2))
     assert_answers_of_history(tmp_path, query, settings)
 
 

@@ -14,7 +14,7 @@ from tailrace.correction.correct import correct
 from tailrace.ground.errors import Damaged
 from tailrace.spark import app
 from tailrace.storage.layout import Layout
-from tailrace.stream.batch_planner import Plan
+from tailrace.stream.batch_planner import RunOptions
 from warehouse import even, make_query, make_stream, rows_of, write_files
 
 pytestmark = pytest.mark.spark
@@ -29,7 +29,7 @@ def begun(tmp_path_factory, _spark) -> Path:
     """The directory of a stream that has read four of its six files, in two batches."""
     directory = tmp_path_factory.mktemp("begun")
     write_files(TUPLES, directory / "in", BOUNDS[:5])
-    app.run(make_query(directory / "in", SETTINGS), directory / "wh", Plan(100, flush=False), spark=_spark)
+    app.run(make_query(directory / "in", SETTINGS), directory / "wh", RunOptions(100, flush=False), spark=_spark)
     write_files(TUPLES, directory / "in", BOUNDS[4:], first=4)
     return directory
 

@@ -10,7 +10,7 @@ import pytest
 
 from oracle import Settings
 from tailrace.spark.app import run
-from tailrace.stream.batch_planner import Plan
+from tailrace.stream.batch_planner import RunOptions
 from warehouse import even, make_query, make_stream, tables_of, write_files
 
 pytestmark = pytest.mark.spark
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.spark
 def test_spark_with_delta_reads_what_the_stream_wrote(tmp_path, spark):
     tuples = make_stream(200, seed=8)
     write_files(tuples, tmp_path / "in", even(200, 4))
-    run(make_query(tmp_path / "in", Settings(500, 100, 100, "sum", "mp_k_slack")), tmp_path / "wh", Plan(60))
+    run(make_query(tmp_path / "in", Settings(500, 100, 100, "sum", "mp_k_slack")), tmp_path / "wh", RunOptions(60))
     results = tables_of(tmp_path / "wh").read("results")
     read = subprocess.run(
         [

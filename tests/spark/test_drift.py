@@ -16,7 +16,7 @@ from tailrace.calibration.calibrate import calibrate
 from tailrace.ground.duration import ms, parse_duration
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
-from tailrace.stream.batch_planner import Plan
+from tailrace.stream.batch_planner import RunOptions
 from warehouse import EPOCH, make_query, rows_of, write_files
 
 pytestmark = pytest.mark.spark
@@ -52,7 +52,7 @@ def test_the_promise_is_kept_again_within_five_calibrations_without_a_restart(tm
             (tmp_path / "new" / file).rename(tmp_path / "in" / file)
         beside.until(lambda status, entry: status.rows == STRETCH * len(parts))
 
-    live(query, tmp_path / "wh", each, Plan(STRETCH, pace_ms=100, live=True))
+    live(query, tmp_path / "wh", each, RunOptions(STRETCH, pace_ms=100, live=True))
 
     assert Status.read(Layout.of(tmp_path / "wh", "readings")).state == "drained"
     facts = sorted(rows_of(tmp_path / "wh", "facts")["facts"], key=lambda row: row["version"])

@@ -14,7 +14,7 @@ import pytest
 from killed import SETTINGS, TESTS, TUPLES
 from processes import command, is_dead, until
 from tailrace.drivers.driver_host import Driver
-from tailrace.drivers.liveness import START_S, Judge
+from tailrace.drivers.liveness import START_S, LivenessJudge
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 from warehouse import even, write_files
@@ -86,13 +86,13 @@ def test_a_driver_whose_workers_hang_is_found_and_hears_a_wish_to_drain(tmp_path
     assert seen[-1].busy_rows == BOUNDS[4] - BOUNDS[3]
     assert seen[-1].batch_ms > 0
 
-    judge, driver = Judge(hang_after_s=2, patience_s=600), Driver("readings", "running", 1, None, "")
-    verdicts = [judge.see(driver, said, at_s) for said, at_s in zip(seen, (0, 1, 10 * START_S), strict=True)]
+    judge, driver = LivenessJudge(hang_after_s=2, patience_s=600), Driver("readings", "running", 1, None, "")
+    verdicts = [judge.observe(driver, said, at_s) for said, at_s in zip(seen, (0, 1, 10 * START_S), strict=True)]
     assert verdicts[:2] == [None, None]
     assert verdicts[2].kind == "hung"
     assert "its batch of 50 rows has not ended" in verdicts[2].detail
 
-    Layout.of(tmp_path / "wh", "readings").ask_drain()
+    Layout.of(tmp_path / "wh", "readings").request_drain()
     assert process.wait(WAIT_S) == 0, (tmp_path / "stderr").read_text()
     assert says(tmp_path, lambda said: said.state == "drained")
     until(lambda: all(is_dead(one.pid) for one in family), WAIT_S)

@@ -10,19 +10,19 @@ from deltalake import CommitProperties
 from expect import assert_close, assert_streamed
 from killed import SETTINGS, TUPLES, kill
 from oracle import corrected, stream
-from tailrace.correction.affected_windows import Span
+from tailrace.correction.affected_windows import CorrectionRange
 from tailrace.correction.correct import correct
 from tailrace.spark.app import run
 from tailrace.spark.sink import Sink
 from tailrace.storage import checkpoint, tables
-from tailrace.stream.batch_planner import Plan
+from tailrace.stream.batch_planner import RunOptions
 from warehouse import EPOCH, make_query, rows_of, tables_of
 
 pytestmark = pytest.mark.spark
 
 
 def go_on(directory: Path) -> dict[str, list[dict]]:
-    run(make_query(directory / "in", SETTINGS), directory / "wh", Plan(100))
+    run(make_query(directory / "in", SETTINGS), directory / "wh", RunOptions(100))
     return rows_of(directory / "wh")
 
 
@@ -71,7 +71,7 @@ def test_a_correction_that_was_killed_is_run_again(tmp_path, spark, point):
     assert bool(tables.read("corrections").num_rows) == (point == "K7"), "it died elsewhere"
     assert not tables.read("correction_runs").num_rows
     for _ in range(2):
-        report = correct(query, tmp_path / "wh", Span(a, b, arrival=True))
+        report = correct(query, tmp_path / "wh", CorrectionRange(a, b, arrival=True))
     outcome = stream(TUPLES, SETTINGS)
     expected = {window: version for window, version in corrected(outcome, TUPLES, SETTINGS, a, b).items() if version}
     rows = tables.read("corrections").to_pylist()

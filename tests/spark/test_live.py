@@ -19,9 +19,9 @@ from tailrace.spark import sink
 from tailrace.spark.app import run
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
-from tailrace.storage.results import Answers
+from tailrace.storage.results import AnswerTables
 from tailrace.storage.status import Status
-from tailrace.stream.batch_planner import Plan
+from tailrace.stream.batch_planner import RunOptions
 from tailrace.windows.sliding import Sliding
 from warehouse import TIME, even, make_query, make_stream, rows_of, silences_of, tables_of, write_files
 
@@ -32,16 +32,16 @@ SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))
 
 
 def has_read(rows: int):
-    return lambda status, entry: entry.standing.rows == rows
+    return lambda status, entry: entry.position.rows == rows
 
 
 def quiet(status: Status, entry) -> bool:
-    return entry.standing.quiet and status.batches > entry.head.batch
+    return entry.position.quiet and status.batches > entry.header.batch
 
 
 def all_and_quiet(status: Status, entry) -> bool:
     """Also where a slow machine let the stream be quiet before."""
-    return entry.standing.rows == len(TUPLES) and quiet(status, entry)
+    return entry.position.rows == len(TUPLES) and quiet(status, entry)
 
 
 def test_files_that_keep_coming_a_drain_and_silence(tmp_path, spark):
@@ -53,7 +53,7 @@ def test_files_that_keep_coming_a_drain_and_silence(tmp_path, spark):
         for number in range(1, 4):
             beside.until(has_read(bounds[number]))
             write_files(TUPLES, tmp_path / "in", bounds[number : number + 2], first=number)
-        beside.until(lambda status, entry: entry.standing.rows == bounds[4] and status.batches > entry.head.batch)
+        beside.until(lambda status, entry: entry.position.rows == bounds[4] and status.batches > entry.header.batch)
 
     live(query, warehouse, first_half)
     assert Status.read(Layout.of(warehouse, "readings")).state == "drained"
@@ -72,7 +72,7 @@ def test_files_that_keep_coming_a_drain_and_silence(tmp_path, spark):
 
 
 def assert_corrected(warehouse: Path) -> None:
-    found = Answers(tables_of(warehouse), Sliding(SETTINGS.size, SETTINGS.slide)).latest()
+    found = AnswerTables(tables_of(warehouse), Sliding(SETTINGS.size, SETTINGS.slide)).latest()
     truth = batch(TUPLES, SETTINGS)
     rows = {(row.key, row.window_start, row.window_end): row for row in found.itertuples()}
     assert rows.keys() == truth.keys()
@@ -131,7 +131,9 @@ def test_the_time_of_ingest_goes_on_in_silence(tmp_path, spark):
         for number in (1, 2):
             beside.until(has_read(bounds[number]))
             lines(number)
-        beside.until(lambda status, entry: entry.standing.rows == len(TUPLES) and entry.standing.passed_ms)  # heartbeat
+        beside.until(
+            lambda status, entry: entry.position.rows == len(TUPLES) and entry.position.heartbeat_ms
+        )  # heartbeat
         beside.until(all_and_quiet)
 
     (tmp_path / "in").mkdir()
@@ -150,7 +152,7 @@ def test_the_time_of_ingest_goes_on_in_silence(tmp_path, spark):
 def test_the_streams_own_tables_are_compacted(tmp_path, spark, monkeypatch):
     monkeypatch.setattr(sink, "COMPACT_EVERY", 4)
     write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 14))
-    run(make_query(tmp_path / "in", SETTINGS), tmp_path / "wh", Plan(29))
+    run(make_query(tmp_path / "in", SETTINGS), tmp_path / "wh", RunOptions(29))
     assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, SETTINGS))
     for name in ("results", "metrics", "segments"):
         assert len(DeltaTable(tables_of(tmp_path / "wh").layout.table(name)).file_uris()) <= 4, name
@@ -163,7 +165,7 @@ def test_a_replay_goes_no_faster_than_its_rate(tmp_path, spark):
     rows = rows_of(tmp_path / "wh")
     assert_streamed(rows, stream(TUPLES, SETTINGS, flush=False, passed=silences_of(tmp_path / "wh")))
     journal = Journal(Layout.of(tmp_path / "wh", "readings").journal)
-    heard = [journal[number].standing for number in range(len(rows["metrics"]) // 2)]
+    heard = [journal[number].position for number in range(len(rows["metrics"]) // 2)]
     first, last = heard[0], next(standing for standing in heard if standing.rows == len(TUPLES))
     assert len(rows["segments"]) > 1
-    assert (last.heard_ms - first.heard_ms) / 1000 >= (len(TUPLES) - first.rows) / 100 - 0.2
+    assert (last.last_rows_ms - first.last_rows_ms) / 1000 >= (len(TUPLES) - first.rows) / 100 - 0.2

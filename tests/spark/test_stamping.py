@@ -11,7 +11,7 @@ from expect import assert_streamed
 from killed import SETTINGS, TUPLES, kill
 from oracle import stream
 from tailrace.spark import app, attempts
-from tailrace.stream.batch_planner import Plan
+from tailrace.stream.batch_planner import RunOptions
 from warehouse import make_query, propose, rows_of, tables_of
 
 pytestmark = pytest.mark.spark
@@ -24,7 +24,7 @@ def go_on(directory) -> dict[str, list[dict]]:
     kill(directory, "K3", DIES, calibrations={1: SLOWER})
     query = make_query(directory / "in", SETTINGS, calibrated=True)
     propose(query, directory / "wh", FASTER)
-    app.run(query, directory / "wh", Plan(BATCH))
+    app.run(query, directory / "wh", RunOptions(BATCH))
     return rows_of(directory / "wh", "results", "late", "metrics", "segments", "facts")
 
 
@@ -67,7 +67,7 @@ def test_without_the_stamp_of_a_batch_a_replay_sees_what_is_newest(tmp_path, spa
 
             def __getitem__(self, batch):
                 entry = journal[batch]
-                return replace(entry, head=replace(entry.head, settings=settings))
+                return replace(entry, header=replace(entry.header, settings=settings))
 
         return stamped(spark, AsItIsNow(), stage, labels)
 

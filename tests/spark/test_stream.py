@@ -9,7 +9,7 @@ import pytest
 from expect import assert_streamed
 from oracle import Settings, stream
 from tailrace.spark.app import run
-from tailrace.stream.batch_planner import Plan
+from tailrace.stream.batch_planner import RunOptions
 from warehouse import even, make_query, make_stream, rows_of, write_files
 
 pytestmark = pytest.mark.spark
@@ -28,7 +28,7 @@ def test_batches_and_parallelism_change_no_answer(tmp_path, spark, batches, para
     settings = list(QUERIES.values())[(batches + parallelism) % 3]
     write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 50))
     rows_in_batch = {1: 10**6, 7: 96, 50: 12}[batches]
-    done = run(make_query(tmp_path / "in", settings, parallelism), tmp_path / "wh", Plan(rows_in_batch))
+    done = run(make_query(tmp_path / "in", settings, parallelism), tmp_path / "wh", RunOptions(rows_in_batch))
     assert done == batches
     rows = rows_of(tmp_path / "wh")
     assert_streamed(rows, stream(TUPLES, settings))
@@ -44,7 +44,7 @@ def test_stopped_and_resumed_anywhere_the_answers_are_the_same(tmp_path, spark, 
     print(f"seed {seed}: files {bounds}, stopped after {stops}")
     for start, end in zip([0, *stops], [*stops, 10], strict=True):
         write_files(TUPLES, tmp_path / "in", bounds[start : end + 1], first=start)
-        run(query, tmp_path / "wh", Plan(draw.choice([40, 100, 10**6]), flush=end >= 10))
+        run(query, tmp_path / "wh", RunOptions(draw.choice([40, 100, 10**6]), flush=end >= 10))
         if end < 10:
             assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES[: bounds[end]], settings, flush=False))
     assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, settings))

@@ -12,12 +12,12 @@ from oracle import Settings, distinct, stream
 from rankings import contents, listed, ranked, streamed
 from tailrace.calibration.calibrate import calibrate
 from tailrace.correction import history_scan
-from tailrace.correction.affected_windows import Span
+from tailrace.correction.affected_windows import CorrectionRange
 from tailrace.correction.correct import correct
 from tailrace.correction.quality import read_quality
 from tailrace.spark.app import run
-from tailrace.storage.results import Answers, read_answers
-from tailrace.stream.batch_planner import Plan
+from tailrace.storage.results import AnswerTables, read_answers
+from tailrace.stream.batch_planner import RunOptions
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
 
@@ -35,14 +35,14 @@ def asked(tmp_path, settings=SETTINGS, tuples=TUPLES, parallelism=2, **topk):
 
 
 def latest(warehouse) -> dict:
-    answers = Answers(tables_of(warehouse), Sliding(SETTINGS.size, SETTINGS.slide)).latest()
+    answers = AnswerTables(tables_of(warehouse), Sliding(SETTINGS.size, SETTINGS.slide)).latest()
     return listed(answers.to_dict("records"))
 
 
 @pytest.mark.parametrize(("rows_in_batch", "parallelism"), [(10**6, 1), (96, 2), (96, 3)])
 def test_the_stream_and_then_all_of_it_corrected_twice(tmp_path, spark, rows_in_batch, parallelism):
     query = asked(tmp_path, parallelism=parallelism)
-    run(query, tmp_path / "wh", Plan(rows_in_batch))
+    run(query, tmp_path / "wh", RunOptions(rows_in_batch))
     found = listed(rows_of(tmp_path / "wh")["results"])
     assert found == streamed(stream(TUPLES, SETTINGS), TUPLES, SETTINGS, K)
     true = ranked(contents(distinct(TUPLES, SETTINGS.tick), SETTINGS), K)
@@ -67,7 +67,7 @@ def test_intervals_of_arrival_in_any_order_and_twice(tmp_path, spark, monkeypatc
     order = [*intervals, intervals[0]]
     random.Random(at_once).shuffle(order)
     for a, b in order:
-        correct(query, tmp_path / "wh", Span(a, b, arrival=True))
+        correct(query, tmp_path / "wh", CorrectionRange(a, b, arrival=True))
     outcome, found = stream(TUPLES, SETTINGS), latest(tmp_path / "wh")
     best = streamed(outcome, TUPLES, SETTINGS, K, descending=False)
     for a, b in intervals:
@@ -81,7 +81,7 @@ def test_intervals_of_arrival_in_any_order_and_twice(tmp_path, spark, monkeypatc
 def test_baselines_run_and_a_correction_over_event_time_makes_them_exact(tmp_path, spark, method):
     at_once = replace(SETTINGS, policy="none")
     query = asked(tmp_path, at_once, method=method)
-    run(query, tmp_path / "wh", Plan(96))
+    run(query, tmp_path / "wh", RunOptions(96))
     found = listed(rows_of(tmp_path / "wh")["results"])
     assert (found == streamed(stream(TUPLES, at_once), TUPLES, at_once, K)) == (method == "gstopk")
     correct(query, tmp_path / "wh")

@@ -19,7 +19,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from oracle import Settings
-from tailrace.correction.affected_windows import Span
+from tailrace.correction.affected_windows import CorrectionRange
 from tailrace.correction.correct import correct
 from tailrace.query.query import Query
 from tailrace.spark import app, attempts, sink
@@ -27,7 +27,7 @@ from tailrace.spark.sink import Sink
 from tailrace.storage import tables
 from tailrace.storage.journal import Journal
 from tailrace.stream import status_reporter
-from tailrace.stream.batch_planner import Plan
+from tailrace.stream.batch_planner import RunOptions
 from warehouse import make_query, propose
 
 
@@ -66,14 +66,14 @@ def arm(point: str, batch: int) -> None:
         sink.COMPACT_EVERY = 1
         tables.DeltaTable.optimize = property(in_the_middle)
     elif point == "silent":
-        say = status_reporter.Watch.say
+        say = status_reporter.StatusReporter.report
 
         def when_nothing_comes(self, state, *more):
             say(self, state, *more)
             if state == "waiting" and self._status.batches > batch:
                 die()
 
-        status_reporter.Watch.say = when_nothing_comes
+        status_reporter.StatusReporter.report = when_nothing_comes
     elif point in ("K6", "K7"):
         replace = tables.Tables.replace
 
@@ -136,5 +136,5 @@ if __name__ == "__main__":
     found = told.get("calibrations", {})
     query = make_query(Path(told["in"]), settings, idle=told.get("idle", "1 min"), calibrated=bool(found))
     calibrate(query, Path(told["wh"]), found)
-    app.run(query, Path(told["wh"]), Plan(100, live=told["point"] == "silent"))
-    correct(query, Path(told["wh"]), Span(*told["span"], arrival=True))
+    app.run(query, Path(told["wh"]), RunOptions(100, live=told["point"] == "silent"))
+    correct(query, Path(told["wh"]), CorrectionRange(*told["span"], arrival=True))

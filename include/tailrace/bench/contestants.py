@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from tailrace.bench.workloads import Workload
 from tailrace.spark import app
-from tailrace.stream.batch_planner import Plan
+from tailrace.stream.batch_planner import RunOptions
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def tailrace(spark: SparkSession, workload: Workload, directory: Path, paralleli
         times.append(time.perf_counter() - start)
         left.append(rows_left)
 
-    app.run(workload.query(parallelism), directory, Plan(-(-workload.rows // len(workload.files))), done, spark)
+    app.run(workload.query(parallelism), directory, RunOptions(-(-workload.rows // len(workload.files))), done, spark)
     return Pace([float(length) for length in np.diff([0.0, *times])], left[0], times[-1] - times[0])
 
 

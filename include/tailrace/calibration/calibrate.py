@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow.dataset as ds
 
-from tailrace.calibration.calibration_input import Logged
-from tailrace.calibration.measure import Measured
-from tailrace.calibration.recent_windows import Found, NotReady, Recent
+from tailrace.calibration.calibration_input import LoggedHistory
+from tailrace.calibration.measure import Accuracies
+from tailrace.calibration.recent_windows import Measurement, NotReady, RecentWindows
 from tailrace.calibration.search import Interval, Search
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.engine.stage import Stage
@@ -23,7 +23,7 @@ from tailrace.query.query import Query
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
-from tailrace.storage.progress import Committed
+from tailrace.storage.progress import Progress
 from tailrace.storage.proposals import Proposal, Proposals
 from tailrace.storage.tables import Tables
 
@@ -31,7 +31,7 @@ _ROUNDS = 60  # of a survey; the search ends in fewer
 
 
 @dataclass(frozen=True)
-class Tried:
+class MeasuredDuration:
     """A duration, the mean accuracy with it, and the standard error of that."""
 
     duration_ms: int
@@ -61,7 +61,7 @@ class Report:
         Whether the proposal was written; None: the policy takes none.
     """
 
-    tried: tuple[Tried, ...]
+    tried: tuple[MeasuredDuration, ...]
     promise: float
     windows: int
     up_to: int
@@ -141,7 +141,7 @@ def calibrate(query: Query, warehouse: Path, dry_run: bool = False) -> Report:
 
 
 @dataclass(frozen=True)
-class _Past:
+class _CalibrationRun:
     """A query's log up to the point of arrival time `until`, and K as it stood there."""
 
     query: Query
@@ -162,7 +162,7 @@ class _Past:
         """The whole search over the same past: from 0 on to where it stays, or as far as the past reaches."""
         search, recent = self._search(policy), self._recent(policy)
         interval = before = search.start(0)
-        found: list[Found] = []
+        found: list[Measurement] = []
         for _ in range(_ROUNDS):
             try:
                 found.append(recent.measure(search.durations(interval)))
@@ -181,11 +181,16 @@ class _Past:
     def _search(self, policy: CacheDuration) -> Search:
         return Search.of(policy, self.query.tick_ms)
 
-    def _recent(self, policy: CacheDuration) -> Recent:
-        return Recent(self.stage.kind, Logged(self.stage, self.log), policy.queries, policy.accuracy)
+    def _recent(self, policy: CacheDuration) -> RecentWindows:
+        return RecentWindows(self.stage.kind, LoggedHistory(self.stage, self.log), policy.queries, policy.accuracy)
 
     def _report(
-        self, policy: CacheDuration, found: list[Found], interval: Interval, after: Interval, proposed: bool | None
+        self,
+        policy: CacheDuration,
+        found: list[Measurement],
+        interval: Interval,
+        after: Interval,
+        proposed: bool | None,
     ) -> Report:
         """`found` is what was measured; of a duration that was measured more than once the last time counts."""
         last = found[-1]
@@ -195,13 +200,13 @@ class _Past:
         return Report(rows, policy.accuracy, *windows, self.k_ms, interval, after, last.longest_ms, proposed)
 
 
-def _tried(measured: Measured) -> Iterable[Tried]:
+def _tried(measured: Accuracies) -> Iterable[MeasuredDuration]:
     columns = (measured.durations, measured.accuracy, measured.error)
-    return (Tried(*row) for row in zip(*(np.asarray(column).tolist() for column in columns), strict=True))
+    return (MeasuredDuration(*row) for row in zip(*(np.asarray(column).tolist() for column in columns), strict=True))
 
 
-def _past(query: Query, layout: Layout) -> _Past:
-    origin, committed = readable(layout, query), Committed.read(layout)
+def _past(query: Query, layout: Layout) -> _CalibrationRun:
+    origin, committed = readable(layout, query), Progress.read(layout)
     if origin is None or committed is None or not committed.until:
         wrong = (
             "the query has never run in this warehouse" if origin is None else "the stream has committed nothing yet"
@@ -215,4 +220,4 @@ def _past(query: Query, layout: Layout) -> _Past:
         raise NotReady(
             [Problem(str(layout.home), "no tuple has been accepted yet", "to calibrate when there are some")]
         )
-    return _Past(query, stage, log, committed.until, max(k_ms, default=None))
+    return _CalibrationRun(query, stage, log, committed.until, max(k_ms, default=None))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tailrace.calibration.measure import Course
-from tailrace.calibration.recent_windows import Part
+from tailrace.calibration.measure import EventTimeCourse
+from tailrace.calibration.recent_windows import RecentTuples
 from tailrace.correction import deduplication
 from tailrace.engine.stage import Stage
 from tailrace.ground.errors import refuse
@@ -21,7 +21,7 @@ _FAR = 1 << 60
 
 
 @dataclass(frozen=True)
-class Logged:
+class LoggedHistory:
     """What a log holds, with a segment at least.
 
     Attributes
@@ -39,7 +39,7 @@ class Logged:
         segments = self.log.segments
         return int(segments["min_event"].min()), int(segments["max_event"].max())
 
-    def since(self, low: int) -> Part:
+    def since(self, low: int) -> RecentTuples:
         """What came from an event time on.
 
         Raises
@@ -57,8 +57,8 @@ class Logged:
         came = pa.concat_batches([reader.read(piece, columns) for piece in pieces])
         tick, event = (np.asarray(came.column(name)) for name in ("tick", "event_time"))
         newer = event >= low
-        course, tuples = Course.of(tick[newer], event[newer]), came.filter(pa.array(newer))
+        course, tuples = EventTimeCourse.of(tick[newer], event[newer]), came.filter(pa.array(newer))
         since = tick >= course.tick[0] if newer.any() else newer
-        firsts = deduplication.firsts(tuples, came.filter(pa.array(~newer)).select(ORDER))
+        firsts = deduplication.first_arrivals(tuples, came.filter(pa.array(~newer)).select(ORDER))
         delays = course.delays(tick[since], event[since])
-        return Part(low, tuples.filter(pa.array(firsts)), course, delays)
+        return RecentTuples(low, tuples.filter(pa.array(firsts)), course, delays)

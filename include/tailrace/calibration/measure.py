@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Course:
+class EventTimeCourse:
     """How the largest event time went over n ticks.
 
     Attributes
@@ -38,13 +38,13 @@ class Course:
     t_max: Ints
 
     @staticmethod
-    def of(tick: Ints, event_ms: Ints) -> Course:
+    def of(tick: Ints, event_ms: Ints) -> EventTimeCourse:
         """That of tuples, in any order."""
         order = np.argsort(tick, kind="stable")
         tick, event_ms = tick[order], event_ms[order]
         first = np.flatnonzero(np.diff(tick, prepend=tick[:1] - 1))
         largest = np.maximum.reduceat(event_ms, first) if len(first) else event_ms
-        return Course(tick[first], np.maximum.accumulate(largest))
+        return EventTimeCourse(tick[first], np.maximum.accumulate(largest))
 
     @property
     def last(self) -> int:
@@ -62,7 +62,7 @@ class Course:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Accuracies:
     """The accuracy of m durations over n windows.
 
     Attributes
@@ -95,7 +95,7 @@ class Measured:
         return np.asarray(self.quality.std(axis=1, ddof=1) / np.sqrt(covered / size))
 
 
-def settling(delays: Ints, longest_wait_ms: int, accuracy: float) -> int:
+def settling_ms(delays: Ints, longest_wait_ms: int, accuracy: float) -> int:
     """How long after its end a window counts as whole, in ms.
 
     What is still to come for it is missing from its exact answer, and it seems more accurate than it is. So it is left
@@ -106,8 +106,8 @@ def settling(delays: Ints, longest_wait_ms: int, accuracy: float) -> int:
 
 
 def measure(
-    kind: Kind, parts: Iterable[pa.RecordBatch], course: Course, durations: Ints, exact: pa.Table, n: int
-) -> Measured:
+    kind: Kind, parts: Iterable[pa.RecordBatch], course: EventTimeCourse, durations: Ints, exact: pa.Table, n: int
+) -> Accuracies:
     """The accuracies over the last n windows among the exact answers.
 
     Parameters
@@ -128,7 +128,7 @@ def measure(
     true = _among(exact, ends)
     found_by = (pa.Table.from_batches(found, kind.answer) for found in near)
     quality = np.array([_by_window(kind.errors(found, true), ends) for found in found_by])
-    return Measured(kind.windows, durations, ends, quality)
+    return Accuracies(kind.windows, durations, ends, quality)
 
 
 def _among(answers: Any, ends: Ints) -> Any:

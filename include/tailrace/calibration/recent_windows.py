@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.calibration.measure import Course, Measured, measure, settling
+from tailrace.calibration.measure import Accuracies, EventTimeCourse, measure, settling_ms
 from tailrace.ground.duration import format_duration
 from tailrace.ground.errors import Problem, Refused
 from tailrace.kinds import Kind
@@ -24,7 +24,7 @@ class NotReady(Refused):
 
 
 @dataclass(frozen=True)
-class Part:
+class RecentTuples:
     """What came from some point on.
 
     Attributes
@@ -42,28 +42,28 @@ class Part:
 
     low: int
     tuples: pa.RecordBatch
-    course: Course
+    course: EventTimeCourse
     delays: NDArray[np.int64]
 
 
-class Past(Protocol):
+class History(Protocol):
     """All that has come, which holds a tuple at least."""
 
     def span(self) -> tuple[int, int]:
         """The earliest and the newest event time, in ms."""
 
-    def since(self, low: int) -> Part: ...
+    def since(self, low: int) -> RecentTuples: ...
 
 
 @dataclass(frozen=True)
-class Found:
+class Measurement:
     """What was measured, and the longest delay (ms) of the tuples that were read for it."""
 
-    measured: Measured
+    measured: Accuracies
     longest_ms: int
 
 
-class Recent:
+class RecentWindows:
     """The newest n windows, whatever is measured over them.
 
     Parameters
@@ -72,11 +72,11 @@ class Recent:
         That is to be kept: which windows count as whole depends on it.
     """
 
-    def __init__(self, kind: Kind, past: Past, n: int, accuracy: float) -> None:
+    def __init__(self, kind: Kind, past: History, n: int, accuracy: float) -> None:
         self.kind, self.past, self.n, self.accuracy = kind, past, n, accuracy
-        self._part: Part | None = None
+        self._part: RecentTuples | None = None
 
-    def measure(self, durations: NDArray[np.int64]) -> Found:
+    def measure(self, durations: NDArray[np.int64]) -> Measurement:
         """The accuracy of each of the durations (ms, in ascending order).
 
         Raises
@@ -91,7 +91,7 @@ class Recent:
         while True:
             low, is_all = self._from(wait, many)
             part = self._since(low)
-            settled = settling(part.delays, longest_wait, self.accuracy) if len(part.delays) else longest_wait
+            settled = settling_ms(part.delays, longest_wait, self.accuracy) if len(part.delays) else longest_wait
             exact = pa.Table.from_batches([kind.evaluate(part.tuples)])
             end, until = exact.column("window_end").to_numpy(), part.course.last - settled
             exact = exact.filter(pa.array((end >= part.low + kind.windows.size_ms) & (end <= until)))
@@ -102,7 +102,7 @@ class Recent:
                 raise self._too_few(there, settled)
             wait, many = settled, many * 2 if wait == settled else many
         measured = measure(kind, _by_key(part.tuples), part.course, durations, exact, self.n)
-        return Found(measured, int(part.delays.max()))
+        return Measurement(measured, int(part.delays.max()))
 
     def _from(self, wait: int, many: int) -> tuple[int, bool]:
         """Where the first of so many windows starts that end so long before the newest tuple; whether that is all."""
@@ -111,7 +111,7 @@ class Recent:
         low = (last - many + 1) * windows.slide_ms
         return low, low <= earliest
 
-    def _since(self, low: int) -> Part:
+    def _since(self, low: int) -> RecentTuples:
         if self._part is None or self._part.low > low:
             self._part = self.past.since(low)
         return self._part

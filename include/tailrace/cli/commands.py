@@ -81,7 +81,7 @@ def run(
     from tailrace.correction.correct import correct as correct_all
     from tailrace.spark import app as stream_app
     from tailrace.storage.layout import Layout
-    from tailrace.stream.batch_planner import Ended, Plan
+    from tailrace.stream.batch_planner import Ended, RunOptions
 
     query = _with_inputs(load(file), input or [])
     if not bounded and (keep_open or correct):
@@ -89,9 +89,9 @@ def run(
         raise refuse("--keep-open" if keep_open else "--correct", wrong, "--bounded beside it")
     try:
         with terminal.StreamProgress() as progress:
-            plan = Plan(batch_rows, live=not bounded, flush=not keep_open)
+            plan = RunOptions(batch_rows, live=not bounded, flush=not keep_open)
             batches = stream_app.run(query, warehouse, plan, progress)
-        if not Layout.of(warehouse, query.name).origin():
+        if not Layout.of(warehouse, query.name).manifest():
             terminal.err.print("the input has no rows: there is nothing to answer, nor to correct")
             return
         if not batches:
@@ -123,7 +123,7 @@ def correct(
     arrived_to: Annotated[str | None, typer.Option(help="… up to here, this end not included.", metavar="T")] = None,
 ) -> None:
     """Give windows that late tuples missed their next version, from history. It can be run again, in any order."""
-    from tailrace.correction.affected_windows import Span
+    from tailrace.correction.affected_windows import CorrectionRange
     from tailrace.correction.correct import correct as correct_span
 
     query, arrival = load(file), arrived_from is not None or arrived_to is not None
@@ -136,9 +136,9 @@ def correct(
     if arrival and (arrived_from is None or arrived_to is None):
         raise refuse("--arrived-from, --arrived-to", "an interval of arrival has two ends", "both of them")
     span = (
-        Span(time_option("--arrived-from", arrived_from), time_option("--arrived-to", arrived_to), True)
+        CorrectionRange(time_option("--arrived-from", arrived_from), time_option("--arrived-to", arrived_to), True)
         if arrival
-        else Span(time_option("--from", start), time_option("--to", end))
+        else CorrectionRange(time_option("--from", start), time_option("--to", end))
     )
     with terminal.working(f"correcting {span}"):
         _tell(correct_span(query, warehouse, span))

@@ -32,9 +32,9 @@ def deploy(
 
     options = Options(batch_rows, restarts, within_s, driver_memory)
     declared, host, layout = _find(query)
-    origin = layout.origin()
+    origin = layout.manifest()
     if origin is not None:
-        layout.agree(origin, declared.query.structure())
+        layout.require_same(origin, declared.query.structure())
     command = driver_command(declared, layout.home.parent, options)
     deployed = drivers.deploy(host, layout, command, environment())
     how = "made a driver" if deployed.made else "found the driver, it stays as it is"

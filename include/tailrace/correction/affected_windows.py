@@ -22,7 +22,7 @@ _FAR = 1 << 60
 
 
 @dataclass(frozen=True)
-class Span:
+class CorrectionRange:
     """[start, end) in ms: of event time, or of arrival. None is unbounded."""
 
     start: int | None = None
@@ -47,65 +47,65 @@ class Span:
         return -_FAR if self.start is None else self.start, _FAR if self.end is None else self.end
 
 
-class Touched(Protocol):
+class AffectedWindows(Protocol):
     """A set of windows."""
 
     def ranges(self) -> Ranges:
         """The event times of the tuples that can be in these windows; none where there is no window."""
 
-    def among(self, answers: pd.DataFrame) -> NDArray[np.bool_]:
+    def contains(self, answers: pd.DataFrame) -> NDArray[np.bool_]:
         """Which of the rows, by `key`, `window_start` and `window_end`, are of these windows."""
 
 
 @dataclass(frozen=True)
-class Closed:
+class ClosedWindows:
     """Every window that closed (end ≤ frontier) and overlaps a range of event time."""
 
-    span: Span
-    windows: Sliding
+    range: CorrectionRange
+    sliding: Sliding
     frontier: int
 
     def ranges(self) -> Ranges:
-        start, end = self.span.bounds
-        low, high = start - self.windows.size_ms, min(end + self.windows.size_ms, self.frontier)
+        start, end = self.range.bounds
+        low, high = start - self.sliding.size_ms, min(end + self.sliding.size_ms, self.frontier)
         some = slice(0, int(low < high))
         return np.array([low])[some], np.array([high])[some]
 
     def among(self, answers: pd.DataFrame) -> NDArray[np.bool_]:
-        start, end = self.span.bounds
+        start, end = self.range.bounds
         overlaps = (answers["window_end"] > start) & (answers["window_start"] < end)
         return np.asarray(overlaps & (answers["window_end"] <= self.frontier))
 
 
 @dataclass(frozen=True)
-class Missed:
+class MissedWindows:
     """Windows one by one, as late tuples missed them: each `key` and `window_end` once."""
 
-    pairs: pd.DataFrame
-    windows: Sliding
+    windows: pd.DataFrame
+    sliding: Sliding
 
     @staticmethod
-    def by(late: pd.DataFrame, windows: Sliding) -> Missed:
+    def of_late(late: pd.DataFrame, windows: Sliding) -> MissedWindows:
         """`late` as in the table: the windows that its rows missed."""
-        return Missed.of(by_window(late[["key", "pane_start", "frontier"]], windows), windows)
+        return MissedWindows.of(missed_by_window(late[["key", "pane_start", "frontier"]], windows), windows)
 
     @staticmethod
-    def of(rows: pd.DataFrame, windows: Sliding) -> Missed:
+    def of(rows: pd.DataFrame, windows: Sliding) -> MissedWindows:
         """The windows of these rows."""
-        return Missed(rows[["key", "window_end"]].drop_duplicates(ignore_index=True), windows)
+        return MissedWindows(rows[["key", "window_end"]].drop_duplicates(ignore_index=True), windows)
 
     def ranges(self) -> Ranges:
-        end = np.unique(self.pairs["window_end"].to_numpy(np.int64))
-        return united(end - self.windows.size_ms, end)
+        end = np.unique(self.windows["window_end"].to_numpy(np.int64))
+        return merge_ranges(end - self.sliding.size_ms, end)
 
     def among(self, answers: pd.DataFrame) -> NDArray[np.bool_]:
-        if answers.empty or self.pairs.empty:
+        if answers.empty or self.windows.empty:
             return np.zeros(len(answers), bool)
-        found = answers[["key", "window_end"]].merge(self.pairs, how="left", on=["key", "window_end"], indicator=True)
+        found = answers[["key", "window_end"]].merge(self.windows, how="left", on=["key", "window_end"], indicator=True)
         return np.asarray(found["_merge"] == "both")
 
 
-def by_window(late: pd.DataFrame, windows: Sliding) -> pd.DataFrame:
+def missed_by_window(late: pd.DataFrame, windows: Sliding) -> pd.DataFrame:
     """The rows of the table `late`, each once for every window that it missed: over its pane, closed by `frontier`.
 
     Columns beside the given ones: `window_start`, `window_end`.
@@ -114,20 +114,20 @@ def by_window(late: pd.DataFrame, windows: Sliding) -> pd.DataFrame:
     return late.iloc[row].assign(window_start=end - windows.size_ms, window_end=end).reset_index(drop=True)
 
 
-def covers(ranges: Ranges, time: Ints) -> NDArray[np.bool_]:
+def in_ranges(ranges: Ranges, time: Ints) -> NDArray[np.bool_]:
     """Which times lie in one of the ranges."""
     low, high = ranges
     at = np.searchsorted(low, time, side="right") - 1
     return np.asarray((at >= 0) & (time < np.append(high, 0)[at]))  # at −1: any end will do
 
 
-def united(low: Ints, high: Ints) -> Ranges:
+def merge_ranges(low: Ints, high: Ints) -> Ranges:
     """Ranges in order, put together where they meet or overlap."""
     apart = low[1:] > high[:-1]
     return low[np.r_[True, apart][: len(low)]], high[np.r_[apart, True][: len(high)]]
 
 
-def coarse(ranges: Ranges, most: int) -> Ranges:
+def coarsen_ranges(ranges: Ranges, most: int) -> Ranges:
     """At most so many ranges over these: the widest gaps stay."""
     low, high = ranges
     gaps = low[1:] - high[:-1]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from tailrace.correction.affected_windows import WINDOW, Closed, Missed, Span, Touched
-from tailrace.correction.history_scan import Past
+from tailrace.correction.affected_windows import WINDOW, AffectedWindows, ClosedWindows, CorrectionRange, MissedWindows
+from tailrace.correction.history_scan import HistoryScan
 from tailrace.correction.quality import put_quality
 from tailrace.correction.versions import revise
 from tailrace.engine.stage import Stage
@@ -23,8 +23,8 @@ from tailrace.spark.session import session
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
-from tailrace.storage.progress import Committed
-from tailrace.storage.results import Answers
+from tailrace.storage.progress import Progress
+from tailrace.storage.results import AnswerTables
 from tailrace.storage.tables import CORRECTION_TABLES, Tables, schemas, with_times, within
 
 
@@ -44,7 +44,7 @@ class Report:
     arrived_to: int | None = None
 
 
-def correct(query: Query, warehouse: Path, span: Span = Span()) -> Report:  # noqa: B008 (frozen)
+def correct(query: Query, warehouse: Path, span: CorrectionRange = CorrectionRange()) -> Report:  # noqa: B008 (frozen)
     """Give closed windows their next version; run again, it replaces what it gave.
 
     A range of event time covers every closed window that overlaps it, as of all that is committed. An interval of
@@ -63,7 +63,7 @@ def correct(query: Query, warehouse: Path, span: Span = Span()) -> Report:  # no
     started = datetime.now(UTC)
     stage, tables = Stage.of(query, origin.types, layout.table("history")), Tables(layout)
     wanted = schemas(stage.kind.answer)
-    answers = Answers(tables, stage.kind.windows)
+    answers = AnswerTables(tables, stage.kind.windows)
     with (
         layout.lock("correction"),
         ExitStack() as opened,
@@ -72,7 +72,7 @@ def correct(query: Query, warehouse: Path, span: Span = Span()) -> Report:  # no
         late = _late(tables, committed.until, span)
         as_of, touched = _plan(span, query, stage, committed, late)
         tables.create(wanted, CORRECTION_TABLES)
-        past = Past(
+        past = HistoryScan(
             stage,
             lambda: Log.read(stage, tables, as_of),
             lambda buckets: opened.enter_context(session(f"tailrace correct {query.name}", buckets)),
@@ -91,25 +91,27 @@ def correct(query: Query, warehouse: Path, span: Span = Span()) -> Report:  # no
         return report
 
 
-def _committed(layout: Layout) -> Committed:
-    found = Committed.read(layout)
+def _committed(layout: Layout) -> Progress:
+    found = Progress.read(layout)
     if found is None:
         raise refuse(str(layout.home), "the stream has committed nothing yet", "tailrace run, first")
     return found
 
 
-def _late(tables: Tables, until: int, span: Span) -> pd.DataFrame:
+def _late(tables: Tables, until: int, span: CorrectionRange) -> pd.DataFrame:
     """The tuples registered late up to a point of arrival time; those of an interval of arrival, if it is one."""
     low, high = (span.bounds[0], min(span.bounds[1], until)) if span.arrival else (0, until)
     return frame(tables.read("late", where=within("arrived", low, high)))
 
 
-def _plan(span: Span, query: Query, stage: Stage, committed: Committed, late: pd.DataFrame) -> tuple[int, Touched]:
+def _plan(
+    span: CorrectionRange, query: Query, stage: Stage, committed: Progress, late: pd.DataFrame
+) -> tuple[int, AffectedWindows]:
     """The cut-off, and the windows to be covered; `late` are the tuples that the span is about."""
     if span.bounds[0] >= span.bounds[1]:
         raise refuse(str(span), "its end is not after its start", "an end after the start")
     if not span.arrival:
-        return committed.until, Closed(span, stage.kind.windows, committed.frontier)
+        return committed.until, ClosedWindows(span, stage.kind.windows, committed.frontier)
     if span.start is None or span.end is None:
         raise refuse("interval of arrival", f"{span} is open", "a start and an end")
     for point in (span.start, span.end):
@@ -120,4 +122,4 @@ def _plan(span: Span, query: Query, stage: Stage, committed: Committed, late: pd
     if span.end > committed.until and not committed.ended:
         wrong = f"the stream has committed up to {format_time(committed.until)} only"
         raise refuse("interval of arrival", wrong, "an end up to there; or to let the stream go on, and try again")
-    return min(span.end, committed.until), Missed.by(late, stage.kind.windows)
+    return min(span.end, committed.until), MissedWindows.of_late(late, stage.kind.windows)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.correction.affected_windows import Touched
+from tailrace.correction.affected_windows import AffectedWindows
 from tailrace.ground.columns import unify
 from tailrace.ground.frames import frame
 from tailrace.kinds import Kind
@@ -15,7 +15,7 @@ from tailrace.windows.sliding import Sliding
 Mask = NDArray[np.bool_]
 
 
-def firsts(tuples: pa.RecordBatch, others: pa.RecordBatch) -> Mask:
+def first_arrivals(tuples: pa.RecordBatch, others: pa.RecordBatch) -> Mask:
     """Which of the tuples, n of them, are the first to arrive with their id: of themselves and the others.
 
     By tick, then arrival time, then position. Both have the columns `log.ORDER`.
@@ -44,10 +44,10 @@ def windows_of(windows: Sliding, tuples: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([column.combine_chunks() for column in found.columns], schema=found.schema)
 
 
-def evaluate(kind: Kind, tuples: pa.RecordBatch, touched: Touched) -> pa.RecordBatch:
+def evaluate(kind: Kind, tuples: pa.RecordBatch, touched: AffectedWindows) -> pa.RecordBatch:
     """The answers of these windows over tuples of which none is a repeat."""
     answers = kind.evaluate(tuples)
-    return answers.filter(pa.array(touched.among(frame(answers))))
+    return answers.filter(pa.array(touched.contains(frame(answers))))
 
 
 def _codes(*parts: pa.RecordBatch) -> list[NDArray[np.int64]]:

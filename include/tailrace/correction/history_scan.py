@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from tailrace.correction import deduplication
-from tailrace.correction.affected_windows import Ranges, Touched
+from tailrace.correction.affected_windows import AffectedWindows, Ranges
 from tailrace.engine.stage import Stage
 from tailrace.spark import batch
 from tailrace.spark.batch import Batch
@@ -25,7 +25,7 @@ AT_ONCE = 1_000_000
 _ROWS_PER_BUCKET = 2_000_000
 
 
-class Past:
+class HistoryScan:
     """A query's log up to a cut-off.
 
     Parameters
@@ -53,16 +53,16 @@ class Past:
     def log(self) -> Log:
         return self._read()
 
-    def evaluate(self, touched: Touched) -> pa.Table:
+    def evaluate(self, touched: AffectedWindows) -> pa.Table:
         """The answers of these windows, over all that arrived, without repeats."""
         ranges, columns = touched.ranges(), ["event_time", "key", *self.stage.columns.values, *ORDER]
         if job := self._job(ranges, columns):
             return job.evaluate(self._spark(job.buckets), touched)
         tuples, others = self._gather(ranges, columns)
-        kept = tuples.filter(pa.array(deduplication.firsts(tuples, others)))
+        kept = tuples.filter(pa.array(deduplication.first_arrivals(tuples, others)))
         return pa.Table.from_batches([deduplication.evaluate(self.stage.kind, kept, touched)])
 
-    def repeated(self, touched: Touched) -> pa.Table:
+    def windows_with_repeats(self, touched: AffectedWindows) -> pa.Table:
         """`key` and `window_end` of the windows that hold a tuple whose id arrived more than once, wherever.
 
         Of windows beside these some may be told too, and some twice. Values are not read.

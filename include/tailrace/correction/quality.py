@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailrace.correction.affected_windows import WINDOW, united
+from tailrace.correction.affected_windows import WINDOW, merge_ranges
 from tailrace.ground.duration import EARLIEST_MS, LATEST_MS
 from tailrace.ground.frames import frame
 from tailrace.kinds import Kind, build
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
-from tailrace.storage.results import Answers, newest_of
+from tailrace.storage.results import AnswerTables, latest_versions
 from tailrace.storage.tables import Tables, schemas, with_times
 
 OFF = 0.05
@@ -44,7 +44,7 @@ def bucket_ms(slide_ms: int) -> int:
     return next((length for length in _LENGTHS if length >= least), -(-least // _DAY) * _DAY)
 
 
-def put_quality(query: Query, kind: Kind, answers: Answers, ends: Ints, frontier: int) -> None:
+def put_quality(query: Query, kind: Kind, answers: AnswerTables, ends: Ints, frontier: int) -> None:
     """Measure buckets, and put them in the place of what the table has of them.
 
     They are those with windows of the given ends, which were corrected, and all from the newest one in the table on, up
@@ -59,7 +59,7 @@ def put_quality(query: Query, kind: Kind, answers: Answers, ends: Ints, frontier
     last = max(since, (frontier - 1) // length)
     older = corrected[corrected < since]
     low, high = np.append(older, since) * length, np.append(older, last) * length + length
-    bucket = (answers.ends(united(low, high)) - 1) // length
+    bucket = (answers.ends(merge_ranges(low, high)) - 1) // length
     wanted = np.isin(bucket, older) | ((bucket >= since) & (bucket <= last))
     buckets, many = np.unique(bucket[wanted], return_counts=True)
     part_of = (np.cumsum(many) - many) // _AT_ONCE
@@ -67,7 +67,7 @@ def put_quality(query: Query, kind: Kind, answers: Answers, ends: Ints, frontier
     found = []
     for number in np.unique(part_of):
         part = buckets[part_of == number]
-        versions = answers.versions(united(part * length, (part + 1) * length))
+        versions = answers.versions(merge_ranges(part * length, (part + 1) * length))
         mine = np.isin((versions["window_end"].to_numpy(np.int64) - 1) // length, part)
         found.append(measure(kind, versions[mine], length, promise))
     if found:
@@ -89,7 +89,7 @@ def measure(kind: Kind, versions: pd.DataFrame, length_ms: int, promise: dict[st
         what is not promised.
     """
     least = OFF if promise["error"] is None else promise["error"]
-    streamed, newest = versions[~versions["corrected"]], newest_of(versions)
+    streamed, newest = versions[~versions["corrected"]], latest_versions(versions)
     latest = newest[~newest["retracted"].astype(bool)]
     measured = frame(kind.errors(_answers(kind, streamed), _answers(kind, latest)))
     there = streamed[[*WINDOW, "k_ms"]].drop_duplicates(WINDOW).assign(streamed=True)

@@ -17,7 +17,7 @@ AT_ONCE = 2  # a correction that runs, and one that waits for it: the next one t
 
 
 @dataclass(frozen=True)
-class Gap:
+class GapRule:
     """Γ, and the steps of time that it is told in, all in ms."""
 
     gap_ms: int
@@ -26,7 +26,7 @@ class Gap:
 
 
 @dataclass(frozen=True)
-class Asked:
+class CorrectionRequest:
     """A correction of [arrived_from, arrived_to) that was asked for at `at_ms`, by the wall clock; all in ms."""
 
     arrived_from: int
@@ -42,22 +42,22 @@ class Asked:
         return abs(now_ms - self.at_ms) < PATIENCE_MS
 
 
-def due(late: Uncorrected, asked: Sequence[Asked], gap: Gap, now_ms: int) -> Interval | None:
+def due_interval(late: Uncorrected, asked: Sequence[CorrectionRequest], gap: GapRule, now_ms: int) -> Interval | None:
     """The interval of arrival for which a correction is to be asked now; None: nothing is to be done.
 
     Late tuples that one has been asked for count again when it has not come in time.
     """
     asked = [one for one in asked if one.still(now_ms)]
-    rest = late.but([one.interval for one in asked])
+    rest = late.excluding([one.interval for one in asked])
     if rest.span_ms(gap.pane_ms) <= gap.gap_ms:
         return None
-    on_its_way = [one for one in asked if late.among(one.interval).any()]
+    on_its_way = [one for one in asked if late.within(one.interval).any()]
     if len(on_its_way) >= AT_ONCE or any(abs(now_ms - one.at_ms) < PAUSE_MS for one in asked):
         return None
     return rest.interval(gap.tick_ms)
 
 
-def ask(layout: Layout, gap: Gap, now_ms: int) -> tuple[Interval | None, str]:
+def request_correction(layout: Layout, gap: GapRule, now_ms: int) -> tuple[Interval | None, str]:
     """As `due`, for a query's tables; and how to say it.
 
     What is asked for is noted beside the tables before this returns: whoever asks next, wherever, knows of it.
@@ -82,34 +82,34 @@ def ask(layout: Layout, gap: Gap, now_ms: int) -> tuple[Interval | None, str]:
     if span_ms <= gap.gap_ms:
         return None, line
     with layout.lock("asking"):
-        asked = [one for one in noted(layout) if one.still(now_ms)]
-        interval = due(late, asked, gap, now_ms)
+        asked = [one for one in open_requests(layout) if one.still(now_ms)]
+        interval = due_interval(late, asked, gap, now_ms)
         if interval is None:
             return None, f"{line}; their correction is asked for, and {_when(asked)}"
-        _note(layout, [*asked, Asked(*interval, now_ms)])
+        _note(layout, [*asked, CorrectionRequest(*interval, now_ms)])
     return interval, f"{line}: a correction is asked for, of what arrived in [{', '.join(map(format_time, interval))})"
 
 
-def take_back(layout: Layout, interval: Interval) -> None:
+def withdraw(layout: Layout, interval: Interval) -> None:
     """Forget that a correction was asked for: nobody will hear of it. The next look asks again."""
     with layout.lock("asking"):
-        _note(layout, [one for one in noted(layout) if one.interval != interval])
+        _note(layout, [one for one in open_requests(layout) if one.interval != interval])
 
 
-def noted(layout: Layout) -> list[Asked]:
+def open_requests(layout: Layout) -> list[CorrectionRequest]:
     """What was asked for; nothing, where the note can't be read: then it is asked for once more."""
     try:
-        return [Asked(**one) for one in json.loads(_file(layout).read_text())]
+        return [CorrectionRequest(**one) for one in json.loads(_file(layout).read_text())]
     except (FileNotFoundError, ValueError, TypeError):
         return []
 
 
-def _note(layout: Layout, asked: Sequence[Asked]) -> None:
+def _note(layout: Layout, asked: Sequence[CorrectionRequest]) -> None:
     _file(layout).parent.mkdir(exist_ok=True)
     write_whole(_file(layout), json.dumps([asdict(one) for one in asked], indent=1))
 
 
-def _when(asked: Sequence[Asked]) -> str:
+def _when(asked: Sequence[CorrectionRequest]) -> str:
     return f"again {format_duration(PATIENCE_MS)} after {', '.join(format_time(one.at_ms) for one in asked)}"
 
 

@@ -47,20 +47,20 @@ class Uncorrected:
         if until is None:
             return None
         tables = Tables(layout)
-        known = covered(tables)
-        found = tables.read("late", ["arrived", "pane_start"], _in_any(gaps(known, until)))
+        known = corrected_intervals(tables)
+        found = tables.read("late", ["arrived", "pane_start"], _in_any(uncovered(known, until)))
         return Uncorrected(found["arrived"].to_numpy(), found["pane_start"].to_numpy(), tuple(known), until)
 
     def __len__(self) -> int:
         return len(self.arrived)
 
-    def among(self, interval: Interval) -> NDArray[np.bool_]:
+    def within(self, interval: Interval) -> NDArray[np.bool_]:
         """Which rows lie in it."""
         return np.asarray((self.arrived > interval[0]) & (self.arrived <= interval[1]))
 
-    def but(self, asked: Sequence[Interval]) -> Uncorrected:
+    def excluding(self, asked: Sequence[Interval]) -> Uncorrected:
         """Those that are in none of the intervals."""
-        rest = ~reduce(or_, map(self.among, asked), np.zeros(len(self), bool))
+        rest = ~reduce(or_, map(self.within, asked), np.zeros(len(self), bool))
         return replace(
             self, arrived=self.arrived[rest], pane_start=self.pane_start[rest], covered=(*self.covered, *asked)
         )
@@ -80,11 +80,11 @@ class Uncorrected:
         is read of `late` stays small.
         """
         first, tick = int(self.arrived.min()), max(tick_ms, 1)
-        low = next(low for low, high in gaps(self.covered, self.until) if low < first <= high)
+        low = next(low for low, high in uncovered(self.covered, self.until) if low < first <= high)
         return (first - 1 if low == _EVER else low) // tick * tick, self.until // tick * tick
 
 
-def covered(tables: Tables) -> list[Interval]:
+def corrected_intervals(tables: Tables) -> list[Interval]:
     """Of which arrivals all late tuples are corrected, by the ledger: also those of runs over all event time."""
     if not tables.has("correction_runs"):
         return []
@@ -93,7 +93,7 @@ def covered(tables: Tables) -> list[Interval]:
     return [(_EVER if start is None else start, end) for start, end in ends]
 
 
-def gaps(known: Iterable[Interval], until: int) -> list[Interval]:
+def uncovered(known: Iterable[Interval], until: int) -> list[Interval]:
     """What of (-∞, until] lies in none of the intervals, in order."""
     found, low = [], _EVER
     for start, end in sorted(known):

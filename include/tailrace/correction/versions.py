@@ -5,25 +5,27 @@ from __future__ import annotations
 import pandas as pd
 import pyarrow as pa
 
-from tailrace.correction.affected_windows import WINDOW, Missed, Touched, by_window
-from tailrace.correction.history_scan import Past
+from tailrace.correction.affected_windows import WINDOW, AffectedWindows, MissedWindows, missed_by_window
+from tailrace.correction.history_scan import HistoryScan
 from tailrace.ground.frames import frame
 from tailrace.kinds import Kind
-from tailrace.storage.results import Answers
+from tailrace.storage.results import AnswerTables
 
 
-def revise(past: Past, answers: Answers, touched: Touched, before: int, interval: str) -> pd.DataFrame:
+def revise(
+    past: HistoryScan, answers: AnswerTables, touched: AffectedWindows, before: int, interval: str
+) -> pd.DataFrame:
     """The rows of `corrections` for these windows, as of a cut-off: that of `past`."""
     ranges = touched.ranges()
     versions, late = answers.versions(ranges), answers.late(ranges)
-    versions = versions[touched.among(versions)]
+    versions = versions[touched.contains(versions)]
     streamed = versions[~versions["corrected"]]
     found = next_answers(past.stage.kind, past, streamed, late, touched, before)
     return next_versions(found, versions, interval).assign(as_of=before, interval=interval)
 
 
 def next_answers(
-    kind: Kind, past: Past, streamed: pd.DataFrame, late: pd.DataFrame, touched: Touched, before: int
+    kind: Kind, past: HistoryScan, streamed: pd.DataFrame, late: pd.DataFrame, touched: AffectedWindows, before: int
 ) -> pd.DataFrame:
     """The answers of these windows over all that arrived before a cut-off, without repeats.
 
@@ -40,8 +42,8 @@ def next_answers(
     before : int
         The cut-off, in ms; that of `past`.
     """
-    missed = by_window(late[late["arrived"] <= before], kind.windows)
-    missed = missed[touched.among(missed)]
+    missed = missed_by_window(late[late["arrived"] <= before], kind.windows)
+    missed = missed[touched.contains(missed)]
     windows = pd.concat([part[WINDOW] for part in (streamed, missed) if len(part)] or [missed[WINDOW]])
     if windows.empty:
         return frame(kind.answer.empty_table())
@@ -49,10 +51,10 @@ def next_answers(
     if not amended.num_rows:
         return frame(past.evaluate(touched))
     given = frame(amended)
-    repeats = frame(past.repeated(Missed.of(given, kind.windows)))
-    sure = ~Missed.of(repeats, kind.windows).among(given)
-    rest = Missed.of(windows[~Missed.of(given[sure], kind.windows).among(windows)], kind.windows)
-    anew = [past.evaluate(rest)] if len(rest.pairs) else []
+    repeats = frame(past.windows_with_repeats(MissedWindows.of(given, kind.windows)))
+    sure = ~MissedWindows.of(repeats, kind.windows).among(given)
+    rest = MissedWindows.of(windows[~MissedWindows.of(given[sure], kind.windows).among(windows)], kind.windows)
+    anew = [past.evaluate(rest)] if len(rest.windows) else []
     return frame(pa.concat_tables([amended.filter(pa.array(sure)), *anew]))
 
 

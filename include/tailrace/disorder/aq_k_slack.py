@@ -38,10 +38,10 @@ class AQKSlack(PDPolicy):
     def gains(self) -> tuple[float, float]:
         return 0.5, 0.8
 
-    def base(self, seen: TickStatistics, kept: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
-        fresh = {"recent_end": seen.ticks.end, "recent_delay": seen.t_max - seen.ticks.min_event}
-        end, delay = (np.concatenate([kept.get(name, column[:0]), column]) for name, column in fresh.items())
-        first = np.searchsorted(end, end - _RECENT * seen.windows.slide_ms, side="right")
-        here = range(len(end) - len(seen), len(end))
+    def base(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
+        fresh = {"recent_end": stats.ticks.end, "recent_delay": stats.t_max - stats.ticks.min_event}
+        end, delay = (np.concatenate([state.get(name, column[:0]), column]) for name, column in fresh.items())
+        first = np.searchsorted(end, end - _RECENT * stats.windows.slide_ms, side="right")
+        here = range(len(end) - len(stats), len(end))
         largest = np.array([delay[first[i] : i + 1].max() for i in here], np.int64)
         return largest, {"recent_end": end[first[-1] :], "recent_delay": delay[first[-1] :]}

@@ -50,5 +50,5 @@ class CacheDuration(SlackPolicy):
         """These settings with another K."""
         return self.model_copy(update={"initial": timedelta(milliseconds=k_ms)})
 
-    def slack(self, seen: TickStatistics, kept: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
-        return np.full(len(seen), self.k_ms, np.int64), kept
+    def slack(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
+        return np.full(len(stats), self.k_ms, np.int64), state

@@ -76,7 +76,7 @@ class Frontier:
 class Clock:
     """What the query's clock keeps between ticks: as of the last complete one, which ended at `end`.
 
-    `kept` is what the policy in force keeps.
+    `policy_state` is that of the policy in force.
     """
 
     t_max: int = NEVER
@@ -111,8 +111,10 @@ class Clock:
         # The delay of a tuple is t_max − event_time, t_max as its own tick leaves it: the largest is the earliest's.
         largest = np.maximum.accumulate(np.maximum(t_max - ticks.min_event, self.largest))
         counts, sample = (TickRows.of(table, ticks) for table in (brought.counts, brought.sample))
-        seen = TickStatistics(ticks, t_max, largest, self.t_max, start, brought.windows, counts, sample, brought.promise)
-        k_ms, version = self._slack(seen)
+        stats = TickStatistics(
+            ticks, t_max, largest, self.t_max, start, brought.windows, counts, sample, brought.promise
+        )
+        k_ms, version = self._slack(stats)
         after = np.maximum.accumulate(np.maximum(t_max - k_ms, start))
         if len(ticks):
             self.t_max, self.largest, self.k_ms, self.frontier, self.end, self.version = (
@@ -128,17 +130,17 @@ class Clock:
         columns = frontier.tick, frontier.end, frontier.t_max, frontier.k_ms, frontier.after, frontier.version
         return Frontier(frontier.start, *(np.append(column, value) for column, value in zip(columns, row, strict=True)))
 
-    def _slack(self, seen: TickStatistics) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _slack(self, stats: TickStatistics) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """K, and the version of the facts, at each tick."""
-        k_ms, version = np.empty(len(seen), np.int64), np.empty(len(seen), np.int64)
-        place = np.searchsorted([fact.from_tick for fact in self.facts], seen.ticks.tick, side="right") - 1
-        frontier, in_force = seen.frontier, self.version
+        k_ms, version = np.empty(len(stats), np.int64), np.empty(len(stats), np.int64)
+        place = np.searchsorted([fact.from_tick for fact in self.facts], stats.ticks.tick, side="right") - 1
+        frontier, in_force = stats.frontier, self.version
         for i in np.unique(place):
             fact, (first, end) = self.facts[i], np.searchsorted(place, [i, i + 1])
             mine = slice(int(first), int(end))
-            part = seen.between(mine.start, mine.stop, frontier)
-            kept = self.policy_state if fact.version == in_force else {}
-            k_ms[mine], self.policy_state = policy_from_json(fact.settings).slack(part, kept)
+            part = stats.between(mine.start, mine.stop, frontier)
+            state = self.policy_state if fact.version == in_force else {}
+            k_ms[mine], self.policy_state = policy_from_json(fact.settings).slack(part, state)
             version[mine] = in_force = fact.version
             frontier = max(frontier, int((part.t_max - k_ms[mine]).max()))
         return k_ms, version
@@ -148,11 +150,11 @@ class Clock:
         arrays = {name: value for name, value in self.policy_state.items() if isinstance(value, np.ndarray)}
         batches = {name: pa.RecordBatch.from_arrays([pa.array(value)], ["value"]) for name, value in arrays.items()}
         plain = {name: value for name, value in self.policy_state.items() if name not in arrays}
-        return batches, asdict(self) | {"kept": plain}
+        return batches, asdict(self) | {"policy_state": plain}
 
     @staticmethod
     def unpack(batches: Batches, values: dict[str, Any]) -> Clock:
         """What `pack` gave."""
         arrays = {name: np.asarray(batch.column("value")) for name, batch in batches.items()}
         facts = [Fact(**fact) for fact in values["facts"]]
-        return Clock(**{**values, "facts": facts, "kept": values["kept"] | arrays})
+        return Clock(**{**values, "facts": facts, "policy_state": values["policy_state"] | arrays})

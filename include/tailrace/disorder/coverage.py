@@ -55,6 +55,6 @@ class Coverage:
         return asdict(self) | {"ends": self.ends.tolist(), "counts": self.counts.tolist()}
 
     @staticmethod
-    def from_json(kept: dict[str, Any]) -> Coverage:
-        arrays = {name: np.array(kept[name], np.int64) for name in ("ends", "counts")}
-        return Coverage(**kept | arrays)
+    def from_json(state: dict[str, Any]) -> Coverage:
+        arrays = {name: np.array(state[name], np.int64) for name in ("ends", "counts")}
+        return Coverage(**state | arrays)

@@ -22,22 +22,22 @@ _FLOATS = ("total", "squares", "value")
 _FAR = -(1 << 62)
 
 
-def thresholds(seen: TickStatistics, error: float, risk: float, kept: PolicyState) -> tuple[Floats, PolicyState]:
+def thresholds(stats: TickStatistics, error: float, risk: float, state: PolicyState) -> tuple[Floats, PolicyState]:
     """λ_thr at each tick, shape (n,), and what is kept for it."""
-    population = _RecentWindows.restore(kept)
-    groups, counts = KeySketch.restore(seen.windows, kept, seen.sample)
-    sample = TickRows(seen.sample.at[counts], {name: column[counts] for name, column in seen.sample.columns.items()})
-    block = seen.t_max // seen.windows.size_ms
-    share, first = np.empty(len(seen)), 0
-    while first < len(seen):
+    population = _RecentWindows.restore(state)
+    groups, counts = KeySketch.restore(stats.windows, state, stats.sample)
+    sample = TickRows(stats.sample.at[counts], {name: column[counts] for name, column in stats.sample.columns.items()})
+    block = stats.t_max // stats.windows.size_ms
+    share, first = np.empty(len(stats)), 0
+    while first < len(stats):
         # λ_thr is that of the tick before until a tick at which it is measured anew.
         due = first + int(np.searchsorted(block[first:], population.measured + _EVERY))
-        upto = min(due + 1, len(seen))
-        population.take(sample.between(first, upto), seen.windows.size_ms)
+        upto = min(due + 1, len(stats))
+        population.take(sample.between(first, upto), stats.windows.size_ms)
         share[first:upto] = population.share
-        if due < len(seen) and (full := population.full(int(block[due]))) is not None:
-            assert seen.promise is not None  # other kinds are refused with such a policy
-            population.share = share[due] = seen.promise.threshold(error, risk, *full)
+        if due < len(stats) and (full := population.full(int(block[due]))) is not None:
+            assert stats.promise is not None  # other kinds are refused with such a policy
+            population.share = share[due] = stats.promise.threshold(error, risk, *full)
         first = upto
     return share, population.checkpoint() | groups.checkpoint(population.oldest // STRETCH)
 
@@ -63,10 +63,10 @@ class _RecentWindows:
     oldest: int
 
     @staticmethod
-    def restore(kept: PolicyState) -> _RecentWindows:
+    def restore(state: PolicyState) -> _RecentWindows:
         none = {name: np.zeros(0, np.float64 if name in _FLOATS else np.int64) for name in _NAMES}
-        columns = {name: kept.get(f"population_{name}", none[name]) for name in _NAMES}
-        return _RecentWindows(columns, kept.get("share", 1.0), kept.get("measured", _FAR), kept.get("oldest", _FAR))
+        columns = {name: state.get(f"population_{name}", none[name]) for name in _NAMES}
+        return _RecentWindows(columns, state.get("share", 1.0), state.get("measured", _FAR), state.get("oldest", _FAR))
 
     def checkpoint(self) -> PolicyState:
         arrays = {f"population_{name}": column for name, column in self.columns.items()}

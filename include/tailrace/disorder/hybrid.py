@@ -35,5 +35,5 @@ class Hybrid(PDPolicy):
     def gains(self) -> tuple[float, float]:
         return self.kp, self.kd
 
-    def base(self, seen: TickStatistics, kept: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
-        return seen.largest, {}
+    def base(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
+        return stats.largest, {}

@@ -22,5 +22,5 @@ class MPKSlack(SlackPolicy):
 
     policy: Literal["mp_k_slack"]
 
-    def slack(self, seen: TickStatistics, kept: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
-        return seen.largest, kept
+    def slack(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
+        return stats.largest, state

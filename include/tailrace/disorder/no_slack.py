@@ -16,5 +16,5 @@ class NoSlack(SlackPolicy):
 
     policy: Literal["none"] = "none"
 
-    def slack(self, seen: TickStatistics, kept: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
-        return np.zeros(len(seen), np.int64), kept
+    def slack(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
+        return np.zeros(len(stats), np.int64), state

@@ -28,22 +28,22 @@ class PDPolicy(QualityPromise):
         """Kp and Kd."""
 
     @abstractmethod
-    def base(self, seen: TickStatistics, kept: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
+    def base(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
         """k at each tick, in ms, shape (n,), and what is to be kept of it."""
 
-    def slack(self, seen: TickStatistics, kept: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
-        base, of_base = self.base(seen, kept)
-        share, of_share = thresholds(seen, self.error, self.risk, kept)
-        coverage = WindowCoverage.restore(seen, kept)
-        pd = PDController(*self.gains, kept.get("alpha", 1.0), kept.get("last", 0.0))
-        k_ms, frontier = np.empty(len(seen), np.int64), kept.get("frontier", seen.frontier)
-        edge = np.searchsorted(seen.counts.at, np.arange(len(seen) + 1))
-        for i in range(len(seen)):
+    def slack(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
+        base, of_base = self.base(stats, state)
+        share, of_share = thresholds(stats, self.error, self.risk, state)
+        coverage = WindowCoverage.restore(stats, state)
+        pd = PDController(*self.gains, state.get("alpha", 1.0), state.get("last", 0.0))
+        k_ms, frontier = np.empty(len(stats), np.int64), state.get("frontier", stats.frontier)
+        edge = np.searchsorted(stats.counts.at, np.arange(len(stats) + 1))
+        for i in range(len(stats)):
             mine = slice(edge[i], edge[i + 1])
-            coverage.add(seen.counts["pane"][mine], seen.counts["count"][mine], frontier)
+            coverage.add(stats.counts["pane"][mine], stats.counts["count"][mine], frontier)
             for there in coverage.judge(frontier):
                 pd.observe(float(share[i] - there))
             k_ms[i] = round(pd.alpha * int(base[i]))
-            frontier = max(frontier, int(seen.t_max[i] - k_ms[i]))
+            frontier = max(frontier, int(stats.t_max[i] - k_ms[i]))
         own = {"alpha": pd.alpha, "last": pd.last, "frontier": frontier}
         return k_ms, coverage.checkpoint() | of_share | of_base | own

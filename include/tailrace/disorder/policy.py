@@ -30,18 +30,18 @@ class SlackPolicy(BaseModel):
     policy: str
 
     @abstractmethod
-    def slack(self, seen: TickStatistics, kept: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
+    def slack(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
         """K in ms as it stands at the end of each tick.
 
         Parameters
         ----------
-        seen : Seen
+        stats : Seen
             n complete ticks in order, n ≥ 1, however the stream is cut into calls.
-        kept : dict
+        state : dict
             What the call before gave, under the same settings; empty at the first.
 
         Returns
         -------
         k_ms : ndarray, shape (n,)
-        kept : dict
+        state : dict
         """

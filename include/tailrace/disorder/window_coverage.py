@@ -36,10 +36,10 @@ class WindowCoverage:
     since: int
 
     @staticmethod
-    def restore(seen: TickStatistics, kept: PolicyState) -> WindowCoverage:
-        ends, received, late = (kept.get(name, np.zeros(0, np.int64)) for name in _NAMES)
-        since = kept.get("since", seen.before + seen.windows.size_ms)
-        return WindowCoverage(seen.windows, ends, received, late, since)
+    def restore(stats: TickStatistics, state: PolicyState) -> WindowCoverage:
+        ends, received, late = (state.get(name, np.zeros(0, np.int64)) for name in _NAMES)
+        since = state.get("since", stats.before + stats.windows.size_ms)
+        return WindowCoverage(stats.windows, ends, received, late, since)
 
     def checkpoint(self) -> PolicyState:
         return {name: getattr(self, name) for name in (*_NAMES, "since")}

@@ -10,7 +10,7 @@ from tailrace.storage.status import Status
 
 
 @dataclass(frozen=True)
-class Standing:
+class DriverStatus:
     """How a query's driver stands.
 
     Attributes
@@ -24,37 +24,37 @@ class Standing:
     """
 
     driver: Driver
-    said: Status | None
+    reported: Status | None
     now_ms: int
 
     @property
     def silent_ms(self) -> int | None:
         """How long ago the driver said how it stands."""
-        return None if self.said is None else max(self.now_ms - self.said.at_ms, 0)
+        return None if self.reported is None else max(self.now_ms - self.reported.at_ms, 0)
 
     @property
     def commit_age_ms(self) -> int | None:
         """How long ago the last batch was committed; None before the first one since the driver's start."""
-        at = None if self.said is None else self.said.committed_at_ms
+        at = None if self.reported is None else self.reported.committed_at_ms
         return None if at is None else max(self.now_ms - at, 0)
 
     @property
     def lag_rows(self) -> int | None:
         """How many rows are known to be there, and are not read yet."""
-        return None if self.said is None else self.said.rows_left
+        return None if self.reported is None else self.reported.rows_left
 
     @property
-    def gist(self) -> tuple[object, ...]:
+    def summary(self) -> tuple[object, ...]:
         """What a watcher tells at once when it changes."""
         return (
             self.driver.state,
             self.driver.pid,
             self.driver.exit_code,
-            self.said and (self.said.state, self.said.problem),
+            self.reported and (self.reported.state, self.reported.problem),
         )
 
     def __str__(self) -> str:
-        driver, said = self.driver, self.said
+        driver, said = self.driver, self.reported
         pid = f", pid {driver.pid}" if driver.pid is not None else ""
         detail = f" ({driver.detail})" if driver.detail and not driver.alive else ""
         head = f"{driver.name}: {driver.state}{pid}{detail}"

@@ -36,7 +36,7 @@ class Verdict:
         return asdict(self)
 
 
-class Judge:
+class LivenessJudge:
     """Watches one driver.
 
     A driver hangs when it has said nothing new for `hang_after_s`, or when the batch under way has not ended for that
@@ -64,7 +64,7 @@ class Judge:
         self._gone_since: float | None = None
         self._down_since: float | None = None
 
-    def see(self, driver: Driver | None, said: Status | None, now_s: float) -> Verdict | None:
+    def observe(self, driver: Driver | None, said: Status | None, now_s: float) -> Verdict | None:
         """Take in a look at the driver; None: go on.
 
         Parameters

@@ -18,7 +18,7 @@ _INTERNAL_ERROR = 500
 _UNFIT = re.compile(rb"\x1b\[[0-9;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")  # colours, and what is no XML
 
 
-class Stumbled(DriverHostDown):
+class TransientFault(DriverHostDown):
     """supervisord failed over a single request, and goes on."""
 
 
@@ -72,7 +72,9 @@ class Rpc:
             why, right = "it is shutting down", "start it again when it is down"
         except ProtocolError as error:
             if error.errcode == _INTERNAL_ERROR:
-                raise Stumbled(f"driver host at {self.url}: it failed over {method}; its own log says why") from None
+                raise TransientFault(
+                    f"driver host at {self.url}: it failed over {method}; its own log says why"
+                ) from None
             why, right = f"it answers {error.errcode} {error.errmsg}", "the user and password of its inet_http_server"
         except (OSError, HTTPException) as error:
             why, right = str(error) or type(error).__name__, "a supervisord that runs there, or its true address"

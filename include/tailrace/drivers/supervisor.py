@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from tailrace.drivers import programs as texts
 from tailrace.drivers.driver_host import Driver, State
 from tailrace.drivers.programs import checked
-from tailrace.drivers.rpc import ALREADY_ADDED, BAD_NAME, CANT_REREAD, STILL_RUNNING, Rpc, Stumbled
+from tailrace.drivers.rpc import ALREADY_ADDED, BAD_NAME, CANT_REREAD, STILL_RUNNING, Rpc, TransientFault
 from tailrace.ground.errors import Refused, refuse
 
 _LOOK_AGAIN_S = 0.1
@@ -136,7 +136,7 @@ class SupervisorHost:
         size = max(lines * 300, 1 << 14)
         while size > 1 and lines > 0:
             for cut in range(4):  # supervisord fails over a cut within a character, and over what is no UTF-8
-                with suppress(Stumbled):
+                with suppress(TransientFault):
                     tail = self.rpc.ask("tailProcessStdoutLog", name, 0, size - cut)
                     return tail[0].splitlines()[-lines:] if tail else []
             size //= 2

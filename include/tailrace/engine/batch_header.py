@@ -19,7 +19,7 @@ class BatchHeader:
     ----------
     settings : str
         The slack policy's, as they stood when the batch was planned.
-    passed_ms : int or None
+    heartbeat_ms : int or None
         A heartbeat: the source has passed this arrival time, and what comes from it counts as later.
     closes : bool
         All that came is complete, and open windows close: the stream is quiet, or it ends.

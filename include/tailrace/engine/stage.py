@@ -21,7 +21,7 @@ from tailrace.query.query import Query
 from tailrace.sources import history
 from tailrace.sources.check import Checked, Columns, check
 from tailrace.sources.formats import FORMATS, is_history
-from tailrace.sources.segments import Broken, Segment, Types, is_integer
+from tailrace.sources.segments import MalformedRecord, Segment, Types, is_integer
 
 Message = tuple[int, str, bytes]
 """A row through Spark: the task it goes to, what it is, its bytes."""
@@ -96,7 +96,7 @@ class Stage:
         tuples = checked.tuples
         for name, column in (("position", position), ("tick", tick), ("end", end)):
             tuples = tuples.append_column(name, pa.array(column))
-        quarantine = self._quarantine(segment, checked, raw.row, raw.broken)
+        quarantine = self._quarantine(segment, checked, raw.row, raw.malformed)
         return SegmentContent(tuples, ticks.summarise(tick, end, event), quarantine)
 
     def messages(self, segment: Segment, sample: bool = False) -> list[Message]:
@@ -130,7 +130,9 @@ class Stage:
         columns = [*split(code), tuples]
         return pa.RecordBatch.from_arrays(list(map(pa.array, columns)), schema=COUNTS)
 
-    def _quarantine(self, segment: Segment, checked: Checked, row: np.ndarray, broken: list[Broken]) -> pa.RecordBatch:
+    def _quarantine(
+        self, segment: Segment, checked: Checked, row: np.ndarray, broken: list[MalformedRecord]
+    ) -> pa.RecordBatch:
         """The rejects: where each stands, when it came, why it was rejected, and the record as it came."""
         rejected = row[checked.rejected].tolist()
         texts = FORMATS[self.format].records(segment, rejected) if rejected else []

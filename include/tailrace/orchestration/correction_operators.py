@@ -138,5 +138,5 @@ class CorrectOperator(BatchJob):
         from tailrace.correction.uncorrected import Uncorrected  # noqa: PLC0415 (Delta takes long to import)
 
         late = Uncorrected.read(Layout.of(settings.warehouse(), self.query))
-        if late is not None and not late.among(interval).any():
+        if late is not None and not late.within(interval).any():
             raise AirflowSkipException("all that came late in this range is corrected already")

@@ -13,7 +13,7 @@ from typing import Any
 from filelock import FileLock
 
 from tailrace.drivers.driver_host import Driver, DriverHost
-from tailrace.drivers.driver_status import Standing
+from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.launch import starts_file
 from tailrace.ground.errors import Busy, Problem
 from tailrace.storage.layout import Layout, write_whole
@@ -43,9 +43,9 @@ class Deployed:
     deployment: str
 
 
-def status(host: DriverHost, layout: Layout) -> Standing:
+def status(host: DriverHost, layout: Layout) -> DriverStatus:
     """How the driver of a query stands."""
-    return Standing(host.look(layout.home.name), Status.read(layout), wall_ms())
+    return DriverStatus(host.look(layout.home.name), Status.read(layout), wall_ms())
 
 
 def deploy(host: DriverHost, layout: Layout, command: Sequence[str], environment: Mapping[str, str]) -> Deployed:
@@ -117,7 +117,7 @@ def drain(
     if driver.alive:
         tell(f"{name}: to be drained, pid {driver.pid}")
     while driver.alive and time.monotonic() < until and deployment(layout) == only:
-        layout.ask_drain()  # again and again: a driver that is only starting takes an older wish away
+        layout.request_drain()  # again and again: a driver that is only starting takes an older wish away
         if deployment(layout) != only:  # since the look at it just now: the new one is not meant
             layout.drain.unlink(missing_ok=True)
             break

@@ -75,15 +75,17 @@ class GapTrigger(BaseEventTrigger):
         return Layout.of(settings.warehouse(), self.query)
 
     def _take_back(self, interval: tuple[int, int]) -> None:
-        from tailrace.correction.requests import take_back  # noqa: PLC0415
+        from tailrace.correction.requests import withdraw  # noqa: PLC0415
 
-        take_back(self._layout(), interval)
+        withdraw(self._layout(), interval)
 
     def _look(self) -> tuple[tuple[int, int] | None, str]:
         """What to ask for, or None; and what is to be said of it. The watch outlives whatever goes wrong here."""
         try:
-            from tailrace.correction.requests import Gap, ask  # noqa: PLC0415 (Delta takes long to import; DAG files import this)
+            from tailrace.correction.requests import GapRule, request_correction  # noqa: PLC0415 (Delta takes long to import; DAG files import this)
 
-            return ask(self._layout(), Gap(self.gap_ms, self.tick_ms, self.pane_ms), time.time_ns() // 1_000_000)
+            return request_correction(
+                self._layout(), GapRule(self.gap_ms, self.tick_ms, self.pane_ms), time.time_ns() // 1_000_000
+            )
         except Exception as error:
             return None, f"what of {self.query} is uncorrected can't be told: {error}"

@@ -75,9 +75,9 @@ class CheckOperator(StreamOperator):
             check_conf(context)
             layout, query = self.layout(), Declared.read(Path(self.file)).query
             _check_writable(layout.home)
-            origin = layout.origin()
+            origin = layout.manifest()
             if origin is not None:
-                layout.agree(origin, query.structure())
+                layout.require_same(origin, query.structure())
             self.command(Options.of(context["params"]))
             standing = drivers.status(self.host(), layout)
         self.log.info("%s is right; its stream %s", self.file, "begins anew" if origin is None else "goes on")

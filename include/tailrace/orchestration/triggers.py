@@ -12,8 +12,8 @@ from typing import Any
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from tailrace.drivers.driver_status import Standing
-from tailrace.drivers.liveness import Judge, Verdict
+from tailrace.drivers.driver_status import DriverStatus
+from tailrace.drivers.liveness import LivenessJudge, Verdict
 from tailrace.ground.duration import format_time
 from tailrace.orchestration import drivers, settings
 from tailrace.storage.layout import Layout
@@ -57,13 +57,13 @@ class DriverTrigger(BaseTrigger):
         return Layout.of(Path(self.warehouse), self.query)
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        judge = Judge(self.hang_after_s, self.patience_s)
+        judge = LivenessJudge(self.hang_after_s, self.patience_s)
         told: tuple[object, float] = (None, -math.inf)
         while True:
             standing, replaced, line = await asyncio.to_thread(self._look)
-            now_s, gist = time.monotonic(), None if standing is None else standing.gist
-            verdict = replaced or judge.see(
-                standing.driver if standing else None, standing.said if standing else None, now_s
+            now_s, gist = time.monotonic(), None if standing is None else standing.summary
+            verdict = replaced or judge.observe(
+                standing.driver if standing else None, standing.reported if standing else None, now_s
             )
             if verdict is not None or gist != told[0] or now_s - told[1] >= TELL_S:
                 self.log.info(line)
@@ -73,7 +73,7 @@ class DriverTrigger(BaseTrigger):
                 return
             await asyncio.sleep(self.poll_s)
 
-    def _look(self) -> tuple[Standing | None, Verdict | None, str]:
+    def _look(self) -> tuple[DriverStatus | None, Verdict | None, str]:
         """Look at the driver: how it stands, or None; a verdict that ends the watch at once; a line for the log.
 
         The watch outlives whatever goes wrong here.
@@ -160,9 +160,9 @@ def _reached_or_why_not(layout: Layout, until_ms: int) -> tuple[bool, str]:
 
 def reached(layout: Layout, until_ms: int) -> tuple[bool, str]:
     """Whether stream and history have committed up to a point, and how to say it."""
-    from tailrace.storage.progress import Committed  # noqa: PLC0415 (Delta takes long to import, and DAG files import this)
+    from tailrace.storage.progress import Progress  # noqa: PLC0415 (Delta takes long to import, and DAG files import this)
 
-    committed = Committed.read(layout)
+    committed = Progress.read(layout)
     if committed is None or not committed.until:
         return False, f"{layout.home.name} has committed nothing yet; this run waits for {format_time(until_ms)}"
     if committed.ended:

@@ -86,7 +86,9 @@ class Rows:
         return Rows(key, time * step + rest, columns)
 
 
-def evaluate_windows(windows: Sliding, summary: Summary, panes: Rows, strays: Rows, after: int | None, until: int | None) -> Rows:
+def evaluate_windows(
+    windows: Sliding, summary: Summary, panes: Rows, strays: Rows, after: int | None, until: int | None
+) -> Rows:
     """Answer the windows whose end is in (after, until]; None: unbounded.
 
     Parameters

@@ -13,7 +13,7 @@ from tailrace.ground.duration import Duration, parse_time_ms
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def teach(wrong: str, right: str, field: str | None = None) -> PydanticCustomError:
+def field_error(wrong: str, right: str, field: str | None = None) -> PydanticCustomError:
     """A refusal in our own words; `field` names the field of a section that it is about (with dots, one below)."""
     context = {"wrong": wrong, "right": right, "field": field}
     return PydanticCustomError("taught", "{wrong}; right would be: {right}", context)
@@ -24,14 +24,14 @@ def _parse_time(text: Any) -> datetime:
         return EPOCH + timedelta(milliseconds=parse_time_ms(str(text)))
     except (ValueError, OverflowError):
         right = "an ISO 8601 date or time, in UTC unless it says otherwise: 2000-01-01 or 2000-01-01T06:30:00Z"
-        raise teach(f"{str(text)!r} is no time", right) from None
+        raise field_error(f"{str(text)!r} is no time", right) from None
 
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 Column = Annotated[str, Field(min_length=1)]
 Time = Annotated[datetime, BeforeValidator(_parse_time)]
-Wait = Annotated[Duration, Field(ge=timedelta(0))]
-Length = Annotated[Duration, Field(gt=timedelta(0))]
+NonNegativeDuration = Annotated[Duration, Field(ge=timedelta(0))]
+PositiveDuration = Annotated[Duration, Field(gt=timedelta(0))]
 Tasks = Annotated[int, Field(ge=1, le=64)]
 
 

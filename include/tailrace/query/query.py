@@ -13,7 +13,7 @@ from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.quality_promise import QualityPromise
 from tailrace.ground.duration import ms
-from tailrace.query.fields import Name, Section, Tasks, teach
+from tailrace.query.fields import Name, Section, Tasks, field_error
 from tailrace.query.sections import Aggregate, Correction, Disorder, Stream, TopK, Window
 
 KINDS = ("aggregate", "topk")
@@ -42,7 +42,7 @@ class Query(Section):
         if len(streams) != 1:
             found = "no stream" if not streams else f"{len(streams)} streams: {', '.join(streams)}"
             wrong = f"kind {info.data.get('kind', 'aggregate')} takes one stream, here is {found}"
-            raise teach(wrong, "exactly one stream under streams")
+            raise field_error(wrong, "exactly one stream under streams")
         return streams
 
     @model_validator(mode="after")
@@ -51,15 +51,17 @@ class Query(Section):
             if (getattr(self, kind) is not None) != (kind == self.kind):
                 example = str(type(self).model_fields[kind].description).split(": ", 1)[1]
                 if kind == self.kind:
-                    raise teach(f"kind {kind} needs a section {kind}", f"{kind}: {example}", kind)
-                raise teach(f"kind {self.kind} takes no section {kind}", f"kind: {kind}, or no such section", kind)
+                    raise field_error(f"kind {kind} needs a section {kind}", f"{kind}: {example}", kind)
+                raise field_error(
+                    f"kind {self.kind} takes no section {kind}", f"kind: {kind}, or no such section", kind
+                )
         return self
 
     @model_validator(mode="after")
     def _pair_methods_with_policies(self) -> Self:
         if self.topk is not None and self.topk.method != "adaptive" and not isinstance(self.policy, NoSlack):
             wrong = f"method {self.topk.method} does not wait, and policy {self.policy.policy} tells how long to"
-            raise teach(wrong, "policy: none, or method: adaptive", "topk.method")
+            raise field_error(wrong, "policy: none, or method: adaptive", "topk.method")
         return self
 
     @model_validator(mode="after")
@@ -68,10 +70,10 @@ class Query(Section):
         if isinstance(policy, QualityPromise):
             if self.aggregate is None:
                 wrong = f"policy {policy.policy} promises (error, risk), which kind {self.kind} has no measure for"
-                raise teach(wrong, "policy: cache_duration, which promises an accuracy", "disorder.policy")
+                raise field_error(wrong, "policy: cache_duration, which promises an accuracy", "disorder.policy")
             reason = refusal(self.aggregate.function, policy.error, policy.risk)
             if reason is not None:
-                raise teach(*reason, "disorder.risk" if 0 < policy.error < 1 else "disorder.error")
+                raise field_error(*reason, "disorder.risk" if 0 < policy.error < 1 else "disorder.error")
         return self
 
     @property

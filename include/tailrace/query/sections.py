@@ -17,7 +17,7 @@ from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.policies import AnyPolicy
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.ground.duration import ms
-from tailrace.query.fields import EPOCH, Column, Length, Section, Time, Wait, teach
+from tailrace.query.fields import EPOCH, Column, NonNegativeDuration, PositiveDuration, Section, Time, field_error
 
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly")
 CRON_FIELDS = 5
@@ -36,7 +36,7 @@ class Source(Section):
     def _know_the_rate(self) -> Self:
         if (self.format == "replay") != (self.rate is not None):
             wrong = "format replay needs a rate" if self.rate is None else f"format {self.format} takes no rate"
-            raise teach(wrong, "format: replay and rate: 2000 (rows a second), or neither of them", "rate")
+            raise field_error(wrong, "format: replay and rate: 2000 (rows a second), or neither of them", "rate")
         return self
 
     @field_validator("path", mode="before")
@@ -52,7 +52,9 @@ class Bounds(Section):
     """Which event times are accepted: from `earliest` to `ahead` after the tuple's arrival, both included."""
 
     earliest: Time = Field(default=datetime(2000, 1, 1, tzinfo=UTC), description="the first time accepted: 2000-01-01")
-    ahead: Wait = Field(default=timedelta(days=1), description="how far event time may be ahead of arrival: 1 d")
+    ahead: NonNegativeDuration = Field(
+        default=timedelta(days=1), description="how far event time may be ahead of arrival: 1 d"
+    )
 
     @property
     def earliest_ms(self) -> int:
@@ -77,14 +79,16 @@ class Stream(Section):
 class Window(Section):
     """Sliding windows over event time, half-open and aligned to the epoch."""
 
-    size: Length = Field(description="the span of a window, more than 0 ms and not less than slide: 500 ms")
-    slide: Length = Field(description="from one window's start to the next's, more than 0 ms, at most size: 100 ms")
+    size: PositiveDuration = Field(description="the span of a window, more than 0 ms and not less than slide: 500 ms")
+    slide: PositiveDuration = Field(
+        description="from one window's start to the next's, more than 0 ms, at most size: 100 ms"
+    )
 
     @model_validator(mode="after")
     def _leave_no_gap(self) -> Self:
         if self.slide > self.size:
             right = "a slide no longer than size (equal: windows side by side), or a larger size"
-            raise teach("slide is longer than size, so tuples between windows would be in none", right, "slide")
+            raise field_error("slide is longer than size, so tuples between windows would be in none", right, "slide")
         return self
 
     @property
@@ -100,8 +104,12 @@ class Disorder(Section):
     """How long windows wait for late tuples. In a file the policy's settings stand beside `tick`."""
 
     policy: AnyPolicy = Field(default=NoSlack(), description="how the waiting time is found: k_slack")
-    tick: Wait | None = Field(default=None, description="step of arrival time for deciding what closes: 100 ms")
-    idle: Length = Field(default=timedelta(minutes=1), description="silence by which a stream is quiet: 1 min")
+    tick: NonNegativeDuration | None = Field(
+        default=None, description="step of arrival time for deciding what closes: 100 ms"
+    )
+    idle: PositiveDuration = Field(
+        default=timedelta(minutes=1), description="silence by which a stream is quiet: 1 min"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -117,7 +125,7 @@ class Correction(Section):
     """When late tuples are corrected."""
 
     schedule: str = Field(default="@daily", description="cron expression of the intervals of arrival, UTC: 0 0 * * *")
-    gap: Length | None = Field(
+    gap: PositiveDuration | None = Field(
         default=None, description="late tuples whose event times span more than this are corrected at once: 5 s"
     )
 
@@ -126,7 +134,7 @@ class Correction(Section):
     def _be_cron(cls, schedule: str) -> str:
         if schedule not in PRESETS and not (len(schedule.split()) == CRON_FIELDS and croniter.is_valid(schedule)):
             right = f"five fields (minute, hour, day, month, weekday) as in '0 0 * * *', or one of {', '.join(PRESETS)}"
-            raise teach(f"{schedule!r} is no cron expression", right)
+            raise field_error(f"{schedule!r} is no cron expression", right)
         return schedule
 
 
@@ -145,14 +153,16 @@ class Aggregate(Section):
     def _know_the_column(self) -> Self:
         if self.column is None and self.function != "count":
             right = f"column: speed (the numbers' column), or function: count in place of {self.function}"
-            raise teach(f"function {self.function} needs a column", right, "column")
+            raise field_error(f"function {self.function} needs a column", right, "column")
         return self
 
     @model_validator(mode="after")
     def _know_the_quantile(self) -> Self:
         if (self.function == "quantile") != (self.q is not None):
             wrong = "function quantile needs q" if self.q is None else f"function {self.function} takes no q"
-            raise teach(wrong, "function: quantile and q: 0.9 (more than 0, less than 1), or neither of them", "q")
+            raise field_error(
+                wrong, "function: quantile and q: 0.9 (more than 0, less than 1), or neither of them", "q"
+            )
         return self
 
 

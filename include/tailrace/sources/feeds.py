@@ -51,7 +51,7 @@ class Feed(Protocol):
 
 
 @dataclass(frozen=True)
-class Taken:
+class ReadFile:
     """A file that was taken: the rows read of it, all that it has, and its size and time of change then."""
 
     path: str
@@ -61,14 +61,14 @@ class Taken:
     mtime_ns: int | None = None
 
 
-def taken(segments: Iterable[Segment], before: Mapping[str, Taken]) -> dict[str, Taken]:
+def read_files(segments: Iterable[Segment], before: Mapping[str, ReadFile]) -> dict[str, ReadFile]:
     """What was read of the files of these segments, by path; `before` is what was read of them earlier."""
-    found: dict[str, Taken] = {}
+    found: dict[str, ReadFile] = {}
     for segment in segments:
         path, end = segment.path, segment.first_row + segment.rows
         earlier = found.get(path) or before.get(path)
         rows = max(end, earlier.rows) if earlier else end
-        found[path] = Taken(path, rows, segment.of_rows, segment.size, segment.mtime_ns)
+        found[path] = ReadFile(path, rows, segment.of_rows, segment.size, segment.mtime_ns)
     return found
 
 
@@ -106,14 +106,14 @@ class ReplayFeed:
         while due > 0 and self._waiting:
             segment = self._waiting.popleft()
             head = replace(segment, rows=min(segment.rows, due))
-            self._waiting.extendleft(after([segment], head.first_row + head.rows))
+            self._waiting.extendleft(remaining([segment], head.first_row + head.rows))
             found.append(head)
             due -= head.rows
             self._given += head.rows
         return found
 
 
-def agreed(file: Path, format_name: str, columns: Columns, types: Types) -> Types:
+def merge_types(file: Path, format_name: str, columns: Columns, types: Types) -> Types:
     """The types of the columns that are read, from this file and those before it."""
     found = FORMATS[format_name].types(file, columns) or types
     for part in ("id", "key"):
@@ -125,7 +125,7 @@ def agreed(file: Path, format_name: str, columns: Columns, types: Types) -> Type
     return types or found
 
 
-def after(segments: list[Segment], row: int) -> list[Segment]:
+def remaining(segments: list[Segment], row: int) -> list[Segment]:
     """What of a file's segments lies at or after a row; empty ones are left out."""
     cut = [(max(segment.first_row, row), segment.first_row + segment.rows, segment) for segment in segments]
     return [replace(segment, first_row=first, rows=end - first) for first, end, segment in cut if end > first]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tailrace.ground.errors import refuse
 from tailrace.sources.check import Columns
-from tailrace.sources.feeds import Taken, after, agreed
+from tailrace.sources.feeds import ReadFile, merge_types, remaining
 from tailrace.sources.formats import FORMATS, is_history, list_files
 from tailrace.sources.segments import Segment, State, Types, changed, removed, state_of
 
@@ -57,7 +57,7 @@ class FileFeed:
         format_name: str,
         columns: Columns,
         types: Types,
-        before: dict[str, Taken],
+        before: dict[str, ReadFile],
         at_once: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -79,7 +79,7 @@ class FileFeed:
         some = new[: self._at_once]
         now_s, room = self._clock(), _BYTES_AT_ONCE
         looked = {file.name: self._look(file, now_s) for file in some}
-        found, done, types = list[Segment](), dict[str, Taken](), self.types
+        found, done, types = list[Segment](), dict[str, ReadFile](), self.types
         unfinished = problem = None
         for number, file in enumerate(some):
             before, look = self._taken.get(file.name), looked[file.name]
@@ -94,7 +94,7 @@ class FileFeed:
                 unfinished, problem = file, _waits_for(file, still, now_s - look.first_s)
                 break
             segments = FORMATS[self.format_name].split(file)
-            types = agreed(file, self.format_name, self.columns, types)
+            types = merge_types(file, self.format_name, self.columns, types)
             if (state := state_of(file)) != look.state or state is None:
                 if self._at_once is None:
                     raise refuse(str(file), "it is being written while it is read", "a file that is whole")
@@ -102,8 +102,8 @@ class FileFeed:
                 break
             of_rows = segments[0].of_rows if segments else 0
             size, mtime_ns = (before.size, before.mtime_ns) if before else state
-            done[file.name] = Taken(str(file), of_rows, of_rows, size, mtime_ns)
-            rest = after(segments, before.rows if before else 0)
+            done[file.name] = ReadFile(str(file), of_rows, of_rows, size, mtime_ns)
+            rest = remaining(segments, before.rows if before else 0)
             found += [replace(segment, size=size, mtime_ns=mtime_ns) for segment in rest]
         holds_back = unfinished is not None or len(new) > len(some)
         if found and not types and not holds_back:  # else the rest may tell them

@@ -17,7 +17,7 @@ import pyarrow.json
 
 from tailrace.ground.errors import refuse
 from tailrace.sources.check import Columns
-from tailrace.sources.segments import Broken, Raw, Segment, Types, require, require_taken
+from tailrace.sources.segments import MalformedRecord, RawSegment, Segment, Types, require, require_taken
 
 _FITS = {"event_time": (str, int), "arrival_time": (str, int), "id": (str, int), "key": (str, int)}
 _OBJECT = re.compile(rb"^[ \t\r]*\{.*\}[ \t\r]*$", re.MULTILINE)
@@ -62,18 +62,18 @@ class JsonFiles:
             for row, (start, end, rows) in zip(first, blocks, strict=False)
         ]
 
-    def read(self, segment: Segment, types: Types) -> Raw:
+    def read(self, segment: Segment, types: Types) -> RawSegment:
         lines = _lines(segment)
         schema = pa.schema([(name, _arrow(kind)) for name, kind in types.items()])
         tables, rows, broken = [schema.empty_table()], [np.zeros(0, np.int64)], []
         for start, stop, table in _parse(lines, 0, len(lines), schema):
             if table is None:
                 text = lines[start].decode(errors="replace")
-                broken.append(Broken(start, _why(text, types), text))
+                broken.append(MalformedRecord(start, _why(text, types), text))
             else:
                 tables.append(table.select(schema.names))
                 rows.append(np.arange(start, stop))
-        return Raw(pa.concat_tables(tables), np.concatenate(rows), broken)
+        return RawSegment(pa.concat_tables(tables), np.concatenate(rows), broken)
 
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
         lines = _lines(segment)

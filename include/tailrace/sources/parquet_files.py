@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from tailrace.ground.errors import refuse
 from tailrace.sources.check import Columns
-from tailrace.sources.segments import Raw, Segment, Types, require, require_taken
+from tailrace.sources.segments import RawSegment, Segment, Types, require, require_taken
 
 _ROWS_PER_SEGMENT = 500_000  # large files are cut between row groups, so that several readers share one
 
@@ -47,9 +47,9 @@ class ParquetFiles:
             rows += size
         return [*segments, Segment(str(path), first, rows, of_rows=metadata.num_rows)]
 
-    def read(self, segment: Segment, types: Types) -> Raw:
+    def read(self, segment: Segment, types: Types) -> RawSegment:
         table = self._table(segment, list(dict.fromkeys(types)))
-        return Raw(table, np.arange(table.num_rows), [])
+        return RawSegment(table, np.arange(table.num_rows), [])
 
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
         table = self._table(segment, None).take(pa.array(rows, pa.int64()))

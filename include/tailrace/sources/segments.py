@@ -65,7 +65,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Broken:
+class MalformedRecord:
     """A record that is not even one: its row in the segment, why, and its text."""
 
     row: int
@@ -74,12 +74,12 @@ class Broken:
 
 
 @dataclass(frozen=True)
-class Raw:
+class RawSegment:
     """What a segment holds: the records that could be read, their rows, and the broken ones."""
 
     table: pa.Table
     row: NDArray[np.int64]
-    broken: list[Broken]
+    malformed: list[MalformedRecord]
 
 
 class Format(Protocol):
@@ -104,7 +104,7 @@ class Format(Protocol):
     def split(self, path: Path) -> list[Segment]:
         """The file's segments, in order, without `size` and `mtime_ns`."""
 
-    def read(self, segment: Segment, types: Types) -> Raw:
+    def read(self, segment: Segment, types: Types) -> RawSegment:
         """The columns of `types`, of every record.
 
         Raises

@@ -22,18 +22,18 @@ from tailrace.spark.sink import Sink
 from tailrace.storage import checkpoint
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.journal import Journal
-from tailrace.storage.layout import Layout, Origin
+from tailrace.storage.layout import CheckpointManifest, Layout
 from tailrace.storage.proposals import Proposals
 from tailrace.storage.tables import STREAM_TABLES, Tables, schemas
-from tailrace.stream.batch_planner import Intake, Plan
+from tailrace.stream.batch_planner import BatchPlanner, RunOptions
 from tailrace.stream.source_opening import open_feed
-from tailrace.stream.status_reporter import Watch
+from tailrace.stream.status_reporter import StatusReporter
 
 
 def run(
     query: Query,
     warehouse: Path,
-    plan: Plan = Plan(),  # noqa: B008 (frozen)
+    plan: RunOptions = RunOptions(),  # noqa: B008 (frozen)
     progress: Progress | None = None,
     spark: SparkSession | None = None,
 ) -> int:
@@ -64,23 +64,23 @@ def run(
             return 0
     with layout.lock("stream"):
         origin = checkpoint.resumable(layout, query)
-        watch = Watch(layout)
+        watch = StatusReporter(layout)
         if origin is not None:  # as it stands now: another may have gone on with it, or begun it, meanwhile
             opened = _opened_again(partial(open_feed, query, layout, origin, plan.live), plan, watch)
             if opened is None:
-                watch.say("drained")
+                watch.report("drained")
                 return 0
             feed, waiting = opened
         waiting += _first_record(feed, watch)
         if not feed.types:  # drained before anything came
-            watch.say("drained")
+            watch.report("drained")
             return 0
-        origin = origin or layout.found(query.structure(), feed.types, feed.identity)
-        intake = Intake(
+        origin = origin or layout.create_checkpoint(query.structure(), feed.types, feed.identity)
+        intake = BatchPlanner(
             Journal(layout.journal),
             feed,
             waiting,
-            partial(Proposals(layout).wanted, query.policy.model_dump_json()),
+            partial(Proposals(layout).settings_in_force, query.policy.model_dump_json()),
             query.tick_ms,
             query.idle_ms,
             stream.arrival_time is None,
@@ -89,13 +89,15 @@ def run(
         return _go(query, layout, origin, intake, watch, progress, spark)
 
 
-def _opened_again(opened: Callable[[], Feed], plan: Plan, watch: Watch) -> tuple[Feed, list[Segment]] | None:
+def _opened_again(
+    opened: Callable[[], Feed], plan: RunOptions, watch: StatusReporter
+) -> tuple[Feed, list[Segment]] | None:
     """Open the source of a stream that goes on, and look into it; None when it is drained before that succeeds.
 
     A live stream waits for a source that is away: its driver may be back before a disk is.
     """
     retries = Retries()
-    while not watch.drains:
+    while not watch.drain_requested:
         if not plan.live:
             feed = opened()
             return feed, feed.fresh()
@@ -103,40 +105,40 @@ def _opened_again(opened: Callable[[], Feed], plan: Plan, watch: Watch) -> tuple
             with retried(retries, watch):
                 feed = opened()
                 return feed, feed.fresh()
-        watch.say("waiting")
+        watch.report("waiting")
         time.sleep(LOOK_S)
     return None
 
 
-def _first_record(feed: Feed, watch: Watch) -> list[Segment]:
+def _first_record(feed: Feed, watch: StatusReporter) -> list[Segment]:
     """Wait for the first record of a live stream: it tells the types."""
     found: list[Segment] = []
     retries = Retries()
-    while not feed.types and not watch.drains:
-        watch.say("waiting")
+    while not feed.types and not watch.drain_requested:
+        watch.report("waiting")
         time.sleep(LOOK_S)
         if retries.due:
             with retried(retries, watch):
                 found += feed.fresh()
-                watch.tell(SOURCE, feed.problem)
+                watch.report_problem(SOURCE, feed.problem)
     return found
 
 
 def _go(
     query: Query,
     layout: Layout,
-    origin: Origin,
-    intake: Intake,
-    watch: Watch,
+    origin: CheckpointManifest,
+    intake: BatchPlanner,
+    watch: StatusReporter,
     progress: Progress | None,
     there: SparkSession | None,
 ) -> int:
     """Run what is planned, and what is to be planned; returns how many batches that were."""
     first, stage = committed_batches(layout), Stage.of(query, origin.types, layout.table("history"))
-    watch.begin(first)
+    watch.starting(first)
     if intake.batches == first:  # all that was planned is done
         intake.refuse_ended()
-        if not intake.plan_as.live and intake.plan() is None:
+        if not intake.options.live and intake.plan() is None:
             return 0
     id_type = stage.kind.id_type
     wanted, tables = schemas(stage.kind.answer, id_type), Tables(layout)
@@ -146,5 +148,5 @@ def _go(
     own = session(f"tailrace {query.name}", query.parallelism)
     with own if there is None else nullcontext(there) as spark:
         Attempts(layout, stage, intake, watch, sink, progress).run(spark)
-    watch.say("ended" if intake.ended else "drained", intake.rows_left)
+    watch.report("ended" if intake.ended else "drained", intake.rows_left)
     return intake.batches - first

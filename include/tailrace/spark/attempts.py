@@ -22,10 +22,10 @@ from tailrace.spark.source import read_journal
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until
-from tailrace.storage.written_batches import remake
-from tailrace.stream.batch_planner import Ended, Intake
+from tailrace.storage.written_batches import repair
+from tailrace.stream.batch_planner import BatchPlanner, Ended
 from tailrace.stream.failures import Failure
-from tailrace.stream.status_reporter import Watch
+from tailrace.stream.status_reporter import StatusReporter
 
 Progress = Callable[[int, int, dict[str, pa.Table]], None]
 """Told after each batch: its number, how many rows are still to be read, and the rows it gave to each table."""
@@ -46,8 +46,8 @@ class Attempts:
 
     layout: Layout
     stage: Stage
-    intake: Intake
-    watch: Watch
+    intake: BatchPlanner
+    watch: StatusReporter
     sink: Sink
     progress: Progress | None
     written: queue.SimpleQueue[tuple[int, dict[str, pa.Table]]] = field(default_factory=queue.SimpleQueue)
@@ -75,11 +75,11 @@ class Attempts:
                 retries.succeed()
             retries.fail()
             self.refuse(failure, retries.failures, error)
-            self.watch.tell(_STREAM, f"{failure.reason}; it is tried again")
+            self.watch.report_problem(_STREAM, f"{failure.reason}; it is tried again")
             while not retries.due:
-                if self.watch.drains:
+                if self.watch.drain_requested:
                     return
-                self.watch.say("waiting", self.intake.rows_left)
+                self.watch.report("waiting", self.intake.rows_left)
                 time.sleep(LOOK_S)
 
     def refuse(self, failure: Failure, failures: int, error: BaseException) -> None:
@@ -89,8 +89,8 @@ class Attempts:
         """
         if failure.kind == "checkpoint":
             wrong = f"Spark can't go on from it: {failure.reason}"
-            raise Damaged([Problem(str(self.layout.checkpoint), wrong, remake(self.layout))]) from error
-        again = (failure.kind == "passes" and self.intake.plan_as.live) or (
+            raise Damaged([Problem(str(self.layout.checkpoint), wrong, repair(self.layout))]) from error
+        again = (failure.kind == "passes" and self.intake.options.live) or (
             failure.kind == "busy" and failures <= _BUSY_TRIES
         )
         if not again:
@@ -129,41 +129,43 @@ class Attempts:
         committed, retries = committed_until(self.layout), Retries()
         while stream.isActive:
             idle = done == self.intake.batches
-            if idle and not self.watch.drains and self.plan(retries, committed):
+            if idle and not self.watch.drain_requested and self.plan(retries, committed):
                 continue
-            over = self.watch.drains or self.intake.ended or not self.intake.plan_as.live
+            over = self.watch.drain_requested or self.intake.ended or not self.intake.options.live
             if (idle and over and committed_batches(self.layout) == done) or self.watch.is_overdue:
                 return True
             busy_rows = None if idle else self.intake.newest_rows
-            self.watch.say(self.intake.state if idle else "streaming", self.intake.rows_left, busy_rows)
+            self.watch.report(self.intake.state if idle else "streaming", self.intake.rows_left, busy_rows)
             try:
-                batch, tables = self.written.get(timeout=0.02 if not self.intake.plan_as.live else LOOK_S)
+                batch, tables = self.written.get(timeout=0.02 if not self.intake.options.live else LOOK_S)
             except queue.Empty:
                 continue
             done = batch + 1
-            self.watch.tell(_STREAM, None)
+            self.watch.report_problem(_STREAM, None)
             if batch < self.seen:  # it was written already, and not committed when the attempt before failed
                 continue
-            self.seen, committed = batch + 1, self.watch.see(batch, tables)
-            self.intake.learn(*(sum(tables["metrics"][name].to_pylist()) for name in ("rows", "partials", "answers")))
+            self.seen, committed = batch + 1, self.watch.batch_written(batch, tables)
+            self.intake.adapt_batch_size(
+                *(sum(tables["metrics"][name].to_pylist()) for name in ("rows", "partials", "answers"))
+            )
             if self.progress is not None:
                 self.progress(batch, self.intake.rows_left, tables)
         return False
 
     def plan(self, retries: Retries, committed: int | None) -> bool:
         """Plan a batch, if there is one to plan and its try is due."""
-        if not self.intake.plan_as.live:
+        if not self.intake.options.live:
             return self.intake.plan(committed) is not None
         planned = False
         if retries.due:
             with retried(retries, self.watch):
                 planned = self.intake.plan(committed) is not None
-                self.watch.tell(SOURCE, self.intake.feed.problem)
+                self.watch.report_problem(SOURCE, self.intake.feed.problem)
         return planned
 
 
 @contextmanager
-def retried(retries: Retries, watch: Watch) -> Iterator[None]:
+def retried(retries: Retries, watch: StatusReporter) -> Iterator[None]:
     """Tell what is wrong with a live source or with the disk in the status, and go on; not what no retry helps."""
     try:
         yield
@@ -171,9 +173,9 @@ def retried(retries: Retries, watch: Watch) -> Iterator[None]:
         raise
     except (Refused, OSError, DeltaError) as error:
         retries.fail()
-        watch.tell(SOURCE if isinstance(error, Refused) else _DISK, str(error))
+        watch.report_problem(SOURCE if isinstance(error, Refused) else _DISK, str(error))
     else:
         if retries.failures:
             for part in (SOURCE, _DISK):
-                watch.tell(part, None)
+                watch.report_problem(part, None)
         retries.succeed()

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from tailrace.correction import deduplication
-from tailrace.correction.affected_windows import Ranges, Touched
+from tailrace.correction.affected_windows import AffectedWindows, Ranges
 from tailrace.ground import wire
 from tailrace.ground.wire import Batches
 from tailrace.kinds import Kind
@@ -43,12 +43,14 @@ class Batch:
     columns: list[str]
     buckets: int
 
-    def evaluate(self, spark: SparkSession, touched: Touched) -> pa.Table:
+    def evaluate(self, spark: SparkSession, touched: AffectedWindows) -> pa.Table:
         """The answers of these windows, without repeats; all their tuples are in the ranges."""
 
         def distinct(bucket: pa.Table) -> pa.Table:
             tuples, others = _received(bucket, "tuples"), _received(bucket, "others")
-            return _sent({"tuples": tuples.filter(pa.array(deduplication.firsts(tuples, others)))}, "key", self.buckets)
+            return _sent(
+                {"tuples": tuples.filter(pa.array(deduplication.first_arrivals(tuples, others)))}, "key", self.buckets
+            )
 
         def evaluate(bucket: pa.Table) -> pa.Table:
             return _given(deduplication.evaluate(self.kind, _received(bucket, "tuples"), touched))

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from tailrace.ground import wire
 from tailrace.storage.tables import STREAM_TABLES, TIME, Tables, with_times
-from tailrace.storage.written_batches import note
+from tailrace.storage.written_batches import record_written
 
 COMPACT_EVERY = 64
 """Batches, each of which adds a file to each table, from one compaction to the next."""
@@ -49,7 +49,7 @@ class Sink:
         for name in STREAM_TABLES:
             if name in written:
                 self.tables.append(name, written[name], self.app, batch)
-        note(self.tables.layout, written, batch)
+        record_written(self.tables.layout, written, batch)
         if (batch + 1) % COMPACT_EVERY == 0:
             self.tables.compact(STREAM_TABLES)
         return written

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from tailrace.sources.segments import Segment
-from tailrace.storage.journal import Entry, Journal
+from tailrace.storage.journal import BatchRecord, Journal
 
 if TYPE_CHECKING:
     from tailrace.engine.stage import Message, Stage
@@ -65,7 +65,7 @@ def read_journal(spark: SparkSession, journal: Journal, stage: Stage, labels: li
     return spark.readStream.format("tailrace_journal").load()
 
 
-def share(entry: Entry, readers: int) -> list[tuple[bytes | None, bool, list[Segment]]]:
+def share(entry: BatchRecord, readers: int) -> list[tuple[bytes | None, bool, list[Segment]]]:
     """An entry for its readers: neighbouring segments together, rows evenly; the first reader tells the head.
 
     All of them are told whether a sample is wanted.
@@ -77,8 +77,8 @@ def share(entry: Entry, readers: int) -> list[tuple[bytes | None, bool, list[Seg
         parts[min((before + segment.rows // 2) * readers // total, readers - 1)].append(segment)
         before += segment.rows
     filled = [part for part in parts if part] or [[]]
-    heads = [entry.head.pack()] + [None] * (len(filled) - 1)
-    return [(head, entry.head.sample, part) for head, part in zip(heads, filled, strict=True)]
+    heads = [entry.header.pack()] + [None] * (len(filled) - 1)
+    return [(head, entry.header.sample, part) for head, part in zip(heads, filled, strict=True)]
 
 
 def _rows(messages: list[Message], labels: list[int]) -> pa.RecordBatch:

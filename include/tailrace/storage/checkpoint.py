@@ -13,12 +13,12 @@ from pathlib import Path
 from tailrace.ground.errors import Busy, Damaged, Problem, Refused
 from tailrace.query.query import Query
 from tailrace.storage.journal import Journal
-from tailrace.storage.layout import Layout, Origin
+from tailrace.storage.layout import CheckpointManifest, Layout
 from tailrace.storage.tables import STREAM_TABLES, Tables
-from tailrace.storage.written_batches import note_file, read_note, remake
+from tailrace.storage.written_batches import path_of, read_written, repair
 
 
-def readable(layout: Layout, query: Query) -> Origin | None:
+def readable(layout: Layout, query: Query) -> CheckpointManifest | None:
     """The manifest of the query's stream, when it fits the query and its tables are whole; None where it never ran.
 
     Raises
@@ -34,7 +34,7 @@ def readable(layout: Layout, query: Query) -> Origin | None:
     if origin is None:
         return None
     last = tables.last_batch("metrics", origin.id) if tables.has("metrics") else -1
-    noted = read_note(layout)  # after it: a stream that goes on notes a batch when `metrics` has it
+    noted = read_written(layout)  # after it: a stream that goes on notes a batch when `metrics` has it
     if noted or tables.has("metrics"):  # the table that is made last
         _check_tables(layout, origin, noted)
     again = max(noted.values(), default=-1)
@@ -44,7 +44,7 @@ def readable(layout: Layout, query: Query) -> Origin | None:
     return origin
 
 
-def resumable(layout: Layout, query: Query) -> Origin | None:
+def resumable(layout: Layout, query: Query) -> CheckpointManifest | None:
     """The manifest of the query's stream, when a driver can go on from its checkpoint; None where it never ran.
 
     What comes last in a batch is looked at first: so a stream that goes on meanwhile is not taken for a damaged one.
@@ -60,9 +60,9 @@ def resumable(layout: Layout, query: Query) -> Origin | None:
     if origin is None:
         return None
     committed, begun_by_spark = committed_batches(layout), _batches(layout.checkpoint / "offsets")
-    noted, tables = read_note(layout), Tables(layout)
+    noted, tables = read_written(layout), Tables(layout)
     if committed and not noted:
-        raise _lost(str(note_file(layout)), "it is lost, though Spark has committed batches", remake(layout))
+        raise _lost(str(path_of(layout)), "it is lost, though Spark has committed batches", repair(layout))
     written = tables.last_batch("metrics", origin.id) + 1 if tables.has("metrics") else 0
     if noted:
         _check_tables(layout, origin, noted)
@@ -70,11 +70,11 @@ def resumable(layout: Layout, query: Query) -> Origin | None:
     return origin
 
 
-def _manifest(layout: Layout, query: Query) -> Origin | None:
+def _manifest(layout: Layout, query: Query) -> CheckpointManifest | None:
     """The manifest of a stream that fits the query."""
-    origin = layout.origin()
+    origin = layout.manifest()
     if origin is not None:
-        layout.agree(origin, query.structure())
+        layout.require_same(origin, query.structure())
     elif Tables(layout).has("metrics"):
         raise _lost(str(layout.stream), "it is lost, though the stream's tables are there", _restore(layout))
     return origin
@@ -96,23 +96,23 @@ def _check_journal(layout: Layout, batches: int) -> None:
         last = journal.last()
     except (ValueError, TypeError, KeyError) as error:
         raise _lost(str(layout.journal), f"its newest entry is damaged ({error})", _restore(layout)) from None
-    planned = 0 if last is None else last.head.batch + 1
+    planned = 0 if last is None else last.header.batch + 1
     if planned < batches:
         wrong = f"it has {planned} entries, and the stream has run {batches} batches: it is lost, or an older one"
         raise _lost(str(layout.journal), wrong, _restore(layout))
 
 
-def _check_tables(layout: Layout, origin: Origin, noted: Mapping[str, int]) -> None:
+def _check_tables(layout: Layout, origin: CheckpointManifest, noted: Mapping[str, int]) -> None:
     """Refuse tables that are not there, or hold less than the stream has noted of them."""
     tables = Tables(layout)
     for name in STREAM_TABLES:
         place, last = str(layout.table(name)), noted.get(name, -1)
         if not tables.has(name):
             if name != "history" or last >= 0:
-                raise _lost(place, "the table is lost, though the stream has written it", remake(layout))
+                raise _lost(place, "the table is lost, though the stream has written it", repair(layout))
         elif (there := tables.last_batch(name, origin.id)) < last:
             wrong = f"it ends with batch {there}, though the stream has written batch {last}: it is an older table"
-            raise _lost(place, wrong, remake(layout))
+            raise _lost(place, wrong, repair(layout))
 
 
 def _batches(log: Path) -> int:

@@ -17,7 +17,7 @@ from deltalake.exceptions import DeltaError
 
 from tailrace.ground.errors import Problem, Refused, SourceChanged, refuse
 from tailrace.sources.check import Columns
-from tailrace.sources.feeds import Taken, after, agreed
+from tailrace.sources.feeds import ReadFile, merge_types, remaining
 from tailrace.sources.formats import FORMATS
 from tailrace.sources.segments import Segment, Types
 from tailrace.storage.paths import require_fit
@@ -41,7 +41,7 @@ class DeltaFeed:
 
     problem = None
 
-    def __init__(self, path: Path, columns: Columns, types: Types, before: dict[str, Taken], version: int) -> None:
+    def __init__(self, path: Path, columns: Columns, types: Types, before: dict[str, ReadFile], version: int) -> None:
         self.path, self.columns, self.types, self.version = path, columns, types, version
         self.holds_back = False
         self._before, self._log, self._look_s = before, path / "_delta_log", 0.0
@@ -146,9 +146,9 @@ class DeltaFeed:
     def _segments(self, files: Sequence[tuple[Path, int] | None], version: int) -> list[Segment]:
         found: list[Segment] = []
         for file, size in (file for file in files if file is not None):
-            self.types = agreed(file, "delta", self.columns, self.types)
+            self.types = merge_types(file, "delta", self.columns, self.types)
             before = self._before.get(str(file))
-            rest = after(FORMATS["delta"].split(file), before.rows if before else 0)
+            rest = remaining(FORMATS["delta"].split(file), before.rows if before else 0)
             found += [replace(segment, size=size, version=version) for segment in rest]
         return found
 

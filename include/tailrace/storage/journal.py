@@ -24,7 +24,7 @@ _BLOCK = 1000
 
 
 @dataclass(frozen=True)
-class Standing:
+class LogPosition:
     """How the log stands after an entry.
 
     Attributes
@@ -33,11 +33,11 @@ class Standing:
         How many are in it.
     version : int
         Up to which version of its table it holds everything; 0 for files.
-    planned_ms, heard_ms : int
+    planned_ms, last_rows_ms : int
         When the entry was planned, and when the newest one with rows; by the wall clock.
-    told_ms : int
+    silent_since_ms : int
         When the newest entry was that had rows or told an arrival time: what silence there is began then.
-    passed_ms : int or None
+    heartbeat_ms : int or None
         The arrival time that the last heartbeat after the newest rows told, if there was one.
     quiet : bool
         Whether the closing of all windows has followed the newest rows.
@@ -47,19 +47,19 @@ class Standing:
     rows: int = 0
     version: int = -1
     planned_ms: int = 0
-    heard_ms: int = 0
-    told_ms: int = 0
-    passed_ms: int | None = None
+    last_rows_ms: int = 0
+    silent_since_ms: int = 0
+    heartbeat_ms: int | None = None
     quiet: bool = True
 
 
 @dataclass(frozen=True)
-class Entry:
+class BatchRecord:
     """What a batch is."""
 
-    head: BatchHeader
+    header: BatchHeader
     segments: tuple[Segment, ...]
-    standing: Standing
+    position: LogPosition
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,13 @@ class Journal:
     def __contains__(self, batch: int) -> bool:
         return self._file(batch).exists() or self._block(batch).exists()
 
-    def __getitem__(self, batch: int) -> Entry:
+    def __getitem__(self, batch: int) -> BatchRecord:
         try:
             return _entry(json.loads(self._file(batch).read_text()))
         except FileNotFoundError:
             return _entry(_block(self._block(batch))[batch % _BLOCK])
 
-    def last(self) -> Entry | None:
+    def last(self) -> BatchRecord | None:
         """The newest entry."""
         numbers = self._single()
         return self[max(numbers)] if numbers else None
@@ -90,11 +90,11 @@ class Journal:
         later = max([*single, *blocks], default=0)
         return next((number for number in range(first, later) if number not in single), None)
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: BatchRecord) -> None:
         """Add the next entry; it is there whole or not at all."""
-        write_whole(self._file(entry.head.batch), json.dumps(asdict(entry)))
-        if entry.head.batch % _BLOCK == 0:
-            self._fold(entry.head.batch // _BLOCK - 1)
+        write_whole(self._file(entry.header.batch), json.dumps(asdict(entry)))
+        if entry.header.batch % _BLOCK == 0:
+            self._fold(entry.header.batch // _BLOCK - 1)
 
     def _fold(self, before: int) -> None:
         """Put the entries of each block before this one into one file; those of the last block stay as they are."""
@@ -122,6 +122,6 @@ def _block(file: Path) -> list[Any]:
     return [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
 
 
-def _entry(kept: dict[str, Any]) -> Entry:
+def _entry(kept: dict[str, Any]) -> BatchRecord:
     segments = tuple(Segment(**segment) for segment in kept["segments"])
-    return Entry(BatchHeader(**kept["head"]), segments, Standing(**kept["standing"]))
+    return BatchRecord(BatchHeader(**kept["header"]), segments, LogPosition(**kept["position"]))

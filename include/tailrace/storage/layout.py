@@ -21,7 +21,7 @@ _FORMAT = 4
 
 
 @dataclass(frozen=True)
-class Origin:
+class CheckpointManifest:
     """What a stream's checkpoint was made for; fixed for its life.
 
     Attributes
@@ -81,28 +81,28 @@ class Layout:
         """Where it is, the driver ends after the batch that it is at, and leaves everything open."""
         return self.stream / "drain"
 
-    def ask_drain(self) -> None:
+    def request_drain(self) -> None:
         """Ask the driver to end between two batches."""
         self.stream.mkdir(parents=True, exist_ok=True)
         self.drain.touch()
 
-    def origin(self) -> Origin | None:
+    def manifest(self) -> CheckpointManifest | None:
         """What the checkpoint was made for; None where there is none yet."""
         file = self.stream / "origin.json"
         try:
-            return Origin(**json.loads(file.read_text())) if file.exists() else None
+            return CheckpointManifest(**json.loads(file.read_text())) if file.exists() else None
         except (ValueError, TypeError) as error:
             right = f"to restore it from a backup; or to begin anew: mv {self.home} {self.home}.damaged"
             raise Damaged([Problem(str(file), f"it is damaged ({error})", right)]) from None
 
-    def found(self, structure: dict[str, Any], types: Types, identity: str = "") -> Origin:
+    def create_checkpoint(self, structure: dict[str, Any], types: Types, identity: str = "") -> CheckpointManifest:
         """Begin a checkpoint."""
-        origin = Origin(uuid.uuid4().hex, structure, types, identity)
+        origin = CheckpointManifest(uuid.uuid4().hex, structure, types, identity)
         self.journal.mkdir(parents=True, exist_ok=True)
         write_whole(self.stream / "origin.json", json.dumps(asdict(origin), indent=1))
         return origin
 
-    def agree(self, origin: Origin, structure: dict[str, Any]) -> None:
+    def require_same(self, origin: CheckpointManifest, structure: dict[str, Any]) -> None:
         """Refuse a query that the checkpoint does not fit any more."""
         old = json.loads(json.dumps(structure))
         changed = [

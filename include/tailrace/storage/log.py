@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from numpy.typing import NDArray
 
-from tailrace.correction.affected_windows import Ranges, covers
+from tailrace.correction.affected_windows import Ranges, in_ranges
 from tailrace.engine.stage import Stage
 from tailrace.sources.history import PARTITIONS
 from tailrace.sources.segments import Segment
@@ -74,12 +74,14 @@ class Reader:
             stage = _without_values(self.stage) if bare else self.stage
             return self.arrived(stage.content(piece).tuples).select(columns)
         wanted = list(dict.fromkeys([*columns, "position", "tick", "end"]))
-        return self.arrived(one(in_ms(pq.read_table(piece.path, columns=wanted, partitioning=None)))).select(columns)
+        return self.arrived(single_batch(in_ms(pq.read_table(piece.path, columns=wanted, partitioning=None)))).select(
+            columns
+        )
 
     def split(self, piece: Piece, ranges: Ranges, columns: Sequence[str]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         """The tuples with an event time in one of the ranges, with these columns; and the others, with `ORDER`."""
         tuples = self.read(piece, list(dict.fromkeys(["event_time", *columns, *ORDER])))
-        mine = pa.array(covers(ranges, np.asarray(tuples.column("event_time"))))
+        mine = pa.array(in_ranges(ranges, np.asarray(tuples.column("event_time"))))
         return tuples.filter(mine).select(columns), tuples.select(ORDER).filter(pc.invert(mine))
 
     def arrived(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
@@ -127,11 +129,11 @@ class Log:
 
     def of_events(self, ranges: Ranges) -> Log:
         """Those that may hold tuples with such event times."""
-        return self._those(meet(*self._ends("event"), ranges[0], ranges[1] - 1))
+        return self._those(overlap(*self._ends("event"), ranges[0], ranges[1] - 1))
 
     def of_ids(self, low: NDArray[Any], high: NDArray[Any]) -> Log:
         """Those that may hold an id in one of the ranges [low, high]."""
-        return self._those(meet(*self._ends("id"), low, high))
+        return self._those(overlap(*self._ends("id"), low, high))
 
     def of_ids_in(self, other: Log) -> Log:
         """Those that may hold an id that another part of the log holds."""
@@ -143,10 +145,10 @@ class Log:
             return [_segment(row) for row in self.segments.itertuples()]
         position = self.segments["position"].to_numpy()
         last = position + self.segments["rows"].to_numpy() - 1
-        mine = meet(self.files["first"].to_numpy(), self.files["last"].to_numpy(), position, last)
+        mine = overlap(self.files["first"].to_numpy(), self.files["last"].to_numpy(), position, last)
         if ranges is not None:
             hour = self.files["hour"].to_numpy()
-            mine &= meet(hour, hour + _HOUR_MS - 1, ranges[0], ranges[1] - 1)
+            mine &= overlap(hour, hour + _HOUR_MS - 1, ranges[0], ranges[1] - 1)
         return [File(row.path, row.rows) for row in self.files[mine].itertuples()]
 
     def reader(self) -> Reader:
@@ -162,7 +164,7 @@ class Log:
         return Log(self.stage, self.before, self.segments[mask], self.files)
 
 
-def meet(low: NDArray[Any], high: NDArray[Any], lows: NDArray[Any], highs: NDArray[Any]) -> NDArray[np.bool_]:
+def overlap(low: NDArray[Any], high: NDArray[Any], lows: NDArray[Any], highs: NDArray[Any]) -> NDArray[np.bool_]:
     """Which of the ranges [low, high], n of them, have anything in common with one of the m ranges [lows, highs]."""
     if not len(lows):
         return np.zeros(len(low), bool)
@@ -177,7 +179,7 @@ def with_ids(tuples: pa.RecordBatch, ids: pa.Array) -> pa.RecordBatch:
     return tuples.filter(pc.is_in(tuples.column("id"), ids))
 
 
-def one(table: pa.Table) -> pa.RecordBatch:
+def single_batch(table: pa.Table) -> pa.RecordBatch:
     """A table's rows as one batch."""
     batches = table.combine_chunks().to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)

@@ -11,7 +11,7 @@ from tailrace.storage.tables import Tables
 
 
 @dataclass(frozen=True)
-class Committed:
+class Progress:
     """As of the last batch that every table has: one that is in `metrics` is in all of them.
 
     Attributes
@@ -29,20 +29,20 @@ class Committed:
     ended: bool
 
     @staticmethod
-    def read(layout: Layout) -> Committed | None:
+    def read(layout: Layout) -> Progress | None:
         """None where the stream has no table yet."""
         tables = Tables(layout)
         if not tables.has("metrics"):
             return None
         last = tables.greatest("metrics", "batch")
         if last is None:
-            return Committed(0, 0, False)
+            return Progress(0, 0, False)
         rows = tables.read("metrics", ["committed", "frontier", "flushed"], ds.field("batch") == last).to_pylist()
         until, frontier = (max((row[name] or 0 for row in rows), default=0) for name in ("committed", "frontier"))
-        return Committed(until, frontier, any(row["flushed"] for row in rows))
+        return Progress(until, frontier, any(row["flushed"] for row in rows))
 
 
 def committed_until(layout: Layout) -> int | None:
     """The arrival time in ms up to which stream and history have committed; None where the query never ran."""
-    found = Committed.read(layout)
+    found = Progress.read(layout)
     return None if found is None or not found.until else found.until

@@ -77,7 +77,7 @@ class Proposals:
             self._version = version
         return self._newest.get(declared)
 
-    def wanted(self, declared: str) -> tuple[str, str]:
+    def settings_in_force(self, declared: str) -> tuple[str, str]:
         """The settings that a stream is to have which is declared with these, and where they are from."""
         newest = self.newest(declared)
         return (declared, DECLARED) if newest is None else (newest.settings, newest.evidence)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tailrace.correction.affected_windows import WINDOW, Ints, Ranges, by_window, coarse
+from tailrace.correction.affected_windows import WINDOW, Ints, Ranges, coarsen_ranges, missed_by_window
 from tailrace.ground.frames import frame
 from tailrace.kinds import build
 from tailrace.query.query import Query
@@ -22,7 +22,7 @@ _RANGES = 16  # in one condition on a table; more are put together
 
 
 @dataclass(frozen=True)
-class Answers:
+class AnswerTables:
     """The answers of a query, as its tables hold them; times are integer milliseconds."""
 
     tables: Tables
@@ -53,17 +53,17 @@ class Answers:
 
     def latest(self) -> pd.DataFrame:
         """The version of each window that counts; without retracted answers."""
-        newest = newest_of(self.versions())
+        newest = latest_versions(self.versions())
         return newest[~newest["retracted"].astype(bool)]
 
     def late(self, events: Ranges) -> pd.DataFrame:
         """Rows of the table `late`: all with a pane in one of the ranges of event time, and some others."""
-        low, high = coarse(events, _RANGES)
+        low, high = coarsen_ranges(events, _RANGES)
         return frame(self.tables.read("late", where=within_any("pane_start", *_plain((low - 1, high - 1)))))
 
     def with_coverage(self, answers: pd.DataFrame) -> pd.DataFrame:
         """The answers with coverage = tuples / (tuples + those that were late for them so far), in order."""
-        missed = by_window(frame(self.tables.read("late")), self.windows)
+        missed = missed_by_window(frame(self.tables.read("late")), self.windows)
         missed = missed[["key", "window_end", "tuples", "arrived"]].rename(columns={"tuples": "missed"})
         whole = answers[["key", "window_end", "as_of", "corrected"]].drop_duplicates(["key", "window_end"])
         after = whole.merge(missed, on=["key", "window_end"])
@@ -78,7 +78,7 @@ class Answers:
         return answers.sort_values(order, kind="stable", ignore_index=True)
 
 
-def newest_of(versions: pd.DataFrame) -> pd.DataFrame:
+def latest_versions(versions: pd.DataFrame) -> pd.DataFrame:
     """The version of each window with the greatest as_of, on a tie a correction's; retracted ones too.
 
     A version may be of several rows, and is taken as a whole.
@@ -102,7 +102,7 @@ def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pd.Data
     readable(layout, query)
     columns = [name for name in kind.answer.names if name != "tuples"] + ["tuples", "coverage", "k_ms", "as_of"]
     try:
-        answers = Answers(tables, kind.windows)
+        answers = AnswerTables(tables, kind.windows)
         found = answers.streamed() if streamed else answers.latest()
         return answers.with_coverage(found).astype({"k_ms": "Int64"}), columns  # null where the stream gave no answer
     except FileNotFoundError:  # it never ran here: no answers yet
@@ -111,7 +111,7 @@ def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pd.Data
 
 def _ending_in(ranges: Ranges) -> Any:
     """The condition that a window ends in one of some ranges (low, high], or near one."""
-    return within_any("window_end", *_plain(coarse(ranges, _RANGES)))
+    return within_any("window_end", *_plain(coarsen_ranges(ranges, _RANGES)))
 
 
 def _plain(ranges: Ranges) -> tuple[list[int], list[int]]:

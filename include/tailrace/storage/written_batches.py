@@ -10,13 +10,13 @@ from tailrace.ground.errors import Damaged, Problem
 from tailrace.storage.layout import Layout, write_whole
 
 
-def note_file(layout: Layout) -> Path:
+def path_of(layout: Layout) -> Path:
     """The note's place, inside Spark's checkpoint: whoever removes that has every batch of the journal run again, by
     which each table gets what it lacks."""
     return layout.checkpoint / "tables.json"
 
 
-def read_note(layout: Layout) -> dict[str, int]:
+def read_written(layout: Layout) -> dict[str, int]:
     """The last batch by table; empty before the first batch of a checkpoint.
 
     Raises
@@ -24,23 +24,23 @@ def read_note(layout: Layout) -> dict[str, int]:
     Damaged
         When the note can't be read.
     """
-    file = note_file(layout)
+    file = path_of(layout)
     try:
         return {str(name): int(batch) for name, batch in json.loads(file.read_text()).items()}
     except FileNotFoundError:
         return {}
     except (ValueError, TypeError, AttributeError) as error:
-        raise Damaged([Problem(str(file), f"it is damaged ({error})", remake(layout))]) from None
+        raise Damaged([Problem(str(file), f"it is damaged ({error})", repair(layout))]) from None
 
 
-def note(layout: Layout, tables: Iterable[str], batch: int) -> None:
+def record_written(layout: Layout, tables: Iterable[str], batch: int) -> None:
     """Note that these tables hold a batch, and all before it."""
-    file = note_file(layout)
+    file = path_of(layout)
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(file, json.dumps(read_note(layout) | dict.fromkeys(tables, batch)))
+    write_whole(file, json.dumps(read_written(layout) | dict.fromkeys(tables, batch)))
 
 
-def remake(layout: Layout) -> str:
+def repair(layout: Layout) -> str:
     """The command by which the next start makes Spark's checkpoint, and what tables lack, again from the journal."""
     return (
         f"mv {layout.checkpoint} {layout.checkpoint}.damaged and then to start the stream again. It runs every batch "

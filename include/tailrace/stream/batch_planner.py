@@ -11,16 +11,16 @@ from typing import Literal
 from tailrace.disorder.policies import policy_from_json
 from tailrace.engine.batch_header import BATCH_ROWS, BatchHeader
 from tailrace.ground.errors import Problem, Refused
-from tailrace.sources.feeds import Feed, after
+from tailrace.sources.feeds import Feed, remaining
 from tailrace.sources.segments import Segment
-from tailrace.storage.journal import Entry, Journal, Standing
+from tailrace.storage.journal import BatchRecord, Journal, LogPosition
 from tailrace.storage.status import wall_ms
 
 _MADE = 1_000_000  # partials or answers that a batch may come to: they go through the driver's memory
 _SEGMENTS = 10_000  # in a batch, however small they are
 
 
-Wanted = tuple[str, str]
+Settings = tuple[str, str]
 """A policy's settings, and where they are from."""
 
 
@@ -29,7 +29,7 @@ class Ended(Refused):
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunOptions:
     """How the batches of a run are cut; no answer depends on the first two.
 
     Attributes
@@ -51,7 +51,7 @@ class Plan:
     flush: bool = True
 
 
-class Intake:
+class BatchPlanner:
     """Plans batches, one at a time.
 
     Parameters
@@ -73,35 +73,35 @@ class Intake:
         journal: Journal,
         feed: Feed,
         waiting: list[Segment],
-        wanted: Callable[[], Wanted],
+        wanted: Callable[[], Settings],
         tick_ms: int,
         idle_ms: int,
         stamps: bool,
-        plan: Plan,
+        plan: RunOptions,
         now: Callable[[], int] = wall_ms,
     ) -> None:
-        self.journal, self.feed, self.wanted, self.plan_as, self.now = journal, feed, wanted, plan, now
+        self.journal, self.feed, self.wanted, self.options, self.now = journal, feed, wanted, plan, now
         self.settings, self.evidence = wanted()
         self.tick_ms, self.idle_ms, self.stamps = tick_ms, idle_ms, stamps
         self.last = journal.last()
-        self.standing = self.last.standing if self.last else Standing()
+        self.position = self.last.position if self.last else LogPosition()
         self.waiting = deque(waiting)
         self.room = min(plan.batch_rows, _MADE)
 
-    def learn(self, rows: int, partials: int, answers: int) -> None:
+    def adapt_batch_size(self, rows: int, partials: int, answers: int) -> None:
         """What a batch made of its rows: by this the next one is cut."""
         if rows:
             enough = max(_MADE * rows // max(partials, answers, 1), _MADE)
-            self.room = min(enough, 2 * self.room, self.plan_as.batch_rows)
+            self.room = min(enough, 2 * self.room, self.options.batch_rows)
 
     @property
     def batches(self) -> int:
         """How many batches are planned."""
-        return self.last.head.batch + 1 if self.last else 0
+        return self.last.header.batch + 1 if self.last else 0
 
     @property
     def ended(self) -> bool:
-        return self.last is not None and self.last.head.ends
+        return self.last is not None and self.last.header.ends
 
     @property
     def rows_left(self) -> int:
@@ -118,9 +118,9 @@ class Intake:
         """What a stream does that is at no batch."""
         if self.waiting:
             return "streaming"
-        return "quiet" if self.standing.quiet and self.standing.rows else "waiting"
+        return "quiet" if self.position.quiet and self.position.rows else "waiting"
 
-    def plan(self, committed: int | None = None) -> Entry | None:
+    def plan(self, committed: int | None = None) -> BatchRecord | None:
         """Write the next entry; None when there is nothing to be done now.
 
         Parameters
@@ -135,8 +135,8 @@ class Intake:
         """
         now = self.now()
         self.settings, self.evidence = self.wanted()
-        changed = self.last.head.settings != self.settings if self.last else not self.plan_as.live
-        if self.plan_as.live:
+        changed = self.last.header.settings != self.settings if self.last else not self.options.live
+        if self.options.live:
             if not (self._due(now) or changed):  # what comes meanwhile comes together
                 return None
             self.waiting += self.feed.fresh()
@@ -146,27 +146,27 @@ class Intake:
             return None
         if self.waiting or changed:
             return self._rows(now)
-        if self.plan_as.live:
+        if self.options.live:
             return self._silence(now, committed)
-        return self._append(self.standing, now, (), closes=True) if self.plan_as.flush else None
+        return self._append(self.position, now, (), closes=True) if self.options.flush else None
 
     def refuse_ended(self) -> None:
         """Refuse to go on with a stream that has ended."""
         if self.ended:
             raise self._ended("the stream was ended by a bounded run, and its windows are closed")
 
-    def _rows(self, now: int) -> Entry:
+    def _rows(self, now: int) -> BatchRecord:
         taken, rest = self._next()
         segments: list[Segment] = []
-        standing = self.standing
+        standing = self.position
         for segment in taken:
             stamp = now if self.stamps else None
             segments.append(replace(segment, ordinal=standing.segments, position=standing.rows, ingested_ms=stamp))
             standing = replace(standing, segments=standing.segments + 1, rows=standing.rows + segment.rows)
         if segments:
-            standing = replace(standing, heard_ms=now, told_ms=now, passed_ms=None, quiet=False)
+            standing = replace(standing, last_rows_ms=now, silent_since_ms=now, heartbeat_ms=None, quiet=False)
         left = rest or list(islice(self.waiting, len(taken), len(taken) + 1))
-        over = not self.plan_as.live and self.plan_as.flush and not left
+        over = not self.options.live and self.options.flush and not left
         entry = self._append(standing, now, tuple(segments), closes=over, left=left)
         for _ in taken:
             self.waiting.popleft()
@@ -181,51 +181,53 @@ class Intake:
             if segment.rows > room:
                 if taken:
                     break
-                return [replace(segment, rows=room)], after([segment], segment.first_row + room)
+                return [replace(segment, rows=room)], remaining([segment], segment.first_row + room)
             taken.append(segment)
             room -= segment.rows
         return taken, []
 
     def _due(self, now: int) -> bool:
-        since = now - self.standing.planned_ms
-        return bool(self.waiting) or not 0 <= since < self.plan_as.pace_ms  # clocks are set back, too
+        since = now - self.position.planned_ms
+        return bool(self.waiting) or not 0 <= since < self.options.pace_ms  # clocks are set back, too
 
-    def _silence(self, now: int, committed: int | None) -> Entry | None:
+    def _silence(self, now: int, committed: int | None) -> BatchRecord | None:
         """What is put down while nothing comes: a heartbeat after the newest rows, that the stream is quiet, and from
         then on heartbeats, by which what is committed keeps up with the time."""
         if self.feed.holds_back:
             return None
-        last, silent = self.standing, now - self.standing.heard_ms
-        before, since = committed if last.passed_ms is None else last.passed_ms, now - last.told_ms
+        last, silent = self.position, now - self.position.last_rows_ms
+        before, since = committed if last.heartbeat_ms is None else last.heartbeat_ms, now - last.silent_since_ms
         # Where tuples bring their arrival time, only the length of the silence can tell how far it has come.
         passed = now if self.stamps else None if before is None else before + since
         if not last.quiet and silent >= self.idle_ms:
-            return self._append(replace(last, told_ms=now, passed_ms=passed, quiet=True), now, (), passed, closes=True)
-        completes = self.stamps and last.passed_ms is None and silent > self.tick_ms
+            return self._append(
+                replace(last, silent_since_ms=now, heartbeat_ms=passed, quiet=True), now, (), passed, closes=True
+            )
+        completes = self.stamps and last.heartbeat_ms is None and silent > self.tick_ms
         goes_on = last.quiet and passed is not None and since >= max(self.idle_ms, self.tick_ms)
         if last.rows and (completes or goes_on):
-            return self._append(replace(last, told_ms=now, passed_ms=passed), now, (), passed)
+            return self._append(replace(last, silent_since_ms=now, heartbeat_ms=passed), now, (), passed)
         return None
 
     def _append(
         self,
-        standing: Standing,
+        standing: LogPosition,
         now: int,
         segments: tuple[Segment, ...],
         passed: int | None = None,
         closes: bool = False,
         left: Sequence[Segment] = (),
-    ) -> Entry:
+    ) -> BatchRecord:
         """Write an entry, or change nothing; `left` begins with the first segment that is in no entry yet."""
         version = left[0].version - 1 if left else self.feed.version
         standing = replace(standing, version=version, planned_ms=now)
-        ends, sampled = closes and not self.plan_as.live, self.last is not None and self.last.head.sample
+        ends, sampled = closes and not self.options.live, self.last is not None and self.last.header.sample
         # Once sampled, always: a tick may be pending under settings of long ago.
         sample = sampled or policy_from_json(self.settings).samples
         head = BatchHeader(self.batches, self.settings, passed, closes, ends, sample, self.evidence)
-        entry = Entry(head, segments, standing)
+        entry = BatchRecord(head, segments, standing)
         self.journal.append(entry)
-        self.last, self.standing = entry, standing
+        self.last, self.position = entry, standing
         return entry
 
     def _ended(self, wrong: str) -> Ended:

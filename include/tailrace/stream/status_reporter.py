@@ -24,7 +24,7 @@ _LAUNCHED = "TAILRACE_DRIVER"  # in the environment of what a driver host starts
 
 
 @dataclass
-class Watch:
+class StatusReporter:
     """Keeps `status.json`, and looks for the wish to drain.
 
     One that was there before a run in the foreground is none to it. On a driver host a deployment takes an old one
@@ -44,10 +44,10 @@ class Watch:
         self._said_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0)
         self._busy_since_s: float | None = None
         self._recent_ms: deque[int] = deque(maxlen=_RECENT)
-        self.say("starting")
+        self.report("starting")
 
     @property
-    def drains(self) -> bool:
+    def drain_requested(self) -> bool:
         return self.layout.drain.exists()
 
     @property
@@ -56,18 +56,18 @@ class Watch:
 
         On a driver host the one who asks sees to that.
         """
-        if not (self._foreground and self.drains):
+        if not (self._foreground and self.drain_requested):
             return False
         now_s = time.monotonic()
         self._asked_s = now_s if self._asked_s is None else self._asked_s
         return now_s - self._asked_s >= _GRACE_S
 
-    def begin(self, batches: int) -> None:
+    def starting(self, batches: int) -> None:
         """So many batches are committed already, and now Spark starts."""
         self._status = replace(self._status, batches=batches)
-        self.say("starting")
+        self.report("starting")
 
-    def say(self, state: State, rows_left: int = 0, busy_rows: int | None = None) -> None:
+    def report(self, state: State, rows_left: int = 0, busy_rows: int | None = None) -> None:
         """Say how it stands, if that was not just said.
 
         Parameters
@@ -93,7 +93,7 @@ class Watch:
             self._status.write(self.layout)
             self._said_s = now_s
 
-    def tell(self, part: str, problem: str | None) -> None:
+    def report_problem(self, part: str, problem: str | None) -> None:
         """Tell what is wrong with a part of the stream, here and in the log; None: nothing any more."""
         if problem == self._problems.get(part):
             return
@@ -103,7 +103,7 @@ class Watch:
         self._status = replace(self._status, problem=told or None)
         self._said_s = -math.inf
 
-    def see(self, batch: int, written: dict[str, pa.Table]) -> int | None:
+    def batch_written(self, batch: int, written: dict[str, pa.Table]) -> int | None:
         """Take in what a batch gave to the tables; returns the arrival time up to which all is taken in."""
         took_ms, self._busy_since_s = self._busy_ms(time.monotonic()), None
         if took_ms is not None:

@@ -12,8 +12,8 @@ import pytest
 from expect import assert_streamed
 from oracle import Settings, batch, stream
 from played import Played
-from tailrace.calibration.calibrate import Report, Tried, calibrate
-from tailrace.calibration.recent_windows import Found, NotReady, Recent
+from tailrace.calibration.calibrate import MeasuredDuration, Report, calibrate
+from tailrace.calibration.recent_windows import Measurement, NotReady, RecentWindows
 from tailrace.calibration.search import Interval, Search
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.engine.batch_header import DECLARED
@@ -43,7 +43,7 @@ def streamed(tmp_path_factory):
     bounds, reports = even(6000, 6), []
     write_files(TUPLES, place / "in", bounds[:2])
     proposals, declared = Proposals(Layout.of(place / "wh", query.name)), query.policy.model_dump_json()
-    played = Played(query, place / "wh", lambda: proposals.wanted(declared))
+    played = Played(query, place / "wh", lambda: proposals.settings_in_force(declared))
     for part in range(6):
         if part:
             write_files(TUPLES, place / "in", bounds[part : part + 2], first=part)
@@ -117,10 +117,10 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(streamed):
 
 def test_the_search_is_told_of_the_noise_and_of_the_longest_delay(streamed, monkeypatch):
     query, warehouse, _ = streamed
-    told, search, measure = [], Search.next, Recent.measure
+    told, search, measure = [], Search.next, RecentWindows.measure
     monkeypatch.setattr(Search, "next", lambda *given: told.append(given) or search(*given))
     found = []
-    monkeypatch.setattr(Recent, "measure", lambda *given: found.append(measure(*given)) or found[-1])
+    monkeypatch.setattr(RecentWindows, "measure", lambda *given: found.append(measure(*given)) or found[-1])
     calibrate(query, warehouse, dry_run=True)
     [(with_this, interval, accuracy, error, longest)], [one] = told, found
     assert with_this == Search(10, 0.95, 100)
@@ -221,15 +221,15 @@ def test_history_that_the_stream_writes_is_read_though_the_source_is_gone(tmp_pa
 def test_a_survey_goes_as_far_as_the_past_reaches(constant, monkeypatch):
     """None of the first durations is enough, and of longer ones there are too few windows."""
     query, warehouse = constant
-    measure, most = Recent.measure, [900]
+    measure, most = RecentWindows.measure, [900]
 
-    def short(recent: Recent, durations: np.ndarray) -> Found:
+    def short(recent: RecentWindows, durations: np.ndarray) -> Measurement:
         if durations[-1] > most[0]:
             raise NotReady([Problem("calibration", "there are too few", "to wait")])
         found = measure(recent, durations)
         return replace(found, measured=replace(found.measured, quality=found.measured.quality * 0.9))
 
-    monkeypatch.setattr(Recent, "measure", short)
+    monkeypatch.setattr(RecentWindows, "measure", short)
     report = calibrate(query, warehouse, dry_run=True)
     assert max(one.duration_ms for one in report.tried) == 900
     assert report.accuracy is None
@@ -240,7 +240,7 @@ def test_a_survey_goes_as_far_as_the_past_reaches(constant, monkeypatch):
 
 
 def report(accuracies: dict[int, float], k_ms: int, longest_ms: int = 10_000) -> Report:
-    tried = tuple(Tried(duration, accuracy, 0.01) for duration, accuracy in accuracies.items())
+    tried = tuple(MeasuredDuration(duration, accuracy, 0.01) for duration, accuracy in accuracies.items())
     return Report(tried, 0.95, 30, 0, 2000, Interval(0, 4000, 2000), Interval(0, 9000, k_ms), longest_ms, True)
 
 

@@ -11,8 +11,8 @@ from desk import Desk
 from oracle import Settings, Tuple, batch, distinct, stream
 from tailrace.aggregate.kind import Aggregate
 from tailrace.calibration import recent_windows as module
-from tailrace.calibration.calibration_input import Logged
-from tailrace.calibration.recent_windows import NotReady, Recent
+from tailrace.calibration.calibration_input import LoggedHistory
+from tailrace.calibration.recent_windows import NotReady, RecentWindows
 from tailrace.ground.errors import Refused
 from tailrace.storage.log import Log, Reader
 from warehouse import EPOCH, even, make_stream
@@ -22,9 +22,9 @@ TUPLES = make_stream(1500, seed=5)
 CUTS = even(1500, 30)[1:-1]
 
 
-def recent(desk: Desk, n: int, accuracy: float = 0.95, before: int = 1 << 60, **how: int) -> Recent:
-    past = Logged(desk.stage, Log.of(desk.stage, before, desk.tables["segments"]), **how)
-    return Recent(desk.stage.kind, past, n, accuracy)
+def recent(desk: Desk, n: int, accuracy: float = 0.95, before: int = 1 << 60, **how: int) -> RecentWindows:
+    past = LoggedHistory(desk.stage, Log.of(desk.stage, before, desk.tables["segments"]), **how)
+    return RecentWindows(desk.stage.kind, past, n, accuracy)
 
 
 def expected(tuples: list[Tuple], query: Settings, duration: int, ends: list[int]) -> list[float]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from oracle import Settings, Tuple, batch, stream, ticks_of
 from streams import disordered
 from tailrace.aggregate.kind import Aggregate
-from tailrace.calibration.measure import Course, Measured, measure, settling
+from tailrace.calibration.measure import Accuracies, EventTimeCourse, measure, settling_ms
 from tailrace.disorder.clock import NEVER
 from tailrace.windows.sliding import Sliding
 
@@ -24,7 +24,7 @@ def kind_of(query: Settings) -> Aggregate:
     return Aggregate(Sliding(query.size, query.slide), query.function, {"value": "value"}, pa.string(), query.q)
 
 
-def columns(tuples: list[Tuple], query: Settings) -> tuple[pa.RecordBatch, Course]:
+def columns(tuples: list[Tuple], query: Settings) -> tuple[pa.RecordBatch, EventTimeCourse]:
     tick = np.array([number for number, _ in ticks_of(tuples, query.tick)], np.int64)
     event = np.array([item.event_time for item in tuples], np.int64)
     content = {
@@ -33,7 +33,7 @@ def columns(tuples: list[Tuple], query: Settings) -> tuple[pa.RecordBatch, Cours
         "tick": pa.array(tick),
         "value": pa.array([item.value for item in tuples], pa.float64()),
     }
-    return pa.RecordBatch.from_pydict(content), Course.of(tick, event)
+    return pa.RecordBatch.from_pydict(content), EventTimeCourse.of(tick, event)
 
 
 def accuracy(tuples: list[Tuple], query: Settings, duration: int, ends: list[int]) -> list[float]:
@@ -100,16 +100,16 @@ def test_the_last_n_windows_with_tuples_are_measured():
 def test_the_course_of_t_max_goes_by_ticks_in_any_order():
     order = np.array([3, 1, 0, 4, 2])
     tick, event = np.array([1, 1, 2, 5, 5])[order], np.array([10, 30, 20, 25, 50])[order]
-    course = Course.of(tick, event)
+    course = EventTimeCourse.of(tick, event)
     assert (course.tick.tolist(), course.t_max.tolist()) == ([1, 2, 5], [30, 30, 50])
     assert sorted(course.delays(tick, event).tolist()) == [0, 0, 10, 20, 25]
     assert course.last == 50
-    nothing = Course.of(tick[:0], event[:0])
+    nothing = EventTimeCourse.of(tick[:0], event[:0])
     assert (nothing.tick.tolist(), nothing.last) == ([], NEVER)
 
 
-def of(ends: list[int], quality: list[float], size: int = 100, slide: int = 100) -> Measured:
-    return Measured(Sliding(size, slide), np.array([0]), np.array(ends), np.array([quality]))
+def of(ends: list[int], quality: list[float], size: int = 100, slide: int = 100) -> Accuracies:
+    return Accuracies(Sliding(size, slide), np.array([0]), np.array(ends), np.array([quality]))
 
 
 def test_the_standard_error_is_that_of_windows_side_by_side():
@@ -127,7 +127,7 @@ def test_windows_that_overlap_tell_less():
 
 def test_a_window_is_whole_when_next_to_nothing_is_still_to_come():
     delays = np.arange(1000)
-    assert settling(delays, 10, 0.95) == 994 + 1
-    assert settling(delays, 10, 0.5) == 950
-    assert settling(delays, 10, 1.0) == 999
-    assert settling(delays, 5000, 0.95) == 5000
+    assert settling_ms(delays, 10, 0.95) == 994 + 1
+    assert settling_ms(delays, 10, 0.5) == 950
+    assert settling_ms(delays, 10, 1.0) == 999
+    assert settling_ms(delays, 5000, 0.95) == 5000

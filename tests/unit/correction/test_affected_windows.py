@@ -6,7 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tailrace.correction.affected_windows import Closed, Missed, Span, by_window, coarse, covers
+from tailrace.correction.affected_windows import (
+    ClosedWindows,
+    CorrectionRange,
+    MissedWindows,
+    coarsen_ranges,
+    in_ranges,
+    missed_by_window,
+)
 from tailrace.windows.sliding import Sliding
 
 WINDOWS = Sliding(10, 5)
@@ -16,17 +23,17 @@ ANSWERS = pd.DataFrame({"key": "k", "window_start": [0, 5, 10, 15], "window_end"
 @pytest.mark.parametrize(
     ("span", "frontier", "ends"),
     [
-        (Span(), 25, [10, 15, 20, 25]),  # F moved on to the last end, by the end of the stream or silence
-        (Span(), 20, [10, 15, 20]),
-        (Span(), 24, [10, 15, 20]),
-        (Span(10, 15), 25, [15, 20]),  # [0, 10) ends where the range begins, [15, 25) begins where it ends
-        (Span(None, 1), 25, [10]),
-        (Span(24, None), 25, [25]),
-        (Span(10, 15), 15, [15]),
+        (CorrectionRange(), 25, [10, 15, 20, 25]),  # F moved on to the last end, by the end of the stream or silence
+        (CorrectionRange(), 20, [10, 15, 20]),
+        (CorrectionRange(), 24, [10, 15, 20]),
+        (CorrectionRange(10, 15), 25, [15, 20]),  # [0, 10) ends where the range begins, [15, 25) begins where it ends
+        (CorrectionRange(None, 1), 25, [10]),
+        (CorrectionRange(24, None), 25, [25]),
+        (CorrectionRange(10, 15), 15, [15]),
     ],
 )
 def test_closed_windows_that_overlap_a_range(span, frontier, ends):
-    touched = Closed(span, WINDOWS, frontier)
+    touched = ClosedWindows(span, WINDOWS, frontier)
     mask = touched.among(ANSWERS)
     assert ANSWERS["window_end"][mask].tolist() == ends
     (low,), (high,) = touched.ranges()
@@ -38,35 +45,35 @@ def test_closed_windows_that_overlap_a_range(span, frontier, ends):
 def test_missed_windows_are_those_over_the_pane_that_had_closed():
     #  windows over the pane [10, 15): [5, 15) and [10, 20); F was at 15
     late = pd.DataFrame({"key": ["k", "k", None], "pane_start": [10, 10, 0], "frontier": [15, 15, 10]})
-    touched = Missed.by(late, WINDOWS)
-    assert touched.pairs.to_dict("list") == {"key": ["k", None, None], "window_end": [15, 5, 10]}
+    touched = MissedWindows.of_late(late, WINDOWS)
+    assert touched.windows.to_dict("list") == {"key": ["k", None, None], "window_end": [15, 5, 10]}
     assert [ends.tolist() for ends in touched.ranges()] == [[-5], [15]]
     assert touched.among(ANSWERS).tolist() == [False, True, False, False]
     assert touched.among(ANSWERS.assign(key=None)).tolist() == [True, False, False, False]
 
 
 def test_no_late_tuples_touch_nothing():
-    touched = Missed.by(pd.DataFrame({"key": [], "pane_start": [], "frontier": []}).astype(int), WINDOWS)
+    touched = MissedWindows.of_late(pd.DataFrame({"key": [], "pane_start": [], "frontier": []}).astype(int), WINDOWS)
     assert [ends.tolist() for ends in touched.ranges()] == [[], []]
     assert not touched.among(ANSWERS).any()
 
 
 def test_nothing_has_closed_before_a_range_begins():
-    assert [ends.tolist() for ends in Closed(Span(30, 40), WINDOWS, 20).ranges()] == [[], []]
+    assert [ends.tolist() for ends in ClosedWindows(CorrectionRange(30, 40), WINDOWS, 20).ranges()] == [[], []]
 
 
 def test_windows_that_are_far_apart_are_separate_ranges():
-    touched = Missed(pd.DataFrame({"key": ["a", "b", "a", "a"], "window_end": [20, 15, 40, 35]}), WINDOWS)
+    touched = MissedWindows(pd.DataFrame({"key": ["a", "b", "a", "a"], "window_end": [20, 15, 40, 35]}), WINDOWS)
     assert [ends.tolist() for ends in touched.ranges()] == [[5, 25], [20, 40]]
-    assert covers(touched.ranges(), np.array([4, 5, 19, 20, 24, 25, 39, 40])).tolist() == [
+    assert in_ranges(touched.ranges(), np.array([4, 5, 19, 20, 24, 25, 39, 40])).tolist() == [
         *(False, True, True, False, False, True, True, False)
     ]
-    assert not covers((np.zeros(0, int), np.zeros(0, int)), np.array([5])).any()
+    assert not in_ranges((np.zeros(0, int), np.zeros(0, int)), np.array([5])).any()
 
 
 def test_a_late_row_is_told_for_each_window_it_missed():
     late = pd.DataFrame({"key": ["k"], "pane_start": [10], "frontier": [20], "tuples": [3]})
-    rows = by_window(late, WINDOWS)
+    rows = missed_by_window(late, WINDOWS)
     assert rows[["key", "window_start", "window_end", "tuples"]].values.tolist() == [["k", 5, 15, 3], ["k", 10, 20, 3]]
 
 
@@ -75,15 +82,15 @@ def test_a_late_row_is_told_for_each_window_it_missed():
 )
 def test_many_ranges_become_a_few_over_the_least_gaps(most, low, high):
     ranges = np.array([0, 10, 20, 30, 60]), np.array([9, 19, 21, 31, 61])
-    found = coarse(ranges, most)
+    found = coarsen_ranges(ranges, most)
     assert [ends.tolist() for ends in found] == [low, high]
 
 
 def test_few_ranges_stay_as_they_are():
     for ranges in ((np.array([0, 10]), np.array([9, 19])), (np.zeros(0, int), np.zeros(0, int))):
-        assert [ends.tolist() for ends in coarse(ranges, 2)] == [ends.tolist() for ends in ranges]
+        assert [ends.tolist() for ends in coarsen_ranges(ranges, 2)] == [ends.tolist() for ends in ranges]
 
 
 def test_a_span_is_told_by_its_clock_and_its_ends():
-    assert str(Span(0, 1000, arrival=True)) == "arrival [1970-01-01T00:00:00.000Z, 1970-01-01T00:00:01.000Z)"
-    assert str(Span()) == "event time […, …)"
+    assert str(CorrectionRange(0, 1000, arrival=True)) == "arrival [1970-01-01T00:00:00.000Z, 1970-01-01T00:00:01.000Z)"
+    assert str(CorrectionRange()) == "event time […, …)"

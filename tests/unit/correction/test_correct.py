@@ -11,13 +11,13 @@ from expect import assert_close, assert_streamed
 from here import as_history, streamed_here
 from oracle import Settings, Tuple, batch, latest, stream
 from tailrace.correction import correct as module
-from tailrace.correction.affected_windows import Closed, Missed, Span
+from tailrace.correction.affected_windows import ClosedWindows, CorrectionRange, MissedWindows
 from tailrace.correction.correct import correct
-from tailrace.correction.history_scan import Past
+from tailrace.correction.history_scan import HistoryScan
 from tailrace.engine.stage import Stage
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
-from tailrace.storage.results import Answers, read_answers
+from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_stream, rows_of, tables_of
 
@@ -34,7 +34,7 @@ def no_spark(monkeypatch):
 
 
 def read(warehouse, settings: Settings) -> dict[tuple, tuple]:
-    found = Answers(tables_of(warehouse), Sliding(settings.size, settings.slide)).latest()
+    found = AnswerTables(tables_of(warehouse), Sliding(settings.size, settings.slide)).latest()
     rows = {(r.key, r.window_start, r.window_end): (r.value, r.tuples, r.as_of) for r in found.itertuples()}
     assert len(rows) == len(found)
     return rows
@@ -65,13 +65,13 @@ def test_intervals_in_any_order_and_twice(tmp_path):
     order = [*intervals, intervals[0]]
     random.Random(1).shuffle(order)
     for a, b in order:
-        correct(query, tmp_path / "wh", Span(a, b, arrival=True))
+        correct(query, tmp_path / "wh", CorrectionRange(a, b, arrival=True))
     assert_answers(read(tmp_path / "wh", settings), latest(outcome, TUPLES, settings, intervals))
 
 
-def past(tmp_path, query, stage: Stage, before: int) -> Past:
+def past(tmp_path, query, stage: Stage, before: int) -> HistoryScan:
     tables = tables_of(tmp_path / "wh")
-    return Past(stage, lambda: Log.read(stage, tables, before), module.session, 2)
+    return HistoryScan(stage, lambda: Log.read(stage, tables, before), module.session, 2)
 
 
 @pytest.mark.parametrize("compacted", [False, True])
@@ -82,7 +82,7 @@ def test_what_history_gives_is_what_the_source_gives(tmp_path, compacted):
     settings = Settings(700_000, 300_000, 100_000, "avg", "none")
     query = streamed_here(tmp_path, settings, slow, BOUNDS, kept=True)
     layout, tables = Layout.of(tmp_path / "wh", query.name), tables_of(tmp_path / "wh")
-    source = Stage.of(query, layout.origin().types, layout.table("history"))
+    source = Stage.of(query, layout.manifest().types, layout.table("history"))
     if compacted:
         tables.compact(["history"])
     late = tables.read("late").to_pandas()
@@ -90,14 +90,18 @@ def test_what_history_gives_is_what_the_source_gives(tmp_path, compacted):
     before = outcome.trace[len(outcome.trace) * 2 // 3].end
     late = late[late["arrived"] <= before]
     windows = source.kind.windows
-    for touched in (Missed.by(late[:3], windows), Missed.by(late[-3:], windows), Closed(Span(), windows, 1 << 60)):
+    for touched in (
+        MissedWindows.of_late(late[:3], windows),
+        MissedWindows.of_late(late[-3:], windows),
+        ClosedWindows(CorrectionRange(), windows, 1 << 60),
+    ):
         mine, theirs = (past(tmp_path, query, stage, before) for stage in (as_history(source, layout), source))
         assert rows_in(mine.evaluate(touched)) == rows_in(theirs.evaluate(touched))
-        assert rows_in(mine.repeated(touched)) == rows_in(theirs.repeated(touched))
-        if isinstance(touched, Closed):
-            assert mine.repeated(touched).num_rows
+        assert rows_in(mine.windows_with_repeats(touched)) == rows_in(theirs.windows_with_repeats(touched))
+        if isinstance(touched, ClosedWindows):
+            assert mine.windows_with_repeats(touched).num_rows
         read, there = mine.log.of_events(touched.ranges()).pieces(touched.ranges()), mine.log.pieces()
-        assert len(read) == len(there) if isinstance(touched, Closed) else len(read) < len(there) / 2
+        assert len(read) == len(there) if isinstance(touched, ClosedWindows) else len(read) < len(there) / 2
 
 
 def rows_in(table) -> list[tuple]:
@@ -120,8 +124,8 @@ def test_a_retracted_answer_stays_retracted(tmp_path):
     query = streamed_here(tmp_path, settings, tuples, even(5, 2))
     truth = batch(tuples, settings)
     assert (None, at + 200, at + 300) in read(tmp_path / "wh", settings).keys() - truth.keys()
-    interval = Span(at + 500, at + 600, arrival=True)
-    for span in (interval, interval, Span(), interval, Span(), Span()):
+    interval = CorrectionRange(at + 500, at + 600, arrival=True)
+    for span in (interval, interval, CorrectionRange(), interval, CorrectionRange(), CorrectionRange()):
         assert correct(query, tmp_path / "wh", span).retracted == 1
         assert_answers(read(tmp_path / "wh", settings), truth)
     answers, _ = read_answers(query, tmp_path / "wh", streamed=True)

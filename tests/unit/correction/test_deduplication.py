@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tailrace.correction.deduplication import firsts, repeated, windows_of
+from tailrace.correction.deduplication import first_arrivals, repeated, windows_of
 from tailrace.windows.sliding import Sliding
 
 NAMES = ("id", "tick", "arrival_time", "position")
@@ -27,13 +27,13 @@ ROWS = tuples(
 
 
 def test_of_the_same_id_the_first_by_tick_then_arrival_then_position_stays():
-    kept = ROWS.filter(pa.array(firsts(ROWS, tuples())))
+    kept = ROWS.filter(pa.array(first_arrivals(ROWS, tuples())))
     assert kept.column("position").to_pylist() == [10, 12, 13, 1]
 
 
 def test_an_earlier_tuple_elsewhere_leaves_none():
     others = tuples(("a", 3, 990, 20), ("d", 1, 100, 2), ("x", 0, 0, 0))
-    kept = ROWS.filter(pa.array(firsts(ROWS, others)))
+    kept = ROWS.filter(pa.array(first_arrivals(ROWS, others)))
     assert kept.column("position").to_pylist() == [12, 13, 1]
 
 
@@ -41,7 +41,7 @@ def test_repeated_are_those_whose_id_is_there_again_here_or_elsewhere():
     assert repeated(ROWS, tuples(("x", 0, 0, 0))).tolist() == [True] * 6 + [False]
     assert repeated(ROWS, tuples(("d", 9, 0, 0))).tolist() == [True] * 7
     assert repeated(tuples(), ROWS).tolist() == []
-    assert firsts(tuples(), ROWS).tolist() == []
+    assert first_arrivals(tuples(), ROWS).tolist() == []
 
 
 def test_windows_of_tuples_are_told_once():

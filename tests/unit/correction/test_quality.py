@@ -19,7 +19,7 @@ from tailrace.aggregate.kind import Aggregate
 from tailrace.cli import terminal
 from tailrace.cli.commands import main
 from tailrace.correction import quality
-from tailrace.correction.affected_windows import Span
+from tailrace.correction.affected_windows import CorrectionRange
 from tailrace.correction.correct import correct
 from tailrace.correction.quality import bucket_ms, measure, read_quality
 from tailrace.windows.sliding import Sliding
@@ -136,7 +136,7 @@ def test_intervals_come_to_the_same_table_and_measure_only_what_they_changed_or_
     for a, b in (*intervals, intervals[0]):
         seen.clear()
         known = read_quality(query, tmp_path / "wh")[0]["bucket_start"].max()
-        correct(query, tmp_path / "wh", Span(a, b, arrival=True))
+        correct(query, tmp_path / "wh", CorrectionRange(a, b, arrival=True))
         assert all(len(buckets) == 1 for buckets in seen)
         rows = late[(late["arrived"] > a) & (late["arrived"] <= b)]
         touched = {start for _, start in missed_buckets(rows)}
@@ -157,7 +157,7 @@ def missed_buckets(late: pd.DataFrame):
 
 
 def test_a_run_without_late_tuples_before_any_measures_nothing(tmp_path, query):
-    correct(query, tmp_path / "wh", Span(EPOCH, EPOCH + 100, arrival=True))
+    correct(query, tmp_path / "wh", CorrectionRange(EPOCH, EPOCH + 100, arrival=True))
     frame, columns = read_quality(query, tmp_path / "wh")
     assert (len(frame), list(frame.columns)) == (0, columns)
 

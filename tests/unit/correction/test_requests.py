@@ -12,12 +12,21 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from late_tables import LateTables
 from tailrace.correction import requests
-from tailrace.correction.requests import AT_ONCE, PATIENCE_MS, PAUSE_MS, Asked, Gap, ask, due, noted
+from tailrace.correction.requests import (
+    AT_ONCE,
+    PATIENCE_MS,
+    PAUSE_MS,
+    CorrectionRequest,
+    GapRule,
+    due_interval,
+    open_requests,
+    request_correction,
+)
 from tailrace.correction.uncorrected import Uncorrected
 from tailrace.ground.errors import Busy
 from tailrace.storage.layout import Layout
 
-GAP = Gap(gap_ms=50, tick_ms=10, pane_ms=5)
+GAP = GapRule(gap_ms=50, tick_ms=10, pane_ms=5)
 NOW = 1_700_000_000_000
 
 
@@ -36,7 +45,7 @@ def advance(there: LateTables, arrived: int, pane: int, width: int = 50) -> None
 
 
 def asked(there: LateTables, now_ms: int = NOW) -> tuple[int, int] | None:
-    return ask(there.layout, GAP, now_ms)[0]
+    return request_correction(there.layout, GAP, now_ms)[0]
 
 
 def test_nothing_is_asked_before_the_span_exceeds_the_gap(there):
@@ -70,7 +79,7 @@ def test_whoever_asks_next_knows_of_it(there):
     """A triggerer that was started again has nothing but the files."""
     advance(there, 130, 0)
     assert asked(there) == (100, 130)
-    assert noted(Layout(there.layout.home)) == [Asked(100, 130, NOW)]
+    assert open_requests(Layout(there.layout.home)) == [CorrectionRequest(100, 130, NOW)]
     assert asked(LateTables(Layout(there.layout.home)), NOW + PAUSE_MS) is None
 
 
@@ -79,10 +88,10 @@ def test_two_that_ask_at_the_same_time_ask_once(there, monkeypatch):
     advance(there, 130, 0)
 
     def meanwhile(layout):
-        monkeypatch.setattr(requests, "noted", noted)
+        monkeypatch.setattr(requests, "noted", open_requests)
         with pytest.raises(Busy):
             asked(there)
-        return noted(layout)
+        return open_requests(layout)
 
     monkeypatch.setattr(requests, "noted", meanwhile)
     assert asked(there) == (100, 130)
@@ -96,7 +105,7 @@ def test_what_does_not_come_is_asked_for_again(there):
     there.late((140, 1000))
     there.commit(140)
     assert asked(there, NOW + PATIENCE_MS) == (100, 140)
-    assert noted(there.layout) == [Asked(100, 140, NOW + PATIENCE_MS)]
+    assert open_requests(there.layout) == [CorrectionRequest(100, 140, NOW + PATIENCE_MS)]
 
 
 def test_a_clock_that_was_set_back_ends_no_watch(there):
@@ -140,7 +149,7 @@ def test_a_note_that_cannot_be_read_is_as_none(there, content):
     asked(there)
     (there.layout.home / "_correction" / "asked.json").write_text(content)
     assert asked(there) == (100, 130)
-    assert noted(there.layout) == [Asked(100, 130, NOW)]
+    assert open_requests(there.layout) == [CorrectionRequest(100, 130, NOW)]
 
 
 def test_what_cannot_be_noted_is_not_asked_for(there, monkeypatch):
@@ -156,16 +165,18 @@ def test_what_cannot_be_noted_is_not_asked_for(there, monkeypatch):
 
 
 def test_it_says_how_things_stand(there, tmp_path):
-    assert ask(Layout(tmp_path / "never"), GAP, NOW)[1] == "never has committed nothing yet"
+    assert request_correction(Layout(tmp_path / "never"), GAP, NOW)[1] == "never has committed nothing yet"
     stands = "the uncorrected late tuples of query span {} of event time, and Γ is 50 ms"
-    assert ask(there.layout, GAP, NOW)[1] == stands.format("50 ms")
+    assert request_correction(there.layout, GAP, NOW)[1] == stands.format("50 ms")
     advance(there, 130, 0)
     told = stands.format("55 ms") + ": a correction is asked for, of what arrived in "
-    assert ask(there.layout, GAP, NOW)[1] == told + "[1970-01-01T00:00:00.100Z, 1970-01-01T00:00:00.130Z)"
+    assert (
+        request_correction(there.layout, GAP, NOW)[1] == told + "[1970-01-01T00:00:00.100Z, 1970-01-01T00:00:00.130Z)"
+    )
     told = stands.format("55 ms") + "; their correction is asked for, and again 15 min after 2023-11-14T22:13:20.000Z"
-    assert ask(there.layout, GAP, NOW)[1] == told
+    assert request_correction(there.layout, GAP, NOW)[1] == told
     there.run(None, 130)
-    assert ask(there.layout, GAP, NOW)[1] == "all late tuples of query are corrected, or none came yet"
+    assert request_correction(there.layout, GAP, NOW)[1] == "all late tuples of query are corrected, or none came yet"
     assert json.loads((there.layout.home / "_correction" / "asked.json").read_text())[0]["arrived_to"] == 130
 
 
@@ -175,7 +186,7 @@ class Advances(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now, self.until, self.late, self.corrected = NOW, 0, [], set()
-        self.asked: list[Asked] = []
+        self.asked: list[CorrectionRequest] = []
         self.meant: list[tuple[int, set[int]]] = []  # of each time of asking the late tuples, by their numbers
 
     @rule(panes=st.lists(st.integers(0, 30), max_size=4))
@@ -198,7 +209,9 @@ class Advances(RuleBasedStateMachine):
     def look(self):
         open_ = set(range(len(self.late))) - self.corrected
         arrived, pane = np.array([self.late[n] for n in sorted(open_)], np.int64).reshape(-1, 2).T
-        found = due(Uncorrected(arrived, pane, getattr(self, "covered", ()), self.until), self.asked, GAP, self.now)
+        found = due_interval(
+            Uncorrected(arrived, pane, getattr(self, "covered", ()), self.until), self.asked, GAP, self.now
+        )
         on_its_way = [meant & open_ for at, meant in self.meant if self.now - at < PATIENCE_MS]
         free = open_.difference(*on_its_way)
         panes = [self.late[n][1] for n in free]
@@ -208,7 +221,7 @@ class Advances(RuleBasedStateMachine):
         if found is not None:
             meant = {n for n in open_ if found[0] < self.late[n][0] <= found[1]}
             assert free <= meant
-            self.asked.append(Asked(*found, self.now))
+            self.asked.append(CorrectionRequest(*found, self.now))
             self.meant.append((self.now, meant))
 
     @invariant()
@@ -219,7 +232,7 @@ class Advances(RuleBasedStateMachine):
         if panes and max(panes) + 5 - min(panes) > GAP.gap_ms:
             arrived, pane = np.array([self.late[n] for n in sorted(open_)], np.int64).reshape(-1, 2).T
             late = Uncorrected(arrived, pane, getattr(self, "covered", ()), self.until)
-            low, high = due(late, self.asked, GAP, self.now + PATIENCE_MS)
+            low, high = due_interval(late, self.asked, GAP, self.now + PATIENCE_MS)
             assert all(low < self.late[n][0] <= high for n in open_)
 
 

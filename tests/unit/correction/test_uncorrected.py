@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from late_tables import LateTables
 from oracle import Settings
-from tailrace.correction.affected_windows import Span
+from tailrace.correction.affected_windows import CorrectionRange
 from tailrace.correction.correct import correct
-from tailrace.correction.uncorrected import Uncorrected, gaps
+from tailrace.correction.uncorrected import Uncorrected, uncovered
 from tailrace.kinds import build
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import STREAM_TABLES, in_ms, schemas
@@ -41,7 +41,7 @@ def first_covered_below(point, known):
 
 @given(st.lists(intervals, max_size=6), points)
 def test_gaps_are_what_no_interval_holds(known, until):
-    found = gaps(known, until)
+    found = uncovered(known, until)
     for point in range(LEAST, MOST, TICK):
         assert lies_in(point, found) == (point <= until and not lies_in(point, known))
     assert found == sorted(found)
@@ -53,7 +53,7 @@ def test_uncorrected_rows_but_those_asked_for(rows, known, asked, until, more):
     until += more
     left = [row for row in rows if row[0] <= until and not lies_in(row[0], known)]
     arrived, pane = np.array(left, np.int64).reshape(-1, 2).T
-    found = Uncorrected(arrived, pane, tuple(known), until).but(asked)
+    found = Uncorrected(arrived, pane, tuple(known), until).excluding(asked)
     wanted = [row for row in left if not lies_in(row[0], asked)]
     assert list(zip(found.arrived.tolist(), found.pane_start.tolist(), strict=True)) == wanted
     panes = [pane for _, pane in wanted]
@@ -61,7 +61,7 @@ def test_uncorrected_rows_but_those_asked_for(rows, known, asked, until, more):
     if wanted:
         first = min(arrived for arrived, _ in wanted)
         assert found.interval(TICK) == (first_covered_below(first, [*known, *asked]), until - more)
-        assert found.among(found.interval(TICK)).all()
+        assert found.within(found.interval(TICK)).all()
 
 
 def test_with_tick_0_a_range_begins_a_millisecond_before_the_first_end_of_a_tick():
@@ -127,10 +127,10 @@ def test_only_files_with_uncorrected_rows_are_read(there):
 @pytest.mark.parametrize(
     ("span", "ends"),
     [
-        (Span(10, 30, arrival=True), (10, 30)),
-        (Span(), (None, 70)),
-        (Span(10, None), (None, None)),  # windows, not arrivals: late tuples of others are still uncorrected
-        (Span(None, 10), (None, None)),
+        (CorrectionRange(10, 30, arrival=True), (10, 30)),
+        (CorrectionRange(), (None, 70)),
+        (CorrectionRange(10, None), (None, None)),  # windows, not arrivals: late tuples of others are still uncorrected
+        (CorrectionRange(None, 10), (None, None)),
     ],
 )
 def test_what_a_run_covers(span, ends):
@@ -138,7 +138,12 @@ def test_what_a_run_covers(span, ends):
 
 
 @pytest.mark.parametrize(
-    ("span", "left"), [(Span(), []), (Span(0, 20, arrival=True), [30]), (Span(EPOCH, EPOCH + 1), [20, 30])]
+    ("span", "left"),
+    [
+        (CorrectionRange(), []),
+        (CorrectionRange(0, 20, arrival=True), [30]),
+        (CorrectionRange(EPOCH, EPOCH + 1), [20, 30]),
+    ],
 )
 def test_what_a_correction_writes_into_the_ledger_is_what_is_read_of_it(tmp_path, span, left):
     """Without tuples in its log a correction starts no Spark."""
@@ -148,7 +153,7 @@ def test_what_a_correction_writes_into_the_ledger_is_what_is_read_of_it(tmp_path
         schemas(build(query, pa.string()).answer), [name for name in STREAM_TABLES if name != "history"]
     )
     types = {"event_time": "timestamp[ms, tz=UTC]", "arrival_time": "timestamp[ms, tz=UTC]"}
-    there.layout.found(query.structure(), types | {"id": "string", "key": "string", "value": "double"})
+    there.layout.create_checkpoint(query.structure(), types | {"id": "string", "key": "string", "value": "double"})
     there.late((20, 0), (30, 0))
     there.commit(30)
     correct(query, tmp_path, span)

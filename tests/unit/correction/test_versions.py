@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from tailrace.aggregate.kind import Aggregate
-from tailrace.correction.affected_windows import Closed, Missed, Span
+from tailrace.correction.affected_windows import ClosedWindows, CorrectionRange, MissedWindows
 from tailrace.correction.versions import next_answers, next_versions
 from tailrace.windows.sliding import Sliding
 
 WINDOWS = Sliding(10, 5)
-ALL = Closed(Span(), WINDOWS, 100)
+ALL = ClosedWindows(CorrectionRange(), WINDOWS, 100)
 #  windows over the pane [10, 15): [5, 15) and [10, 20)
 LATE = pd.DataFrame(
     {
@@ -61,7 +61,7 @@ class Past:
 
 
 def told(touched) -> list[tuple]:
-    pairs = touched.pairs if isinstance(touched, Missed) else STREAMED
+    pairs = touched.windows if isinstance(touched, MissedWindows) else STREAMED
     return list(zip(pairs["key"], pairs["window_end"], strict=True))
 
 
@@ -88,7 +88,7 @@ def test_windows_with_repeats_are_evaluated_anew():
 def test_late_tuples_count_up_to_the_cut_off_whichever_interval_they_are_of():
     assert ask("sum", before=99)[0] == EVERY | {("a", 15): 1.0, ("a", 20): 2.0, ("b", 15): 3.0}
     assert ask("sum", before=200)[0] == EVERY | {("c", 15): 5.0}
-    only = Missed(pd.DataFrame({"key": ["a"], "window_end": [20]}), WINDOWS)
+    only = MissedWindows(pd.DataFrame({"key": ["a"], "window_end": [20]}), WINDOWS)
     assert ask("sum", streamed=STREAMED[1:2], touched=only, before=200)[0] == {("a", 20): 7.0}
 
 

@@ -279,7 +279,7 @@ def test_messages_may_come_in_any_order() -> None:
 
 def test_an_advance_is_a_function_of_what_was_kept_and_what_came() -> None:
     kept, _ = task().advance(None, [entry()])
-    for head in (entry(), entry(passed_ms=NOW), entry("mp_k_slack", closes=True)):
+    for head in (entry(), entry(heartbeat_ms=NOW), entry("mp_k_slack", closes=True)):
         assert task().advance(kept, [head]) == task().advance(kept, [head])
 
 

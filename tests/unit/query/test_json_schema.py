@@ -26,7 +26,7 @@ from contract.test_kinds import SAMPLES
 from tailrace.cli.commands import main
 from tailrace.ground.duration import _UNIT_OF, Duration, parse_duration, parse_time_ms
 from tailrace.ground.errors import Refused
-from tailrace.query.fields import Column, Section, Tasks, Time, Wait
+from tailrace.query.fields import Column, NonNegativeDuration, Section, Tasks, Time
 from tailrace.query.json_schema import json_schema
 from tailrace.query.loading import load
 from tailrace.query.query import Query
@@ -371,7 +371,7 @@ class Spans(Section):
     """Durations by their bounds."""
 
     gt: Annotated[Duration, Field(gt=timedelta(0))] = Field(description="more than nothing: 1 s")
-    ge: Wait = Field(description="a wait: 1 s")
+    ge: NonNegativeDuration = Field(description="a wait: 1 s")
     free: Duration = Field(description="to either side: -15 min")
 
 
@@ -435,7 +435,7 @@ class Grown(Query):
     """A query of tomorrow."""
 
     kind: Literal["aggregate", "topk", "emd_join"] = Field(description="the kind of query: aggregate")  # type: ignore[assignment]
-    hurry: Wait = Field(default=timedelta(seconds=5), description="at most this long: 5 s")
+    hurry: NonNegativeDuration = Field(default=timedelta(seconds=5), description="at most this long: 5 s")
     emd_join: Joined | None = Field(default=None, description="what is best: {order: [price]}")
     sides: dict[str, Column] = Field(description="one or two columns, by names of yours: a")
     more: dict[str, Column] = Field(default={}, description="any columns, by names of yours: a")

@@ -15,7 +15,7 @@ import pytest
 from tailrace.ground.errors import Refused, SourceChanged, refuse
 from tailrace.sources import file_feed, json_files, parquet_files
 from tailrace.sources.check import Columns
-from tailrace.sources.feeds import Feed, ReplayFeed, Taken, after, taken
+from tailrace.sources.feeds import Feed, ReadFile, ReplayFeed, read_files, remaining
 from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.formats import FORMATS
 from tailrace.sources.segments import Segment
@@ -49,7 +49,7 @@ def opened(
     at_once: int | None = None,
 ) -> FileFeed:
     """A feed that begins after what was read before."""
-    by_name = {Path(path).name: one for path, one in taken(before, {}).items()}
+    by_name = {Path(path).name: one for path, one in read_files(before, {}).items()}
     looks = itertools.count()  # a second from look to look
     return FileFeed(path, format_name, COLUMNS, types or (TYPES if before else {}), by_name, at_once, looks.__next__)
 
@@ -372,7 +372,7 @@ def test_a_file_may_go_once_it_was_read_where_it_is_not_the_history(tmp_path, su
     else:
         write(tmp_path, "a.parquet", 2, came=[1, 1])
     (whole,) = FileFeed(tmp_path, suffix, columns, {}, {}).fresh()
-    before = {f"a.{suffix}": taken([replace(whole, rows=1) if begun else whole], {})[whole.path]}
+    before = {f"a.{suffix}": read_files([replace(whole, rows=1) if begun else whole], {})[whole.path]}
     (tmp_path / f"a.{suffix}").unlink()
     feed = FileFeed(tmp_path, suffix, columns, TYPES, before, 9)
     if begun or (suffix, arrival) == ("parquet", "came"):
@@ -441,24 +441,24 @@ def test_what_was_taken_of_a_file_is_as_far_as_it_was_read(tmp_path):
         Segment("/x/b", 0, 1),
         Segment("/x/a", 3, 2, of_rows=9, size=5),
     ]
-    whole = {"/x/a": Taken("/x/a", 5, 9, 5), "/x/b": Taken("/x/b", 1, 0, 0)}
+    whole = {"/x/a": ReadFile("/x/a", 5, 9, 5), "/x/b": ReadFile("/x/b", 1, 0, 0)}
     for order in (segments, segments[::-1]):
-        assert taken(order, {}) == whole
+        assert read_files(order, {}) == whole
         for cut in range(len(order) + 1):
-            before = taken(order[:cut], {})
-            assert before | taken(order[cut:], before) == whole, "only of these files, and no less than before"
+            before = read_files(order[:cut], {})
+            assert before | read_files(order[cut:], before) == whole, "only of these files, and no less than before"
 
 
 def test_files_of_the_same_name_in_other_directories_are_told_apart():
-    both = taken([Segment("/x/a", 0, 3), Segment("/y/a", 0, 1)], {"/y/a": Taken("/y/a", 2, 9, 5)})
+    both = read_files([Segment("/x/a", 0, 3), Segment("/y/a", 0, 1)], {"/y/a": ReadFile("/y/a", 2, 9, 5)})
     assert {path: one.rows for path, one in both.items()} == {"/x/a": 3, "/y/a": 2}
 
 
 @pytest.mark.parametrize("row", range(8))
 def test_what_comes_after_a_row(row):
     parts = [Segment("a", 0, 3), Segment("a", 3, 0), Segment("a", 3, 4)]
-    assert rows(after(parts, row)) == [("a", i) for i in range(row, 7)]
-    assert all(part.rows for part in after(parts, row))
+    assert rows(remaining(parts, row)) == [("a", i) for i in range(row, 7)]
+    assert all(part.rows for part in remaining(parts, row))
 
 
 class Clock:

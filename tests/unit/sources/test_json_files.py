@@ -18,7 +18,7 @@ from tailrace.ground.errors import Refused
 from tailrace.sources import json_files
 from tailrace.sources.check import Columns, check
 from tailrace.sources.json_files import JsonFiles
-from tailrace.sources.segments import Raw, Segment
+from tailrace.sources.segments import RawSegment, Segment
 
 FILES = JsonFiles()
 COLUMNS = Columns("t", None, "id", "k", {"value": "v"}, 0, 0)
@@ -31,18 +31,18 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "part.jsonl"
 
 
-def read(path: Path, text: bytes, types: dict[str, str] = TYPES) -> Raw:
+def read(path: Path, text: bytes, types: dict[str, str] = TYPES) -> RawSegment:
     path.write_bytes(text)
     (segment,) = FILES.split(path)
     raw = FILES.read(segment, types)
-    assert raw.table.num_rows + len(raw.broken) == segment.rows
+    assert raw.table.num_rows + len(raw.malformed) == segment.rows
     return raw
 
 
 def test_lines_are_records(path: Path) -> None:
     raw = read(path, GOOD + b'{"v": 2, "t": 3, "id": "b", "more": {"x": [1]}}\n')
     assert raw.table.to_pydict() == {"t": [1, 3], "id": ["a", "b"], "v": [0.5, 2.0]}
-    assert (raw.row.tolist(), raw.broken) == ([0, 1], [])
+    assert (raw.row.tolist(), raw.malformed) == ([0, 1], [])
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_faulty_line_stands_alone(path: Path, line: bytes, reason: str, place:
     lines = [GOOD] * 4
     lines.insert(place, line + b"\n")
     raw = read(path, b"".join(lines))
-    (broken,) = raw.broken
+    (broken,) = raw.malformed
     assert (broken.row, broken.record) == (place, line.decode())
     assert broken.reason.startswith(reason)
     assert raw.row.tolist() == [row for row in range(5) if row != place]
@@ -79,7 +79,7 @@ def test_a_faulty_line_stands_alone(path: Path, line: bytes, reason: str, place:
 
 def test_every_line_faulty(path: Path) -> None:
     raw = read(path, b"x\n" * 7)
-    assert ([fault.row for fault in raw.broken], raw.table.num_rows) == (list(range(7)), 0)
+    assert ([fault.row for fault in raw.malformed], raw.table.num_rows) == (list(range(7)), 0)
     assert raw.table.schema.names == list(TYPES)
 
 
@@ -94,12 +94,12 @@ def test_a_whole_number_is_a_double_where_one_is_wanted(path: Path) -> None:
 def test_unicode(path: Path) -> None:
     raw = read(path, '{"id": "clé"}\n{"id": "\\u00e9"}\n{"id": "日本"}\nclé\n'.encode())
     assert raw.table["id"].to_pylist() == ["clé", "é", "日本"]
-    assert raw.broken[0].record == "clé"
+    assert raw.malformed[0].record == "clé"
 
 
 def test_carriage_returns(path: Path) -> None:
     raw = read(path, b'{"id": "a"}\r\n{"id": "b"}\r\n')
-    assert (raw.table["id"].to_pylist(), raw.broken) == (["a", "b"], [])
+    assert (raw.table["id"].to_pylist(), raw.malformed) == (["a", "b"], [])
 
 
 def test_the_last_line_needs_no_end(path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_segment_is_any_range_of_lines(path: Path) -> None:
     segment = Segment(str(path), 2, 4)
     raw = FILES.read(segment, TYPES)
     assert raw.table["t"].to_pylist() == [2, 3, 4]
-    assert (raw.row.tolist(), [(broken.row, broken.record) for broken in raw.broken]) == ([0, 1, 2], [(3, "x")])
+    assert (raw.row.tolist(), [(broken.row, broken.record) for broken in raw.malformed]) == ([0, 1, 2], [(3, "x")])
     assert FILES.records(segment, [1, 3]) == ['{"t": 3, "id": "a", "v": 0.5}', "x"]
 
 
@@ -219,7 +219,7 @@ def test_mixed_times_go_to_quarantine_where_they_are_not_as_the_first(path: Path
     found = types(path, '{"t": 1, "id": "a", "k": "a", "v": 1}\n{"t": "2020-01-01", "id": "b", "k": "a", "v": 1}\n')
     (segment,) = FILES.split(path)
     raw = FILES.read(segment, found)
-    assert (raw.row.tolist(), raw.broken[0].reason) == ([0], "t is of the wrong type: str, not int64")
+    assert (raw.row.tolist(), raw.malformed[0].reason) == ([0], "t is of the wrong type: str, not int64")
 
 
 @pytest.mark.parametrize("text", ["", "\n", "bad\n", "[1]\n5\n"])
@@ -263,7 +263,7 @@ def test_a_fault_on_the_way_to_a_file_is_not_the_files(path: Path, monkeypatch: 
 
 @pytest.mark.parametrize("lines", [b'{"id": "a"}{"id": "b"}\n\n', b'{"id":\n"a"}{"id": "b"}\n'], ids=["empty", "split"])
 def test_two_records_on_a_line_are_a_fault_beside_an_empty_line_too(path: Path, lines: bytes) -> None:
-    assert [fault.row for fault in read(path, lines).broken] == [0, 1]
+    assert [fault.row for fault in read(path, lines).malformed] == [0, 1]
 
 
 def test_a_line_null_is_no_record(path: Path) -> None:
@@ -278,11 +278,11 @@ def test_a_line_null_is_no_record(path: Path) -> None:
 
 
 def test_a_line_null_behind_another_is_no_record(path: Path) -> None:
-    assert [fault.row for fault in read(path, GOOD + b"null\n").broken] == [1]
+    assert [fault.row for fault in read(path, GOOD + b"null\n").malformed] == [1]
 
 
 def test_a_deeply_nested_line_goes_to_quarantine(path: Path) -> None:
-    assert [fault.row for fault in read(path, GOOD + b"[" * 100_000 + b"\n").broken] == [1]
+    assert [fault.row for fault in read(path, GOOD + b"[" * 100_000 + b"\n").malformed] == [1]
 
 
 @pytest.mark.parametrize("name", ["t", "id"])

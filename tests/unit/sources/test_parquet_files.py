@@ -161,7 +161,7 @@ def test_the_segments_hold_every_record_once(path: Path, monkeypatch: pytest.Mon
     raws = [FILES.read(segment, types) for segment in FILES.split(path)]
     assert [value for raw in raws for value in raw.table["speed"].to_pylist()] == [float(i) for i in range(11)]
     assert [raw.row.tolist() for raw in raws] == [list(range(raw.table.num_rows)) for raw in raws]
-    assert not any(raw.broken for raw in raws)
+    assert not any(raw.malformed for raw in raws)
 
 
 # rows      0 1 2 | 3 4 5 | 6 7 8 | 9 10     row groups

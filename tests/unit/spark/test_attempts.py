@@ -18,9 +18,9 @@ from tailrace.storage import status as status_module
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
-from tailrace.stream.batch_planner import Plan
+from tailrace.stream.batch_planner import RunOptions
 from tailrace.stream.failures import Failure
-from tailrace.stream.status_reporter import Watch
+from tailrace.stream.status_reporter import StatusReporter
 
 METRICS = {"rows": 1, "partials": 1, "answers": 1, "late": 0, "k_ms": 0, "coverage": 1.0}
 METRICS |= dict.fromkeys(("committed", "frontier", "t_max"), 5)
@@ -72,7 +72,7 @@ class Stream:
             (layout.checkpoint / "commits" / str(done)).touch()
             self.attempts.written.put((done, {"metrics": pa.Table.from_pylist([METRICS])}))
         if len(rows_read(layout.journal)) == sum(segment.rows for segment in segments()) or self.looks < 0:
-            layout.ask_drain()
+            layout.request_drain()
         return True
 
 
@@ -85,7 +85,7 @@ def clock(monkeypatch) -> Steady:
     return steady
 
 
-def attempts_over(directory, log: Log, plan: Plan = LIVE) -> Attempts:
+def attempts_over(directory, log: Log, plan: RunOptions = LIVE) -> Attempts:
     layout = Layout(directory / "query")
     layout.journal.mkdir(parents=True)
     (layout.checkpoint / "commits").mkdir(parents=True)
@@ -93,7 +93,7 @@ def attempts_over(directory, log: Log, plan: Plan = LIVE) -> Attempts:
     driver.intake.feed = log
     driver.intake.now = lambda: (setattr(driver, "time", driver.time + 1_000), driver.time)[1]
     driver.intake.idle_ms = 1 << 40
-    return Attempts(layout, None, driver.intake, Watch(layout), None, None)
+    return Attempts(layout, None, driver.intake, StatusReporter(layout), None, None)
 
 
 @pytest.mark.parametrize(
@@ -103,14 +103,14 @@ def test_what_is_wrong_with_a_live_source_is_told_and_tried_again(tmp_path, cloc
     log = Failing(dict.fromkeys(range(1, 5), failure))
     attempts = attempts_over(tmp_path, log)
     told = []
-    tell = attempts.watch.tell
+    tell = attempts.watch.report_problem
 
     def also_told(part, problem):
         if problem != (told or [(None, None)])[-1][1]:
             told.append((clock.now_s, problem))
         tell(part, problem)
 
-    attempts.watch.tell = also_told
+    attempts.watch.report_problem = also_told
     assert attempts.go_on(Stream(attempts, clock), 0)
     assert len(rows_read(attempts.layout.journal)) == 14
     first, again = told[0][0], told[1][0]
@@ -132,7 +132,7 @@ def test_a_full_disk_loses_no_segment_and_doubles_none(tmp_path, clock, monkeypa
     append, calls = Journal.append, []
 
     def full_now_and_then(journal, entry):
-        calls.append(entry.head.batch)
+        calls.append(entry.header.batch)
         if len(calls) % 3:
             raise FULL
         append(journal, entry)
@@ -153,7 +153,7 @@ def test_a_log_that_changed_where_it_was_read_ends_the_stream(tmp_path, clock):
 
 @pytest.mark.parametrize(("kind", "live", "most"), [("passes", True, 1000), ("busy", False, 5), ("busy", True, 5)])
 def test_how_often_a_failure_is_tried_again(tmp_path, clock, kind, live, most):
-    attempts = attempts_over(tmp_path, Log(), LIVE if live else Plan(4))
+    attempts = attempts_over(tmp_path, Log(), LIVE if live else RunOptions(4))
     failure = Failure(kind, "why")
     attempts.refuse(failure, most, OSError())
     if kind == "busy":
@@ -163,7 +163,7 @@ def test_how_often_a_failure_is_tried_again(tmp_path, clock, kind, live, most):
 
 @pytest.mark.parametrize(("kind", "live"), [("passes", False), ("failed", True), ("failed", False)])
 def test_a_failure_that_nothing_helps_against_ends_the_stream(tmp_path, clock, kind, live):
-    attempts = attempts_over(tmp_path, Log(), LIVE if live else Plan(4))
+    attempts = attempts_over(tmp_path, Log(), LIVE if live else RunOptions(4))
     with pytest.raises(RuntimeError, match=r"^the stream failed: why$"):
         attempts.refuse(Failure(kind, "why"), 1, OSError())
 
@@ -184,7 +184,7 @@ def test_a_failed_attempt_is_followed_by_another_and_hears_a_drain_meanwhile(tmp
     attempts.run(None)
     assert outcomes == [FULL]
     assert clock.now_s >= 1 + 2
-    attempts.layout.ask_drain()
+    attempts.layout.request_drain()
     attempts.run(None)  # fails, and is not tried again
     assert not outcomes
     assert "No space left" in Status.read(attempts.layout).problem

@@ -12,13 +12,13 @@ from oracle import Settings, Tuple, batch, windows_of
 from played import Played
 from tailrace.cli import terminal
 from tailrace.correction import correct as module
-from tailrace.correction.affected_windows import Span
+from tailrace.correction.affected_windows import CorrectionRange
 from tailrace.correction.correct import correct
 from tailrace.correction.quality import read_quality
-from tailrace.correction.requests import Gap, ask
+from tailrace.correction.requests import GapRule, request_correction
 from tailrace.ground.duration import EARLIEST_MS, LATEST_MS, format_time
 from tailrace.query.sections import Disorder
-from tailrace.storage.progress import Committed
+from tailrace.storage.progress import Progress
 from tailrace.storage.results import read_answers
 from warehouse import make_query, write_files
 
@@ -43,7 +43,7 @@ def play(directory: Path, tuples: list[Tuple], source: str, policy: dict) -> Pla
     query = query.model_copy(update={"disorder": Disorder.model_validate(policy | {"tick": "100 ms"})})
     there = Played(query, directory / "wh")
     there.go()
-    format_time(Committed.read(there.layout).frontier)  # K may be longer than all time there was
+    format_time(Progress.read(there.layout).frontier)  # K may be longer than all time there was
     there.go(flush=True)
     return there
 
@@ -80,13 +80,13 @@ def assert_all_is_read(directory: Path, tuples: list[Tuple], source: str, policy
     aside = there.tables.read("quarantine").to_pylist()
     assert 0 < len(aside) == len(tuples) - len(accepted)
     query, warehouse = there.query, directory / "wh"
-    committed = Committed.read(there.layout)
+    committed = Progress.read(there.layout)
     assert EARLIEST_MS <= committed.frontier <= LATEST_MS
     assert EARLIEST_MS <= committed.until <= LATEST_MS
     late = there.tables.read("late")
-    ask(there.layout, Gap(1, 100, 100), 0)
+    request_correction(there.layout, GapRule(1, 100, 100), 0)
     if late.num_rows:
-        correct(query, warehouse, Span(0, committed.until, arrival=True))
+        correct(query, warehouse, CorrectionRange(0, committed.until, arrival=True))
     correct(query, warehouse)
     answers, columns = read_answers(query, warehouse, streamed=False)
     found = {(row.key, row.window_start, row.window_end): row.tuples for row in answers.itertuples()}

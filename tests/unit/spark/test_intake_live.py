@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from planning import FILES, IDLE, LIVE, NONE, TICK, WAITING, WHOLE, Driver, Log, entries, rows_read, said, segments
-from tailrace.sources.feeds import ReplayFeed, after
+from tailrace.sources.feeds import ReplayFeed, remaining
 from tailrace.sources.segments import Segment
-from tailrace.storage.journal import Entry, Journal
-from tailrace.stream.batch_planner import Intake, Plan
+from tailrace.storage.journal import BatchRecord, Journal
+from tailrace.stream.batch_planner import BatchPlanner, RunOptions
 
 
 class Counted(Log):
@@ -65,8 +65,8 @@ def test_a_live_run_ends_nothing(tmp_path):
     for _ in range(100):
         driver.plan(after=100)
     assert rows_read(tmp_path) == WHOLE
-    assert not any(entry.head.ends for entry in entries(tmp_path))
-    assert sum(entry.head.closes for entry in entries(tmp_path)) == 1
+    assert not any(entry.header.ends for entry in entries(tmp_path))
+    assert sum(entry.header.closes for entry in entries(tmp_path)) == 1
 
 
 # rows │ more than a tick and the pace │ idle       │ idle        each heartbeat is the time at which it is planned
@@ -200,15 +200,15 @@ def test_settings_that_change_in_silence_are_told_at_once_and_it_goes_on(tmp_pat
     driver.plan()
     if quiet:
         assert said(driver.plan(after=IDLE)) == (driver.time, True, 0)
-    heard = driver.intake.standing.heard_ms
+    heard = driver.intake.position.last_rows_ms
     driver.restart(settings=WAITING)
     entry = driver.plan(after=1)
-    assert (said(entry), entry.head.settings) == ((None, False, 0), WAITING)
-    assert (entry.standing.heard_ms, entry.standing.quiet) == (heard, quiet)
+    assert (said(entry), entry.header.settings) == ((None, False, 0), WAITING)
+    assert (entry.position.last_rows_ms, entry.position.quiet) == (heard, quiet)
     closings = []
     for _ in range(4 * IDLE):
         entry = driver.plan(after=1)
-        closings += [driver.time - heard] if entry is not None and entry.head.closes else []
+        closings += [driver.time - heard] if entry is not None and entry.header.closes else []
     assert closings == ([] if quiet else [IDLE])
 
 
@@ -223,16 +223,16 @@ def test_settings_that_change_do_not_wait_for_the_pace(tmp_path):
 def test_a_bounded_run_puts_down_no_silence(tmp_path):
     driver = Driver(tmp_path, Log(*segments("b")), LIVE, stamps=True)
     driver.plan()
-    driver.restart(plan_as=Plan(flush=False))
+    driver.restart(options=RunOptions(flush=False))
     assert driver.plan(after=100 * IDLE) is None
-    driver.restart(plan_as=Plan())
+    driver.restart(options=RunOptions())
     assert said(driver.plan()) == (None, True, 0)
 
 
 SCRIPT = {0: "b", 150: "d", 160: "a", 420: "d", 2_000: "b", 2_010: "b", 7_000: "a"}
 
 
-def scripted(directory: Path, plan: Plan, stamps: bool, restart_at: set[int]) -> list[Entry]:
+def scripted(directory: Path, plan: RunOptions, stamps: bool, restart_at: set[int]) -> list[BatchRecord]:
     """Rows that come by the script; the driver looks every 10 ms, and is killed before some of the looks."""
     directory.mkdir()
     driver, start = Driver(directory, Log(), plan, stamps=stamps), 1_000_000
@@ -241,7 +241,7 @@ def scripted(directory: Path, plan: Plan, stamps: bool, restart_at: set[int]) ->
         driver.time = start + look
         if look in restart_at:
             driver.restart()
-        driver.plan(committed=40 * driver.intake.standing.rows)
+        driver.plan(committed=40 * driver.intake.position.rows)
     return entries(directory)
 
 
@@ -253,8 +253,8 @@ ALWAYS, OFTEN = set(range(0, 9_000, 10)), set(range(0, 9_000, 170))
 def test_a_driver_that_is_killed_at_any_time_plans_as_one_that_never_was(tmp_path, stamps):
     each_look = replace(LIVE, pace_ms=10)
     never = scripted(tmp_path / "never", each_look, stamps, set())
-    assert sum(entry.head.closes for entry in never) == 3
-    assert [entry for entry in never if entry.head.heartbeat_ms is not None and not entry.head.closes]
+    assert sum(entry.header.closes for entry in never) == 3
+    assert [entry for entry in never if entry.header.heartbeat_ms is not None and not entry.header.closes]
     assert scripted(tmp_path / "always", each_look, stamps, ALWAYS) == never
     assert scripted(tmp_path / "often", each_look, stamps, OFTEN) == never
     assert [name for name, _ in rows_read(tmp_path / "always")] == ALL
@@ -263,10 +263,10 @@ def test_a_driver_that_is_killed_at_any_time_plans_as_one_that_never_was(tmp_pat
 @pytest.mark.parametrize("restart_at", [ALWAYS, OFTEN], ids=["always", "often"])
 @pytest.mark.parametrize("stamps", [False, True])
 def test_a_restart_looks_before_the_pace_and_says_the_same_of_silence(tmp_path, stamps, restart_at):
-    def silences(entries: list[Entry]) -> tuple[list[tuple[int, bool]], list[tuple[int, int]]]:
+    def silences(entries: list[BatchRecord]) -> tuple[list[tuple[int, bool]], list[tuple[int, int]]]:
         silent = [entry for entry in entries if not entry.segments]
-        times = [(entry.standing.planned_ms, entry.head.heartbeat_ms) for entry in silent]
-        return [(entry.standing.rows, entry.head.closes) for entry in silent], times
+        times = [(entry.position.planned_ms, entry.header.heartbeat_ms) for entry in silent]
+        return [(entry.position.rows, entry.header.closes) for entry in silent], times
 
     never = scripted(tmp_path / "never", LIVE, stamps, set())
     killed = scripted(tmp_path / "killed", LIVE, stamps, restart_at)
@@ -276,7 +276,7 @@ def test_a_restart_looks_before_the_pace_and_says_the_same_of_silence(tmp_path, 
     assert what == same
     assert np.abs(np.subtract(times, earlier)).max() <= LIVE.pace_ms
     for entry in killed:
-        assert not entry.head.closes or entry.standing.planned_ms - entry.standing.heard_ms >= IDLE
+        assert not entry.header.closes or entry.position.planned_ms - entry.position.last_rows_ms >= IDLE
 
 
 class Clock:
@@ -293,15 +293,15 @@ class Clock:
 def test_a_replay_that_is_down_for_longer_than_idle_is_not_quiet_until_all_is_given_out(tmp_path, stamps, down_at):
     clock = Clock()
 
-    def begin() -> Intake:
+    def begin() -> BatchPlanner:
         done, rest = len(rows_read(tmp_path)), []
         for segment in segments():
             skip = min(done, segment.rows)
-            rest += after([segment], segment.first_row + skip)
+            rest += remaining([segment], segment.first_row + skip)
             done -= skip
         feed = ReplayFeed(Log(*rest), 0.5, clock)  # a row each two idles
         wanted = lambda: (NONE, "declared")  # noqa: E731
-        return Intake(Journal(tmp_path), feed, feed.fresh(), wanted, TICK, IDLE, stamps, LIVE, lambda: clock.ms)
+        return BatchPlanner(Journal(tmp_path), feed, feed.fresh(), wanted, TICK, IDLE, stamps, LIVE, lambda: clock.ms)
 
     intake, looks = begin(), 0
     while len(rows_read(tmp_path)) < len(WHOLE):

@@ -14,7 +14,7 @@ from oracle import Settings, Tuple, batch, distinct, stream
 from rankings import contents, listed, ranked
 from tailrace.aggregate.kind import Aggregate
 from tailrace.correction import correct as module
-from tailrace.correction.affected_windows import Span
+from tailrace.correction.affected_windows import CorrectionRange
 from tailrace.correction.correct import correct
 from tailrace.correction.quality import read_quality
 from tailrace.storage.results import read_answers
@@ -43,7 +43,12 @@ def corrected(request, tmp_path, monkeypatch):
     settings = replace(SETTINGS, function="median" if topk else request.param)
     query = streamed_here(tmp_path, settings, TUPLES, even(600, 6), topk=topk)
     last = stream(TUPLES, settings).as_of
-    for span in (Span(EPOCH, EPOCH + 4_000, arrival=True), Span(EPOCH + 4_000, last, arrival=True), Span(), Span()):
+    for span in (
+        CorrectionRange(EPOCH, EPOCH + 4_000, arrival=True),
+        CorrectionRange(EPOCH + 4_000, last, arrival=True),
+        CorrectionRange(),
+        CorrectionRange(),
+    ):
         correct(query, tmp_path / "wh", span)
     return query, settings, tmp_path / "wh"
 

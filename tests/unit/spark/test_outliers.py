@@ -22,13 +22,13 @@ from streams import DAY, EARLIEST
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kind import Aggregate
 from tailrace.calibration.calibrate import calibrate
-from tailrace.calibration.measure import Course
+from tailrace.calibration.measure import EventTimeCourse
 from tailrace.calibration.recent_windows import NotReady
 from tailrace.correction import correct as module
-from tailrace.correction.affected_windows import Span
+from tailrace.correction.affected_windows import CorrectionRange
 from tailrace.correction.correct import correct
 from tailrace.correction.quality import read_quality
-from tailrace.correction.requests import Gap, ask
+from tailrace.correction.requests import GapRule, request_correction
 from tailrace.kinds import Kind
 from tailrace.query.sections import Disorder
 from tailrace.storage.results import read_answers
@@ -94,9 +94,9 @@ def test_corrections_and_readers(tmp_path, function):
         query, warehouse = there.query, directory / "wh"
         return {
             "stream": lambda: there.go(batch_rows=60, flush=True),
-            "ask": lambda: ask(there.layout, Gap(5_000, 100, 100), there.now),
-            "interval": lambda: correct(query, warehouse, Span(EPOCH, EPOCH + 2_500, arrival=True)),
-            "next": lambda: correct(query, warehouse, Span(EPOCH + 2_500, EPOCH + 5_000, arrival=True)),
+            "ask": lambda: request_correction(there.layout, GapRule(5_000, 100, 100), there.now),
+            "interval": lambda: correct(query, warehouse, CorrectionRange(EPOCH, EPOCH + 2_500, arrival=True)),
+            "next": lambda: correct(query, warehouse, CorrectionRange(EPOCH + 2_500, EPOCH + 5_000, arrival=True)),
             "compaction": lambda: there.tables.compact((*STREAM_TABLES, *CORRECTION_TABLES)),
             "all": lambda: correct(query, warehouse),
             "results": lambda: read_answers(query, warehouse, streamed=False),
@@ -163,7 +163,7 @@ def test_kinds(tmp_path, kind):
         content = (
             rows.append_column("tick", pc.divide(rows.column("arrival_time"), 100)).combine_chunks().to_batches()[0]
         )
-        ticks = Course.of(np.asarray(content.column("tick")), np.asarray(content.column("event_time")))
+        ticks = EventTimeCourse.of(np.asarray(content.column("tick")), np.asarray(content.column("event_time")))
         partials = pa.Table.from_batches([made.combine(content)])
         return {
             "combine": lambda: made.combine(content),

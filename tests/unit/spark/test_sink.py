@@ -16,7 +16,7 @@ from tailrace.spark.sink import Sink
 from tailrace.storage import tables as tables_module
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import CLASSES, STREAM_TABLES, Tables, schemas, with_times
-from tailrace.storage.written_batches import read_note
+from tailrace.storage.written_batches import read_written
 
 INT = pa.int64()
 ANSWER = pa.schema(
@@ -93,9 +93,9 @@ def test_times_are_utc_microseconds_in_the_tables_and_ms_to_readers(sink):
 
 def test_what_a_batch_gave_to_the_tables_is_returned_and_noted(sink):
     assert sink.write(Plan(), 4).keys() == {"results", "metrics"}
-    assert read_note(sink.tables.layout) == {"results": 4, "metrics": 4}
+    assert read_written(sink.tables.layout) == {"results": 4, "metrics": 4}
     sink.write(Plan(), 5)
-    assert read_note(sink.tables.layout) == {"results": 5, "metrics": 5}
+    assert read_written(sink.tables.layout) == {"results": 5, "metrics": 5}
 
 
 def test_compaction_leaves_large_files_alone(tmp_path, monkeypatch):

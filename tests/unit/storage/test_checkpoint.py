@@ -14,11 +14,11 @@ from tailrace.correction.correct import correct
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.errors import Busy, Damaged
 from tailrace.storage import checkpoint
-from tailrace.storage.journal import Entry, Journal, Standing
+from tailrace.storage.journal import BatchRecord, Journal, LogPosition
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import STREAM_TABLES, Tables, schemas
-from tailrace.storage.written_batches import note, note_file
+from tailrace.storage.written_batches import path_of, record_written
 from warehouse import make_query
 
 BATCHES = 3
@@ -32,16 +32,20 @@ TYPES |= {"value": "double"}
 def layout(tmp_path: Path) -> Layout:
     """What a stream leaves that was killed after its third batch."""
     layout = Layout.of(tmp_path / "wh", QUERY.name)
-    origin, journal, tables = layout.found(QUERY.structure(), TYPES), Journal(layout.journal), Tables(layout)
+    origin, journal, tables = (
+        layout.create_checkpoint(QUERY.structure(), TYPES),
+        Journal(layout.journal),
+        Tables(layout),
+    )
     wanted = schemas(ANSWER) | {"history": pa.schema([("event_date", pa.string()), ("event_hour", pa.int64())])}
     tables.create(wanted, STREAM_TABLES)
     for batch in range(BATCHES):
-        journal.append(Entry(BatchHeader(batch, QUERY.policy.model_dump_json()), (), Standing()))
+        journal.append(BatchRecord(BatchHeader(batch, QUERY.policy.model_dump_json()), (), LogPosition()))
         _log(layout, "offsets", batch)
         for name in STREAM_TABLES:
             if name not in ("history", "late") or batch < 2:
                 tables.append(name, wanted[name].empty_table(), origin.id, batch)
-                note(layout, [name], batch)
+                record_written(layout, [name], batch)
         _log(layout, "commits", batch)
     return layout
 
@@ -130,7 +134,7 @@ def test_a_table_from_an_older_backup(layout, name):
 
 @pytest.mark.parametrize("content", [None, "", "[]", "{"])
 def test_a_lost_or_damaged_note(layout, content):
-    note_file(layout).unlink() if content is None else note_file(layout).write_text(content)
+    path_of(layout).unlink() if content is None else path_of(layout).write_text(content)
     refused(layout, r"tables\.json: it is (lost|damaged)")
 
 
@@ -138,20 +142,20 @@ def test_nobody_corrects_while_the_batches_are_run_again(layout):
     shutil.rmtree(layout.checkpoint)
     with pytest.raises(Busy, match="to be run again, 0 of 3 so far"):
         correct(QUERY, layout.home.parent)
-    note(layout, ["metrics"], 0)
+    record_written(layout, ["metrics"], 0)
     with pytest.raises(Busy, match="1 of 3 so far"):
         correct(QUERY, layout.home.parent)
-    note(layout, ["metrics"], 1)  # the batch that is written now: `metrics` is a batch ahead of the note
+    record_written(layout, ["metrics"], 1)  # the batch that is written now: `metrics` is a batch ahead of the note
     assert checkpoint.readable(layout, QUERY) == layout.origin()
 
 
 def test_a_checkpoint_before_its_first_batch(tmp_path):
     layout = Layout.of(tmp_path / "wh", QUERY.name)
     assert checkpoint.resumable(layout, QUERY) is None
-    origin = layout.found(QUERY.structure(), TYPES)
+    origin = layout.create_checkpoint(QUERY.structure(), TYPES)
     for reader in (checkpoint.resumable, checkpoint.readable):
         assert reader(layout, QUERY) == origin
-    Journal(layout.journal).append(Entry(BatchHeader(0, "{}"), (), Standing()))
+    Journal(layout.journal).append(BatchRecord(BatchHeader(0, "{}"), (), LogPosition()))
     _log(layout, "offsets", 0)
     assert checkpoint.resumable(layout, QUERY) == origin
     assert json.loads((layout.stream / "origin.json").read_text())["id"] == origin.id

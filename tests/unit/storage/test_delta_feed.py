@@ -15,7 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 from tailrace.ground.errors import Refused, SourceChanged, refuse
 from tailrace.sources import parquet_files
 from tailrace.sources.check import Columns
-from tailrace.sources.feeds import taken
+from tailrace.sources.feeds import read_files
 from tailrace.sources.formats import FORMATS
 from tailrace.sources.segments import Segment
 from tailrace.storage import delta_feed
@@ -63,7 +63,7 @@ def clean_up(path: Path, below: int) -> None:
 
 def opened(path: Path, *before: Segment, version: int = -1) -> DeltaFeed:
     """A feed that begins after a version, and what was read of later ones."""
-    return DeltaFeed(path, COLUMNS, TYPES if before else {}, taken(before, {}), version)
+    return DeltaFeed(path, COLUMNS, TYPES if before else {}, read_files(before, {}), version)
 
 
 def ids(segments: list[Segment]) -> str:

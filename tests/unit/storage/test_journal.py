@@ -11,7 +11,7 @@ import pytest
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.sources.segments import Segment
 from tailrace.storage import journal as journals
-from tailrace.storage.journal import Entry, Journal, Standing
+from tailrace.storage.journal import BatchRecord, Journal, LogPosition
 
 BLOCK = 3
 
@@ -21,15 +21,15 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journals, "_BLOCK", BLOCK)
 
 
-def entry(batch: int) -> Entry:
+def entry(batch: int) -> BatchRecord:
     """The n-th; with all that an entry can say."""
     segments = tuple(
         Segment(f"/in/é {batch}\u2028\n", part, 3, 2 * batch + part, 6 * batch + 3 * part, batch or None, 77, 9, batch)
         for part in range(batch % 3)
     )
     head = BatchHeader(batch, '{"k": "½"}', 5 * batch or None, closes=batch % 2 == 1, ends=batch % 5 == 4)
-    return Entry(
-        head, segments, Standing(batch, 2 * batch, batch - 1, 9 * batch, 8 * batch, batch or None, batch % 2 == 0)
+    return BatchRecord(
+        head, segments, LogPosition(batch, 2 * batch, batch - 1, 9 * batch, 8 * batch, batch or None, batch % 2 == 0)
     )
 
 

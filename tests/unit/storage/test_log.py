@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from desk import Desk
 from harness import Memory, make_stage
 from oracle import Settings, Tuple
-from tailrace.correction.affected_windows import Closed, Span
-from tailrace.storage.log import Log, Reader, meet
+from tailrace.correction.affected_windows import ClosedWindows, CorrectionRange
+from tailrace.storage.log import Log, Reader, overlap
 from warehouse import EPOCH
 
 STAGE = make_stage(Settings(10, 5, 100))
@@ -100,7 +100,7 @@ def test_ranges_meet_where_they_have_something_in_common(mine, others, text):
     columns = [np.array([ends[i] for ends in part], np.int64) for part in (mine, others) for i in (0, 1)]
     if text:
         columns = [np.array([f"{number:03}" for number in column], object) for column in columns]
-    assert meet(*columns).tolist() == expected
+    assert overlap(*columns).tolist() == expected
 
 
 @pytest.mark.parametrize(("rejected", "values"), [(False, False), (True, True)])
@@ -109,11 +109,11 @@ def test_values_are_read_only_where_they_tell_what_a_tuple_is(rejected, values):
     tuples = [Tuple(EPOCH, EPOCH, "a", "k", 1.0), Tuple(EPOCH, EPOCH, "a", "k", math.nan if rejected else 1.0)]
     desk = Desk(tuples, Settings(100, 100, 100), [])
     desk.stage = replace(desk.stage, types={"id": "string", "value": "double"})
-    windows = Closed(Span(), desk.stage.kind.windows, EPOCH + 1000)
+    windows = ClosedWindows(CorrectionRange(), desk.stage.kind.windows, EPOCH + 1000)
     seen = []
     read = Memory.read
     with desk.open(), mock.patch.object(Memory, "read", lambda *of: seen.append(of[2]) or read(*of)):
-        found = desk.past(EPOCH + 1000).repeated(windows)
+        found = desk.past(EPOCH + 1000).windows_with_repeats(windows)
         assert ("value" in seen[-1], bool(found.num_rows)) == (values, not rejected)
         desk.past(EPOCH + 1000).evaluate(windows)
         assert "value" in seen[-1]

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from tailrace.storage.layout import Layout
-from tailrace.storage.progress import Committed, committed_until
+from tailrace.storage.progress import Progress, committed_until
 from tailrace.storage.tables import CLASSES, Tables, schemas, with_times
 
 ANSWER = pa.schema([("key", pa.string()), ("window_start", pa.int64()), ("window_end", pa.int64())])
@@ -34,43 +34,43 @@ def commit(tables: Tables, batch: int, until: int | None, frontier: int | None, 
 
 
 def test_a_query_that_never_ran_has_committed_nothing(tmp_path: Path) -> None:
-    assert Committed.read(Layout(tmp_path / "query")) is None
+    assert Progress.read(Layout(tmp_path / "query")) is None
     assert committed_until(Layout(tmp_path / "query")) is None
 
 
 def test_a_driver_killed_while_it_made_the_table_has_committed_nothing(tmp_path: Path) -> None:
     layout = Layout(tmp_path / "query")
     (layout.table("metrics") / "_delta_log").mkdir(parents=True)
-    assert Committed.read(layout) is None
+    assert Progress.read(layout) is None
 
 
 def test_before_the_first_batch(tables: Tables) -> None:
-    assert Committed.read(tables.layout) == Committed(0, 0, False)
+    assert Progress.read(tables.layout) == Progress(0, 0, False)
     assert committed_until(tables.layout) is None
 
 
 def test_before_anything_is_complete(tables: Tables) -> None:
     commit(tables, 0, None, None)
-    assert Committed.read(tables.layout) == Committed(0, 0, False)
+    assert Progress.read(tables.layout) == Progress(0, 0, False)
     assert committed_until(tables.layout) is None
 
 
 def test_the_last_batch_tells(tables: Tables) -> None:
     for batch in range(12):  # by number, not by text
         commit(tables, batch, 9_000 + batch, 8_000 + batch)
-        assert Committed.read(tables.layout) == Committed(9_000 + batch, 8_000 + batch, False)
+        assert Progress.read(tables.layout) == Progress(9_000 + batch, 8_000 + batch, False)
         assert committed_until(tables.layout) == 9_000 + batch
 
 
 def test_what_has_ended_is_told(tables: Tables) -> None:
     commit(tables, 0, 9_000, 8_000)
     commit(tables, 1, 9_100, 12_000, ended=True)
-    assert Committed.read(tables.layout) == Committed(9_100, 12_000, True)
+    assert Progress.read(tables.layout) == Progress(9_100, 12_000, True)
 
 
 def test_a_heartbeat_before_the_first_tuple_commits(tables: Tables) -> None:
     commit(tables, 0, 9_000, None)
-    assert Committed.read(tables.layout) == Committed(9_000, 0, False)
+    assert Progress.read(tables.layout) == Progress(9_000, 0, False)
 
 
 def test_it_is_the_same_after_the_table_was_compacted(tables: Tables) -> None:
@@ -78,9 +78,9 @@ def test_it_is_the_same_after_the_table_was_compacted(tables: Tables) -> None:
         commit(tables, batch, 9_000 + batch, 8_000 + batch)
     DeltaTable(tables.layout.table("metrics")).optimize.compact()
     commit(tables, 3, 9_003, 8_003)
-    assert Committed.read(tables.layout) == Committed(9_003, 8_003, False)
+    assert Progress.read(tables.layout) == Progress(9_003, 8_003, False)
     DeltaTable(tables.layout.table("metrics")).optimize.compact()
-    assert Committed.read(tables.layout) == Committed(9_003, 8_003, False)
+    assert Progress.read(tables.layout) == Progress(9_003, 8_003, False)
 
 
 def test_only_the_files_of_the_last_batch_are_read(tables: Tables) -> None:
@@ -88,4 +88,4 @@ def test_only_the_files_of_the_last_batch_are_read(tables: Tables) -> None:
     (old,) = tables.layout.table("metrics").glob("*.parquet")
     commit(tables, 1, 9_001, 8_001)
     old.unlink()
-    assert Committed.read(tables.layout) == Committed(9_001, 8_001, False)
+    assert Progress.read(tables.layout) == Progress(9_001, 8_001, False)

@@ -58,9 +58,9 @@ def test_settings_that_were_declared_otherwise_have_their_own(layout):
 
 
 def test_a_stream_is_to_have_the_newest_and_what_is_declared_before_there_is_one(layout):
-    assert Proposals(layout).wanted(DECLARED) == (DECLARED, "declared")
+    assert Proposals(layout).settings_in_force(DECLARED) == (DECLARED, "declared")
     Proposals(layout).add(proposal(900))
-    assert Proposals(layout).wanted(DECLARED) == (POLICY.waiting(900).model_dump_json(), "so it is")
+    assert Proposals(layout).settings_in_force(DECLARED) == (POLICY.waiting(900).model_dump_json(), "so it is")
 
 
 def test_one_who_asks_again_is_told_what_is_new_and_reads_nothing_else(layout, monkeypatch):

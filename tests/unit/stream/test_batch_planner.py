@@ -12,9 +12,9 @@ from planning import IDLE, LIVE, NONE, WAITING, WHOLE, Driver, Log, entries, row
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.sources.segments import Segment
 from tailrace.spark.source import share
-from tailrace.storage.journal import Entry, Standing
+from tailrace.storage.journal import BatchRecord, LogPosition
 from tailrace.stream import batch_planner
-from tailrace.stream.batch_planner import Ended, Plan
+from tailrace.stream.batch_planner import Ended, RunOptions
 
 LIVE_LARGE = replace(LIVE, batch_rows=1_000_000)
 
@@ -22,25 +22,25 @@ LIVE_LARGE = replace(LIVE, batch_rows=1_000_000)
 @pytest.mark.parametrize("stop", range(6))
 @pytest.mark.parametrize("batch_rows", [1, 4, 6, 100])
 def test_planning_that_stops_anywhere_goes_on_with_the_next_row(tmp_path, stop, batch_rows):
-    driver = Driver(tmp_path, Log(*segments()), Plan(batch_rows))
+    driver = Driver(tmp_path, Log(*segments()), RunOptions(batch_rows))
     for _ in range(stop):
         driver.plan()
     driver.restart()
     driver.go()
     assert rows_read(tmp_path) == WHOLE
-    heads = [entry.head for entry in entries(tmp_path)]
+    heads = [entry.header for entry in entries(tmp_path)]
     assert [(head.closes, head.ends) for head in heads] == [(False, False)] * (len(heads) - 1) + [(True, True)]
     assert [head.batch for head in heads] == list(range(len(heads)))
     assert driver.intake.batches == len(heads)
 
 
 def test_a_batch_takes_segments_up_to_its_rows_and_cuts_one_that_has_more(tmp_path):
-    driver = Driver(tmp_path, Log(*segments()), Plan(batch_rows=5))
+    driver = Driver(tmp_path, Log(*segments()), RunOptions(batch_rows=5))
     found = []
     while (entry := driver.plan()) is not None:
         found.append(([segment.rows for segment in entry.segments], driver.intake.rows_left))
     assert found == [([3], 11), ([3, 2], 6), ([4, 1], 1), ([1], 0)]
-    larger = Driver(tmp_path / "larger", Log(*segments("ba")), Plan(batch_rows=3))
+    larger = Driver(tmp_path / "larger", Log(*segments("ba")), RunOptions(batch_rows=3))
     larger.directory.mkdir()
     found = []
     while (entry := larger.plan()) is not None:
@@ -70,52 +70,52 @@ def test_planning_takes_time_in_proportion_to_the_segments(tmp_path, monkeypatch
 
 
 def test_settings_are_told_each_time_and_change_at_once(tmp_path):
-    driver = Driver(tmp_path, Log(*segments("a")), Plan(4, flush=False))
+    driver = Driver(tmp_path, Log(*segments("a")), RunOptions(4, flush=False))
     driver.go()
-    assert [entry.head.settings for entry in entries(tmp_path)] == [NONE] * 3
+    assert [entry.header.settings for entry in entries(tmp_path)] == [NONE] * 3
     driver.restart()
     assert driver.plan() is None
     driver.restart(settings=WAITING)
-    assert driver.plan() == Entry(BatchHeader(3, WAITING), (), driver.intake.standing)
+    assert driver.plan() == BatchRecord(BatchHeader(3, WAITING), (), driver.intake.position)
     assert driver.plan() is None
 
 
 def test_a_run_that_is_kept_open_ends_nothing_and_goes_on(tmp_path):
-    driver = Driver(tmp_path, Log(*segments("ab")), Plan(4, flush=False))
+    driver = Driver(tmp_path, Log(*segments("ab")), RunOptions(4, flush=False))
     driver.go()
-    assert not any(entry.head.closes or entry.head.ends for entry in entries(tmp_path))
+    assert not any(entry.header.closes or entry.header.ends for entry in entries(tmp_path))
     driver.log.there += segments("d")
-    driver.restart(plan_as=Plan(4))
+    driver.restart(options=RunOptions(4))
     driver.go()
     assert rows_read(tmp_path) == WHOLE
     assert driver.intake.ended
 
 
 def test_the_end_of_a_run_that_was_kept_open_may_come_alone(tmp_path):
-    driver = Driver(tmp_path, Log(*segments()), Plan(100, flush=False))
+    driver = Driver(tmp_path, Log(*segments()), RunOptions(100, flush=False))
     driver.go()
-    driver.restart(plan_as=Plan(100))
+    driver.restart(options=RunOptions(100))
     assert said(driver.plan()) == (None, True, 0)
     assert driver.intake.ended
 
 
 def test_nothing_to_read_is_one_batch_that_ends_the_stream(tmp_path):
-    driver = Driver(tmp_path, Log(), Plan())
+    driver = Driver(tmp_path, Log(), RunOptions())
     entry = driver.plan()
-    assert (entry.head, entry.segments) == (BatchHeader(0, NONE, None, closes=True, ends=True), ())
+    assert (entry.header, entry.segments) == (BatchHeader(0, NONE, None, closes=True, ends=True), ())
     assert driver.plan() is None  # it has ended
     driver.restart()
     assert driver.plan() is None
 
 
-@pytest.mark.parametrize("plan", [Plan(), LIVE])
+@pytest.mark.parametrize("plan", [RunOptions(), LIVE])
 def test_what_comes_after_the_end_was_planned_is_refused(tmp_path, plan):
-    driver = Driver(tmp_path, Log(*segments("b")), Plan())
-    assert driver.plan().head.ends
+    driver = Driver(tmp_path, Log(*segments("b")), RunOptions())
+    assert driver.plan().header.ends
     with pytest.raises(Ended, match="its windows are closed"):
         driver.intake.refuse_ended()
     driver.log.there += segments("d")
-    driver.restart(plan_as=plan, settings=WAITING)
+    driver.restart(options=plan, settings=WAITING)
     with pytest.raises(Ended, match="/in/d came after its end, and would never be read"):
         driver.plan()
     assert len(entries(tmp_path)) == 1
@@ -130,7 +130,7 @@ def test_a_stream_that_has_not_ended_is_not_refused(tmp_path):
 
 @pytest.mark.parametrize("stamps", [False, True])
 def test_rows_get_the_time_of_their_planning_where_they_bring_none(tmp_path, stamps):
-    driver = Driver(tmp_path, Log(*segments("ab")), Plan(4), stamps=stamps)
+    driver = Driver(tmp_path, Log(*segments("ab")), RunOptions(4), stamps=stamps)
     times = [driver.time + 7 * (i + 1) for i in range(3)]
     found = [{segment.ingested_ms for segment in driver.plan(after=7).segments} for _ in times]
     assert found == [{time if stamps else None} for time in times]
@@ -147,29 +147,29 @@ def test_a_version_that_is_planned_in_part_is_not_yet_read(tmp_path):
     driver.log.version = 6  # 5 and 6 brought nothing
     found = []
     while (entry := driver.plan(after=LIVE.pace_ms)) is not None:
-        found.append(([segment.version for segment in entry.segments], entry.standing.version))
+        found.append(([segment.version for segment in entry.segments], entry.position.version))
     assert found == [([3], 2), ([3], 2), ([3], 3), ([4], 6)]
     driver.log.version = 9
-    assert driver.plan(after=IDLE, committed=1).standing.version == 9
+    assert driver.plan(after=IDLE, committed=1).position.version == 9
 
 
 def test_an_empty_journal_stands_before_everything(tmp_path):
     driver = Driver(tmp_path, Log(), LIVE)
-    assert (driver.intake.standing, driver.intake.batches, driver.intake.ended) == (Standing(), 0, False)
+    assert (driver.intake.position, driver.intake.batches, driver.intake.ended) == (LogPosition(), 0, False)
 
 
 @pytest.mark.parametrize("readers", [1, 2, 3, 8])
 def test_readers_share_an_entry_in_order_and_one_tells_the_head(tmp_path, readers):
-    entry = Driver(tmp_path, Log(*segments()), Plan(100)).plan()
+    entry = Driver(tmp_path, Log(*segments()), RunOptions(100)).plan()
     parts = share(entry, readers)
     assert [segment for _, _, part in parts for segment in part] == list(entry.segments)
-    assert [head for head, _, _ in parts] == [entry.head.pack()] + [None] * (len(parts) - 1)
+    assert [head for head, _, _ in parts] == [entry.header.pack()] + [None] * (len(parts) - 1)
     assert 1 <= len(parts) <= readers
 
 
 def test_an_entry_without_segments_is_told_by_one_reader(tmp_path):
-    entry = Driver(tmp_path, Log(), Plan()).plan()
-    assert share(entry, 4) == [(entry.head.pack(), False, [])]
+    entry = Driver(tmp_path, Log(), RunOptions()).plan()
+    assert share(entry, 4) == [(entry.header.pack(), False, [])]
 
 
 def sizes(driver: Driver, made: list[tuple[int, int]]) -> list[int]:
@@ -178,7 +178,7 @@ def sizes(driver: Driver, made: list[tuple[int, int]]) -> list[int]:
     for partials, answers in made:
         entry = driver.plan()
         found.append(sum(segment.rows for segment in entry.segments))
-        driver.intake.learn(found[-1], found[-1] * partials // 1000, found[-1] * answers // 1000)
+        driver.intake.adapt_batch_size(found[-1], found[-1] * partials // 1000, found[-1] * answers // 1000)
     return found
 
 
@@ -195,16 +195,16 @@ MANY = [Segment("/in/many", 100_000 * part, 100_000) for part in range(300)]
     ],
 )
 def test_batches_grow_as_far_as_they_come_to_a_million_partials_or_answers(tmp_path, made, rows):
-    driver = Driver(tmp_path, Log(*MANY), Plan())
+    driver = Driver(tmp_path, Log(*MANY), RunOptions())
     assert [n // 100_000 for n in sizes(driver, made)] == rows
 
 
 def test_what_a_batch_may_have_is_kept_from_the_first_one_on(tmp_path):
-    driver = Driver(tmp_path, Log(*MANY), Plan(batch_rows=300_000))
+    driver = Driver(tmp_path, Log(*MANY), RunOptions(batch_rows=300_000))
     assert sizes(driver, [(0, 0)] * 4) == [300_000] * 4
 
 
 def test_a_batch_without_rows_tells_nothing(tmp_path):
-    driver = Driver(tmp_path, Log(*MANY), Plan())
-    driver.intake.learn(0, 0, 5_000_000)
+    driver = Driver(tmp_path, Log(*MANY), RunOptions())
+    driver.intake.adapt_batch_size(0, 0, 5_000_000)
     assert sizes(driver, [(0, 0)]) == [1_000_000]

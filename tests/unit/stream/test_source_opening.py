@@ -19,8 +19,8 @@ from tailrace.sources.feeds import ReplayFeed
 from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.segments import Segment
 from tailrace.storage.delta_feed import DeltaFeed
-from tailrace.storage.journal import Entry, Journal, Standing
-from tailrace.storage.layout import Layout, Origin
+from tailrace.storage.journal import BatchRecord, Journal, LogPosition
+from tailrace.storage.layout import CheckpointManifest, Layout
 from tailrace.storage.tables import Tables, schemas, with_times
 from tailrace.stream import source_opening
 from tailrace.stream.source_opening import open_feed
@@ -45,10 +45,10 @@ def layout(tmp_path: Path) -> Layout:
     return layout
 
 
-def origin(query: Query) -> Origin:
+def origin(query: Query) -> CheckpointManifest:
     types = {"event_time": "timestamp[ms, tz=UTC]", "id": "string", "key": "string"}
     source = query.stream[1].source
-    return Origin(
+    return CheckpointManifest(
         "id", query.structure(), types, DeltaTable(source.path).metadata().id if source.format == "delta" else ""
     )
 
@@ -56,7 +56,7 @@ def origin(query: Query) -> Origin:
 def plan(layout: Layout, segments: list[Segment], version: int = -1) -> None:
     """An entry that names them."""
     batch = len(entries(layout.journal))
-    Journal(layout.journal).append(Entry(BatchHeader(batch, "{}"), tuple(segments), Standing(version=version)))
+    Journal(layout.journal).append(BatchRecord(BatchHeader(batch, "{}"), tuple(segments), LogPosition(version=version)))
 
 
 def write(layout: Layout, batch: int) -> None:

@@ -13,7 +13,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 from tailrace.storage.tables import CLASSES, schemas, with_times
 from tailrace.stream import status_reporter as watching
-from tailrace.stream.status_reporter import Watch
+from tailrace.stream.status_reporter import StatusReporter
 
 ANSWER = pa.schema([("key", pa.string()), ("window_start", pa.int64()), ("window_end", pa.int64())])
 METRICS = {"batch": 0, "task": 0, "rows": 4, "partials": 3, "late": 1, "answers": 2, "ticks": 1}
@@ -61,16 +61,16 @@ def written(*tasks: dict[str, object]) -> dict[str, pa.Table]:
 
 
 def test_a_driver_says_that_it_starts(layout: Layout, clock: Clock) -> None:
-    Watch(layout)
+    StatusReporter(layout)
     assert Status.read(layout) == Status("starting", os.getpid(), clock.now, clock.now, 0)
 
 
 def test_it_says_that_it_lives_each_second(layout: Layout, clock: Clock) -> None:
-    watch = Watch(layout)
+    watch = StatusReporter(layout)
     said = []
     for _ in range(40):
         clock.passes(100)
-        watch.say("waiting", 7)
+        watch.report("waiting", 7)
         status = Status.read(layout)
         said.append((status.state, status.at_ms, status.rows_left))
     assert said[:9] == [("starting", 1_000_000, 0)] * 9
@@ -81,14 +81,14 @@ def test_it_says_that_it_lives_each_second(layout: Layout, clock: Clock) -> None
 
 @pytest.mark.parametrize("back", [-3_600_000, 3_600_000])
 def test_a_wall_clock_that_is_set_does_not_silence_it(layout: Layout, clock: Clock, back: int) -> None:
-    watch = Watch(layout)
+    watch = StatusReporter(layout)
     clock.passes(1_000)
-    watch.say("streaming")
+    watch.report("streaming")
     clock.now += back
     said = []
     for _ in range(40):
         clock.passes(100)
-        watch.say("waiting")
+        watch.report("waiting")
         said.append(Status.read(layout).at_ms)
     later = [clock.now - 3_000, clock.now - 2_000, clock.now - 1_000, clock.now]
     assert said == [1_001_000] * 9 + [time for time in later for _ in range(10)][:31]
@@ -96,39 +96,39 @@ def test_a_wall_clock_that_is_set_does_not_silence_it(layout: Layout, clock: Clo
 
 def test_it_says_at_once_that_spark_starts_and_how_many_batches_there_are(layout: Layout, clock: Clock) -> None:
     """Who watches it grants it more time then, also if it has waited for the first record before."""
-    watch = Watch(layout)
+    watch = StatusReporter(layout)
     clock.passes(1_000)
-    watch.say("waiting")
+    watch.report("waiting")
     clock.passes(1)
-    watch.begin(12)
+    watch.starting(12)
     status = Status.read(layout)
     assert (status.state, status.at_ms, status.batches) == ("starting", clock.now, 12)
     assert (status.committed_at_ms, status.started_ms) == (None, 1_000_000)
     clock.passes(1_000)
-    watch.say("waiting")
+    watch.report("waiting")
     assert (Status.read(layout).state, Status.read(layout).batches) == ("waiting", 12)
 
 
 @pytest.mark.parametrize("last", ["drained", "ended"])
 def test_the_last_words_are_said_at_once(layout: Layout, clock: Clock, last: str) -> None:
-    watch = Watch(layout)
+    watch = StatusReporter(layout)
     clock.passes(1)
-    watch.say(last, 3)
+    watch.report(last, 3)
     status = Status.read(layout)
     assert (status.state, status.at_ms, status.rows_left) == (last, clock.now, 3)
 
 
 def test_a_wish_to_drain_is_seen(layout: Layout, clock: Clock) -> None:
-    watch = Watch(layout)
-    assert not watch.drains
-    layout.ask_drain()
-    assert watch.drains
+    watch = StatusReporter(layout)
+    assert not watch.drain_requested
+    layout.request_drain()
+    assert watch.drain_requested
 
 
 def test_a_wish_to_drain_from_before_is_none(layout: Layout, clock: Clock) -> None:
-    layout.ask_drain()
-    watch = Watch(layout)
-    assert not watch.drains
+    layout.request_drain()
+    watch = StatusReporter(layout)
+    assert not watch.drain_requested
     assert not layout.drain.exists()
 
 
@@ -137,39 +137,39 @@ def test_on_a_driver_host_a_wish_to_drain_outlives_the_restarts_of_the_driver(
 ) -> None:
     """A deployment takes it away: so the wish of one who died while he drained is not lost."""
     monkeypatch.setenv(MARK, "of a start")
-    layout.ask_drain()
-    assert Watch(layout).drains
+    layout.request_drain()
+    assert StatusReporter(layout).drain_requested
 
 
 def test_a_run_in_the_foreground_gives_up_its_batch_a_while_after_a_wish_to_drain(
     layout: Layout, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody else would end one whose batch hangs."""
-    watch = Watch(layout)
+    watch = StatusReporter(layout)
     clock.passes(3_600_000)
     assert not watch.is_overdue
-    layout.ask_drain()
+    layout.request_drain()
     assert not watch.is_overdue
     clock.passes(59_900)
     assert not watch.is_overdue
     clock.passes(100)
     assert watch.is_overdue
     monkeypatch.setenv(MARK, "of a start")
-    watch = Watch(layout)
+    watch = StatusReporter(layout)
     for _ in range(2):
         assert not watch.is_overdue, "on a driver host who asks has a deadline of his own, and stops it by force"
         clock.passes(3_600_000)
 
 
 def test_what_batches_did_adds_up_and_how_they_stand_is_the_last_ones(layout: Layout, clock: Clock) -> None:
-    watch = Watch(layout)
+    watch = StatusReporter(layout)
     clock.passes(5_000)
-    assert watch.see(6, written({"task": 0, "rows": 1}, {"task": 1, "rows": 2, "late": 0})) == 9_100
+    assert watch.batch_written(6, written({"task": 0, "rows": 1}, {"task": 1, "rows": 2, "late": 0})) == 9_100
     clock.passes(1)
     later = {"frontier": 9_000, "t_max": 9_300, "committed": 9_400, "k_ms": 310, "coverage": 0.5}
-    assert watch.see(7, written(later, later | {"task": 1})) == 9_400
+    assert watch.batch_written(7, written(later, later | {"task": 1})) == 9_400
     clock.passes(1_000)
-    watch.say("streaming", 9)
+    watch.report("streaming", 9)
     assert Status.read(layout) == Status(
         state="streaming",
         pid=os.getpid(),
@@ -191,33 +191,33 @@ def test_what_batches_did_adds_up_and_how_they_stand_is_the_last_ones(layout: La
 
 def test_it_tells_how_long_it_is_at_a_batch_and_how_long_batches_took(layout: Layout, clock: Clock) -> None:
     """By this whoever watches it sees that no batch ends, though the driver itself lives."""
-    watch = Watch(layout)
+    watch = StatusReporter(layout)
 
     def say(busy_rows: int | None) -> tuple[int | None, int, int]:
         clock.passes(1_000)
-        watch.say("streaming" if busy_rows is not None else "waiting", 0, busy_rows)
+        watch.report("streaming" if busy_rows is not None else "waiting", 0, busy_rows)
         said = Status.read(layout)
         assert said is not None
         return said.busy_ms, said.busy_rows, said.batch_ms
 
     assert say(None) == (None, 0, 0)
     assert [say(4), say(4), say(4)] == [(0, 4, 0), (1_000, 4, 0), (2_000, 4, 0)]
-    watch.see(0, written({}))
+    watch.batch_written(0, written({}))
     assert say(7) == (0, 7, 2_000), "at the next one already"
     assert say(7) == (1_000, 7, 2_000)
-    watch.see(1, written({}))
+    watch.batch_written(1, written({}))
     assert say(None) == (None, 0, 2_000)
     for batch in range(2, 2 + watching._RECENT):
         assert say(1)[0] == 0
-        watch.see(batch, written({}))
+        watch.batch_written(batch, written({}))
     assert say(None) == (None, 0, 0), "the long ones are long ago"
 
 
 def test_before_anything_is_complete_nothing_is_known(layout: Layout, clock: Clock) -> None:
-    watch = Watch(layout)
+    watch = StatusReporter(layout)
     none = dict.fromkeys(("t_max", "frontier", "committed", "coverage"))
-    assert watch.see(0, written(none, none | {"task": 1})) is None
-    watch.say("drained")
+    assert watch.batch_written(0, written(none, none | {"task": 1})) is None
+    watch.report("drained")
     status = Status.read(layout)
     assert (status.t_max, status.frontier, status.committed, status.coverage) == (None, None, None, None)
     assert (status.batches, status.k_ms, status.committed_at_ms) == (1, 300, 1_000_000)
@@ -225,8 +225,8 @@ def test_before_anything_is_complete_nothing_is_known(layout: Layout, clock: Clo
 
 @pytest.mark.parametrize("time", [-62_135_596_800_000, 0, 253_402_300_799_999])  # the years 1, 1970 and 9999
 def test_any_time_that_a_tuple_can_have_is_told(layout: Layout, clock: Clock, time: int) -> None:
-    watch = Watch(layout)
-    assert watch.see(0, written({"t_max": time, "frontier": time, "committed": time})) == time
-    watch.say("drained")
+    watch = StatusReporter(layout)
+    assert watch.batch_written(0, written({"t_max": time, "frontier": time, "committed": time})) == time
+    watch.report("drained")
     status = Status.read(layout)
     assert (status.t_max, status.frontier, status.committed) == (time, time, time)

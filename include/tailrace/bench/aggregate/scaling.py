@@ -16,7 +16,7 @@ from tailrace.generators.delays import MODELS
 from tailrace.generators.replay import generate, write
 from tailrace.spark import app
 from tailrace.spark.session import session
-from tailrace.stream.batch_planner import Plan
+from tailrace.stream.batch_planner import RunOptions
 
 TASKS = (1, 2, 4)
 _RATE, _KEYS, _FILES = 20_000, 100, 4
@@ -52,7 +52,7 @@ def _pass(spark: SparkSession, files: Path, out: Path, tasks: int) -> float:
     spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
     asked = query(_POLICY, PROMISE, key="sensor", path=files, parallelism=tasks)
     began = time.perf_counter()
-    app.run(asked, out, Plan(), spark=spark)
+    app.run(asked, out, RunOptions(), spark=spark)
     seconds = time.perf_counter() - began
     shutil.rmtree(out, ignore_errors=True)
     return seconds

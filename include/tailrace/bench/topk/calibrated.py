@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from tailrace.bench.simulate import Stream
 from tailrace.bench.topk.runs import policy_of
-from tailrace.calibration.measure import Course, Measured
-from tailrace.calibration.recent_windows import NotReady, Part, Recent
+from tailrace.calibration.measure import Accuracies, EventTimeCourse
+from tailrace.calibration.recent_windows import NotReady, RecentTuples, RecentWindows
 from tailrace.calibration.search import Interval, Search
 from tailrace.kinds import build
 from tailrace.query.query import Query
@@ -34,7 +34,7 @@ class Calibration:
     tick: int
     interval: Interval
     found: Interval
-    measured: Measured
+    measured: Accuracies
 
     @property
     def accuracy(self) -> tuple[float, float] | None:
@@ -76,11 +76,11 @@ def stamped(query: Query, steps: Iterable[Calibration]) -> list[tuple[str, int]]
     return [(policy_of(query).waiting(one.found.k_ms).model_dump_json(), one.tick) for one in steps]
 
 
-def newest(query: Query, stream: Stream, came: int | None = None) -> Recent:
+def newest(query: Query, stream: Stream, came: int | None = None) -> RecentWindows:
     """The newest windows of the first tuples of a stream; by default of all."""
     kind = build(query, *(stream.tuples.schema.field(name).type for name in ("key", "id")))
     policy = policy_of(query)
-    return Recent(kind, _Came(stream.tuples.slice(0, came)), policy.queries, policy.accuracy)
+    return RecentWindows(kind, _Came(stream.tuples.slice(0, came)), policy.queries, policy.accuracy)
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,10 @@ class _Came:
         event = self._column("event_time")
         return int(event.min()), int(event.max())
 
-    def since(self, low: int) -> Part:
+    def since(self, low: int) -> RecentTuples:
         event, tick = self._column("event_time"), self._column("tick")
         newer = event >= low
-        course = Course.of(tick[newer], event[newer])
+        course = EventTimeCourse.of(tick[newer], event[newer])
         first = int(np.searchsorted(tick, course.tick[0]))
         delays = course.delays(tick[first:], event[first:])
-        return Part(low, self.tuples.filter(pa.array(newer)), course, delays)
+        return RecentTuples(low, self.tuples.filter(pa.array(newer)), course, delays)

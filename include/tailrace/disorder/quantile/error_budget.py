@@ -46,9 +46,9 @@ class ErrorBudget:
     credit: float
 
     @staticmethod
-    def restore(kept: PolicyState) -> ErrorBudget:
-        sums = (kept.get(name, np.zeros(len(LEVELS))) for name in _SUMS)
-        return ErrorBudget(*sums, *(kept.get(name, 0.0) for name in _NUMBERS))
+    def restore(state: PolicyState) -> ErrorBudget:
+        sums = (state.get(name, np.zeros(len(LEVELS))) for name in _SUMS)
+        return ErrorBudget(*sums, *(state.get(name, 0.0) for name in _NUMBERS))
 
     def checkpoint(self) -> PolicyState:
         return {name: getattr(self, name) for name in (*_SUMS, *_NUMBERS)}

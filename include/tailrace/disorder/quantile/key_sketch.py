@@ -62,11 +62,11 @@ class KeySketch:
         return groups, np.searchsorted(distinct, code)
 
     @staticmethod
-    def restore(windows: Sliding, kept: PolicyState, sample: TickRows) -> tuple[KeySketch, NDArray[np.bool_]]:
+    def restore(windows: Sliding, state: PolicyState, sample: TickRows) -> tuple[KeySketch, NDArray[np.bool_]]:
         """Those of earlier calls and of the sample of this one; and which of its rows count, shape (r,)."""
         fresh = {"group_stretch": stretch_of(windows, sample["pane"]), "group_hash": sample["group"]}
-        both = (np.concatenate([kept.get(name, column[:0]), column]) for name, column in fresh.items())
-        (stretch, group), early = both, len(kept.get("group_hash", ()))
+        both = (np.concatenate([state.get(name, column[:0]), column]) for name, column in fresh.items())
+        (stretch, group), early = both, len(state.get("group_hash", ()))
         at = np.concatenate([np.full(early, -1), sample.at])
         groups, place = KeySketch.of(stretch, group.view(np.uint64), at)
         return groups, sample.at < groups.until[place[early:]]

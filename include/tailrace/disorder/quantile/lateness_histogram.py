@@ -43,9 +43,9 @@ class LatenessHistogram:
     weights: Floats
 
     @staticmethod
-    def restore(kept: PolicyState) -> LatenessHistogram:
+    def restore(state: PolicyState) -> LatenessHistogram:
         shape = len(MEMORIES), len(GRID)
-        return LatenessHistogram(kept.get("waits", np.zeros(shape)).reshape(shape).copy())
+        return LatenessHistogram(state.get("waits", np.zeros(shape)).reshape(shape).copy())
 
     def checkpoint(self) -> PolicyState:
         return {"waits": self.weights.ravel()}

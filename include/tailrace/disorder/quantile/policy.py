@@ -14,7 +14,7 @@ from tailrace.disorder.quantile.error_budget import ErrorBudget
 from tailrace.disorder.quantile.lateness_histogram import LatenessHistogram, cells
 from tailrace.disorder.quantile.what_if import LEVELS, WhatIf
 from tailrace.disorder.quantile.window_sample import WindowSample
-from tailrace.disorder.tick_statistics import Ints, ErrorModel, TickRows, TickStatistics
+from tailrace.disorder.tick_statistics import ErrorModel, Ints, TickRows, TickStatistics
 
 _TO_COME = 0.125  # of `error` · `risk`: when so little of a window may still come, it is judged
 _SHADOWS, _OWN = slice(0, len(LEVELS)), slice(len(LEVELS), None)
@@ -47,18 +47,21 @@ class Quantile(QualityPromise):
 
     policy: Literal["quantile"]
 
-    def slack(self, seen: TickStatistics, kept: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
-        assert seen.promise is not None  # other kinds are refused with such a policy
-        before = np.append(kept.get("t_max", seen.t_max[0]), seen.t_max[:-1])
-        run = _Run.restore(self, seen, before, kept)
-        counts, wait = seen.counts, before[seen.counts.at] - seen.counts["pane"] - seen.windows.pane_ms + 1
+    def slack(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
+        assert stats.promise is not None  # other kinds are refused with such a policy
+        before = np.append(state.get("t_max", stats.t_max[0]), stats.t_max[:-1])
+        run = _Run.restore(self, stats, before, state)
+        counts, wait = (
+            stats.counts,
+            before[stats.counts.at] - stats.counts["pane"] - stats.windows.pane_ms + 1,
+        )
         counts = TickRows(counts.at, counts.columns | {"cell": cells(np.maximum(wait, 0))})
-        elapsed = np.diff(seen.ticks.end, prepend=kept.get("tick_end", seen.ticks.end[0])) / seen.windows.size_ms
-        k_ms = np.empty(len(seen), np.int64)
-        for i in range(len(seen)):
+        elapsed = np.diff(stats.ticks.end, prepend=state.get("tick_end", stats.ticks.end[0])) / stats.windows.size_ms
+        k_ms = np.empty(len(stats), np.int64)
+        for i in range(len(stats)):
             tick = counts.between(i, i + 1)
-            k_ms[i] = run.take(i, tick["cell"], tick["count"], float(elapsed[i]), int(before[i]), int(seen.t_max[i]))
-        newest = {"t_max": int(seen.t_max[-1]), "tick_end": int(seen.ticks.end[-1])}
+            k_ms[i] = run.take(i, tick["cell"], tick["count"], float(elapsed[i]), int(before[i]), int(stats.t_max[i]))
+        newest = {"t_max": int(stats.t_max[-1]), "tick_end": int(stats.ticks.end[-1])}
         return k_ms, run.checkpoint(newest["t_max"]) | newest
 
 
@@ -75,16 +78,16 @@ class _Run:
     level: float
 
     @staticmethod
-    def restore(policy: Quantile, seen: TickStatistics, before: Ints, kept: PolicyState) -> _Run:
-        assert seen.promise is not None
+    def restore(policy: Quantile, stats: TickStatistics, before: Ints, state: PolicyState) -> _Run:
+        assert stats.promise is not None
         return _Run(
             policy,
-            seen.promise,
-            LatenessHistogram.restore(kept),
-            WhatIf.restore(seen.windows, kept),
-            WindowSample.restore(seen.windows, kept, seen.sample, before[seen.sample.at]),
-            ErrorBudget.restore(kept),
-            kept.get("level", policy.error * policy.risk),
+            stats.promise,
+            LatenessHistogram.restore(state),
+            WhatIf.restore(stats.windows, state),
+            WindowSample.restore(stats.windows, state, stats.sample, before[stats.sample.at]),
+            ErrorBudget.restore(state),
+            state.get("level", policy.error * policy.risk),
         )
 
     def checkpoint(self, t_max: int) -> PolicyState:

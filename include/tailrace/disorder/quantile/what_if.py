@@ -42,10 +42,10 @@ class WhatIf:
     held: Ints
 
     @staticmethod
-    def restore(windows: Sliding, kept: PolicyState) -> WhatIf:
+    def restore(windows: Sliding, state: PolicyState) -> WhatIf:
         none, many = np.zeros(0, np.int64), len(LEVELS) + 1
-        frontier = kept.get("frontier", np.full(many, _FAR)).copy()
-        return WhatIf(windows, frontier, kept.get("end", none), kept.get("held", none).reshape(-1, many).copy())
+        frontier = state.get("frontier", np.full(many, _FAR)).copy()
+        return WhatIf(windows, frontier, state.get("end", none), state.get("held", none).reshape(-1, many).copy())
 
     def checkpoint(self) -> PolicyState:
         return {"frontier": self.frontier, "end": self.end, "held": self.held.ravel()}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.quantile.key_sketch import KeySketch, stretch_of
-from tailrace.disorder.tick_statistics import Ints, ErrorModel, TickRows
+from tailrace.disorder.tick_statistics import ErrorModel, Ints, TickRows
 from tailrace.windows.sliding import Sliding
 
 _NAMES = ("pane", "group", "before", "tuples", "total")
@@ -38,15 +38,15 @@ class WindowSample:
     groups: KeySketch
 
     @staticmethod
-    def restore(windows: Sliding, kept: PolicyState, sample: TickRows, before: Ints) -> WindowSample:
+    def restore(windows: Sliding, state: PolicyState, sample: TickRows, before: Ints) -> WindowSample:
         """What earlier calls have left, and the sample of this one, which found t_max at `before`, shape (m,)."""
         fresh = sample.columns | {"before": before}
-        earlier = {name: kept.get(f"row_{name}", fresh[name][:0]) for name in _NAMES}
+        earlier = {name: state.get(f"row_{name}", fresh[name][:0]) for name in _NAMES}
         columns = {name: np.concatenate([earlier[name], fresh[name]]) for name in _NAMES}
         at = np.concatenate([np.full(len(earlier["pane"]), -1), sample.at])
         order = np.argsort(columns["pane"], kind="stable")
         columns = {name: column[order] for name, column in columns.items()}
-        return WindowSample(windows, columns, at[order], KeySketch.restore(windows, kept, sample)[0])
+        return WindowSample(windows, columns, at[order], KeySketch.restore(windows, state, sample)[0])
 
     def checkpoint(self, end: Ints, t_max: int) -> PolicyState:
         """The partials of windows that end after t_max, or are among those given, ascending."""
