@@ -36,7 +36,7 @@ class Kind(Protocol):
     def id_type(self) -> pa.DataType: ...
 
     @property
-    def promise(self) -> ErrorModel | None:
+    def error_model(self) -> ErrorModel | None:
         """What it knows of the errors of its answers; None: policies that promise (error, risk) are not for it."""
 
     @property

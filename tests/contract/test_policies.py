@@ -62,7 +62,7 @@ def brought(ticks: Ticks, function: str) -> TickContents:
     columns |= {"key": pa.array([f"k{i % 20}" for i in event]), "value": pa.array(1.0 + event % 7)}
     counts = pa.table([ticks.tick[place], WINDOWS.pane(event), np.ones_like(event)], schema=COUNTS)
     sample = pa.Table.from_batches([kind.sample(pa.RecordBatch.from_pydict(columns))])
-    return TickContents(WINDOWS, counts, sample, kind.promise)
+    return TickContents(WINDOWS, counts, sample, kind.error_model)
 
 
 def slack(name: str, ticks: Ticks, cuts: list[int], quiet: bool = False, function: str = "sum") -> list[int]:
@@ -123,7 +123,7 @@ def in_segments(kind: Aggregate, rows: dict[str, np.ndarray], ends: list[int]) -
         sample.append(pa.Table.from_batches([kind.sample(pa.RecordBatch.from_pydict(columns))]))
         pane = WINDOWS.pane(part["event_time"])
         counts.append(pa.table([part["tick"], pane, np.ones_like(pane)], schema=COUNTS))
-    return TickContents(WINDOWS, pa.concat_tables(counts), pa.concat_tables(sample), kind.promise)
+    return TickContents(WINDOWS, pa.concat_tables(counts), pa.concat_tables(sample), kind.error_model)
 
 
 def of_ticks(brought: TickContents, ticks: Ticks) -> TickContents:

@@ -64,7 +64,7 @@ class Aggregate:
         return sample(self.windows, self.fold, tuples)
 
     @property
-    def promise(self) -> AggregateErrorModel:
+    def error_model(self) -> AggregateErrorModel:
         return AggregateErrorModel(self.function, self.q)
 
     def start(self) -> operator.PaneState:

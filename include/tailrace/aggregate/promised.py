@@ -29,6 +29,6 @@ class AggregateErrorModel:
         population = Population.of(tuples, *sums, known)
         return threshold(self.function, error, risk, population, 0.5 if self.q is None else self.q)
 
-    def needed(self, error: float, window: Ints, need: Ints, tuples: Ints, total: Floats) -> Ints:
+    def required_slack(self, error: float, window: Ints, need: Ints, tuples: Ints, total: Floats) -> Ints:
         """See `disorder.seen.Promise`."""
         return required_slack(function_of(self.function, self.q), error, window, need, tuples, total)

@@ -108,7 +108,7 @@ def simulate(query: Query, stream: Stream, stamped: Iterable[tuple[str, int]] = 
     clock = Clock()
     for settings, newest in ((query.policy.model_dump_json(), NEVER), *stamped):
         clock.stamp(settings, newest)
-    brought = TickContents(kind.windows, counts, sample, kind.promise)
+    brought = TickContents(kind.windows, counts, sample, kind.error_model)
     frontier = clock.advance(ticks.summarise(tick, end, event), brought)
     frontier = clock.close(frontier, int(kind.windows.last_end(np.array([clock.t_max]))[0]))
     _, answers, late = kind.step(kind.start(), partials, frontier)

@@ -71,7 +71,7 @@ class ClosedWindows:
         some = slice(0, int(low < high))
         return np.array([low])[some], np.array([high])[some]
 
-    def among(self, answers: pd.DataFrame) -> NDArray[np.bool_]:
+    def contains(self, answers: pd.DataFrame) -> NDArray[np.bool_]:
         start, end = self.range.bounds
         overlaps = (answers["window_end"] > start) & (answers["window_start"] < end)
         return np.asarray(overlaps & (answers["window_end"] <= self.frontier))
@@ -98,7 +98,7 @@ class MissedWindows:
         end = np.unique(self.windows["window_end"].to_numpy(np.int64))
         return merge_ranges(end - self.sliding.size_ms, end)
 
-    def among(self, answers: pd.DataFrame) -> NDArray[np.bool_]:
+    def contains(self, answers: pd.DataFrame) -> NDArray[np.bool_]:
         if answers.empty or self.windows.empty:
             return np.zeros(len(answers), bool)
         found = answers[["key", "window_end"]].merge(self.windows, how="left", on=["key", "window_end"], indicator=True)

@@ -52,8 +52,8 @@ def next_answers(
         return frame(past.evaluate(touched))
     given = frame(amended)
     repeats = frame(past.windows_with_repeats(MissedWindows.of(given, kind.windows)))
-    sure = ~MissedWindows.of(repeats, kind.windows).among(given)
-    rest = MissedWindows.of(windows[~MissedWindows.of(given[sure], kind.windows).among(windows)], kind.windows)
+    sure = ~MissedWindows.of(repeats, kind.windows).contains(given)
+    rest = MissedWindows.of(windows[~MissedWindows.of(given[sure], kind.windows).contains(windows)], kind.windows)
     anew = [past.evaluate(rest)] if len(rest.windows) else []
     return frame(pa.concat_tables([amended.filter(pa.array(sure)), *anew]))
 

@@ -112,7 +112,7 @@ class Clock:
         largest = np.maximum.accumulate(np.maximum(t_max - ticks.min_event, self.largest))
         counts, sample = (TickRows.of(table, ticks) for table in (brought.counts, brought.sample))
         stats = TickStatistics(
-            ticks, t_max, largest, self.t_max, start, brought.windows, counts, sample, brought.promise
+            ticks, t_max, largest, self.t_max, start, brought.windows, counts, sample, brought.error_model
         )
         k_ms, version = self._slack(stats)
         after = np.maximum.accumulate(np.maximum(t_max - k_ms, start))

@@ -36,8 +36,8 @@ def thresholds(stats: TickStatistics, error: float, risk: float, state: PolicySt
         population.take(sample.between(first, upto), stats.windows.size_ms)
         share[first:upto] = population.share
         if due < len(stats) and (full := population.full(int(block[due]))) is not None:
-            assert stats.promise is not None  # other kinds are refused with such a policy
-            population.share = share[due] = stats.promise.threshold(error, risk, *full)
+            assert stats.error_model is not None  # other kinds are refused with such a policy
+            population.share = share[due] = stats.error_model.threshold(error, risk, *full)
         first = upto
     return share, population.checkpoint() | groups.checkpoint(population.oldest // STRETCH)
 

@@ -41,7 +41,7 @@ class PDPolicy(QualityPromise):
         for i in range(len(stats)):
             mine = slice(edge[i], edge[i + 1])
             coverage.add(stats.counts["pane"][mine], stats.counts["count"][mine], frontier)
-            for there in coverage.judge(frontier):
+            for there in coverage.finished(frontier):
                 pd.observe(float(share[i] - there))
             k_ms[i] = round(pd.alpha * int(base[i]))
             frontier = max(frontier, int(stats.t_max[i] - k_ms[i]))

@@ -63,7 +63,7 @@ class TickContents:
     windows: Sliding
     counts: pa.Table
     sample: pa.Table
-    promise: ErrorModel | None
+    error_model: ErrorModel | None
 
     @staticmethod
     def empty() -> TickContents:
@@ -117,7 +117,7 @@ class TickStatistics:
     windows: Sliding
     counts: TickRows
     sample: TickRows
-    promise: ErrorModel | None
+    error_model: ErrorModel | None
 
     def __len__(self) -> int:
         return len(self.ticks)

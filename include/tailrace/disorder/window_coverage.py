@@ -53,7 +53,7 @@ class WindowCoverage:
         ends, *counts = (np.concatenate([getattr(self, name), part]) for name, part in zip(_NAMES, fresh, strict=True))
         self.ends, (self.received, self.late) = group_sums(ends, *counts)
 
-    def judge(self, frontier: int) -> Floats:
+    def finished(self, frontier: int) -> Floats:
         """λ of each window whose period is over, in the order of their ends; they are forgotten."""
         over = int(np.searchsorted(self.ends, frontier - self.windows.size_ms, side="right"))
         received, late = self.received[:over], self.late[:over]

@@ -71,7 +71,7 @@ class Task:
         arrived = self._silent(arrived, head, clock.end)
         complete, pending = arrived.split()
         windows = self.kind.windows
-        brought = TickContents(windows, complete.counts, complete.sample, self.kind.promise)
+        brought = TickContents(windows, complete.counts, complete.sample, self.kind.error_model)
         frontier = clock.advance(complete.ticks, brought)
         if head.closes and clock.version:  # else there was no tuple yet, and nothing is open
             frontier = clock.close(frontier, int(windows.last_end(np.array([clock.t_max]))[0]))

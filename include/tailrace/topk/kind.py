@@ -40,7 +40,7 @@ class TopK:
     id_type: pa.DataType
     method: str = "adaptive"
 
-    promise = None
+    error_model = None
 
     @cached_property
     def best(self) -> Best:

@@ -34,7 +34,7 @@ ANSWERS = pd.DataFrame({"key": "k", "window_start": [0, 5, 10, 15], "window_end"
 )
 def test_closed_windows_that_overlap_a_range(span, frontier, ends):
     touched = ClosedWindows(span, WINDOWS, frontier)
-    mask = touched.among(ANSWERS)
+    mask = touched.contains(ANSWERS)
     assert ANSWERS["window_end"][mask].tolist() == ends
     (low,), (high,) = touched.ranges()
     assert low <= ANSWERS["window_start"][mask].min()
@@ -48,14 +48,14 @@ def test_missed_windows_are_those_over_the_pane_that_had_closed():
     touched = MissedWindows.of_late(late, WINDOWS)
     assert touched.windows.to_dict("list") == {"key": ["k", None, None], "window_end": [15, 5, 10]}
     assert [ends.tolist() for ends in touched.ranges()] == [[-5], [15]]
-    assert touched.among(ANSWERS).tolist() == [False, True, False, False]
-    assert touched.among(ANSWERS.assign(key=None)).tolist() == [True, False, False, False]
+    assert touched.contains(ANSWERS).tolist() == [False, True, False, False]
+    assert touched.contains(ANSWERS.assign(key=None)).tolist() == [True, False, False, False]
 
 
 def test_no_late_tuples_touch_nothing():
     touched = MissedWindows.of_late(pd.DataFrame({"key": [], "pane_start": [], "frontier": []}).astype(int), WINDOWS)
     assert [ends.tolist() for ends in touched.ranges()] == [[], []]
-    assert not touched.among(ANSWERS).any()
+    assert not touched.contains(ANSWERS).any()
 
 
 def test_nothing_has_closed_before_a_range_begins():

@@ -22,7 +22,7 @@ def judged(came: list[Came], frontier: list[int], kept_at: int = -1) -> list[flo
     for i, before in enumerate(frontier):
         counts = stream.counts.between(i, i + 1)
         coverage.add(counts["pane"], counts["count"], before)
-        found += coverage.judge(before).tolist()
+        found += coverage.finished(before).tolist()
         if i == kept_at:
             coverage = WindowCoverage.restore(stream, coverage.checkpoint())
     return found

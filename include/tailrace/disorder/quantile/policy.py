@@ -48,7 +48,7 @@ class Quantile(QualityPromise):
     policy: Literal["quantile"]
 
     def slack(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
-        assert stats.promise is not None  # other kinds are refused with such a policy
+        assert stats.error_model is not None  # other kinds are refused with such a policy
         before = np.append(state.get("t_max", stats.t_max[0]), stats.t_max[:-1])
         run = _Run.restore(self, stats, before, state)
         counts, wait = (
@@ -60,7 +60,7 @@ class Quantile(QualityPromise):
         k_ms = np.empty(len(stats), np.int64)
         for i in range(len(stats)):
             tick = counts.between(i, i + 1)
-            k_ms[i] = run.take(i, tick["cell"], tick["count"], float(elapsed[i]), int(before[i]), int(stats.t_max[i]))
+            k_ms[i] = run.tick(i, tick["cell"], tick["count"], float(elapsed[i]), int(before[i]), int(stats.t_max[i]))
         newest = {"t_max": int(stats.t_max[-1]), "tick_end": int(stats.ticks.end[-1])}
         return k_ms, run.checkpoint(newest["t_max"]) | newest
 
@@ -70,7 +70,7 @@ class _Run:
     """A policy at work."""
 
     policy: Quantile
-    promise: ErrorModel
+    error_model: ErrorModel
     lateness: LatenessHistogram
     what_if: WhatIf
     sample: WindowSample
@@ -79,10 +79,10 @@ class _Run:
 
     @staticmethod
     def restore(policy: Quantile, stats: TickStatistics, before: Ints, state: PolicyState) -> _Run:
-        assert stats.promise is not None
+        assert stats.error_model is not None
         return _Run(
             policy,
-            stats.promise,
+            stats.error_model,
             LatenessHistogram.restore(state),
             WhatIf.restore(stats.windows, state),
             WindowSample.restore(stats.windows, state, stats.sample, before[stats.sample.at]),
@@ -94,7 +94,7 @@ class _Run:
         parts = self.lateness.checkpoint() | self.what_if.checkpoint() | self.sample.checkpoint(self.what_if.end, t_max)
         return parts | self.budget.checkpoint() | {"level": self.level}
 
-    def take(self, i: int, cell: Ints, count: Ints, elapsed: float, before: int, t_max: int) -> int:
+    def tick(self, i: int, cell: Ints, count: Ints, elapsed: float, before: int, t_max: int) -> int:
         """The tick at place `i`; K at its end."""
         totals = self.lateness.add(cell, count, elapsed)
         horizon = totals.at_one(_TO_COME * self.policy.error * self.policy.risk)
@@ -107,7 +107,7 @@ class _Run:
 
     def _judge(self, i: int, end: Ints, held: Ints) -> None:
         for window, k_ms in zip(end.tolist(), held, strict=True):
-            need = self.sample.required_slack(window, i, self.policy.error, self.promise)
+            need = self.sample.required_slack(window, i, self.policy.error, self.error_model)
             if len(need):
                 many = (need[:, None] > k_ms).sum(axis=0)
                 self.budget.add(many[_SHADOWS].astype(float), int(many[-1]), len(need), self.policy.risk)
