@@ -20,7 +20,7 @@ from tailrace.cli.commands import main
 from tailrace.spark import session
 from tailrace.storage.layout import Layout
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FLIGHTS = ROOT / "include" / "queries" / "flights.yaml"
 COMMANDS = (
     "validate",
@@ -122,7 +122,7 @@ def test_an_interruption_whose_output_nobody_reads_is_one(tailrace, handlers, mo
 READS = """
 import io, os, signal, threading, time
 import pyarrow as pa, pyarrow.dataset as ds, pyarrow.parquet as pq
-from tailrace import cli
+from tailrace.cli import commands
 
 written = io.BytesIO()
 pq.write_table(pa.table({"a": range(1000)}), written, row_group_size=10)
@@ -141,8 +141,8 @@ def reads(**_):
     while True:
         table.to_table()
 
-cli.app = reads
-cli.main()
+commands.app = reads
+commands.main()
 """
 
 

@@ -88,12 +88,12 @@ def test_two_that_ask_at_the_same_time_ask_once(there, monkeypatch):
     advance(there, 130, 0)
 
     def meanwhile(layout):
-        monkeypatch.setattr(requests, "noted", open_requests)
+        monkeypatch.setattr(requests, "open_requests", open_requests)
         with pytest.raises(Busy):
             asked(there)
         return open_requests(layout)
 
-    monkeypatch.setattr(requests, "noted", meanwhile)
+    monkeypatch.setattr(requests, "open_requests", meanwhile)
     assert asked(there) == (100, 130)
     assert asked(there) is None
 

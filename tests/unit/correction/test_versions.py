@@ -47,7 +47,7 @@ class Past:
     searched: list[tuple] = field(default_factory=list)
     evaluated: list[tuple] = field(default_factory=list)
 
-    def repeated(self, touched) -> pa.Table:
+    def windows_with_repeats(self, touched) -> pa.Table:
         self.searched += told(touched)
         rows = [{"key": key, "window_end": end} for key, end in self.repeats]
         return pa.Table.from_pylist(rows, pa.schema([("key", pa.string()), ("window_end", pa.int64())]))

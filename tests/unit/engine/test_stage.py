@@ -195,6 +195,6 @@ def test_reading_a_segment_twice_gives_the_same_bytes(path: Path) -> None:
 
 
 def test_the_stage_of_the_declared_sample() -> None:
-    sample = Path(__file__).parents[2] / "include" / "queries" / "flights.yaml"
+    sample = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
     stage = Stage.of(load(sample), {"carrier": "string", "flight": "string"}, Path("history"))
     assert (stage.stream, stage.tick_ms, stage.tasks, stage.history) == ("departures", 60_000, 2, None)

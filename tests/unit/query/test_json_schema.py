@@ -19,8 +19,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, model_validator
-from unit.test_declare import GOOD, WRONG, Wrong
-from unit.test_query import SMALLEST
+from unit.query.test_loading import GOOD, WRONG, Wrong
+from unit.query.test_query import SMALLEST
 
 from contract.test_kinds import SAMPLES
 from tailrace.cli.commands import main
@@ -31,7 +31,7 @@ from tailrace.query.json_schema import json_schema
 from tailrace.query.loading import load
 from tailrace.query.query import Query
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SCHEMA = json_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)
 

@@ -270,7 +270,7 @@ def test_a_line_null_is_no_record(path: Path) -> None:
     path.write_bytes(b"null\n")
     script = (
         "from pathlib import Path; from tailrace.sources.json_files import JsonFiles as J; import sys;"
-        "f = J(); raw = f.read(f.split(Path(sys.argv[1]))[0], {'id': 'string'}); assert len(raw.broken) == 1"
+        "f = J(); raw = f.read(f.split(Path(sys.argv[1]))[0], {'id': 'string'}); assert len(raw.malformed) == 1"
     )
     room = str(Path(sys.modules["tailrace"].__path__[0]).parent)
     environment = {"PYTHONPATH": room}

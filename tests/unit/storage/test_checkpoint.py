@@ -62,7 +62,7 @@ def refused(layout: Layout, match: str) -> str:
 
 
 def test_what_belongs_together_is_gone_on_from(layout):
-    origin = layout.origin()
+    origin = layout.manifest()
     assert checkpoint.resumable(layout, QUERY) == checkpoint.readable(layout, QUERY) == origin
     (layout.checkpoint / "commits" / "2").unlink()  # killed between the tables and the commit
     assert checkpoint.resumable(layout, QUERY) == origin
@@ -117,7 +117,7 @@ def test_a_lost_table(layout, name):
         with pytest.raises(Damaged, match="is lost"):
             reader()
     shutil.rmtree(layout.checkpoint)
-    assert checkpoint.resumable(layout, QUERY) == layout.origin()
+    assert checkpoint.resumable(layout, QUERY) == layout.manifest()
 
 
 @pytest.mark.parametrize("name", STREAM_TABLES)
@@ -129,7 +129,7 @@ def test_a_table_from_an_older_backup(layout, name):
     with pytest.raises(Damaged, match="it is an older table"):
         read_answers(QUERY, layout.home.parent, False)
     shutil.rmtree(layout.checkpoint)
-    assert checkpoint.resumable(layout, QUERY) == layout.origin()
+    assert checkpoint.resumable(layout, QUERY) == layout.manifest()
 
 
 @pytest.mark.parametrize("content", [None, "", "[]", "{"])
@@ -146,7 +146,7 @@ def test_nobody_corrects_while_the_batches_are_run_again(layout):
     with pytest.raises(Busy, match="1 of 3 so far"):
         correct(QUERY, layout.home.parent)
     record_written(layout, ["metrics"], 1)  # the batch that is written now: `metrics` is a batch ahead of the note
-    assert checkpoint.readable(layout, QUERY) == layout.origin()
+    assert checkpoint.readable(layout, QUERY) == layout.manifest()
 
 
 def test_a_checkpoint_before_its_first_batch(tmp_path):
