@@ -21,9 +21,10 @@ test: setup lint ## All tests (with Spark), the linters and the type checker
 test-fast: setup ## The tests without Spark, supervisord and Airflow's DAG files, in about a minute
 	$(BIN)/python -m pytest -n 2 -m "not spark" tests/unit tests/contract tests/properties
 
-lint: setup ## Ruff and the type checker
+lint: setup ## Ruff, the import contracts and the type checker
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	$(BIN)/mypy
 
 format: setup ## Put the code in order

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from harness import Memory, make_stage, raw_table, run
 from oracle import Settings, Tuple
+from tailrace.answers.by_window import latest_versions
 from tailrace.correction.affected_windows import AffectedWindows, CorrectionRange, MissedWindows
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.correction.versions import revise
@@ -19,7 +20,6 @@ from tailrace.engine.stage import Stage
 from tailrace.ground.frames import frame
 from tailrace.sources.formats import FORMATS
 from tailrace.storage.log import Log
-from tailrace.storage.results import latest_versions
 from tailrace.storage.tables import schemas
 
 WINDOW = ("key", "window_start", "window_end")

@@ -17,12 +17,13 @@ import psutil
 import pytest
 
 from processes import beyond_loopback, command, listening
+from tailrace.answers.by_window import WINDOW
 from tailrace.demo.truth import share_right, truth
 from tailrace.drivers.embedded import UMASK
 from tailrace.drivers.launch import starts_file
 from tailrace.query.loading import load
 from tailrace.storage.progress import committed_until
-from tailrace.storage.results import WINDOW, read_answers
+from tailrace.storage.results import read_answers
 from tailrace.storage.status import Status
 from tailrace.storage.tables import Tables
 

@@ -6,8 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tailrace.correction import correct
-from tailrace.spark import app, session
+from tailrace.spark import app, correct, session
 
 _open = session.session
 

@@ -22,9 +22,9 @@ import pytest
 from expect import assert_streamed
 from oracle import Settings, stream
 from processes import until
-from tailrace.correction.correct import correct
 from tailrace.ground.errors import Busy, Refused, SourceChanged
 from tailrace.spark import app
+from tailrace.spark.correct import correct
 from tailrace.spark.sink import Sink
 from tailrace.storage.layout import Layout
 from tailrace.stream import batch_planner

@@ -12,11 +12,11 @@ from expect import assert_close, assert_streamed
 from oracle import Settings, batch, latest, stream
 from tailrace.correction import history_scan
 from tailrace.correction.affected_windows import CorrectionRange
-from tailrace.correction.correct import correct
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import Refused
-from tailrace.spark import batch as job
+from tailrace.spark import history_scan as job
 from tailrace.spark.app import run
+from tailrace.spark.correct import correct
 from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.storage.tables import Tables
 from tailrace.stream.batch_planner import RunOptions

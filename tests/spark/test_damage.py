@@ -10,9 +10,9 @@ import pytest
 
 from expect import assert_streamed
 from oracle import Settings, stream
-from tailrace.correction.correct import correct
 from tailrace.ground.errors import Damaged
 from tailrace.spark import app
+from tailrace.spark.correct import correct
 from tailrace.storage.layout import Layout
 from tailrace.stream.batch_planner import RunOptions
 from warehouse import even, make_query, make_stream, rows_of, write_files

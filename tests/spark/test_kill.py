@@ -11,8 +11,8 @@ from expect import assert_close, assert_streamed
 from killed import SETTINGS, TUPLES, kill
 from oracle import corrected, stream
 from tailrace.correction.affected_windows import CorrectionRange
-from tailrace.correction.correct import correct
 from tailrace.spark.app import run
+from tailrace.spark.correct import correct
 from tailrace.spark.sink import Sink
 from tailrace.storage import checkpoint, tables
 from tailrace.stream.batch_planner import RunOptions

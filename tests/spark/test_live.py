@@ -14,9 +14,9 @@ from beside import live
 from expect import assert_close, assert_streamed
 from killed import kill
 from oracle import Settings, batch, stream
-from tailrace.correction.correct import correct
 from tailrace.spark import sink
 from tailrace.spark.app import run
+from tailrace.spark.correct import correct
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables

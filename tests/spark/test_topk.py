@@ -13,9 +13,9 @@ from rankings import contents, listed, ranked, streamed
 from tailrace.calibration.calibrate import calibrate
 from tailrace.correction import history_scan
 from tailrace.correction.affected_windows import CorrectionRange
-from tailrace.correction.correct import correct
 from tailrace.correction.quality import read_quality
 from tailrace.spark.app import run
+from tailrace.spark.correct import correct
 from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.stream.batch_planner import RunOptions
 from tailrace.windows.sliding import Sliding

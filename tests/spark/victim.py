@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 
 from oracle import Settings
 from tailrace.correction.affected_windows import CorrectionRange
-from tailrace.correction.correct import correct
 from tailrace.query.query import Query
 from tailrace.spark import app, attempts, sink
+from tailrace.spark.correct import correct
 from tailrace.spark.sink import Sink
 from tailrace.storage import tables
 from tailrace.storage.journal import Journal

@@ -153,7 +153,7 @@ class _CalibrationRun:
     def step(self, policy: CacheDuration, last: Proposal | None, proposed: bool = False) -> Report:
         """One step of the policy's search, from the last proposal or from the start."""
         search = self._search(policy)
-        interval = search.start(policy.k_ms) if last is None else last.interval
+        interval = search.start(policy.k_ms) if last is None else Interval(last.lower_ms, last.upper_ms, last.k_ms)
         one = self._recent(policy).measure(search.durations(interval))
         found = search.next(interval, one.measured.accuracy, one.measured.error, one.longest_ms)
         return self._report(policy, [one], interval, found, proposed)

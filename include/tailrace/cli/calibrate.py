@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from tailrace.cli import terminal
 from tailrace.ground.duration import format_duration
 from tailrace.query.loading import load
+from tailrace.terminal import screen
 
 if TYPE_CHECKING:
     from tailrace.calibration.calibrate import Report
@@ -30,16 +30,16 @@ def calibrate(
 
     query = load(file)
     try:
-        with terminal.working(f"calibrating {query.name}"):
+        with screen.working(f"calibrating {query.name}"):
             report = measure(query, warehouse, dry_run)
     except NotReady as not_ready:
         if not if_ready:
             raise
-        terminal.err.print(f"nothing is proposed yet: {not_ready.problems[0].wrong}", markup=False, soft_wrap=True)
+        screen.err.print(f"nothing is proposed yet: {not_ready.problems[0].wrong}", markup=False, soft_wrap=True)
         return
-    terminal.out.print(_table(report))
+    screen.out.print(_table(report))
     for line in _lines(report):
-        terminal.out.print(line, markup=False, soft_wrap=True)
+        screen.out.print(line, markup=False, soft_wrap=True)
 
 
 def _table(report: Report) -> Table:

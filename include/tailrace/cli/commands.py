@@ -12,13 +12,16 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from tailrace.cli import drivers, terminal
+from tailrace.cli import drivers
 from tailrace.cli.calibrate import calibrate
 from tailrace.cli.tools import bench, demo, replay, schema, time_option
 from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.query.loading import load
 from tailrace.query.query import Query
+from tailrace.terminal import screen
+from tailrace.terminal.answers import write_answers
+from tailrace.terminal.stream_progress import StreamProgress
 
 _INTERRUPTED = 130
 
@@ -56,7 +59,7 @@ def validate(files: Annotated[list[Path], typer.Argument(help="Query files.", me
         except Refused as refused:
             problems += refused.problems
         else:
-            terminal.out.print(f"{file}: right", soft_wrap=True)
+            screen.out.print(f"{file}: right", soft_wrap=True)
     if problems:
         raise Refused(problems)
 
@@ -78,8 +81,8 @@ def run(
     ] = BATCH_ROWS,
 ) -> None:
     """Run a query on Spark in the foreground: live, or --bounded. Ctrl-C stops it; the next run goes on from there."""
-    from tailrace.correction.correct import correct as correct_all
     from tailrace.spark import app as stream_app
+    from tailrace.spark.correct import correct as correct_all
     from tailrace.storage.layout import Layout
     from tailrace.stream.batch_planner import Ended, RunOptions
 
@@ -88,20 +91,20 @@ def run(
         wrong = "without --bounded the stream goes on until it is stopped"
         raise refuse("--keep-open" if keep_open else "--correct", wrong, "--bounded beside it")
     try:
-        with terminal.StreamProgress() as progress:
+        with StreamProgress() as progress:
             plan = RunOptions(batch_rows, live=not bounded, flush=not keep_open)
             batches = stream_app.run(query, warehouse, plan, progress)
         if not Layout.of(warehouse, query.name).manifest():
-            terminal.err.print("the input has no rows: there is nothing to answer, nor to correct")
+            screen.err.print("the input has no rows: there is nothing to answer, nor to correct")
             return
         if not batches:
-            terminal.err.print("nothing new to read")
+            screen.err.print("nothing new to read")
     except Ended:
         if not correct:
             raise
-        terminal.err.print("the stream has ended already")  # and may have been interrupted before its correction
+        screen.err.print("the stream has ended already")  # and may have been interrupted before its correction
     if correct:
-        with terminal.working("correcting"):
+        with screen.working("correcting"):
             _tell(correct_all(query, warehouse))
 
 
@@ -124,7 +127,7 @@ def correct(
 ) -> None:
     """Give windows that late tuples missed their next version, from history. It can be run again, in any order."""
     from tailrace.correction.affected_windows import CorrectionRange
-    from tailrace.correction.correct import correct as correct_span
+    from tailrace.spark.correct import correct as correct_span
 
     query, arrival = load(file), arrived_from is not None or arrived_to is not None
     if arrival and (start is not None or end is not None):
@@ -140,7 +143,7 @@ def correct(
         if arrival
         else CorrectionRange(time_option("--from", start), time_option("--to", end))
     )
-    with terminal.working(f"correcting {span}"):
+    with screen.working(f"correcting {span}"):
         _tell(correct_span(query, warehouse, span))
 
 
@@ -161,7 +164,7 @@ def results(
     from tailrace.storage.results import read_answers
 
     frame, columns = read_answers(load(file), warehouse, streamed=as_of is Version.stream)
-    terminal.answers(frame, columns, format.value, output, limit)
+    write_answers(frame, columns, format.value, output, limit)
 
 
 @app.command(epilog="Example: [bold]tailrace quality flights.yaml --warehouse warehouse[/]")
@@ -176,7 +179,7 @@ def quality(
     from tailrace.correction.quality import read_quality
 
     frame, columns = read_quality(load(file), warehouse)
-    terminal.answers(frame, columns, format.value, output, limit)
+    write_answers(frame, columns, format.value, output, limit)
 
 
 app.command(epilog="Example: [bold]tailrace calibrate flights.yaml --warehouse warehouse --dry-run[/]")(calibrate)
@@ -203,7 +206,7 @@ def _with_inputs(query: Query, inputs: list[str]) -> Query:
 
 
 def _tell(report: Any) -> None:
-    terminal.err.print(
+    screen.err.print(
         f"corrected {report.interval}: {report.answers:,} answers given, {report.retracted:,} taken back, "
         f"{report.late:,} late tuples",
         markup=False,
@@ -226,20 +229,20 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except Refused as refused:
-        terminal.refusal(refused)
+        screen.refusal(refused)
         code = refused.exit_code
     except TyperException as wrong:
-        terminal.err.print("[bold red]refused[/] ", end="")
+        screen.err.print("[bold red]refused[/] ", end="")
         told = getattr(wrong, "format_message", wrong.__str__)()  # names the option, where it is one
-        terminal.err.print(told, "(--help tells what there is)", markup=False, soft_wrap=True)
+        screen.err.print(told, "(--help tells what there is)", markup=False, soft_wrap=True)
         code = 2
     except BaseException as error:
         if not came:  # what breaks on the way out of an interruption is no failure
-            terminal.err.print(f"[bold red]failed[/] {type(error).__name__}: ", end="")
-            terminal.err.print(str(error), markup=False, soft_wrap=True)
+            screen.err.print(f"[bold red]failed[/] {type(error).__name__}: ", end="")
+            screen.err.print(str(error), markup=False, soft_wrap=True)
     if came or code == _INTERRUPTED:  # typer makes this code of a KeyboardInterrupt
         gone, stays = "nothing of it runs any more", "what is committed stays, and the same command goes on from there"
-        terminal.err.print(f"interrupted: {gone if sys.argv[1:2] == ['demo'] else stays}")
+        screen.err.print(f"interrupted: {gone if sys.argv[1:2] == ['demo'] else stays}")
         try:
             sys.stdout.flush()  # which may be a pipe that nobody reads any more
         finally:

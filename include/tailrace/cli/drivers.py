@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tailrace.cli import terminal
 from tailrace.engine.batch_header import BATCH_ROWS
+from tailrace.terminal import screen
 
 if TYPE_CHECKING:
     from tailrace.drivers.driver_host import DriverHost
@@ -38,7 +38,7 @@ def deploy(
     command = driver_command(declared, layout.home.parent, options)
     deployed = drivers.deploy(host, layout, command, environment())
     how = "made a driver" if deployed.made else "found the driver, it stays as it is"
-    terminal.out.print(f"{query}: {how}, {deployed.driver.state}, pid {deployed.driver.pid}", soft_wrap=True)
+    screen.out.print(f"{query}: {how}, {deployed.driver.state}, pid {deployed.driver.pid}", soft_wrap=True)
 
 
 def status(query: Name) -> None:
@@ -46,7 +46,7 @@ def status(query: Name) -> None:
     from tailrace.orchestration import drivers
 
     _, host, layout = _find(query)
-    terminal.out.print(str(drivers.status(host, layout)), markup=False, soft_wrap=True)
+    screen.out.print(str(drivers.status(host, layout)), markup=False, soft_wrap=True)
 
 
 def drain(query: Name, deadline: Deadline = 60.0, wait: Wait = 10.0) -> None:
@@ -54,7 +54,7 @@ def drain(query: Name, deadline: Deadline = 60.0, wait: Wait = 10.0) -> None:
     from tailrace.orchestration import drivers
 
     _, host, layout = _find(query)
-    drivers.drain(host, layout, deadline, wait, lambda line: terminal.err.print(line, markup=False, soft_wrap=True))
+    drivers.drain(host, layout, deadline, wait, lambda line: screen.err.print(line, markup=False, soft_wrap=True))
 
 
 def stop(query: Name, wait: Wait = 10.0) -> None:
@@ -63,7 +63,7 @@ def stop(query: Name, wait: Wait = 10.0) -> None:
 
     _, host, layout = _find(query)
     driver = drivers.stop(host, layout, wait)
-    terminal.out.print(f"{query}: {driver.state}, {driver.detail}", markup=False, soft_wrap=True)
+    screen.out.print(f"{query}: {driver.state}, {driver.detail}", markup=False, soft_wrap=True)
 
 
 def _find(name: str) -> tuple[Declared, DriverHost, Layout]:

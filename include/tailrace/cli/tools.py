@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from tailrace.cli import terminal
 from tailrace.ground.duration import parse_time_ms
 from tailrace.ground.errors import refuse
+from tailrace.terminal import screen
 
 
 class System(StrEnum):
@@ -64,7 +64,7 @@ def replay(
             parquet = source_format is SourceFormat.parquet
             read = replaying.read(source) if parquet else debs2013.read(source, start_ms)
             table = replaying.disorder(read, event_time, delays, seed)
-        replaying.write(table, output, files, format.value, lambda rows: terminal.err.print(f"wrote {rows:,} rows"))
+        replaying.write(table, output, files, format.value, lambda rows: screen.err.print(f"wrote {rows:,} rows"))
     except (ValueError, OSError) as error:
         raise refuse("replay", str(error), "tailrace replay --help tells each option") from error
 
@@ -116,7 +116,7 @@ def bench(
             raise refuse(f"--case {part}", f"it is a part of no case's name of {system.value}", right)
 
     def tell(line: str) -> None:
-        terminal.err.print(line, soft_wrap=True)
+        screen.err.print(line, soft_wrap=True)
 
     if report is not None:
         from tailrace.bench.page import Effort
@@ -124,14 +124,14 @@ def bench(
         if case or json:
             raise refuse("--report", "it measures its own cases, and writes JSON itself", "no --case and no --json")
         write_report = import_module(f"tailrace.bench.{system.value}.report").report
-        terminal.err.print(f"written: {write_report(report, Effort(rows, files, rounds, flink), tell)}")
+        screen.err.print(f"written: {write_report(report, Effort(rows, files, rounds, flink), tell)}")
         return
     wanted = [one for one in cases if any(part in one.name for part in case or [""])]
     found = side_by_side.bench(rows, files, rounds, wanted, tell, flink)
     if json:
         print(side_by_side.as_json(found))
     else:
-        terminal.out.print(side_by_side.table(side_by_side.summary(found)))
+        screen.out.print(side_by_side.table(side_by_side.summary(found)))
 
 
 def schema(

@@ -9,14 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tailrace.answers.by_window import missed_by_window
 from tailrace.ground.duration import format_time
+from tailrace.ground.ranges import Ranges, merge_ranges
 from tailrace.windows.sliding import Sliding
-
-Ints = NDArray[np.int64]
-Ranges = tuple[Ints, Ints]
-"""Lower and upper ends of ranges [low, high) in ms, disjoint and in order."""
-
-WINDOW = ["key", "window_start", "window_end"]
 
 _FAR = 1 << 60
 
@@ -103,33 +99,3 @@ class MissedWindows:
             return np.zeros(len(answers), bool)
         found = answers[["key", "window_end"]].merge(self.windows, how="left", on=["key", "window_end"], indicator=True)
         return np.asarray(found["_merge"] == "both")
-
-
-def missed_by_window(late: pd.DataFrame, windows: Sliding) -> pd.DataFrame:
-    """The rows of the table `late`, each once for every window that it missed: over its pane, closed by `frontier`.
-
-    Columns beside the given ones: `window_start`, `window_end`.
-    """
-    row, end = windows.ends(late["pane_start"].to_numpy(np.int64), None, late["frontier"].to_numpy(np.int64))
-    return late.iloc[row].assign(window_start=end - windows.size_ms, window_end=end).reset_index(drop=True)
-
-
-def in_ranges(ranges: Ranges, time: Ints) -> NDArray[np.bool_]:
-    """Which times lie in one of the ranges."""
-    low, high = ranges
-    at = np.searchsorted(low, time, side="right") - 1
-    return np.asarray((at >= 0) & (time < np.append(high, 0)[at]))  # at −1: any end will do
-
-
-def merge_ranges(low: Ints, high: Ints) -> Ranges:
-    """Ranges in order, put together where they meet or overlap."""
-    apart = low[1:] > high[:-1]
-    return low[np.r_[True, apart][: len(low)]], high[np.r_[apart, True][: len(high)]]
-
-
-def coarsen_ranges(ranges: Ranges, most: int) -> Ranges:
-    """At most so many ranges over these: the widest gaps stay."""
-    low, high = ranges
-    gaps = low[1:] - high[:-1]
-    kept = np.sort(np.argsort(gaps, kind="stable")[max(len(gaps) - most + 1, 0) :])
-    return np.r_[low[:1], low[1:][kept]], np.r_[high[:-1][kept], high[-1:]]

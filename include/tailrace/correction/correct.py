@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,8 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from tailrace.correction.affected_windows import WINDOW, AffectedWindows, ClosedWindows, CorrectionRange, MissedWindows
-from tailrace.correction.history_scan import HistoryScan
+from tailrace.answers.by_window import WINDOW
+from tailrace.correction.affected_windows import AffectedWindows, ClosedWindows, CorrectionRange, MissedWindows
+from tailrace.correction.history_scan import HistoryScan, OpenScan
 from tailrace.correction.quality import put_quality
 from tailrace.correction.versions import revise
 from tailrace.engine.stage import Stage
@@ -19,7 +19,6 @@ from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.errors import refuse
 from tailrace.ground.frames import frame
 from tailrace.query.query import Query
-from tailrace.spark.session import session
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
@@ -44,7 +43,7 @@ class Report:
     arrived_to: int | None = None
 
 
-def correct(query: Query, warehouse: Path, span: CorrectionRange = CorrectionRange()) -> Report:  # noqa: B008 (frozen)
+def correct(query: Query, warehouse: Path, span: CorrectionRange, distributed: OpenScan) -> Report:
     """Give closed windows their next version; run again, it replaces what it gave.
 
     A range of event time covers every closed window that overlaps it, as of all that is committed. An interval of
@@ -64,20 +63,12 @@ def correct(query: Query, warehouse: Path, span: CorrectionRange = CorrectionRan
     stage, tables = Stage.of(query, origin.types, layout.table("history")), Tables(layout)
     wanted = schemas(stage.kind.answer)
     answers = AnswerTables(tables, stage.kind.windows)
-    with (
-        layout.lock("correction"),
-        ExitStack() as opened,
-    ):  # what is committed is read in it: no older cut-off comes after
+    with layout.lock("correction"):  # what is committed is read in it: no older cut-off comes after
         committed = _committed(layout)
         late = _late(tables, committed.until, span)
         as_of, touched = _plan(span, query, stage, committed, late)
         tables.create(wanted, CORRECTION_TABLES)
-        past = HistoryScan(
-            stage,
-            lambda: Log.read(stage, tables, as_of),
-            lambda buckets: opened.enter_context(session(f"tailrace correct {query.name}", buckets)),
-            query.parallelism,
-        )
+        past = HistoryScan(stage, lambda: Log.read(stage, tables, as_of), distributed, query.parallelism)
         rows = revise(past, answers, touched, as_of, str(span)).assign(emitted_at=started)
         table = with_times(pa.Table.from_pandas(rows, preserve_index=False), wanted["corrections"])
         tables.replace("corrections", table, "interval", str(span))

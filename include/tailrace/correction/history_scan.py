@@ -1,28 +1,68 @@
-"""What had arrived before a cut-off, asked again: which windows hold repeats, and their answers without them.
+"""The scan of history up to a cut-off: the answers of windows without repeats, and the windows that hold repeats.
 
-Where little has to be read, this process reads it; else Spark does.
+This process reads what is small enough; a distributed scan reads the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
 
 from tailrace.correction import deduplication
-from tailrace.correction.affected_windows import AffectedWindows, Ranges
+from tailrace.correction.affected_windows import AffectedWindows
 from tailrace.engine.stage import Stage
-from tailrace.spark import batch
-from tailrace.spark.batch import Batch
-from tailrace.storage.log import ORDER, Log, Piece, with_ids
+from tailrace.ground.ranges import Ranges
+from tailrace.kinds import Kind
+from tailrace.storage.log import ORDER, Log, Piece, Reader, with_ids
 
 AT_ONCE = 1_000_000
-"""So many rows a process reads itself: in less time than Spark needs to start."""
+"""Rows up to which this process reads them itself, in less time than Spark needs to start."""
 
 _ROWS_PER_BUCKET = 2_000_000
+
+
+@dataclass(frozen=True)
+class ScanJob:
+    """The tuples whose event times lie in some ranges, to be read by many processes.
+
+    Attributes
+    ----------
+    pieces : list of Piece
+        All that may hold such a tuple, or another one with the id of one.
+    columns : list of str
+        What of these tuples is read, `log.ORDER` among it.
+    buckets : int
+        Over how many the tuples are spread by their ids, and then by their keys.
+    """
+
+    kind: Kind
+    reader: Reader
+    pieces: list[Piece]
+    ranges: Ranges
+    columns: list[str]
+    buckets: int
+
+
+class DistributedScan(Protocol):
+    """Scans what is too much for one process."""
+
+    def evaluate(self, job: ScanJob, affected: AffectedWindows) -> pa.Table:
+        """The answers of these windows, without repeats; all their tuples are in the job's ranges."""
+
+    def windows_with_repeats(self, job: ScanJob) -> pa.Table:
+        """`key` and `window_end` of the windows that hold a tuple whose id is there more than once; some twice."""
+
+    def find(self, reader: Reader, pieces: list[Piece], ids: pa.Array) -> pa.Table:
+        """`log.ORDER` of the tuples with one of these ids."""
+
+
+OpenScan = Callable[[int], DistributedScan]
+"""Opens a distributed scan over so many buckets."""
 
 
 class HistoryScan:
@@ -32,22 +72,22 @@ class HistoryScan:
     ----------
     log : callable
         Gives it; called when it is needed.
-    spark : callable
-        Opens a session with so many shuffle partitions; called when it is needed, once.
+    distributed : callable
+        Called when it is needed, once.
     cores : int
-        How many buckets Spark's work is spread over at least.
+        How many buckets a distributed scan has at least.
     """
 
     def __init__(
         self,
         stage: Stage,
         log: Callable[[], Log],
-        spark: Callable[[int], SparkSession],
+        distributed: OpenScan,
         cores: int,
     ) -> None:
         self.stage, self.cores = stage, cores
-        self._read, self._open = log, spark
-        self._opened: SparkSession | None = None
+        self._read, self._open = log, distributed
+        self._opened: DistributedScan | None = None
 
     @cached_property
     def log(self) -> Log:
@@ -57,7 +97,7 @@ class HistoryScan:
         """The answers of these windows, over all that arrived, without repeats."""
         ranges, columns = touched.ranges(), ["event_time", "key", *self.stage.columns.values, *ORDER]
         if job := self._job(ranges, columns):
-            return job.evaluate(self._spark(job.buckets), touched)
+            return self._distributed(job.buckets).evaluate(job, touched)
         tuples, others = self._gather(ranges, columns)
         kept = tuples.filter(pa.array(deduplication.first_arrivals(tuples, others)))
         return pa.Table.from_batches([deduplication.evaluate(self.stage.kind, kept, touched)])
@@ -69,20 +109,20 @@ class HistoryScan:
         """
         ranges, columns = touched.ranges(), ["event_time", "key", *ORDER]
         if job := self._job(ranges, columns):
-            return job.repeated(self._spark(job.buckets))
+            return self._distributed(job.buckets).windows_with_repeats(job)
         tuples, others = self._gather(ranges, columns)
         again = tuples.filter(pa.array(deduplication.repeated(tuples, others)))
         return pa.Table.from_batches([deduplication.windows_of(self.stage.kind.windows, again)])
 
-    def _job(self, ranges: Ranges, columns: list[str]) -> Batch | None:
-        """How Spark finds the tuples with such event times; None where they are few."""
+    def _job(self, ranges: Ranges, columns: list[str]) -> ScanJob | None:
+        """The distributed job that reads the tuples with such event times; None where they are few."""
         near = self.log.of_events(ranges)
         if _rows(near.pieces(ranges)) <= AT_ONCE:
             return None
         far = self.log.of_ids_in(near)
         pieces = far.pieces()
         buckets = max(self.cores, -(-_rows(pieces) // _ROWS_PER_BUCKET))
-        return Batch(self.stage.kind, far.reader(), pieces, ranges, columns, buckets)
+        return ScanJob(self.stage.kind, far.reader(), pieces, ranges, columns, buckets)
 
     def _gather(self, ranges: Ranges, columns: list[str]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         """The tuples with such event times, and `ORDER` of all others with one of their ids."""
@@ -102,10 +142,10 @@ class HistoryScan:
         far = self.log.of_ids(names, names)
         pieces, reader = [piece for piece in far.pieces() if piece not in read], far.reader()
         if _rows(pieces) > AT_ONCE:
-            return list(batch.find(self._spark(self.cores), reader, pieces, ids).to_batches())
+            return list(self._distributed(self.cores).find(reader, pieces, ids).to_batches())
         return [reader.read(piece, ORDER) for piece in pieces]
 
-    def _spark(self, buckets: int) -> SparkSession:
+    def _distributed(self, buckets: int) -> DistributedScan:
         if self._opened is None:
             self._opened = self._open(buckets)
         return self._opened

@@ -14,14 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailrace.correction.affected_windows import WINDOW, merge_ranges
+from tailrace.answers.by_window import WINDOW, latest_versions
 from tailrace.ground.duration import EARLIEST_MS, LATEST_MS
 from tailrace.ground.frames import frame
+from tailrace.ground.ranges import merge_ranges
 from tailrace.kinds import Kind, build
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
-from tailrace.storage.results import AnswerTables, latest_versions
+from tailrace.storage.results import AnswerTables
 from tailrace.storage.tables import Tables, schemas, with_times
 
 OFF = 0.05

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pyarrow as pa
 
-from tailrace.correction.affected_windows import WINDOW, AffectedWindows, MissedWindows, missed_by_window
+from tailrace.answers.by_window import WINDOW, missed_by_window
+from tailrace.correction.affected_windows import AffectedWindows, MissedWindows
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.ground.frames import frame
 from tailrace.kinds import Kind

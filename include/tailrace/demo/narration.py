@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 from rich.table import Table
 
-from tailrace.cli import terminal
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.orchestration.embedded_airflow import USER, EmbeddedAirflow
 from tailrace.query.query import Query
 from tailrace.storage.status import Status
+from tailrace.terminal import screen
 
 _MINUTE = 60_000
 _WINDOW = ["key", "window_start", "window_end"]
@@ -64,7 +64,7 @@ def look_around(files: list[Path], home: Path, airflow: EmbeddedAirflow) -> None
     names = [file.stem for file in files]
     status = "\n".join(f"  tailrace status {name}" for name in names)
     results = "\n".join(f"  tailrace results {file} --warehouse {home}/tables" for file in files)
-    terminal.out.print(
+    screen.out.print(
         f"""
 Now look around: [bold]{airflow.url}[/] , user [bold]{USER}[/], password [bold]{airflow.password}[/]
   stream_…   the log of its task supervise tells how the stream stands. Mark the run as a success: it drains

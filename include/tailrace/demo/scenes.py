@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tailrace.cli import terminal
 from tailrace.demo.narration import line, summary
 from tailrace.demo.truth import given, share_found, share_off, share_right, truth
 from tailrace.disorder.cache_duration import CacheDuration
@@ -23,6 +22,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.proposals import Proposals
 from tailrace.storage.results import read_answers
 from tailrace.storage.status import Status
+from tailrace.terminal import screen
 
 _LOOK_S, _PATIENCE_S = 1.0, 1800.0  # on a busy laptop each start of Spark takes minutes
 _DONE = ("success", "failed")
@@ -69,9 +69,9 @@ class Scene:
             said = Status.read(self.layout)
             if said is not None and (said.batches, said.state, corrections) != told:
                 told = said.batches, said.state, corrections
-                terminal.err.print(line(said, corrections), soft_wrap=True)
+                screen.err.print(line(said, corrections), soft_wrap=True)
             if said is not None and calibrate_at is not None and said.rows >= calibrate_at:
-                terminal.err.print(
+                screen.err.print(
                     f"calibrate_{self.name} is triggered by hand, while the stream goes on", soft_wrap=True
                 )
                 calibration = self.api.trigger(f"calibrate_{self.name}")
@@ -89,7 +89,7 @@ class Scene:
     def backfill(self, start: str, end: str) -> None:
         """Correct the intervals of arrival between two times of the query's schedule."""
         words = ("backfill", "create", "--dag-id", f"correct_{self.name}", "--from-date", start, "--to-date", end)
-        terminal.err.print(f"airflow {shlex.join(words)}", soft_wrap=True)
+        screen.err.print(f"airflow {shlex.join(words)}", soft_wrap=True)
         done = self.airflow.command(*words)
         if done.returncode:
             raise RuntimeError(f"the backfill was refused: {done.stderr[-2000:] or done.stdout[-2000:]}")
@@ -100,7 +100,7 @@ class Scene:
         if self._corrections(_BY_THEMSELVES):
             self._corrected(_BY_THEMSELVES)
         rest = "" if self.query.correction.gap is None else ", for what spans less than Γ"
-        terminal.err.print(f"correct_{self.name} is triggered by hand{rest}", soft_wrap=True)
+        screen.err.print(f"correct_{self.name} is triggered by hand{rest}", soft_wrap=True)
         self.api.trigger(f"correct_{self.name}")
         self._corrected("manual")
 
@@ -118,14 +118,12 @@ class Scene:
             shares[f"of the correct top-k{promised}"] = [
                 share_found(answers, true) for answers in (streamed, corrected)
             ]
-        terminal.out.print(summary(self.query, streamed, corrected, shares, len(true)))
+        screen.out.print(summary(self.query, streamed, corrected, shares, len(true)))
         return rights[1] == 1 and len(given(corrected)) == len(true)
 
     def drain(self, run: str) -> None:
         """End the stream, by marking its run as a success."""
-        terminal.err.print(
-            f"draining {self.name}: the run of stream_{self.name} is marked as a success", soft_wrap=True
-        )
+        screen.err.print(f"draining {self.name}: the run of stream_{self.name} is marked as a success", soft_wrap=True)
         self.api.call("PATCH", f"dags/stream_{self.name}/dagRuns/{run}", {"state": "success"})
         self._until(lambda: self._state() == "drained", "the driver did not drain", self.home)
 
@@ -142,7 +140,7 @@ class Scene:
         found = Proposals(self.layout).newest(self.query.policy.model_dump_json())
         if state == "failed" or found is None:
             raise RuntimeError(f"the calibration proposed nothing; its log is in {self.airflow.directory}/logs")
-        terminal.err.print(found.evidence, soft_wrap=True)
+        screen.err.print(found.evidence, soft_wrap=True)
 
     def _corrected(self, run_type: str) -> None:
         """Show the corrections of a type until all of them are over."""
@@ -153,7 +151,7 @@ class Scene:
             runs = self._corrections(run_type)
             if runs != told:
                 told = runs
-                terminal.err.print("  ".join(f"{count} {state}" for state, count in sorted(runs.items())))
+                screen.err.print("  ".join(f"{count} {state}" for state, count in sorted(runs.items())))
             return bool(runs) and all(state in _DONE for state in runs)
 
         self._until(over, f"the corrections of {self.name} did not come to their end", self.airflow.directory)

@@ -14,7 +14,6 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tailrace.cli import terminal
 from tailrace.demo.generated_data import DELAYS, GAME2, STREAMS, TRADES, declare
 from tailrace.demo.narration import look_around
 from tailrace.demo.scenes import Scene
@@ -24,6 +23,7 @@ from tailrace.ground.duration import format_duration, ms
 from tailrace.ground.errors import refuse
 from tailrace.orchestration.embedded_airflow import START_S, USER, EmbeddedAirflow
 from tailrace.query.loading import load
+from tailrace.terminal import screen
 
 FLIGHTS = Path("include/queries/flights.yaml")
 Tell = Callable[[str], None]
@@ -70,9 +70,7 @@ def demonstrate(home: Path, bounded: bool, game2: bool = False, topk: bool = Fal
         airflow = EmbeddedAirflow(home / "airflow", Path("dags"), environment, start_s, _tell_waiting)
         with airflow:
             _tell_environment(home, airflow)
-            terminal.err.print(
-                f"Airflow is at {airflow.url} , user {USER}, password {airflow.password}", soft_wrap=True
-            )
+            screen.err.print(f"Airflow is at {airflow.url} , user {USER}, password {airflow.password}", soft_wrap=True)
             scenes = [Scene(load(file), home, airflow, airflow.api()) for file in files]
             played = [play(scene, tell) for scene, play in zip(scenes, plays.values(), strict=True)]
             if not bounded:
@@ -129,7 +127,7 @@ class _Steps:
 
     def __call__(self, what: str) -> None:
         self._step += 1
-        terminal.err.rule(f"{self._step} ∕ {self._steps}  {what}")
+        screen.err.rule(f"{self._step} ∕ {self._steps}  {what}")
 
 
 def _environment(home: Path, hosting: EmbeddedHost, queries: Path) -> dict[str, str]:
@@ -146,7 +144,7 @@ def _environment(home: Path, hosting: EmbeddedHost, queries: Path) -> dict[str, 
 
 
 def _tell_waiting(what: str) -> None:
-    terminal.err.print(what, soft_wrap=True)
+    screen.err.print(what, soft_wrap=True)
 
 
 def _tell_environment(home: Path, airflow: EmbeddedAirflow) -> None:

@@ -13,11 +13,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from tailrace.ground import wire
-from tailrace.storage.tables import STREAM_TABLES, TIME, Tables, with_times
+from tailrace.storage.tables import COMPACT_EVERY, STREAM_TABLES, TIME, Tables, with_times
 from tailrace.storage.written_batches import record_written
-
-COMPACT_EVERY = 64
-"""Batches, each of which adds a file to each table, from one compaction to the next."""
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from numpy.typing import NDArray
 
-from tailrace.correction.affected_windows import Ranges, in_ranges
 from tailrace.engine.stage import Stage
+from tailrace.ground.ranges import Ranges, in_ranges, overlap
 from tailrace.sources.history import PARTITIONS
 from tailrace.sources.segments import Segment
 from tailrace.storage.tables import Tables, in_ms
@@ -162,16 +162,6 @@ class Log:
 
     def _those(self, mask: NDArray[np.bool_]) -> Log:
         return Log(self.stage, self.before, self.segments[mask], self.files)
-
-
-def overlap(low: NDArray[Any], high: NDArray[Any], lows: NDArray[Any], highs: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which of the ranges [low, high], n of them, have anything in common with one of the m ranges [lows, highs]."""
-    if not len(lows):
-        return np.zeros(len(low), bool)
-    order = np.argsort(lows, kind="stable")
-    reach = np.maximum.accumulate(highs[order])  # of those that begin no later
-    at = np.searchsorted(lows[order], high, side="right") - 1
-    return np.asarray((at >= 0) & (reach[at] >= low), bool)
 
 
 def with_ids(tuples: pa.RecordBatch, ids: pa.Array) -> pa.RecordBatch:

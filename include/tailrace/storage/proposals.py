@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from tailrace.calibration.search import Interval
 from tailrace.engine.batch_header import DECLARED
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import CALIBRATION_TABLES, PROPOSALS, Tables, with_times
@@ -51,10 +50,6 @@ class Proposal:
     accuracy: float | None
     until: int
     evidence: str
-
-    @property
-    def interval(self) -> Interval:
-        return Interval(self.lower_ms, self.upper_ms, self.k_ms)
 
 
 class Proposals:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tailrace.correction.affected_windows import WINDOW, Ints, Ranges, coarsen_ranges, missed_by_window
+from tailrace.answers.by_window import latest_versions, missed_by_window
 from tailrace.ground.frames import frame
+from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import readable
@@ -76,17 +77,6 @@ class AnswerTables:
         answers = answers.assign(coverage=answers["tuples"] / (answers["tuples"] + missing))
         order = [name for name in ("window_end", "key", "rank") if name in answers]
         return answers.sort_values(order, kind="stable", ignore_index=True)
-
-
-def latest_versions(versions: pd.DataFrame) -> pd.DataFrame:
-    """The version of each window with the greatest as_of, on a tie a correction's; retracted ones too.
-
-    A version may be of several rows, and is taken as a whole.
-    """
-    ordered = versions.sort_values(["as_of", "corrected"], kind="stable", ignore_index=True)
-    version = [name for name in (*WINDOW, "as_of", "corrected", "interval") if name in ordered]
-    whole = ordered.groupby(version, dropna=False, sort=False).ngroup()
-    return ordered[whole.isin(whole[~ordered.duplicated(WINDOW, keep="last")])]
 
 
 def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pd.DataFrame, list[str]]:

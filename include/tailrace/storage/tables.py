@@ -81,6 +81,9 @@ def schemas(answer: pa.Schema, id_type: pa.DataType = TEXT) -> dict[str, pa.Sche
 STREAM_TABLES = ("history", "results", "late", "quarantine", "facts", "segments", "metrics")
 """The stream's, in the order in which a batch is written: a batch that is in `metrics` is in all of them."""
 
+COMPACT_EVERY = 64
+"""Batches, each of which adds a file to each table, from one compaction to the next."""
+
 CORRECTION_TABLES = ("corrections", "correction_runs", "quality")
 
 PROPOSALS = pa.schema(

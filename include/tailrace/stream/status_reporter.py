@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from tailrace.spark.sink import COMPACT_EVERY
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import State, Status, wall_ms
-from tailrace.storage.tables import in_ms
+from tailrace.storage.tables import COMPACT_EVERY, in_ms
 
 _SAY_S = 1.0
 _AT_ONCE = ("starting", "drained", "ended")  # the last words for long

@@ -6,14 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tailrace.correction.affected_windows import (
-    ClosedWindows,
-    CorrectionRange,
-    MissedWindows,
-    coarsen_ranges,
-    in_ranges,
-    missed_by_window,
-)
+from tailrace.answers.by_window import missed_by_window
+from tailrace.correction.affected_windows import ClosedWindows, CorrectionRange, MissedWindows
+from tailrace.ground.ranges import coarsen_ranges, in_ranges
 from tailrace.windows.sliding import Sliding
 
 WINDOWS = Sliding(10, 5)

@@ -10,11 +10,11 @@ import pytest
 from expect import assert_close, assert_streamed
 from here import as_history, streamed_here
 from oracle import Settings, Tuple, batch, latest, stream
-from tailrace.correction import correct as module
 from tailrace.correction.affected_windows import ClosedWindows, CorrectionRange, MissedWindows
-from tailrace.correction.correct import correct
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.engine.stage import Stage
+from tailrace.spark import correct as module
+from tailrace.spark.correct import correct
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
 from tailrace.storage.results import AnswerTables, read_answers

@@ -16,12 +16,12 @@ import pytest
 from here import streamed_here
 from oracle import Settings, batch, stream
 from tailrace.aggregate.kind import Aggregate
-from tailrace.cli import terminal
 from tailrace.cli.commands import main
 from tailrace.correction import quality
 from tailrace.correction.affected_windows import CorrectionRange
-from tailrace.correction.correct import correct
 from tailrace.correction.quality import bucket_ms, measure, read_quality
+from tailrace.spark.correct import correct
+from tailrace.terminal import screen
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_stream, tables_of
 
@@ -180,7 +180,7 @@ def test_the_command_shows_it(tmp_path, query, capsys, monkeypatch, form):
     (tmp_path / "readings.yaml").write_text(FILE.format(path=tmp_path / "in"))
     command = ["tailrace", "quality", tmp_path / "readings.yaml", "--warehouse", tmp_path / "wh", "--format", form]
     monkeypatch.setattr(sys, "argv", [*map(str, command)])
-    monkeypatch.setattr(terminal.out, "width", 250)
+    monkeypatch.setattr(screen.out, "width", 250)
     capsys.readouterr()
     with pytest.raises(SystemExit) as ended:
         main()

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from late_tables import LateTables
 from oracle import Settings
 from tailrace.correction.affected_windows import CorrectionRange
-from tailrace.correction.correct import correct
 from tailrace.correction.uncorrected import Uncorrected, uncovered
 from tailrace.kinds import build
+from tailrace.spark.correct import correct
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import STREAM_TABLES, in_ms, schemas
 from warehouse import EPOCH, make_query

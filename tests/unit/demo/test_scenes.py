@@ -131,7 +131,7 @@ def test_the_command_takes_its_flags_and_fails_where_an_answer_is_wrong(
 
 def test_steps_are_numbered(monkeypatch):
     told = []
-    monkeypatch.setattr(walkthrough.terminal, "err", SimpleNamespace(rule=told.append))
+    monkeypatch.setattr(walkthrough.screen, "err", SimpleNamespace(rule=told.append))
     step = walkthrough._Steps(6)
     step("one")
     step("two")

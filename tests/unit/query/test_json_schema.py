@@ -1,4 +1,4 @@
-"""The schema of query files, beside tailrace.query.loading.load: what one accepts or refuses, the other does, where it can.
+"""The schema of query files, beside `query.loading.load`: what one accepts or refuses, the other does, where it can.
 
 Each file is told twice: as load reads it, and as an editor does, whose YAML parser makes numbers and booleans of words.
 """
@@ -19,8 +19,6 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, model_validator
-from unit.query.test_loading import GOOD, WRONG, Wrong
-from unit.query.test_query import SMALLEST
 
 from contract.test_kinds import SAMPLES
 from tailrace.cli.commands import main
@@ -30,6 +28,8 @@ from tailrace.query.fields import Column, NonNegativeDuration, Section, Tasks, T
 from tailrace.query.json_schema import json_schema
 from tailrace.query.loading import load
 from tailrace.query.query import Query
+from unit.query.test_loading import GOOD, WRONG, Wrong
+from unit.query.test_query import SMALLEST
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = json_schema()

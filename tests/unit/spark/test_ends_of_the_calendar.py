@@ -10,16 +10,16 @@ import pytest
 
 from oracle import Settings, Tuple, batch, windows_of
 from played import Played
-from tailrace.cli import terminal
-from tailrace.correction import correct as module
 from tailrace.correction.affected_windows import CorrectionRange
-from tailrace.correction.correct import correct
 from tailrace.correction.quality import read_quality
 from tailrace.correction.requests import GapRule, request_correction
 from tailrace.ground.duration import EARLIEST_MS, LATEST_MS, format_time
 from tailrace.query.sections import Disorder
+from tailrace.spark import correct as module
+from tailrace.spark.correct import correct
 from tailrace.storage.progress import Progress
 from tailrace.storage.results import read_answers
+from tailrace.terminal.answers import write_answers
 from warehouse import make_query, write_files
 
 DAY = 86_400_000
@@ -91,8 +91,8 @@ def assert_all_is_read(directory: Path, tuples: list[Tuple], source: str, policy
     answers, columns = read_answers(query, warehouse, streamed=False)
     found = {(row.key, row.window_start, row.window_end): row.tuples for row in answers.itertuples()}
     assert found == {window: true.tuples for window, true in batch(accepted, SETTINGS).items()}
-    terminal.answers(answers, columns, "csv", directory / "answers.csv", 0)
+    write_answers(answers, columns, "csv", directory / "answers.csv", 0)
     assert len((directory / "answers.csv").read_text().splitlines()) == 1 + len(found)
     quality, columns = read_quality(query, warehouse)
     assert quality[["answers", "missing"]].sum().sum() == len(found)
-    terminal.answers(quality, columns, "csv", directory / "quality.csv", 0)
+    write_answers(quality, columns, "csv", directory / "quality.csv", 0)

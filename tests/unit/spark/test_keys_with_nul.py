@@ -13,10 +13,10 @@ from here import streamed_here
 from oracle import Settings, Tuple, batch, distinct, stream
 from rankings import contents, listed, ranked
 from tailrace.aggregate.kind import Aggregate
-from tailrace.correction import correct as module
 from tailrace.correction.affected_windows import CorrectionRange
-from tailrace.correction.correct import correct
 from tailrace.correction.quality import read_quality
+from tailrace.spark import correct as module
+from tailrace.spark.correct import correct
 from tailrace.storage.results import read_answers
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding

@@ -24,13 +24,13 @@ from tailrace.aggregate.kind import Aggregate
 from tailrace.calibration.calibrate import calibrate
 from tailrace.calibration.measure import EventTimeCourse
 from tailrace.calibration.recent_windows import NotReady
-from tailrace.correction import correct as module
 from tailrace.correction.affected_windows import CorrectionRange
-from tailrace.correction.correct import correct
 from tailrace.correction.quality import read_quality
 from tailrace.correction.requests import GapRule, request_correction
 from tailrace.kinds import Kind
 from tailrace.query.sections import Disorder
+from tailrace.spark import correct as module
+from tailrace.spark.correct import correct
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import CORRECTION_TABLES, STREAM_TABLES
 from tailrace.topk.kind import TopK

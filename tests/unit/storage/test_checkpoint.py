@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from oracle import Settings
-from tailrace.correction.correct import correct
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.errors import Busy, Damaged
+from tailrace.spark.correct import correct
 from tailrace.storage import checkpoint
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition
 from tailrace.storage.layout import Layout

@@ -17,7 +17,8 @@ from desk import Desk
 from harness import Memory, make_stage
 from oracle import Settings, Tuple
 from tailrace.correction.affected_windows import ClosedWindows, CorrectionRange
-from tailrace.storage.log import Log, Reader, overlap
+from tailrace.ground.ranges import overlap
+from tailrace.storage.log import Log, Reader
 from warehouse import EPOCH
 
 STAGE = make_stage(Settings(10, 5, 100))

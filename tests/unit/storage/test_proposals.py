@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.calibration.search import Interval
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.storage.layout import Layout
 from tailrace.storage.proposals import Proposal, Proposals
@@ -38,7 +37,7 @@ def test_what_was_added_comes_back(layout):
     Proposals(layout).add(proposal(1200))
     found = Proposals(layout).newest(DECLARED)
     assert found == proposal(1200)
-    assert found.interval == Interval(700, 1700, 1200)
+    assert (found.lower_ms, found.upper_ms, found.k_ms) == (700, 1700, 1200)
     Proposals(layout).add(Proposal(*[*vars(proposal(900)).values()][:8], None, 1, "tried"))
     assert Proposals(layout).newest(DECLARED).accuracy is None
 

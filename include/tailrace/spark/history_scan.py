@@ -1,4 +1,4 @@
-"""The batch job on Spark, for what is too much to be read by one process.
+"""The scan of history on Spark, for what is too much to be read by one process.
 
 Readers send each tuple to a bucket by its id, where it is told from those with the same id; from there it goes to a
 bucket by its key, where the kind evaluates.
@@ -13,10 +13,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from tailrace.correction import deduplication
-from tailrace.correction.affected_windows import AffectedWindows, Ranges
+from tailrace.correction.affected_windows import AffectedWindows
+from tailrace.correction.history_scan import ScanJob
 from tailrace.ground import wire
 from tailrace.ground.wire import Batches
-from tailrace.kinds import Kind
 from tailrace.partition.by_key import task_of
 from tailrace.spark.source import ROWS
 from tailrace.storage.log import ORDER, Piece, Reader, with_ids
@@ -25,59 +25,40 @@ Step = Callable[[pa.Table], pa.Table]
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Questions about the tuples whose event times lie in some ranges.
+class SparkScan:
+    """The scan of history by a Spark session."""
 
-    Attributes
-    ----------
-    pieces : list of Piece
-        All that may hold such a tuple, or another one with the id of one.
-    columns : list of str
-        What of these tuples is read, `log.ORDER` among it.
-    """
+    spark: SparkSession
 
-    kind: Kind
-    reader: Reader
-    pieces: list[Piece]
-    ranges: Ranges
-    columns: list[str]
-    buckets: int
-
-    def evaluate(self, spark: SparkSession, touched: AffectedWindows) -> pa.Table:
-        """The answers of these windows, without repeats; all their tuples are in the ranges."""
-
+    def evaluate(self, job: ScanJob, affected: AffectedWindows) -> pa.Table:
         def distinct(bucket: pa.Table) -> pa.Table:
             tuples, others = _received(bucket, "tuples"), _received(bucket, "others")
-            return _sent(
-                {"tuples": tuples.filter(pa.array(deduplication.first_arrivals(tuples, others)))}, "key", self.buckets
-            )
+            first = tuples.filter(pa.array(deduplication.first_arrivals(tuples, others)))
+            return _sent({"tuples": first}, "key", job.buckets)
 
         def evaluate(bucket: pa.Table) -> pa.Table:
-            return _given(deduplication.evaluate(self.kind, _received(bucket, "tuples"), touched))
+            return _given(deduplication.evaluate(job.kind, _received(bucket, "tuples"), affected))
 
-        return _collected(_by_task(_by_task(self._read(spark), distinct), evaluate))
+        return _collected(_by_task(_by_task(self._read(job), distinct), evaluate))
 
-    def repeated(self, spark: SparkSession) -> pa.Table:
-        """`key` and `window_end` of the windows that hold a tuple whose id is there more than once; some twice."""
-
+    def windows_with_repeats(self, job: ScanJob) -> pa.Table:
         def search(bucket: pa.Table) -> pa.Table:
             tuples, others = _received(bucket, "tuples"), _received(bucket, "others")
             again = tuples.filter(pa.array(deduplication.repeated(tuples, others)))
-            return _given(deduplication.windows_of(self.kind.windows, again))
+            return _given(deduplication.windows_of(job.kind.windows, again))
 
-        return _collected(_by_task(self._read(spark), search))
+        return _collected(_by_task(self._read(job), search))
 
-    def _read(self, spark: SparkSession) -> DataFrame:
+    def find(self, reader: Reader, pieces: list[Piece], ids: pa.Array) -> pa.Table:
+        """Nothing but what is found leaves the readers."""
+        return _collected(_of_each(self.spark, pieces, lambda piece: _given(with_ids(reader.read(piece, ORDER), ids))))
+
+    def _read(self, job: ScanJob) -> DataFrame:
         def read(piece: Piece) -> pa.Table:
-            tuples, others = self.reader.split(piece, self.ranges, self.columns)
-            return _sent({"tuples": tuples, "others": others}, "id", self.buckets)
+            tuples, others = job.reader.split(piece, job.ranges, job.columns)
+            return _sent({"tuples": tuples, "others": others}, "id", job.buckets)
 
-        return _of_each(spark, self.pieces, read)
-
-
-def find(spark: SparkSession, reader: Reader, pieces: list[Piece], ids: pa.Array) -> pa.Table:
-    """`log.ORDER` of the tuples with one of these ids: nothing else leaves the readers."""
-    return _collected(_of_each(spark, pieces, lambda piece: _given(with_ids(reader.read(piece, ORDER), ids))))
+        return _of_each(self.spark, job.pieces, read)
 
 
 def _of_each(spark: SparkSession, pieces: list[Piece], read: Callable[[Piece], pa.Table]) -> DataFrame:

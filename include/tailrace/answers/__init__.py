@@ -1,0 +1,1 @@
+"""Answers: how they are identified, versioned and revised."""
