@@ -14,10 +14,10 @@ from tailrace.aggregate.promised import AggregateErrorModel
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.tick_statistics import COUNTS, SAMPLE, TickRows, TickStatistics
 from tailrace.disorder.ticks import Ticks
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.sliding import Sliding
 
 TICK = 10
-NEVER = -(1 << 62)
 
 
 class Came(NamedTuple):
@@ -48,7 +48,7 @@ def seen(came: Sequence[Came], windows: Sliding, promise: Any = None) -> TickSta
     largest = np.maximum.accumulate(np.maximum(t_max - table.min_event, 0))
     rows = (TickRows.of(part, table) for part in (counted, sampled))
     return TickStatistics(
-        table, t_max, largest, NEVER, NEVER, windows, *rows, promise or AggregateErrorModel("count", None)
+        table, t_max, largest, BEFORE_ALL, BEFORE_ALL, windows, *rows, promise or AggregateErrorModel("count", None)
     )
 
 
@@ -59,7 +59,7 @@ def slacks(
     found, kept = [], {}
     for first, end in itertools.pairwise([0, *cuts, len(all_of_it)]):
         if first < end:
-            k_ms, kept = policy.slack(all_of_it.between(first, end, NEVER), kept)
+            k_ms, kept = policy.slack(all_of_it.between(first, end, BEFORE_ALL), kept)
             found += k_ms.tolist()
     return found, kept
 

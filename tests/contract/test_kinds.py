@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from harness import policy_json
 from oracle import Tuple
 from streams import cuts, disordered, pieces
-from tailrace.disorder.clock import NEVER, Clock, Frontier
+from tailrace.disorder.clock import Clock, Frontier
 from tailrace.disorder.ticks import number, summarise
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.kinds import KINDS, Kind, build
 from tailrace.query.query import Query
 
@@ -105,7 +106,7 @@ class Run:
         self.event = np.array([item.event_time for item in tuples], np.int64)
         self.tick, self.end = number(arrival, np.arange(len(tuples)), tick_ms)
         self.clock, self.state = Clock(), kind.start()
-        self.clock.stamp(policy_json(policy), NEVER)
+        self.clock.stamp(policy_json(policy), BEFORE_ALL)
 
     def advance(self, mine: np.ndarray, close: bool) -> Frontier:
         frontier = self.clock.advance(summarise(self.tick[mine], self.end[mine], self.event[mine]))

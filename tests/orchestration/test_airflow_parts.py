@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from processes import is_dead, until
+from tailrace.ground.files import write_atomically
 from tailrace.orchestration.airflow_parts import PARTS
-from tailrace.storage.layout import write_whole
 
 # In the place of `airflow`: notes its words, and ends at once with what it is told to, or never.
 STAND_IN = """
@@ -60,7 +60,7 @@ def pids(place: Path) -> list[int]:
 
 def ends(place: Path, part: str, code: int) -> None:
     """Have a part end, now or when it starts."""
-    write_whole(place / f"{part}.ends", str(code))
+    write_atomically(place / f"{part}.ends", str(code))
 
 
 def test_no_part_serves_logs(start, tmp_path):

@@ -15,10 +15,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.disorder import ticks
-from tailrace.disorder.clock import NEVER, Clock, Frontier
+from tailrace.disorder.clock import Clock, Frontier
 from tailrace.disorder.tick_statistics import COUNTS, TickContents
 from tailrace.generators.delays import epoch_ms
 from tailrace.ground.columns import group_sums, pair
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.kinds import build
 from tailrace.query.query import Query
 
@@ -106,7 +107,7 @@ def simulate(query: Query, stream: Stream, stamped: Iterable[tuple[str, int]] = 
     counts = pa.table([*split(code), count], schema=COUNTS)
     sample = pa.Table.from_batches([kind.sample(stream.tuples)])
     clock = Clock()
-    for settings, newest in ((query.policy.model_dump_json(), NEVER), *stamped):
+    for settings, newest in ((query.policy.model_dump_json(), BEFORE_ALL), *stamped):
         clock.stamp(settings, newest)
     brought = TickContents(kind.windows, counts, sample, kind.error_model)
     frontier = clock.advance(ticks.summarise(tick, end, event), brought)

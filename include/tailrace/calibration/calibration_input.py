@@ -12,12 +12,11 @@ from tailrace.calibration.recent_windows import RecentTuples
 from tailrace.correction import deduplication
 from tailrace.engine.stage import Stage
 from tailrace.ground.errors import refuse
+from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.storage.log import ORDER, Log
 
 MOST_ROWS = 5_000_000
 """So many rows fit into this process, with room to spare."""
-
-_FAR = 1 << 60
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class LoggedHistory:
         Refused
             When it is too many rows.
         """
-        log = self.log.of_events((np.array([low]), np.array([_FAR])))
+        log = self.log.of_events((np.array([low]), np.array([AFTER_ALL])))
         pieces, reader = log.pieces(), log.reader()
         rows = sum(piece.rows for piece in pieces)
         if rows > self.most_rows:

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailrace.disorder.clock import NEVER, Frontier
+from tailrace.disorder.clock import Frontier
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.kinds import Kind
 from tailrace.windows.sliding import Sliding
 
@@ -48,8 +49,8 @@ class EventTimeCourse:
 
     @property
     def last(self) -> int:
-        """t_max in the end; `NEVER` without a tuple."""
-        return int(self.t_max[-1]) if len(self.t_max) else NEVER
+        """t_max in the end; `BEFORE_ALL` without a tuple."""
+        return int(self.t_max[-1]) if len(self.t_max) else BEFORE_ALL
 
     def delays(self, tick: Ints, event_ms: Ints) -> Ints:
         """The delay of tuples, none of which came before the first tick: t_max − event_time."""
@@ -58,7 +59,9 @@ class EventTimeCourse:
     def under(self, k_ms: int) -> Frontier:
         """The frontier with a constant K."""
         constant = np.full(len(self.tick), k_ms, np.int64)
-        return Frontier(NEVER, self.tick, self.tick, self.t_max, constant, self.t_max - k_ms, np.ones_like(constant))
+        return Frontier(
+            BEFORE_ALL, self.tick, self.tick, self.t_max, constant, self.t_max - k_ms, np.ones_like(constant)
+        )
 
 
 @dataclass(frozen=True)

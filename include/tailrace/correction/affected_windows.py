@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from tailrace.answers.by_window import missed_by_window
 from tailrace.ground.duration import format_time
 from tailrace.ground.ranges import Ranges, merge_ranges
+from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.windows.sliding import Sliding
-
-_FAR = 1 << 60
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class CorrectionRange:
 
     @property
     def bounds(self) -> tuple[int, int]:
-        return -_FAR if self.start is None else self.start, _FAR if self.end is None else self.end
+        return BEFORE_ALL if self.start is None else self.start, AFTER_ALL if self.end is None else self.end
 
 
 class AffectedWindows(Protocol):

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.answers.by_window import WINDOW, latest_versions
-from tailrace.ground.duration import EARLIEST_MS, LATEST_MS
 from tailrace.ground.frames import frame
 from tailrace.ground.ranges import merge_ranges
+from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
 from tailrace.kinds import Kind, build
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import readable

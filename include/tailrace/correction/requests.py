@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tailrace.correction.uncorrected import Interval, Uncorrected
 from tailrace.ground.duration import format_duration, format_time
-from tailrace.storage.layout import Layout, write_whole
+from tailrace.ground.files import write_atomically
+from tailrace.storage.layout import Layout
 
 PATIENCE_MS = 15 * 60_000  # what was asked for so long ago and is not corrected has failed, or got lost on the way
 PAUSE_MS = 10_000  # of two events in so short a time Airflow may make one run, which has only the first one's range
@@ -106,7 +107,7 @@ def open_requests(layout: Layout) -> list[CorrectionRequest]:
 
 def _note(layout: Layout, asked: Sequence[CorrectionRequest]) -> None:
     _file(layout).parent.mkdir(exist_ok=True)
-    write_whole(_file(layout), json.dumps([asdict(one) for one in asked], indent=1))
+    write_atomically(_file(layout), json.dumps([asdict(one) for one in asked], indent=1))
 
 
 def _when(asked: Sequence[CorrectionRequest]) -> str:

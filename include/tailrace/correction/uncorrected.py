@@ -11,14 +11,13 @@ import numpy as np
 import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until
 from tailrace.storage.tables import Tables, within
 
 Interval = tuple[int, int]
 """(a, b] of `arrived`, the end of a tuple's tick, in ms: what arrived in [a, b), both multiples of the tick."""
-
-_EVER = -(1 << 60)
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class Uncorrected:
         """
         first, tick = int(self.arrived.min()), max(tick_ms, 1)
         low = next(low for low, high in uncovered(self.covered, self.until) if low < first <= high)
-        return (first - 1 if low == _EVER else low) // tick * tick, self.until // tick * tick
+        return (first - 1 if low == BEFORE_ALL else low) // tick * tick, self.until // tick * tick
 
 
 def corrected_intervals(tables: Tables) -> list[Interval]:
@@ -90,12 +89,12 @@ def corrected_intervals(tables: Tables) -> list[Interval]:
         return []
     runs = tables.read("correction_runs", ["arrived_from", "arrived_to"], ds.field("arrived_to").is_valid())
     ends = zip(runs["arrived_from"].to_pylist(), runs["arrived_to"].to_pylist(), strict=True)
-    return [(_EVER if start is None else start, end) for start, end in ends]
+    return [(BEFORE_ALL if start is None else start, end) for start, end in ends]
 
 
 def uncovered(known: Iterable[Interval], until: int) -> list[Interval]:
     """What of (-∞, until] lies in none of the intervals, in order."""
-    found, low = [], _EVER
+    found, low = [], BEFORE_ALL
     for start, end in sorted(known):
         if low < min(start, until):
             found.append((low, min(start, until)))

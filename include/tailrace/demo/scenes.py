@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from tailrace.demo.narration import line, summary
 from tailrace.demo.truth import given, share_found, share_off, share_right, truth
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.disorder.quality_promise import QualityPromise
+from tailrace.ground.polling import polls
 from tailrace.orchestration.airflow_api import Api
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
 from tailrace.query.query import Query
@@ -173,8 +173,5 @@ class Scene:
 
     @staticmethod
     def _until(there: Callable[[], bool], wrong: str, where: Path) -> None:
-        end = time.monotonic() + _PATIENCE_S
-        while not there():
-            if time.monotonic() > end:
-                raise RuntimeError(f"{wrong} within {_PATIENCE_S:.0f} s; see {where}")
-            time.sleep(_LOOK_S)
+        if not any(there() for _ in polls(_PATIENCE_S, _LOOK_S)):
+            raise RuntimeError(f"{wrong} within {_PATIENCE_S:.0f} s; see {where}")

@@ -18,9 +18,9 @@ from tailrace.demo.generated_data import DELAYS, GAME2, STREAMS, TRADES, declare
 from tailrace.demo.narration import look_around
 from tailrace.demo.scenes import Scene
 from tailrace.drivers.embedded import UMASK, EmbeddedHost
-from tailrace.drivers.supervisor import write_private
 from tailrace.ground.duration import format_duration, ms
 from tailrace.ground.errors import refuse
+from tailrace.ground.files import write_atomically
 from tailrace.orchestration.embedded_airflow import START_S, USER, EmbeddedAirflow
 from tailrace.query.loading import load
 from tailrace.terminal import screen
@@ -150,7 +150,7 @@ def _tell_waiting(what: str) -> None:
 def _tell_environment(home: Path, airflow: EmbeddedAirflow) -> None:
     """A file for shells; it holds passwords, and what is made there is for this user alone, too."""
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in airflow.environment.items())
-    write_private(home / "env.sh", f"umask {UMASK:03o}\n{exports}")
+    write_atomically(home / "env.sh", f"umask {UMASK:03o}\n{exports}", 0o600)
 
 
 def _clear(home: Path) -> None:

@@ -16,10 +16,8 @@ from tailrace.disorder.policies import policy_from_json
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.tick_statistics import TickContents, TickRows, TickStatistics
 from tailrace.disorder.ticks import Ticks
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.wire import Batches
-
-NEVER = -(1 << 62)
-"""Before every time: t_max and F of a query that has seen nothing."""
 
 
 @dataclass(frozen=True)
@@ -79,10 +77,10 @@ class Clock:
     `policy_state` is that of the policy in force.
     """
 
-    t_max: int = NEVER
-    frontier: int = NEVER
+    t_max: int = BEFORE_ALL
+    frontier: int = BEFORE_ALL
     k_ms: int = 0
-    end: int = NEVER
+    end: int = BEFORE_ALL
     largest: int = 0
     version: int = 0
     facts: list[Fact] = field(default_factory=list)
@@ -125,7 +123,7 @@ class Clock:
     def close(self, frontier: Frontier, until: int) -> Frontier:
         """Move F on to `until`, by the last tick, K and facts there were; `frontier` is what `advance` gave."""
         self.frontier = max(self.frontier, until)
-        last = frontier.tick[-1] if len(frontier) else NEVER
+        last = frontier.tick[-1] if len(frontier) else BEFORE_ALL
         row = (last, self.end, self.t_max, self.k_ms, self.frontier, self.version)
         columns = frontier.tick, frontier.end, frontier.t_max, frontier.k_ms, frontier.after, frontier.version
         return Frontier(frontier.start, *(np.append(column, value) for column, value in zip(columns, row, strict=True)))

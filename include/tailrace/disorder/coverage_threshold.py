@@ -12,6 +12,7 @@ from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.quantile.key_sketch import STRETCH, KeySketch
 from tailrace.disorder.tick_statistics import Floats, TickRows, TickStatistics
 from tailrace.ground.columns import group_sums, pair
+from tailrace.ground.time_limits import BEFORE_ALL
 
 _WINDOWS, _VALUES = 512, 2_000  # the newest that count
 _FEWEST = 1_000  # values; fewer tell too little of a skewed population
@@ -19,7 +20,6 @@ _EVERY = 16  # windows: λ_thr moves slowly, and costs up to 10 ms
 _SUMS = ("tuples", "total", "squares")
 _NAMES = ("block", "group", *_SUMS, "value_group", "value")
 _FLOATS = ("total", "squares", "value")
-_FAR = -(1 << 62)
 
 
 def thresholds(stats: TickStatistics, error: float, risk: float, state: PolicyState) -> tuple[Floats, PolicyState]:
@@ -66,7 +66,9 @@ class _RecentWindows:
     def restore(state: PolicyState) -> _RecentWindows:
         none = {name: np.zeros(0, np.float64 if name in _FLOATS else np.int64) for name in _NAMES}
         columns = {name: state.get(f"population_{name}", none[name]) for name in _NAMES}
-        return _RecentWindows(columns, state.get("share", 1.0), state.get("measured", _FAR), state.get("oldest", _FAR))
+        return _RecentWindows(
+            columns, state.get("share", 1.0), state.get("measured", BEFORE_ALL), state.get("oldest", BEFORE_ALL)
+        )
 
     def checkpoint(self) -> PolicyState:
         arrays = {f"population_{name}": column for name, column in self.columns.items()}

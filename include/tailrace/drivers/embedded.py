@@ -8,7 +8,6 @@ import secrets
 import socket
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +20,10 @@ from filelock import FileLock
 
 from tailrace.drivers import fence
 from tailrace.drivers.driver_host import DriverHostDown
-from tailrace.drivers.supervisor import SupervisorHost, write_private
+from tailrace.drivers.supervisor import SupervisorHost
 from tailrace.ground.errors import Refused, refuse
+from tailrace.ground.files import write_atomically
+from tailrace.ground.polling import polls
 
 UMASK = 0o077  # of all that is embedded: its files are for this user alone
 _MARK = "TAILRACE_DRIVER_HOST"  # in the environment of supervisord and so of all that it starts: its directory
@@ -134,7 +135,7 @@ class EmbeddedHost:
             old = self.access if self._file.exists() else None
             port, password = (old.port, old.password) if old else (free_port(), secrets.token_hex(16))
             for _ in range(_PORTS):
-                write_private(self._file, _CONFIGURATION.format(port=port, user=_USER, password=password))
+                write_atomically(self._file, _CONFIGURATION.format(port=port, user=_USER, password=password), 0o600)
                 if self._run(wait_s):
                     return self.host
                 port = free_port()
@@ -182,17 +183,17 @@ class EmbeddedHost:
             raise
 
     def _await(self, child: subprocess.Popen[bytes], wait_s: float) -> bool:
-        end = time.monotonic() + wait_s
-        while not self._answers(_PROBE_S):
-            ended = child.poll()
-            wrote = self._output.read_text(errors="replace")
-            if ended is not None and _TAKEN in wrote:
-                return False
-            if ended is not None or time.monotonic() > end:
-                why = f"it ended with exit code {ended}" if ended is not None else f"no answer in {wait_s:g} s"
-                raise DriverHostDown(f"driver host in {self.directory}: {why}; it wrote:\n{wrote[-2000:]}")
-            time.sleep(_LOOK_AGAIN_S)
-        return True
+        why = f"no answer in {wait_s:g} s"
+        for _ in polls(wait_s, _LOOK_AGAIN_S):
+            if self._answers(_PROBE_S):
+                return True
+            if (ended := child.poll()) is not None:
+                why = f"it ended with exit code {ended}"
+                break
+        wrote = self._output.read_text(errors="replace")
+        if child.poll() is not None and _TAKEN in wrote:
+            return False
+        raise DriverHostDown(f"driver host in {self.directory}: {why}; it wrote:\n{wrote[-2000:]}")
 
     def _ask_to_end(self, wait_s: float) -> None:
         with suppress(DriverHostDown, Refused, Fault, psutil.Error):  # what does not listen is killed

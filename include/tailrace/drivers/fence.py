@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
+
+from tailrace.ground.polling import polls
 
 MARK = "TAILRACE_DRIVER"
 _LOOK_AGAIN_S = 0.02
@@ -99,8 +100,8 @@ def kill(find: Callable[[], list[psutil.Process]], wait_s: float) -> list[int]:
     me = psutil.Process()
     spared = {me, *me.parents()}
     killed: set[psutil.Process] = set()
-    end = time.monotonic() + wait_s
-    while True:
+    left: list[int] = []
+    for _ in polls(wait_s, _LOOK_AGAIN_S):
         found = set(find()) - spared  # children may have been forked since the last look
         for process in found:
             with suppress(psutil.Error):
@@ -109,12 +110,10 @@ def kill(find: Callable[[], list[psutil.Process]], wait_s: float) -> list[int]:
         left = sorted(process.pid for process in killed if not dead(process))
         if not found and not left:
             return sorted(process.pid for process in killed)
-        if time.monotonic() > end:
-            raise TimeoutError(
-                f"processes {left} live on {wait_s:g} s after SIGKILL; they may hang in the kernel, on a disk or a "
-                "network file system that is gone: mend that, or restart the machine"
-            )
-        time.sleep(_LOOK_AGAIN_S)
+    raise TimeoutError(
+        f"processes {left} live on {wait_s:g} s after SIGKILL; they may hang in the kernel, on a disk or a "
+        "network file system that is gone: mend that, or restart the machine"
+    )
 
 
 def dead(process: psutil.Process) -> bool:

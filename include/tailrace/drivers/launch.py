@@ -21,6 +21,7 @@ from types import FrameType
 from typing import NoReturn
 
 from tailrace.drivers import fence
+from tailrace.ground.files import write_atomically
 from tailrace.ground.retries import LONGEST_S, pause_s
 
 DRAINED, FAILED, REFUSED, CRASH_LOOP, INTERRUPTED = 0, 1, 2, 3, 130
@@ -98,9 +99,7 @@ def pause(home: Path, restarts: int, within_s: float, now_s: float) -> float | N
         given_up = given_up or len(recent) > restarts
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        new = file.with_name(f".{file.name}.new")
-        new.write_text(json.dumps({"restarts": recent, "given_up": given_up}))
-        new.replace(file)
+        write_atomically(file, json.dumps({"restarts": recent, "given_up": given_up}))
     except OSError as error:  # a full disk: what is not counted must not come fast
         _say(f"can't count this start: {error}")
         return None if given_up else LONGEST_S

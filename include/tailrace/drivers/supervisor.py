@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +16,8 @@ from tailrace.drivers.driver_host import Driver, State
 from tailrace.drivers.programs import checked
 from tailrace.drivers.rpc import ALREADY_ADDED, BAD_NAME, CANT_REREAD, STILL_RUNNING, Rpc, TransientFault
 from tailrace.ground.errors import Refused, refuse
+from tailrace.ground.files import write_atomically
+from tailrace.ground.polling import polls
 
 _LOOK_AGAIN_S = 0.1
 _SOON_S = 5.0  # what supervisord does by itself takes it a second or two
@@ -112,16 +112,15 @@ class SupervisorHost:
 
         Gives its exit code, -1 where a signal ended it; None where it can't be started, or has not ended in time.
         """
-        end, text = time.monotonic() + wait_s, texts.once(program, command)
+        text = texts.once(program, command)
         try:
             with self._alone():
                 self._add(program, text, known=self.rpc.ask("getProcessInfo", program) is not None)
             self.rpc.call("startProcess", program, False)
-            while time.monotonic() < end:
+            for _ in polls(wait_s, _LOOK_AGAIN_S):
                 info = self.rpc.ask("getProcessInfo", program)
                 if info and info["statename"] == "EXITED":
                     return int(info["exitstatus"])
-                time.sleep(_LOOK_AGAIN_S)
             return None
         except Fault:  # it can't be started, or another one has started it
             return None
@@ -144,7 +143,7 @@ class SupervisorHost:
 
     def _add(self, name: str, text: str, known: bool) -> None:
         """Have supervisord take up a program; the lock is held."""
-        write_private(self._file(name), text)
+        write_atomically(self._file(name), text, 0o600)  # it may hold secrets
         try:
             self.rpc.call("reloadConfig")
             if known:  # a group keeps the configuration that it was made with
@@ -165,14 +164,16 @@ class SupervisorHost:
             raise refuse(f"driver host at {self.rpc.url}", wrong, right) from None
 
     def _ask_to_stop(self, name: str) -> None:
-        end = time.monotonic() + _SOON_S
-        while (driver := self.look(name)).alive and driver.state != "stopping":
+        said = ""
+        for _ in polls(_SOON_S, _LOOK_AGAIN_S):
+            driver = self.look(name)
+            if not driver.alive or driver.state == "stopping":
+                return
             try:
                 self.rpc.call("stopProcess", name, False)
             except Fault as fault:  # it is between a crash and its restart
-                if time.monotonic() > end:
-                    raise TimeoutError(f"{name} can't be stopped: {fault.faultString}") from None
-                time.sleep(_LOOK_AGAIN_S)
+                said = fault.faultString
+        raise TimeoutError(f"{name} can't be stopped: {said}")
 
     def _kill(self, name: str, group: int) -> None:
         """KILL a process group by a program of a moment: supervisord's own signals reach a group's leader alone."""
@@ -183,9 +184,11 @@ class SupervisorHost:
             self.rpc.call("signalProcess", name, "KILL")
 
     def _wait(self, name: str, wait_s: float, more: Callable[[Driver], bool]) -> Driver:
-        end = time.monotonic() + wait_s
-        while more(driver := self.look(name)) and time.monotonic() < end:
-            time.sleep(_LOOK_AGAIN_S)
+        driver = self.look(name)
+        for _ in polls(wait_s, _LOOK_AGAIN_S):
+            driver = self.look(name)
+            if not more(driver):
+                break
         return driver
 
     def _file(self, name: str) -> Path:
@@ -201,16 +204,6 @@ class SupervisorHost:
                 yield
         except Timeout:
             raise TimeoutError(f"{self.programs}: others have deployed or stopped for {self._lock_s:g} s") from None
-
-
-def write_private(file: Path, text: str) -> None:
-    """Write a file whole or not at all, for the eyes of this user only."""
-    new = file.with_name(f".{file.name}.new")
-    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    new.replace(file)
 
 
 def _driver(name: str, info: dict[str, Any]) -> Driver:

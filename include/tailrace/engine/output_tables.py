@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from tailrace.disorder.clock import Clock, Fact, Frontier
 from tailrace.disorder.coverage import Coverage
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.ground.duration import EARLIEST_MS, format_time
+from tailrace.ground.duration import format_time
+from tailrace.ground.time_limits import EARLIEST_MS
 from tailrace.ground.wire import Batches
 from tailrace.windows.sliding import Sliding
 

@@ -14,7 +14,7 @@ from tailrace.disorder import ticks
 from tailrace.disorder.tick_statistics import COUNTS
 from tailrace.ground import wire
 from tailrace.ground.columns import group_sums, pair
-from tailrace.ground.duration import EARLIEST_MS, LATEST_MS
+from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
 from tailrace.kinds import Kind, build
 from tailrace.partition.by_key import task_of
 from tailrace.query.query import Query

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tailrace.disorder.clock import NEVER, Clock
+from tailrace.disorder.clock import Clock
 from tailrace.disorder.coverage import Coverage
 from tailrace.disorder.tick_statistics import TickContents
 from tailrace.engine import output_tables
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.tick_buffer import TickBuffer
 from tailrace.ground import wire
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.wire import Batches
 from tailrace.kinds import Kind
 
@@ -102,7 +103,7 @@ class Task:
     def _committed(self, pending: TickBuffer) -> int | None:
         """The point of arrival time up to which every tuple has been taken in."""
         end = pending.newest[1]
-        return end - max(self.tick_ms, 1) if end != NEVER else None
+        return end - max(self.tick_ms, 1) if end != BEFORE_ALL else None
 
 
 def _cut(batch: pa.RecordBatch) -> list[pa.RecordBatch]:

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.disorder import ticks as ticking
-from tailrace.disorder.clock import NEVER
 from tailrace.disorder.tick_statistics import COUNTS, SAMPLE
 from tailrace.disorder.ticks import Ticks
 from tailrace.ground.columns import unify
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.wire import Batches
 from tailrace.kinds import Kind
 
@@ -44,7 +44,7 @@ class TickBuffer:
         nothing = pa.RecordBatch.from_pylist([], pa.schema(columns.items()))
         no_ticks = Ticks.from_arrow(pa.RecordBatch.from_pylist([], ticking.SCHEMA))
         partials = pa.Table.from_batches([kind.combine(nothing)])
-        return TickBuffer(partials, no_ticks, COUNTS.empty_table(), SAMPLE.empty_table(), (NEVER, NEVER))
+        return TickBuffer(partials, no_ticks, COUNTS.empty_table(), SAMPLE.empty_table(), (BEFORE_ALL, BEFORE_ALL))
 
     def append(self, segments: list[tuple[Batches, dict[str, Any]]]) -> tuple[TickBuffer, list[dict[str, Any]]]:
         """These and the segments after them, given in the order of the log.
@@ -88,7 +88,7 @@ class TickBuffer:
         number, end = self.newest[0], last_end
         if len(self.ticks):
             number, end = int(self.ticks.tick[-1]) + 1, int(self.ticks.end[-1])
-        return self if end == NEVER else self._at_least((number, end + max(tick_ms, 1)))
+        return self if end == BEFORE_ALL else self._at_least((number, end + max(tick_ms, 1)))
 
     def split(self) -> tuple[TickBuffer, TickBuffer]:
         """What came in complete ticks, and the rest."""

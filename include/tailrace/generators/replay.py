@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tailrace.generators.delays import DelayModel, epoch_ms
 from tailrace.ground.errors import refuse
+from tailrace.ground.files import new_file
 
 TIME = pa.timestamp("ms", tz="UTC")
 MAX_FILES = 100_000
@@ -190,18 +191,13 @@ def write(
 
 
 def _write_whole(part: pa.Table, path: Path) -> None:
-    # A leading dot hides the file from Spark's listing until the rename.
-    unfinished = path.with_name(f".{path.name}.tmp")
-    try:
+    with new_file(path) as unfinished:
         if path.suffix == ".json":
             part.to_pandas(integer_object_nulls=True).to_json(
                 unfinished, orient="records", lines=True, date_format="iso", date_unit="ms", double_precision=15
             )
         else:
             pq.write_table(part, unfinished, compression="zstd", row_group_size=ROW_GROUP)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _with_time(table: pa.Table, name: str, values_ms: NDArray[np.int64]) -> pa.Table:

@@ -18,9 +18,6 @@ _NAMES = {
     "d": ("d", "day", "days"),
 }
 _UNIT_OF = {name: unit for unit, names in _NAMES.items() for name in names}
-EARLIEST_MS, LATEST_MS = -62_135_596_800_000, 253_402_300_799_999
-"""The first and the last millisecond that `format_time` can print, and tables can be searched for: years 1 to 9999."""
-
 _LONGEST_MS = 36_525 * 86_400_000
 _PATTERN = re.compile(r"(-?\d+(?:\.\d+)?)\s*([a-z]+)")
 

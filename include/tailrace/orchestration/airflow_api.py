@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 
 from tailrace.ground.duration import format_time
+from tailrace.ground.polling import polls
 
 _ANSWER_S = 30.0
 _PATIENCE_S, _AGAIN_S = 600.0, 2.0  # a busy laptop may give no answer for minutes
@@ -83,9 +84,8 @@ def _once(what: str, send: Callable[[], httpx.Response]) -> httpx.Response:
 
 def _patiently(what: str, send: Callable[[], httpx.Response]) -> httpx.Response:
     """Send until there is an answer that is no error of the server's: SQLite may be locked, the machine busy."""
-    said_s = time.monotonic()
-    end = said_s + _PATIENCE_S
-    while True:
+    said_s, wrong = 0.0, ""
+    for since_s in polls(_PATIENCE_S, _AGAIN_S):
         try:
             answer = send()
             if not answer.is_server_error:
@@ -93,9 +93,7 @@ def _patiently(what: str, send: Callable[[], httpx.Response]) -> httpx.Response:
             wrong = f"{answer.status_code} {answer.text[-500:]}"
         except httpx.TransportError as error:
             wrong = f"{type(error).__name__}: {error}"
-        if time.monotonic() > end:
-            raise TimeoutError(f"Airflow's API: {what} was tried for {_PATIENCE_S:.0f} s, in the end: {wrong}")
-        if time.monotonic() - said_s >= _SAY_S:
+        if since_s - said_s >= _SAY_S:
             print(f"waiting for Airflow's API to answer {what}: {wrong}", file=sys.stderr, flush=True)
-            said_s = time.monotonic()
-        time.sleep(_AGAIN_S)
+            said_s = since_s
+    raise TimeoutError(f"Airflow's API: {what} was tried for {_PATIENCE_S:.0f} s, in the end: {wrong}")

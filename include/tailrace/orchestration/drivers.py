@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,9 @@ from tailrace.drivers.driver_host import Driver, DriverHost
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.launch import starts_file
 from tailrace.ground.errors import Busy, Problem
-from tailrace.storage.layout import Layout, write_whole
+from tailrace.ground.files import write_atomically
+from tailrace.ground.polling import polls
+from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status, wall_ms
 
 LAST_LINES = 30
@@ -67,15 +68,16 @@ def alone(layout: Layout) -> FileLock:
 def get_or_make(host: DriverHost, layout: Layout, command: Sequence[str], environment: Mapping[str, str]) -> Deployed:
     """As `deploy`, for one who is `alone`."""
     name = layout.home.name
-    driver, until = host.look(name), time.monotonic() + _GOING_S
-    while driver.alive and layout.drain.exists() and time.monotonic() < until:
-        time.sleep(_LOOK_S)
+    driver = host.look(name)
+    for _ in polls(_GOING_S, _LOOK_S):
         driver = host.look(name)
+        if not (driver.alive and layout.drain.exists()):
+            break
     if driver.alive and layout.drain.exists():
         raise Busy([Problem(name, f"its driver still drains after {_GOING_S:.0f} s", "to stop it, or to wait")])
     if driver.alive:
         return Deployed(driver, False, deployment(layout))
-    write_whole(_deployment_file(layout), secrets.token_hex(8))  # first: who still drains the old one asks no more
+    write_atomically(_deployment_file(layout), secrets.token_hex(8))  # first: who still drains the old one asks no more
     for left in (starts_file(layout.home), layout.drain):
         left.unlink(missing_ok=True)
     return Deployed(host.deploy(name, command, environment), True, deployment(layout))
@@ -111,18 +113,19 @@ def drain(
     only : str, optional
         The deployment that is meant, by default the one that there is now; one that came after it stays.
     """
-    name, until = layout.home.name, time.monotonic() + deadline_s
+    name = layout.home.name
     only = deployment(layout) if only is None else only
     driver = host.look(name)
     if driver.alive:
         tell(f"{name}: to be drained, pid {driver.pid}")
-    while driver.alive and time.monotonic() < until and deployment(layout) == only:
+    for _ in polls(deadline_s, _LOOK_S):
+        driver = host.look(name)
+        if not driver.alive or deployment(layout) != only:
+            break
         layout.request_drain()  # again and again: a driver that is only starting takes an older wish away
         if deployment(layout) != only:  # since the look at it just now: the new one is not meant
             layout.drain.unlink(missing_ok=True)
             break
-        time.sleep(_LOOK_S)
-        driver = host.look(name)
     if driver.alive and deployment(layout) != only:
         tell(f"{name}: another driver was deployed meanwhile, it stays")
         return driver

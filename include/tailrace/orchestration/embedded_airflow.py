@@ -20,7 +20,8 @@ import psutil
 
 from tailrace.drivers import fence
 from tailrace.drivers.embedded import UMASK, free_port, private
-from tailrace.drivers.supervisor import write_private
+from tailrace.ground.files import write_atomically
+from tailrace.ground.polling import polls
 from tailrace.orchestration.airflow_api import Api
 
 USER = "admin"
@@ -122,7 +123,7 @@ class EmbeddedAirflow:
             When it ends, or is not healthy in time; says what was waited for, and what it wrote last.
         """
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_private(self._passwords, json.dumps({USER: self.password}))
+        write_atomically(self._passwords, json.dumps({USER: self.password}), 0o600)
         log = self.directory / "standalone.log"
         try:
             with open(log, "ab", opener=private) as output:
@@ -136,29 +137,28 @@ class EmbeddedAirflow:
                     start_new_session=True,  # so that no Ctrl-C reaches it
                     umask=UMASK,
                 )
-            write_private(self._started, str(child.pid))
+            write_atomically(self._started, str(child.pid), 0o600)
             return self._await(child, log)
         except BaseException:  # Ctrl-C too: nobody would end it
             self.kill()
             raise
 
     def _await(self, child: subprocess.Popen[bytes], log: Path) -> Api:
-        began = told = time.monotonic()
-        while True:
+        told_s, waits_for, ended = 0.0, "", None
+        for since_s in polls(self._start_s, _LOOK_AGAIN_S):
             waits_for = self._waits_for()
             if not waits_for:
                 with suppress(httpx.HTTPError, TimeoutError):  # one that was killed may look healthy before it is
                     return self.api(patient=False)
                 waits_for = "the API server to let us in"
-            now, ended = time.monotonic(), child.poll()
-            if ended is not None or now > began + self._start_s:
-                why = f"within {self._start_s:g} s" if ended is None else f"it ended with exit code {ended}"
-                wrote = f"the end of {log}:\n{log.read_text(errors='replace')[-2000:]}"
-                raise RuntimeError(f"Airflow did not start, {why}; it waited for {waits_for}; {wrote}")
-            if now > told + _TELL_S:
-                told = now
-                self._tell(f"waiting for {waits_for}: {now - began:.0f} s of {self._start_s:g} s")
-            time.sleep(_LOOK_AGAIN_S)
+            if (ended := child.poll()) is not None:
+                break
+            if since_s > told_s + _TELL_S:
+                told_s = since_s
+                self._tell(f"waiting for {waits_for}: {since_s:.0f} s of {self._start_s:g} s")
+        why = f"within {self._start_s:g} s" if ended is None else f"it ended with exit code {ended}"
+        wrote = f"the end of {log}:\n{log.read_text(errors='replace')[-2000:]}"
+        raise RuntimeError(f"Airflow did not start, {why}; it waited for {waits_for}; {wrote}")
 
     def _waits_for(self) -> str:
         """The parts of it that are not healthy yet; empty when all are."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailrace.ground.duration import LATEST_MS
+from tailrace.ground.time_limits import LATEST_MS
 
 Ints = NDArray[np.int64]
 

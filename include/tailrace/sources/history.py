@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tailrace.ground.files import new_file
+
 PARTITIONS = ["event_date", "event_hour"]
 FILES = pa.schema(
     {"path": pa.string(), "size": pa.int64(), "rows": pa.int64(), "event_date": pa.string(), "event_hour": pa.int64()}
@@ -45,10 +47,10 @@ def write(tuples: pa.RecordBatch, ordinal: int, directory: Path) -> pa.RecordBat
     for hour in np.unique(hours).tolist():
         date, of_day = str(np.datetime64(hour, "h").astype("datetime64[D]")), hour % 24
         path = Path(f"event_date={date}", f"event_hour={of_day}", f"part-{ordinal:08d}.parquet")
-        target, new = directory / path, directory / path.with_name(f".{path.name}.new")
+        target = directory / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(table.filter(pa.array(hours == hour)), new)
-        new.rename(target)
+        with new_file(target) as new:
+            pq.write_table(table.filter(pa.array(hours == hour)), new)
         rows = int((hours == hour).sum())
         place = {"event_date": date, "event_hour": of_day}
         files.append({"path": str(path), "size": target.stat().st_size, "rows": rows} | place)

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.ground.files import write_atomically
 from tailrace.sources.segments import Segment
-from tailrace.storage.layout import write_whole
 
 _BLOCK = 1000
 """Entries in a file of old ones."""
@@ -92,7 +92,7 @@ class Journal:
 
     def append(self, entry: BatchRecord) -> None:
         """Add the next entry; it is there whole or not at all."""
-        write_whole(self._file(entry.header.batch), json.dumps(asdict(entry)))
+        write_atomically(self._file(entry.header.batch), json.dumps(asdict(entry)))
         if entry.header.batch % _BLOCK == 0:
             self._fold(entry.header.batch // _BLOCK - 1)
 
@@ -103,7 +103,7 @@ class Journal:
             target = self._block(block * _BLOCK)
             mine = range(block * _BLOCK, (block + 1) * _BLOCK)
             if not target.exists():
-                write_whole(target, gzip.compress(b"\n".join(self._file(number).read_bytes() for number in mine)))
+                write_atomically(target, gzip.compress(b"\n".join(self._file(number).read_bytes() for number in mine)))
             for number in mine:
                 self._file(number).unlink(missing_ok=True)
 

@@ -14,6 +14,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from tailrace.ground.errors import Busy, Damaged, Problem, Refused, refuse
+from tailrace.ground.files import write_atomically
 from tailrace.sources.segments import Types
 from tailrace.storage.paths import require_fit
 
@@ -99,7 +100,7 @@ class Layout:
         """Begin a checkpoint."""
         origin = CheckpointManifest(uuid.uuid4().hex, structure, types, identity)
         self.journal.mkdir(parents=True, exist_ok=True)
-        write_whole(self.stream / "origin.json", json.dumps(asdict(origin), indent=1))
+        write_atomically(self.stream / "origin.json", json.dumps(asdict(origin), indent=1))
         return origin
 
     def require_same(self, origin: CheckpointManifest, structure: dict[str, Any]) -> None:
@@ -135,17 +136,3 @@ class Layout:
             yield
         finally:
             lock.release()
-
-
-def write_whole(file: Path, content: str | bytes) -> None:
-    """Write a file so that it is there whole or not at all, also after a crash."""
-    new = file.with_name(f".{file.name}.new")
-    try:
-        with new.open("wb") as out:
-            out.write(content.encode() if isinstance(content, str) else content)
-            out.flush()
-            os.fsync(out.fileno())
-        new.rename(file)
-    except OSError:  # on a full disk each byte counts
-        new.unlink(missing_ok=True)
-        raise

@@ -9,7 +9,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
-from tailrace.storage.layout import Layout, write_whole
+from tailrace.ground.files import write_atomically
+from tailrace.storage.layout import Layout
 
 State = Literal["starting", "streaming", "waiting", "quiet", "drained", "ended"]
 
@@ -69,7 +70,7 @@ class Status:
     def write(self, layout: Layout) -> None:
         """Put it in the place of the last one; on a full disk into the last one's own blocks, which are its already."""
         try:
-            write_whole(layout.status, json.dumps(asdict(self)))
+            write_atomically(layout.status, json.dumps(asdict(self)))
         except OSError:
             with suppress(OSError), layout.status.open("r+b") as file:
                 room = os.fstat(file.fileno()).st_size

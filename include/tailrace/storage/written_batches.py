@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tailrace.ground.errors import Damaged, Problem
-from tailrace.storage.layout import Layout, write_whole
+from tailrace.ground.files import write_atomically
+from tailrace.storage.layout import Layout
 
 
 def path_of(layout: Layout) -> Path:
@@ -37,7 +38,7 @@ def record_written(layout: Layout, tables: Iterable[str], batch: int) -> None:
     """Note that these tables hold a batch, and all before it."""
     file = path_of(layout)
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(file, json.dumps(read_written(layout) | dict.fromkeys(tables, batch)))
+    write_atomically(file, json.dumps(read_written(layout) | dict.fromkeys(tables, batch)))
 
 
 def repair(layout: Layout) -> str:

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import refuse
+from tailrace.ground.files import new_file
 from tailrace.terminal.screen import out, plain
 
 
@@ -61,12 +62,8 @@ def _whole(output: Path) -> Iterator[Path]:
         raise refuse(
             f"--output {output}", f"there is no directory {output.parent}", "a file in a directory that exists"
         )
-    new = output.with_name(f".{output.name}.new")
-    try:
+    with new_file(output) as new:
         yield new
-        new.rename(output)
-    finally:
-        new.unlink(missing_ok=True)
 
 
 def _table(text: pd.DataFrame, limit: int) -> Table:

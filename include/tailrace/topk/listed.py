@@ -17,9 +17,6 @@ from tailrace.topk.best import Best
 from tailrace.topk.candidates import Candidate, Place
 from tailrace.windows.sliding import Sliding
 
-NOWHERE = -(1 << 61)
-"""A pane before all others."""
-
 
 class Ranking(Protocol):
     """What a method keeps of one key. Windows are numbered."""
@@ -69,7 +66,7 @@ class CandidateLists:
     ranking : callable
         Makes that of a key, for k.
     late : callable
-        (panes, F as panes) → in the windows of which panes late tuples count; `NOWHERE`: they are dropped.
+        (panes, F as panes) → in the windows of which panes late tuples count; `BEFORE_ALL`: they are dropped.
     moves : bool
         Whether these may be other panes than their own.
     """

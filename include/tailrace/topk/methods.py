@@ -30,11 +30,12 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.disorder.clock import Frontier
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.panes.rows import Ints
 from tailrace.topk.best import Best
 from tailrace.topk.candidates import Candidates, Waiting
 from tailrace.topk.columnar import Columnar
-from tailrace.topk.listed import NOWHERE, CandidateLists
+from tailrace.topk.listed import CandidateLists
 from tailrace.topk.skyband import Skyband
 from tailrace.windows.sliding import Sliding
 
@@ -62,7 +63,7 @@ def _as_they_are(pane: Ints, now: Ints) -> Ints:
 
 
 def _dropped(pane: Ints, now: Ints) -> Ints:
-    return np.full_like(pane, NOWHERE)
+    return np.full_like(pane, BEFORE_ALL)
 
 
 def _just_now(pane: Ints, now: Ints) -> Ints:

@@ -13,7 +13,7 @@ from oracle import Settings, Tuple, batch, stream, ticks_of
 from streams import disordered
 from tailrace.aggregate.kind import Aggregate
 from tailrace.calibration.measure import Accuracies, EventTimeCourse, measure, settling_ms
-from tailrace.disorder.clock import NEVER
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.sliding import Sliding
 
 EPOCH = 1_577_836_800_000
@@ -105,7 +105,7 @@ def test_the_course_of_t_max_goes_by_ticks_in_any_order():
     assert sorted(course.delays(tick, event).tolist()) == [0, 0, 10, 20, 25]
     assert course.last == 50
     nothing = EventTimeCourse.of(tick[:0], event[:0])
-    assert (nothing.tick.tolist(), nothing.last) == ([], NEVER)
+    assert (nothing.tick.tolist(), nothing.last) == ([], BEFORE_ALL)
 
 
 def of(ends: list[int], quality: list[float], size: int = 100, slide: int = 100) -> Accuracies:

@@ -159,7 +159,7 @@ def test_what_cannot_be_noted_is_not_asked_for(there, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(requests, "write_whole", full)
+    monkeypatch.setattr(requests, "write_atomically", full)
     with pytest.raises(OSError, match="No space"):
         asked(there)
 

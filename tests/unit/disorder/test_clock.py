@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from harness import again
-from tailrace.disorder.clock import NEVER, Clock, Frontier
+from tailrace.disorder.clock import Clock, Frontier
 from tailrace.disorder.ticks import Ticks
+from tailrace.ground.time_limits import BEFORE_ALL
 
 NONE = '{"policy": "none"}'
 MP = '{"policy": "mp_k_slack"}'
@@ -27,7 +28,7 @@ def ticks(*rows: tuple[int, int, int]) -> Ticks:
 
 def clock(settings: str = NONE) -> Clock:
     started = Clock()
-    started.stamp(settings, NEVER)
+    started.stamp(settings, BEFORE_ALL)
     return started
 
 
@@ -135,7 +136,7 @@ def frontier() -> Frontier:
 
 def test_start_is_f_before_the_first_tick(frontier: Frontier) -> None:
     assert (frontier.start, frontier.last) == (70, 130)
-    assert clock().advance(ticks((0, 1, 1))).start == NEVER
+    assert clock().advance(ticks((0, 1, 1))).start == BEFORE_ALL
 
 
 def test_before_is_f_as_each_tick_found_it(frontier: Frontier) -> None:
@@ -166,7 +167,7 @@ def test_a_close_is_the_last_tick_again_and_f_moves_on() -> None:
         [1, 1, 1],
     ]
     assert {column.dtype for column in columns} == {np.dtype(np.int64)}
-    assert (one.frontier, one.t_max, one.end, frontier.start, frontier.last) == (400, 150, 60, NEVER, 400)
+    assert (one.frontier, one.t_max, one.end, frontier.start, frontier.last) == (400, 150, 60, BEFORE_ALL, 400)
 
 
 def test_the_tuples_of_a_tick_find_f_as_it_was_before_the_close(frontier: Frontier) -> None:
@@ -204,7 +205,7 @@ def test_a_close_in_a_batch_without_ticks_has_what_was_in_force() -> None:
 def test_the_newest_settings_are_those_stamped_last() -> None:
     one = Clock()
     assert one.settings is None
-    one.stamp(NONE, NEVER)
+    one.stamp(NONE, BEFORE_ALL)
     one.stamp(MP, 7)
     assert one.settings == MP
     assert again(one).settings == MP

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from harness import policy_json
 from oracle import stream, windows_of
 from streams import cuts, disordered, pieces
-from tailrace.disorder.clock import NEVER, Clock, Frontier
+from tailrace.disorder.clock import Clock, Frontier
 from tailrace.disorder.coverage import Coverage
 from tailrace.disorder.ticks import number, summarise
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.sliding import Sliding
 
 
@@ -45,13 +46,13 @@ def observed(coverage: Coverage, rows: list[tuple[int, int, int]], at: Frontier)
 # rows   3     2       of pane 0
 # F      5     5       [-5, 5) has closed with 3 and missed 2; [0, 10) is open with 5
 def test_late_tuples_miss_only_what_had_closed() -> None:
-    found = observed(Coverage(), [(0, 0, 3), (0, 1, 2)], frontier(NEVER, 5, 5))
+    found = observed(Coverage(), [(0, 0, 3), (0, 1, 2)], frontier(BEFORE_ALL, 5, 5))
     assert (found.received, found.missed, still_open(found)) == (3, 2, {10: 5})
     assert found.share == 3 / 5
 
 
 def test_open_windows_count_only_when_they_close() -> None:
-    found = observed(Coverage(), [(0, 0, 3)], frontier(NEVER, 0))
+    found = observed(Coverage(), [(0, 0, 3)], frontier(BEFORE_ALL, 0))
     assert (found.share, still_open(found)) == (None, {5: 3, 10: 3})
     assert observed(found, [], frontier(0, 10)).received == 6
 
@@ -59,18 +60,18 @@ def test_open_windows_count_only_when_they_close() -> None:
 # tick   0 | closed       the tuples of tick 0 found F before it, and what comes after finds it at 10
 # F      0 |  10
 def test_a_closing_closes_what_is_open() -> None:
-    found = observed(Coverage(), [(0, 0, 3)], Clock().close(frontier(NEVER, 0), 10))
+    found = observed(Coverage(), [(0, 0, 3)], Clock().close(frontier(BEFORE_ALL, 0), 10))
     assert (found.share, found.received, still_open(found)) == (1.0, 6, {})
     assert observed(found, [(0, 0, 2)], frontier(10, 10)).share == 6 / 10
 
 
 def test_a_closing_in_a_batch_without_ticks_closes_what_was_open() -> None:
-    found = observed(Coverage(), [(0, 0, 3)], frontier(NEVER, 0))
+    found = observed(Coverage(), [(0, 0, 3)], frontier(BEFORE_ALL, 0))
     assert observed(found, [], Clock().close(frontier(0), 10)).received == 6
 
 
 def test_json_and_back() -> None:
-    found = observed(Coverage(), [(0, 0, 3), (0, 1, 2)], frontier(NEVER, 5, 5))
+    found = observed(Coverage(), [(0, 0, 3), (0, 1, 2)], frontier(BEFORE_ALL, 5, 5))
     assert Coverage.from_json(json.loads(json.dumps(found.to_json()))).to_json() == found.to_json()
     assert found.to_json()["ends"] == [10]
 
@@ -87,7 +88,7 @@ def counted(tuples, query, outcome) -> tuple[int, int]:
 
 def clock_of(query) -> Clock:
     clock = Clock()
-    clock.stamp(policy_json(query.policy), NEVER)
+    clock.stamp(policy_json(query.policy), BEFORE_ALL)
     return clock
 
 

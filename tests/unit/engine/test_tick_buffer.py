@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from tailrace.aggregate.kind import Aggregate
-from tailrace.disorder.clock import NEVER
 from tailrace.disorder.ticks import summarise
 from tailrace.engine.tick_buffer import TickBuffer
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.sliding import Sliding
 
 KIND = Aggregate(Sliding(10, 10), "sum", {"value": "value"}, pa.string())
@@ -49,7 +49,7 @@ def ticks(arrivals: TickBuffer) -> dict[str, list[int]]:
 
 
 def test_nothing_has_no_newest_tick() -> None:
-    assert NONE.newest == (NEVER, NEVER)
+    assert NONE.newest == (BEFORE_ALL, BEFORE_ALL)
     assert ticks(NONE) == {"partials": [], "ticks": [], "counts": [], "sample": []}
 
 
@@ -79,7 +79,10 @@ def test_it_moves_also_when_what_came_before_was_in_an_earlier_batch() -> None:
 
 def test_each_segment_knows_the_tick_that_it_found() -> None:
     _, places = NONE.append([segment(0, (3, 0, "a")), segment(1), segment(2, (2, 0, "a")), segment(3, (5, 0, "a"))])
-    assert [(place["before_tick"], place["before_end"]) for place in places] == [(NEVER, NEVER), *[(3, 40)] * 3]
+    assert [(place["before_tick"], place["before_end"]) for place in places] == [
+        (BEFORE_ALL, BEFORE_ALL),
+        *[(3, 40)] * 3,
+    ]
     assert [place["ordinal"] for place in places] == [0, 1, 2, 3]
 
 
@@ -126,7 +129,7 @@ def test_what_comes_behind_a_heartbeat_joins_its_tick() -> None:
 
 def test_complete_is_all_of_it_and_what_comes_is_later() -> None:
     arrivals, _ = NONE.append([segment(0, (1, 0, "a"), (3, 0, "b"))])
-    due, left = arrivals.complete_all(10, NEVER).split()
+    due, left = arrivals.complete_all(10, BEFORE_ALL).split()
     assert (ticks(due)["ticks"], ticks(left)["ticks"]) == ([1, 3], [])
     assert left.newest == (4, 50)
     again, _ = left.append([segment(1, (3, 0, "b"))])
@@ -135,11 +138,13 @@ def test_complete_is_all_of_it_and_what_comes_is_later() -> None:
 
 def test_complete_is_no_less_than_a_heartbeat() -> None:
     arrivals, _ = NONE.append([segment(0, (1, 0, "a"))])
-    assert arrivals.heartbeat(57, 10).complete_all(10, NEVER).newest == (5, 60)
+    assert arrivals.heartbeat(57, 10).complete_all(10, BEFORE_ALL).newest == (5, 60)
 
 
 # nothing ever came; a heartbeat alone; a heartbeat after tick 6, which is complete
-@pytest.mark.parametrize(("newest", "last_end"), [((NEVER, NEVER), NEVER), ((7, 80), NEVER), ((7, 80), 70)])
+@pytest.mark.parametrize(
+    ("newest", "last_end"), [((BEFORE_ALL, BEFORE_ALL), BEFORE_ALL), ((7, 80), BEFORE_ALL), ((7, 80), 70)]
+)
 def test_complete_of_nothing_moves_nothing(newest: tuple[int, int], last_end: int) -> None:
     none = replace(NONE, newest=newest)
     assert none.complete_all(10, last_end).newest == newest
@@ -160,8 +165,8 @@ def test_with_tick_0_silence_completes_the_last_tuple_and_joins_no_two() -> None
 
 def test_with_tick_0_complete_is_past_the_last_tuple() -> None:
     arrivals, _ = NONE.append([segment(0, (3, 0, "a"), tick_ms=0)])
-    assert arrivals.complete_all(0, NEVER).newest == (4, 5)
-    assert arrivals.heartbeat(50, 0).complete_all(0, NEVER).newest == (4, 50)
+    assert arrivals.complete_all(0, BEFORE_ALL).newest == (4, 5)
+    assert arrivals.heartbeat(50, 0).complete_all(0, BEFORE_ALL).newest == (4, 50)
 
 
 # with tick 0 a heartbeat in the ms of the last tuple says no more than its end; that it is complete is 1 ms later
@@ -189,5 +194,5 @@ def test_only_keys_still_in_use_are_kept() -> None:
 
 def test_nothing_through_arrow() -> None:
     again = restored(NONE)
-    assert again.newest == (NEVER, NEVER)
+    assert again.newest == (BEFORE_ALL, BEFORE_ALL)
     assert again.partials.schema == NONE.partials.schema

@@ -8,7 +8,8 @@ import pytest
 
 from tailrace.aggregate.functions import FUNCTIONS, function_of
 from tailrace.aggregate.partials import combine
-from tailrace.disorder.clock import NEVER, Frontier
+from tailrace.disorder.clock import Frontier
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.panes.operator import PaneState, step
 from tailrace.windows.sliding import Sliding
 
@@ -26,7 +27,7 @@ def frontier(start: int, **after: int) -> Frontier:
 def closed(at: Frontier, until: int) -> Frontier:
     """With one row more, as a quiet stream and the end of a run have it: the last tick again, F moved on."""
     columns = (at.tick, at.end, at.t_max, at.k_ms, at.after, at.version)
-    last = [column[-1] if len(at) else NEVER for column in columns]
+    last = [column[-1] if len(at) else BEFORE_ALL for column in columns]
     last[4] = until
     return Frontier(at.start, *(np.append(column, value) for column, value in zip(columns, last, strict=True)))
 
@@ -65,14 +66,14 @@ EMPTY = PaneState.empty(pa.string(), TYPES)
 # tick      1    2
 # F         9   10                closes [-10, 10)
 def test_a_window_closes_when_f_reaches_its_end() -> None:
-    state, answers, _ = taken(EMPTY, frontier(NEVER, t1=9), ("a", 5, 1, 1.0))
+    state, answers, _ = taken(EMPTY, frontier(BEFORE_ALL, t1=9), ("a", 5, 1, 1.0))
     assert answers == {}
     _, answers, _ = taken(state, frontier(9, t2=10))
     assert answers == {("a", 10): (1, 1.0)}
 
 
 def test_a_window_closes_once() -> None:
-    state, first, _ = taken(EMPTY, frontier(NEVER, t1=10), ("a", 5, 1, 1.0))
+    state, first, _ = taken(EMPTY, frontier(BEFORE_ALL, t1=10), ("a", 5, 1, 1.0))
     _, second, _ = taken(state, frontier(10, t2=20))
     assert (list(first), list(second)) == ([("a", 10)], [("a", 20)])
 
@@ -81,7 +82,7 @@ def test_a_window_closes_once() -> None:
 # event     5    25    6          6 comes after [-10, 10) has closed: it counts in [0, 20) alone
 # F         10         10
 def test_a_late_tuple_counts_in_the_windows_that_are_still_open() -> None:
-    at = frontier(NEVER, t1=10, t2=10)
+    at = frontier(BEFORE_ALL, t1=10, t2=10)
     state, answers, late = taken(EMPTY, at, ("a", 5, 1, 1.0), ("a", 6, 2, 2.0))
     assert answers == {("a", 10): (1, 1.0)}
     assert late == {("a", 0, 2): (1, 10)}
@@ -89,7 +90,7 @@ def test_a_late_tuple_counts_in_the_windows_that_are_still_open() -> None:
 
 
 def test_a_tuple_on_time_in_the_tick_that_closes_its_window_counts() -> None:
-    assert taken(EMPTY, frontier(NEVER, t1=20), ("a", 5, 1, 1.0))[1:] == (
+    assert taken(EMPTY, frontier(BEFORE_ALL, t1=20), ("a", 5, 1, 1.0))[1:] == (
         {("a", 10): (1, 1.0), ("a", 20): (1, 1.0)},
         {},
     )
@@ -109,14 +110,14 @@ def test_late_tuples_of_two_ticks_are_registered_apart() -> None:
 # event     5    95             windows up to [90, 110)
 # F         0  | 110            the end, or quiet: F moves on to the last of them
 def test_a_closing_closes_all_and_keeps_nothing() -> None:
-    state, answers, late = taken(EMPTY, closed(frontier(NEVER, t1=0), 110), ("a", 5, 1, 1.0), (None, 95, 1, 2.0))
+    state, answers, late = taken(EMPTY, closed(frontier(BEFORE_ALL, t1=0), 110), ("a", 5, 1, 1.0), (None, 95, 1, 2.0))
     assert answers == {("a", 10): (1, 1.0), ("a", 20): (1, 1.0), (None, 100): (1, 2.0), (None, 110): (1, 2.0)}
     assert [len(state.keys), len(state.panes.key), len(state.late_rows.key)] == [0, 0, 0]
     assert late == {}
 
 
 def test_a_closing_in_a_batch_without_ticks_closes_what_was_kept() -> None:
-    state, answers, _ = taken(EMPTY, frontier(NEVER, t1=0), ("a", 5, 1, 1.0))
+    state, answers, _ = taken(EMPTY, frontier(BEFORE_ALL, t1=0), ("a", 5, 1, 1.0))
     assert answers == {}
     state, answers, _ = taken(state, closed(frontier(0), 20))
     assert answers == {("a", 10): (1, 1.0), ("a", 20): (1, 1.0)}
@@ -130,34 +131,34 @@ def test_a_closing_closes_strays_too() -> None:
 
 
 def test_tuples_of_the_last_tick_are_not_late_by_the_closing_that_follows_it() -> None:
-    _, answers, late = taken(EMPTY, closed(frontier(NEVER, t1=0, t2=0), 110), ("a", 5, 1, 1.0), ("a", 95, 2, 1.0))
+    _, answers, late = taken(EMPTY, closed(frontier(BEFORE_ALL, t1=0, t2=0), 110), ("a", 5, 1, 1.0), ("a", 95, 2, 1.0))
     assert late == {}
     assert answers["a", 10] == (1, 1.0)
 
 
 def test_what_comes_after_a_closing_for_its_windows_is_late() -> None:
-    state, _, _ = taken(EMPTY, closed(frontier(NEVER, t1=0), 20), ("a", 5, 1, 1.0))
+    state, _, _ = taken(EMPTY, closed(frontier(BEFORE_ALL, t1=0), 20), ("a", 5, 1, 1.0))
     _, answers, late = taken(state, frontier(20, t2=20), ("a", 6, 2, 1.0), ("a", 15, 2, 4.0))
     assert late == {("a", 0, 2): (1, 20), ("a", 10, 2): (1, 20)}
     assert answers == {}
 
 
 def test_a_key_is_forgotten_with_its_last_window() -> None:
-    state, _, _ = taken(EMPTY, frontier(NEVER, t1=20), ("a", 5, 1, 1.0), ("b", 15, 1, 2.0))
+    state, _, _ = taken(EMPTY, frontier(BEFORE_ALL, t1=20), ("a", 5, 1, 1.0), ("b", 15, 1, 2.0))
     assert state.keys.to_pylist() == ["b"]
     _, answers, _ = taken(state, frontier(20, t2=30), ("a", 21, 2, 4.0))
     assert answers == {("b", 30): (1, 2.0), ("a", 30): (1, 4.0)}
 
 
 def test_a_pane_is_forgotten_with_its_last_window() -> None:
-    state, _, _ = taken(EMPTY, frontier(NEVER, t1=19), ("a", 5, 1, 1.0))
+    state, _, _ = taken(EMPTY, frontier(BEFORE_ALL, t1=19), ("a", 5, 1, 1.0))
     assert state.panes.time.tolist() == [0]
     assert taken(state, frontier(19, t2=20))[0].panes.time.tolist() == []
 
 
 def test_a_tiny_value_does_not_feel_a_huge_one_in_another_window_or_key() -> None:
     rows = [("a", 5, 1, 1e300), ("a", 45, 1, 1e-9), ("b", 45, 1, 1e300), ("a", 46, 1, 1e-9), ("a", 95, 1, -1e300)]
-    _, answers, _ = taken(EMPTY, closed(frontier(NEVER, t1=0), 110), *rows)
+    _, answers, _ = taken(EMPTY, closed(frontier(BEFORE_ALL, t1=0), 110), *rows)
     assert answers["a", 50] == answers["a", 60] == (2, 2e-9)
 
 
@@ -178,7 +179,7 @@ OF_VALUES = {  # of 5: 1, 12: 8, 25: 4, 6: 2, 7: 64; and 8: 9, which comes when 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_function_over_panes_and_strays(name: str) -> None:
     on_time = [("a", 5, 1, 1.0), ("a", 12, 1, 8.0), ("a", 25, 1, 4.0)]
-    state, answers, _ = taken(EMPTY, frontier(NEVER, t1=10), *on_time, name=name)
+    state, answers, _ = taken(EMPTY, frontier(BEFORE_ALL, t1=10), *on_time, name=name)
     assert answers == {("a", 10): (1, 1.0)}
     for tick, event, value in ((2, 6, 2.0), (3, 7, 64.0)):
         state, answers, late = taken(state, frontier(10, **{f"t{tick}": 10}), ("a", event, tick, value), name=name)

@@ -199,7 +199,7 @@ def test_the_status_is_written_on_a_full_disk(tmp_path, monkeypatch):
     def full(*_):
         raise FULL
 
-    monkeypatch.setattr(status_module, "write_whole", full)
+    monkeypatch.setattr(status_module, "write_atomically", full)
     Status("waiting", 7, 1, 2, 0).write(layout)
     assert Status.read(layout) == Status("waiting", 7, 1, 2, 0)
     assert json.loads(layout.status.read_text())["at_ms"] == 2

@@ -13,7 +13,8 @@ from played import Played
 from tailrace.correction.affected_windows import CorrectionRange
 from tailrace.correction.quality import read_quality
 from tailrace.correction.requests import GapRule, request_correction
-from tailrace.ground.duration import EARLIEST_MS, LATEST_MS, format_time
+from tailrace.ground.duration import format_time
+from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
 from tailrace.query.sections import Disorder
 from tailrace.spark import correct as module
 from tailrace.spark.correct import correct

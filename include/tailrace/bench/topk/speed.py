@@ -12,8 +12,9 @@ import pyarrow as pa
 from tailrace.bench.progress import Row, Tell
 from tailrace.bench.topk.runs import SIZE_MS, SLIDE_MS, TICK_MS, K
 from tailrace.disorder import ticks
-from tailrace.disorder.clock import NEVER, Clock, Frontier
+from tailrace.disorder.clock import Clock, Frontier
 from tailrace.generators.replay import START_MS
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.topk.kind import TopK
 from tailrace.topk.methods import LIST, METHODS
 from tailrace.topk.partials import combine
@@ -78,7 +79,7 @@ def _batches(rows: int, rate: int, keys: int, scores: int | None) -> list[_Batch
     tuples = pa.RecordBatch.from_pydict({name: pa.array(column) for name, column in columns.items()} | {"key": key})
     cuts = np.unique([*np.searchsorted(tick, tick[np.arange(0, rows, _AT_ONCE)]).tolist(), rows])
     clock, found = Clock(), []
-    clock.stamp(WAIT, NEVER)
+    clock.stamp(WAIT, BEFORE_ALL)
     for first, last in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
         mine = slice(first, last)
         frontier = clock.advance(ticks.summarise(tick[mine], end[mine], event[mine]))

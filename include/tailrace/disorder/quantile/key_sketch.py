@@ -16,6 +16,7 @@ from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.tick_statistics import Ints, TickRows
 from tailrace.ground.columns import group as grouped
 from tailrace.ground.columns import pair
+from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.windows.sliding import Sliding
 
 GROUPS = 16
@@ -23,8 +24,6 @@ GROUPS = 16
 
 STRETCH = 8
 """Windows, side by side, in a stretch of event time."""
-
-_ALWAYS = np.iinfo(np.int64).max
 
 Hashes = NDArray[np.uint64]
 
@@ -73,7 +72,7 @@ class KeySketch:
 
     def checkpoint(self, oldest: int) -> PolicyState:
         """Those that still count in the stretches from `oldest` on."""
-        mine = (self.until == _ALWAYS) & (self.stretch >= oldest)
+        mine = (self.until == AFTER_ALL) & (self.stretch >= oldest)
         return {"group_stretch": self.stretch[mine], "group_hash": self.group[mine].view(np.int64)}
 
     def at(self, tick: int, stretch: int) -> Hashes:
@@ -84,7 +83,7 @@ class KeySketch:
 
 def _until(stretch: Ints, first: Ints) -> Ints:
     """The ticks at which so many keys with smaller hashes have come that a key counts no more."""
-    until = np.full(len(stretch), _ALWAYS)
+    until = np.full(len(stretch), AFTER_ALL)
     bounds = np.flatnonzero(np.diff(stretch, prepend=stretch[:1] - 1, append=stretch[-1:] + 1))
     for low, high in pairwise(bounds):
         if high - low > GROUPS:

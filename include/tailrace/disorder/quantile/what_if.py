@@ -8,17 +8,14 @@ import numpy as np
 
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.tick_statistics import Ints
+from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.windows.sliding import Sliding
 
 LEVELS = np.concatenate([[1.0], 0.5 / 1.4 ** np.arange(30)])
 """Shares of tuples that are not waited for, from all (K = 0) down to 3 in 100,000; shape (s,)."""
 
-ALL = np.iinfo(np.int64).max
-"""What a window holds that has not closed: whatever needs K to be at most so long."""
-
 _OVERLAP = 8  # windows that any time is in, at most: of more, some are left out
 _MOST = 512  # windows whose late tuples may still come: where it would be more, some are left out
-_FAR = -(1 << 62)
 
 
 @dataclass
@@ -44,7 +41,7 @@ class WhatIf:
     @staticmethod
     def restore(windows: Sliding, state: PolicyState) -> WhatIf:
         none, many = np.zeros(0, np.int64), len(LEVELS) + 1
-        frontier = state.get("frontier", np.full(many, _FAR)).copy()
+        frontier = state.get("frontier", np.full(many, BEFORE_ALL)).copy()
         return WhatIf(windows, frontier, state.get("end", none), state.get("held", none).reshape(-1, many).copy())
 
     def checkpoint(self) -> PolicyState:
@@ -63,13 +60,13 @@ class WhatIf:
         end = np.arange(((after - size) // step + 1) * step + size, t_max + 1, step)
         if len(end):
             self.end = np.concatenate([self.end, end])
-            self.held = np.concatenate([self.held, np.full((len(end), len(self.frontier)), ALL)])
+            self.held = np.concatenate([self.held, np.full((len(end), len(self.frontier)), AFTER_ALL)])
 
     def close(self, levels: slice, t_max: int, k_ms: Ints | int) -> None:
         """Move the frontiers of some levels on, each by its K, and close the windows that they pass."""
         self.frontier[levels] = np.maximum(self.frontier[levels], t_max - k_ms)
         held, age = self.held[:, levels], t_max - self.end[:, None]
-        passed = (held == ALL) & (self.end[:, None] <= self.frontier[levels])
+        passed = (held == AFTER_ALL) & (self.end[:, None] <= self.frontier[levels])
         np.copyto(held, age, where=passed)
 
     def due(self, until: int) -> tuple[Ints, Ints]:

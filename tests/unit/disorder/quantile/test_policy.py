@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tailrace.disorder.quantile.policy import Quantile
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.sliding import Sliding
-from ticking import NEVER, Came, seen, slacks, steady
+from ticking import Came, seen, slacks, steady
 
 WINDOWS = Sliding(200, 100)
 POLICY = Quantile(policy="quantile", error=0.1, risk=0.1)
@@ -89,7 +90,7 @@ def test_nothing_of_long_ago_is_kept():
 def test_what_silence_closes_is_no_fault_of_k():
     stream = seen(mixed(20, lambda event: 200), WINDOWS)
     middle = len(stream) // 2
-    first, kept = POLICY.slack(stream.between(0, middle, NEVER), {})
+    first, kept = POLICY.slack(stream.between(0, middle, BEFORE_ALL), {})
     then, _ = POLICY.slack(stream.between(middle, len(stream), 10**6), kept)
     assert [*first.tolist(), *then.tolist()] == slacks(POLICY, stream)[0]
 
@@ -97,7 +98,7 @@ def test_what_silence_closes_is_no_fault_of_k():
 def test_what_is_kept_is_not_what_goes_on():
     stream = seen(mixed(4, lambda event: 200), WINDOWS)
     middle = len(stream) // 2
-    _, kept = POLICY.slack(stream.between(0, middle, NEVER), {})
+    _, kept = POLICY.slack(stream.between(0, middle, BEFORE_ALL), {})
     before = {name: value.tolist() if hasattr(value, "shape") else value for name, value in kept.items()}
-    POLICY.slack(stream.between(middle, len(stream), NEVER), kept)
+    POLICY.slack(stream.between(middle, len(stream), BEFORE_ALL), kept)
     assert {name: value.tolist() if hasattr(value, "shape") else value for name, value in kept.items()} == before

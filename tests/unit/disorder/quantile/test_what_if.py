@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.disorder.quantile.what_if import ALL, LEVELS, WhatIf
+from tailrace.disorder.quantile.what_if import LEVELS, WhatIf
+from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.windows.sliding import Sliding
 
 S = len(LEVELS)
@@ -38,7 +39,7 @@ def test_a_window_holds_what_came_before_its_levels_frontier_passed_it(ticks, st
                 if end <= frontiers[level] and (end, level) not in held:
                     held[end, level] = t_max - end
     assert shadows.end.tolist() == ends
-    assert shadows.held.tolist() == [[held.get((end, level), ALL) for level in range(S + 1)] for end in ends]
+    assert shadows.held.tolist() == [[held.get((end, level), AFTER_ALL) for level in range(S + 1)] for end in ends]
 
 
 def test_a_window_has_closed_once():
@@ -47,7 +48,7 @@ def test_a_window_has_closed_once():
     shadows.close(slice(0, S), 130, 30)
     shadows.close(slice(0, S), 500, 30)
     assert shadows.held[0, :S].tolist() == [30] * S
-    assert shadows.held[0, S] == ALL
+    assert shadows.held[0, S] == AFTER_ALL
 
 
 def test_any_time_is_in_eight_windows_at_most():
