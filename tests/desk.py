@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from contextlib import contextmanager
-from unittest import mock
 
 import pandas as pd
 import pyarrow as pa
 
-from harness import Memory, make_stage, raw_table, run
+from harness import make_stage, raw_table, run
 from oracle import Settings, Tuple
 from tailrace.answers.by_window import latest_versions
 from tailrace.correction.affected_windows import AffectedWindows, CorrectionRange, MissedWindows
@@ -18,7 +15,6 @@ from tailrace.correction.history_scan import HistoryScan
 from tailrace.correction.versions import revise
 from tailrace.engine.stage import Stage
 from tailrace.ground.frames import frame
-from tailrace.sources.formats import FORMATS
 from tailrace.storage.log import Log
 from tailrace.storage.tables import schemas
 
@@ -30,24 +26,16 @@ class Desk:
 
     def __init__(self, tuples: list[Tuple], query: Settings, cuts: list[int], **how: object) -> None:
         rows = run(tuples, query, cuts=cuts, **how)
-        self.stage: Stage = make_stage(query, keyed=all(t.key is not None for t in tuples))
+        files = {str(i): raw_table(tuples[a:b]) for i, (a, b) in enumerate(itertools.pairwise([0, *cuts, len(tuples)]))}
+        self.stage: Stage = make_stage(query, keyed=all(t.key is not None for t in tuples), tables=files)
         self.schemas = schemas(self.stage.kind.answer)
         self.tables = {name: self.frame(name, rows.get(name, [])) for name in ("results", "late", "segments")}
         self.given = [self.tables["results"].assign(corrected=False, retracted=False)]
-        self.files = {
-            str(i): raw_table(tuples[a:b]) for i, (a, b) in enumerate(itertools.pairwise([0, *cuts, len(tuples)]))
-        }
 
     def frame(self, name: str, rows: list[dict]) -> pd.DataFrame:
         """Rows as a table is read: times are integers."""
         fields = [f.with_type(pa.int64()) if pa.types.is_timestamp(f.type) else f for f in self.schemas[name]]
         return frame(pa.Table.from_pylist(rows, pa.schema(fields)))
-
-    @contextmanager
-    def open(self) -> Iterator[None]:
-        """With its segments there to be read."""
-        with mock.patch.dict(FORMATS, {"memory": Memory(self.files)}):
-            yield
 
     def past(self, before: int) -> HistoryScan:
         def spark(buckets: int) -> None:
@@ -66,8 +54,7 @@ class Desk:
 
     def revise(self, touched: AffectedWindows, before: int, interval: str) -> pd.DataFrame:
         """The next versions of these windows, which take the place of those of the same interval."""
-        with self.open():
-            rows = revise(self.past(before), self, touched, before, interval).assign(corrected=True)
+        rows = revise(self.past(before), self, touched, before, interval).assign(corrected=True)
         others = [part for part in self.given if "interval" not in part or (part["interval"] != interval).all()]
         self.given = [*others, rows]
         return rows

@@ -4,41 +4,23 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from unittest import mock
+from dataclasses import replace
 
-import numpy as np
 import pyarrow as pa
 
 from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.clock import Clock
 from tailrace.disorder.policies import policy_from_json
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.local import LocalEngine, MemoryFormat
 from tailrace.engine.stage import Stage
-from tailrace.engine.task import Task
 from tailrace.ground import wire
 from tailrace.kinds import Kind
 from tailrace.sources.check import Columns
-from tailrace.sources.formats import FORMATS
-from tailrace.sources.segments import RawSegment, Segment
+from tailrace.sources.segments import Segment
 from tailrace.windows.sliding import Sliding
 
 NAMES = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id", "key": "key"}
-
-
-@dataclass
-class Memory:
-    """A format whose files are tables in memory."""
-
-    tables: dict[str, pa.Table]
-
-    def read(self, segment: Segment, types: dict[str, str]) -> RawSegment:
-        table = self.tables[segment.path]
-        return RawSegment(table, np.arange(table.num_rows), [])
-
-    def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
-        return [str(self.tables[segment.path].slice(row, 1).to_pylist()) for row in rows]
 
 
 def raw_table(tuples) -> pa.Table:
@@ -60,13 +42,15 @@ def again(clock: Clock) -> Clock:
     return Clock.unpack(*wire.unpack(wire.pack(batches, **values)))
 
 
-def make_stage(settings, tasks: int = 1, keyed: bool = True, kind: Kind | None = None) -> Stage:
+def make_stage(
+    settings, tasks: int = 1, keyed: bool = True, kind: Kind | None = None, tables: dict[str, pa.Table] | None = None
+) -> Stage:
     """A stage of the oracle's query, or of another kind over the same windows."""
     windows = Sliding(settings.size, settings.slide)
     kind = kind or Aggregate(windows, settings.function, {"value": "value"}, pa.string(), settings.q)
     names = NAMES | ({} if keyed else {"key": None})
     columns = Columns(**names, values=kind.columns, earliest_ms=-(10**15), ahead_ms=10**15)
-    return Stage(kind, "readings", "memory", columns, {}, settings.tick, tasks, None)
+    return Stage(kind, "readings", MemoryFormat(tables or {}), columns, {}, settings.tick, tasks, None)
 
 
 def run(
@@ -80,13 +64,12 @@ def run(
     """
     bounds = [0, *cuts, len(tuples)]
     tables = {str(i): raw_table(tuples[a:b]) for i, (a, b) in enumerate(itertools.pairwise(bounds))}
-    stage = make_stage(settings, tasks, keyed=all(t.key is not None for t in tuples), kind=kind)
-    with mock.patch.dict(FORMATS, {"memory": Memory(tables)}):
-        batches: dict[int, list[tuple[int, str, bytes]]] = {}
-        for i, table in enumerate(tables.values()):
-            messages = stage.messages(Segment(str(i), 0, table.num_rows, ordinal=i, position=bounds[i]), sample=True)
-            batches.setdefault(batch_of(i), []).extend(messages)
-    kept: list[bytes | None] = [None] * tasks
+    stage = make_stage(settings, tasks, keyed=all(t.key is not None for t in tuples), kind=kind, tables=tables)
+    batches: dict[int, list[tuple[int, str, bytes]]] = {}
+    for i, table in enumerate(tables.values()):
+        messages = stage.messages(Segment(str(i), 0, table.num_rows, ordinal=i, position=bounds[i]), sample=True)
+        batches.setdefault(batch_of(i), []).extend(messages)
+    engine = LocalEngine(stage)
     rows: dict[str, list[dict]] = {}
     policy = policy_json(settings.policy)
     heads = [(BatchHeader(0, policy, passed, closes), []) for after, passed, closes in silences if after < 0]
@@ -101,10 +84,6 @@ def run(
         heads += [(head, messages)] if quiet else []
         heads.append((BatchHeader(0, policy, closes=True, ends=True), [] if quiet else messages))
     for batch, (head, messages) in enumerate(heads):
-        for index in range(tasks):
-            mine = [("entry", replace(head, batch=batch).pack())]
-            mine += [(what, data) for task, what, data in messages if task == index]
-            kept[index], output = Task(stage.kind, stage.stream, settings.tick, index).advance(kept[index], mine)
-            for table, data in output:
-                rows.setdefault(table, []).extend(wire.unpack(data)[0][table].to_pylist())
+        for table, part in engine.deliver(replace(head, batch=batch), messages).items():
+            rows.setdefault(table, []).extend(part.to_pylist())
     return rows

@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from oracle import Settings, Tuple
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.local import LocalEngine
 from tailrace.engine.stage import Stage
-from tailrace.engine.task import Task
-from tailrace.ground import wire
 from tailrace.query.query import Query
 from tailrace.sources import history
 from tailrace.sources.formats import FORMATS
@@ -47,25 +46,23 @@ def streamed_here(
         past = history.schema(pa.string(), stage.kind.key_type, list(stage.columns.values))
         tables.create({"history": past}, ["history"])
     tables.create({name: schema for name, schema in wanted.items() if name != "history"}, STREAM_TABLES)
-    memory: list[bytes | None] = [None] * query.parallelism
+    engine = LocalEngine(stage)
     for batch, (file, (first, last)) in enumerate(zip(files, itertools.pairwise(bounds), strict=True)):
         closes = flush and batch == len(files) - 1
         head = BatchHeader(batch, query.policy.model_dump_json(), closes=closes, ends=closes)
-        messages = stage.messages(Segment(str(file), 0, last - first, batch, first))
-        rows: dict[str, list[pa.Table]] = {}
-        for index in range(query.parallelism):
-            mine = [("entry", head.pack()), *((what, data) for task, what, data in messages if task == index)]
-            task = Task(stage.kind, stage.stream, query.tick_ms, index)
-            memory[index], output = task.advance(memory[index], mine)
-            for name, data in output:
-                part = pa.Table.from_batches([wire.unpack(data)[0][name]])
-                now = pa.array([datetime.now(UTC)] * part.num_rows, TIME)
-                part = part.append_column("emitted_at", now) if name == "results" else part
-                rows.setdefault(name, []).append(with_times(part, wanted[name]))
-        for name in STREAM_TABLES:
-            if name in rows:
-                tables.append(name, pa.concat_tables(rows[name]), "here", batch)
+        rows = engine.run(head, [Segment(str(file), 0, last - first, batch, first)])
+        write(tables, rows, wanted, batch, datetime.now(UTC))
     return query
+
+
+def write(tables: Tables, rows: dict[str, pa.Table], wanted: dict[str, pa.Schema], batch: int, now: datetime) -> None:
+    """Append a batch to its tables, as the sink does."""
+    for name in STREAM_TABLES:
+        if name in rows:
+            part = rows[name]
+            emitted = pa.array([now] * part.num_rows, TIME)
+            part = part.append_column("emitted_at", emitted) if name == "results" else part
+            tables.append(name, with_times(part, wanted[name]), "here", batch)
 
 
 def as_history(stage: Stage, layout: Layout) -> Stage:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 
+from here import write
 from tailrace.engine.batch_header import DECLARED
+from tailrace.engine.local import LocalEngine
 from tailrace.engine.stage import Stage
-from tailrace.engine.task import Task
-from tailrace.ground import wire
 from tailrace.query.query import Query
 from tailrace.sources import history
 from tailrace.sources.segments import is_integer
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
-from tailrace.storage.tables import STREAM_TABLES, TIME, Tables, schemas, with_times
+from tailrace.storage.tables import STREAM_TABLES, Tables, schemas
 from tailrace.stream.batch_planner import BatchPlanner, RunOptions
 from tailrace.stream.source_opening import open_feed
 
@@ -45,7 +46,7 @@ class Played:
         self.tables = Tables(self.layout)
         wanted_tables = self.schemas | ({} if self.stage.history is None else {"history": past})
         self.tables.create(wanted_tables, STREAM_TABLES)
-        self.kept: list[bytes | None] = [None] * query.parallelism
+        self.engine = LocalEngine(self.stage)
 
     def go(self, batch_rows: int = 1_000_000, flush: bool = False) -> int:
         """Read all that is there; with `flush` end the stream. Returns how many batches that took."""
@@ -61,18 +62,6 @@ class Played:
         return done
 
     def _batch(self, entry) -> None:
-        messages = [one for segment in entry.segments for one in self.stage.messages(segment, entry.header.sample)]
-        written: dict[str, list[pa.Table]] = {}
-        for index in range(self.query.parallelism):
-            mine = [("entry", entry.header.pack())] + [(what, data) for task, what, data in messages if task == index]
-            task = Task(self.stage.kind, self.stage.stream, self.stage.tick_ms, index)
-            self.kept[index], output = task.advance(self.kept[index], mine)
-            for name, data in output:
-                part = pa.Table.from_batches([wire.unpack(data)[0][name]])
-                if name == "results":
-                    part = part.append_column("emitted_at", pa.array([self.now * 1000] * len(part)).cast(TIME))
-                schema = history.FILES if name == "history" else self.schemas[name]
-                written.setdefault(name, []).append(with_times(part, schema))
-        for name in STREAM_TABLES:
-            if name in written:
-                self.tables.append(name, pa.concat_tables(written[name]), "played", entry.header.batch)
+        rows = self.engine.run(entry.header, entry.segments)
+        wanted = self.schemas | {"history": history.FILES}
+        write(self.tables, rows, wanted, entry.header.batch, datetime.fromtimestamp(self.now / 1000, UTC))

@@ -23,8 +23,7 @@ def test_evaluated_history_is_the_batch_answer_at_any_cut_off(data, case):
     ends = sorted({tick.end for tick in stream(tuples, query).trace})
     before = data.draw(st.sampled_from([*ends, ends[-1] + 1000]), label="before")
     truth = batch(tuples, query, before=before)
-    with desk.open():
-        rows = desk.past(before).evaluate(ClosedWindows(CorrectionRange(), desk.stage.kind.windows, FAR)).to_pylist()
+    rows = desk.past(before).evaluate(ClosedWindows(CorrectionRange(), desk.stage.kind.windows, FAR)).to_pylist()
     found = {(row["key"], row["window_start"], row["window_end"]): row for row in rows}
     assert found.keys() == truth.keys()
     for window, true in truth.items():
@@ -40,8 +39,7 @@ def test_windows_with_repeats_are_found_wherever_the_other_tuple_is(data, case):
     ends = [tick.end for tick in stream(tuples, query).trace]
     a, b = sorted(data.draw(st.tuples(*[st.sampled_from([0, *ends])] * 2), label="interval"))
     touched = desk.arrived(a, b)
-    with desk.open():
-        found = {(row["key"], row["window_end"]) for row in desk.past(b).windows_with_repeats(touched).to_pylist()}
+    found = {(row["key"], row["window_end"]) for row in desk.past(b).windows_with_repeats(touched).to_pylist()}
     came = [item for item, (_, end) in zip(tuples, ticks_of(tuples, query.tick), strict=True) if end <= b]
     again = [item for item in came if sum(item.id == other.id for other in came) > 1]
     expected = {(item.key, end) for item in again for _, end in windows_of(item.event_time, query.size, query.slide)}

@@ -21,7 +21,7 @@ from tailrace.query.query import Query
 from tailrace.sources import history
 from tailrace.sources.check import Checked, Columns, check
 from tailrace.sources.formats import FORMATS, is_history
-from tailrace.sources.segments import MalformedRecord, Segment, Types, is_integer
+from tailrace.sources.segments import Format, MalformedRecord, Segment, Types, is_integer
 
 Message = tuple[int, str, bytes]
 """A row through Spark: the task it goes to, what it is, its bytes."""
@@ -71,7 +71,7 @@ class Stage:
 
     kind: Kind
     stream: str
-    format: str
+    format: Format
     columns: Columns
     types: Types
     tick_ms: int
@@ -84,11 +84,11 @@ class Stage:
         name, stream = query.stream
         kind, columns = build(query, key_type_of(query, types), id_type_of(query, types)), columns_of(query)
         kept = None if is_history(stream.source.format, columns) else history
-        return Stage(kind, name, stream.source.format, columns, types, query.tick_ms, query.parallelism, kept)
+        return Stage(kind, name, FORMATS[stream.source.format], columns, types, query.tick_ms, query.parallelism, kept)
 
     def content(self, segment: Segment) -> SegmentContent:
         """Read and check a segment."""
-        raw = FORMATS[self.format].read(segment, self.types)
+        raw = self.format.read(segment, self.types)
         checked = check(raw.table, self.columns, raw.row, self.kind.key_type, segment.ingested_ms)
         arrival, row, event = (np.asarray(checked.tuples.column(n)) for n in ("arrival_time", "row", "event_time"))
         position = segment.position + row
@@ -135,7 +135,7 @@ class Stage:
     ) -> pa.RecordBatch:
         """The rejects: where each stands, when it came, why it was rejected, and the record as it came."""
         rejected = row[checked.rejected].tolist()
-        texts = FORMATS[self.format].records(segment, rejected) if rejected else []
+        texts = self.format.records(segment, rejected) if rejected else []
         rejects = [*zip(rejected, checked.arrivals, checked.reasons, texts, strict=True)]
         rejects += [(fault.row, segment.ingested_ms, fault.reason, fault.record) for fault in broken]
         rejects.sort(key=lambda reject: reject[0])

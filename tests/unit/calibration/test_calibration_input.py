@@ -42,8 +42,7 @@ def expected(tuples: list[Tuple], query: Settings, duration: int, ends: list[int
 def test_the_newest_whole_windows_are_measured(tick):
     query = replace(QUERY, tick=tick)
     desk = Desk(TUPLES, query, CUTS)
-    with desk.open():
-        found = recent(desk, 12, accuracy=0.5).measure(np.array([0, 200, 900]))
+    found = recent(desk, 12, accuracy=0.5).measure(np.array([0, 200, 900]))
     t_max = max(item.event_time for item in TUPLES)
     delays = [line.t_max - item.event_time for line, item in _delays(TUPLES, query)]
     settled = max(900, int(np.quantile(delays, 0.95, method="higher")))
@@ -67,10 +66,9 @@ def _delays(tuples, query):
 def test_no_more_is_read_than_these_windows_need(monkeypatch):
     desk, read, pieces = Desk(TUPLES, QUERY, CUTS), Reader.read, []
     monkeypatch.setattr(Reader, "read", lambda self, piece, names: pieces.append(piece) or read(self, piece, names))
-    with desk.open():
-        part = recent(desk, 12, accuracy=0.5).measure(np.array([200]))
-        assert 0 < len(set(pieces)) < 12
-        whole = recent(desk, 80, accuracy=0.5).measure(np.array([200]))
+    part = recent(desk, 12, accuracy=0.5).measure(np.array([200]))
+    assert 0 < len(set(pieces)) < 12
+    whole = recent(desk, 80, accuracy=0.5).measure(np.array([200]))
     assert len(set(pieces)) > 20
     few, many = (
         dict(zip(one.measured.ends.tolist(), one.measured.quality[0].tolist(), strict=True)) for one in (part, whole)
@@ -84,11 +82,9 @@ def test_what_comes_after_the_cut_off_has_not_come():
     before = EPOCH + 15_000
     early = [item for item in TUPLES if (item.arrival_time // 100 + 1) * 100 <= before]
     assert 0 < len(early) < len(TUPLES)
-    with desk.open():
-        cut = recent(desk, 8, before=before).measure(np.array([0, 300]))
+    cut = recent(desk, 8, before=before).measure(np.array([0, 300]))
     short = Desk(early, QUERY, [])
-    with short.open():
-        alone = recent(short, 8).measure(np.array([0, 300]))
+    alone = recent(short, 8).measure(np.array([0, 300]))
     assert cut.measured.ends.tolist() == alone.measured.ends.tolist()
     assert cut.measured.quality == pytest.approx(alone.measured.quality)
 
@@ -100,9 +96,8 @@ def test_the_newest_windows_are_left_alone_until_their_late_tuples_are_there():
     tuples = [Tuple(event, event + late * (i % 20 == 0), f"t{i}", "k", 1.0) for i, event in enumerate(events)]
     tuples.sort(key=lambda item: item.arrival_time)
     desk = Desk(tuples, QUERY, even(n, 20)[1:-1])
-    with desk.open():
-        found = recent(desk, 10, before=events[-1]).measure(np.array([0]))
-        hasty = recent(desk, 10, accuracy=0.001, before=events[-1]).measure(np.array([0]))
+    found = recent(desk, 10, before=events[-1]).measure(np.array([0]))
+    hasty = recent(desk, 10, accuracy=0.001, before=events[-1]).measure(np.array([0]))
     assert found.measured.accuracy[0] == pytest.approx(0.95, abs=0.02)
     assert found.measured.ends[-1] <= events[-1] - late
     assert hasty.measured.accuracy[0] > 0.99
@@ -117,11 +112,10 @@ def test_a_stream_with_gaps_is_read_further_back():
     ]
     query = replace(QUERY, size=100, slide=100)
     desk = Desk(tuples, query, even(120, 40)[1:-1])
-    with desk.open():
-        found = recent(desk, 20).measure(np.array([0]))
-        assert (np.diff(found.measured.ends) == 60_000).all()
-        with pytest.raises(NotReady, match=r"takes 50 windows .* there are 39"):
-            recent(desk, 50).measure(np.array([0]))
+    found = recent(desk, 20).measure(np.array([0]))
+    assert (np.diff(found.measured.ends) == 60_000).all()
+    with pytest.raises(NotReady, match=r"takes 50 windows .* there are 39"):
+        recent(desk, 50).measure(np.array([0]))
 
 
 def test_repeats_count_once():
@@ -129,8 +123,7 @@ def test_repeats_count_once():
     again = [item._replace(arrival_time=item.arrival_time + 3000) for item in TUPLES[600:900]]
     tuples = sorted([*TUPLES[:1200], *again], key=lambda item: item.arrival_time)
     desk = Desk(tuples, QUERY, even(len(tuples), 20)[1:-1])
-    with desk.open():
-        found = recent(desk, 20).measure(np.array([0, 400]))
+    found = recent(desk, 20).measure(np.array([0, 400]))
     once = distinct(tuples, QUERY.tick)
     ends = found.measured.ends.tolist()
     assert found.measured.quality[1] == pytest.approx(expected(once, QUERY, 400, ends), abs=1e-9)
@@ -139,23 +132,22 @@ def test_repeats_count_once():
 def test_many_tuples_are_measured_in_parts_by_key(monkeypatch):
     desk = Desk(TUPLES, QUERY, CUTS)
     steps, step = [], Aggregate.step
-    with desk.open():
-        whole = recent(desk, 12).measure(np.array([0, 300]))
-        monkeypatch.setattr(module, "_ROWS_AT_ONCE", 100)
-        monkeypatch.setattr(Aggregate, "step", lambda *given: steps.append(1) or step(*given))
-        parts = recent(desk, 12).measure(np.array([0, 300]))
+    whole = recent(desk, 12).measure(np.array([0, 300]))
+    monkeypatch.setattr(module, "_ROWS_AT_ONCE", 100)
+    monkeypatch.setattr(Aggregate, "step", lambda *given: steps.append(1) or step(*given))
+    parts = recent(desk, 12).measure(np.array([0, 300]))
     assert len(steps) >= 6
     assert parts.measured.quality == pytest.approx(whole.measured.quality)
 
 
 def test_more_rows_than_it_reads_are_refused():
     desk = Desk(TUPLES, QUERY, CUTS)
-    with desk.open(), pytest.raises(Refused, match=r"more than the 100 it reads\n.*queries") as refused:
+    with pytest.raises(Refused, match=r"more than the 100 it reads\n.*queries") as refused:
         recent(desk, 12, most_rows=100).measure(np.array([0]))
     assert not isinstance(refused.value, NotReady)
 
 
 def test_too_few_windows_are_told():
     desk = Desk(TUPLES[:100], QUERY, [])
-    with desk.open(), pytest.raises(NotReady, match=r"takes 30 windows that are \d+ m?s old .* there are \d+"):
+    with pytest.raises(NotReady, match=r"takes 30 windows that are \d+ m?s old .* there are \d+"):
         recent(desk, 30).measure(np.array([0, 400]))

@@ -14,9 +14,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from desk import Desk
-from harness import Memory, make_stage
+from harness import make_stage
 from oracle import Settings, Tuple
 from tailrace.correction.affected_windows import ClosedWindows, CorrectionRange
+from tailrace.engine.local import MemoryFormat
 from tailrace.ground.ranges import overlap
 from tailrace.storage.log import Log, Reader
 from warehouse import EPOCH
@@ -112,8 +113,8 @@ def test_values_are_read_only_where_they_tell_what_a_tuple_is(rejected, values):
     desk.stage = replace(desk.stage, types={"id": "string", "value": "double"})
     windows = ClosedWindows(CorrectionRange(), desk.stage.kind.windows, EPOCH + 1000)
     seen = []
-    read = Memory.read
-    with desk.open(), mock.patch.object(Memory, "read", lambda *of: seen.append(of[2]) or read(*of)):
+    read = MemoryFormat.read
+    with mock.patch.object(MemoryFormat, "read", lambda *of: seen.append(of[2]) or read(*of)):
         found = desk.past(EPOCH + 1000).windows_with_repeats(windows)
         assert ("value" in seen[-1], bool(found.num_rows)) == (values, not rejected)
         desk.past(EPOCH + 1000).evaluate(windows)

@@ -1,0 +1,88 @@
+"""A query in one process: the stage and the tasks that run in Spark, batch by batch, over files or tables in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.stage import Stage
+from tailrace.engine.task import Task
+from tailrace.ground import wire
+from tailrace.sources.check import Columns
+from tailrace.sources.segments import RawSegment, Segment, Types
+
+
+@dataclass(frozen=True)
+class MemoryFormat:
+    """A format whose files are tables in memory, by their names."""
+
+    tables: Mapping[str, pa.Table]
+
+    suffixes = ("",)
+
+    def whole(self, path: Path, still: bool) -> bool:
+        return True
+
+    def types(self, path: Path, columns: Columns) -> Types:
+        schema = self.tables[str(path)].schema
+        return {name: str(schema.field(name).type) for name in columns.named().values()}
+
+    def split(self, path: Path) -> list[Segment]:
+        rows = self.tables[str(path)].num_rows
+        return [Segment(str(path), 0, rows, of_rows=rows)] if rows else []
+
+    def read(self, segment: Segment, types: Types) -> RawSegment:
+        return RawSegment(self._rows(segment), np.arange(segment.rows), [])
+
+    def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
+        return [str(self._rows(segment).slice(row, 1).to_pylist()[0]) for row in rows]
+
+    def segments(self) -> list[Segment]:
+        """The log that has these tables one after the other."""
+        log: list[Segment] = []
+        position = 0
+        for name in self.tables:
+            for segment in self.split(Path(name)):
+                log.append(replace(segment, ordinal=len(log), position=position))
+                position += segment.rows
+        return log
+
+    def _rows(self, segment: Segment) -> pa.Table:
+        return self.tables[segment.path].slice(segment.first_row, segment.rows)
+
+
+class LocalEngine:
+    """Runs the batches of a query, one after the other.
+
+    All that a task keeps goes through bytes between two batches, as in Spark: each batch is a restart.
+
+    Attributes
+    ----------
+    states : list of bytes or None
+        The state of each task; None before its first batch.
+    """
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.states: list[bytes | None] = [None] * stage.tasks
+
+    def run(self, header: BatchHeader, segments: Sequence[Segment] = ()) -> dict[str, pa.Table]:
+        """Run a batch; returns the rows that it gives to each table."""
+        messages = [message for segment in segments for message in self.stage.messages(segment, header.sample)]
+        return self.deliver(header, messages)
+
+    def deliver(self, header: BatchHeader, messages: Sequence[tuple[int, str, bytes]]) -> dict[str, pa.Table]:
+        """Run a batch whose segments were read already, by what the stage made of them."""
+        parts: dict[str, list[pa.RecordBatch]] = {}
+        for index in range(self.stage.tasks):
+            to_task = [(what, data) for task, what, data in messages if task == index]
+            task = Task(self.stage.kind, self.stage.stream, self.stage.tick_ms, index)
+            self.states[index], output = task.advance(self.states[index], [("entry", header.pack()), *to_task])
+            for table, data in output:
+                parts.setdefault(table, []).append(wire.unpack(data)[0][table])
+        return {table: pa.Table.from_batches(batches) for table, batches in parts.items()}
