@@ -1,4 +1,4 @@
-"""What a kind of query is, and the registry: a new kind is a room beside `aggregate` and a line here."""
+"""The interface of a query kind and the registry: a new kind is a package beside `aggregate` and a line here."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tailrace.windows.sliding import Sliding
 
 
 class State(Protocol):
-    """What a task of a kind keeps between batches."""
+    """The state that one task of a kind holds between batches."""
 
     def to_arrow(self) -> dict[str, pa.RecordBatch]: ...
 
 
 class Kind(Protocol):
-    """One frozen object for each declared query. It knows nothing of Spark, and Spark nothing of it."""
+    """The operator of one declared query: a frozen object that does not depend on Spark, nor Spark's code on it."""
 
     @property
     def windows(self) -> Sliding: ...
@@ -37,67 +37,79 @@ class Kind(Protocol):
 
     @property
     def error_model(self) -> ErrorModel | None:
-        """What it knows of the errors of its answers; None: policies that promise (error, risk) are not for it."""
+        """The error model of the answers; None: policies that promise (error, risk) do not go with this kind."""
 
     @property
     def answer(self) -> pa.Schema:
-        """Columns of an answer: `key`, `window_start`, `window_end` (ms), the kind's own, `tuples`.
+        """Schema of an answer: `key`, `window_start`, `window_end` (ms), the kind's own columns, `tuples`.
 
-        An answer may be of several rows, numbered by a column `rank` from 1 on, which have `tuples` alike. A version of
-        it is all of them.
+        An answer may have several rows, numbered from 1 on by a column `rank` and alike in `tuples`. A version of the
+        answer is all of them.
         """
 
     def combine(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
-        """Partials by key, pane and tick: columns `key` (dictionary), `pane`, `tick`, `tuples`, and the kind's own."""
+        """Combine tuples into partials by key, pane and tick.
+
+        Columns: `key` (dictionary), `pane`, `tick`, `tuples`, and the kind's own.
+        """
 
     def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
-        """Partials of a few keys, as every task is told them: `disorder.seen.SAMPLE`; empty where `promise` is None."""
+        """Partials of a few keys, sent alike to every task.
+
+        Of schema `disorder.tick_statistics.SAMPLE`; empty where `error_model` is None.
+        """
 
     def start(self) -> Any:
-        """The state of a task that has seen nothing."""
+        """The initial state of a task."""
 
-    def restore(self, kept: dict[str, pa.RecordBatch]) -> Any:
-        """The state that `to_arrow` gave."""
+    def restore(self, batches: dict[str, pa.RecordBatch]) -> Any:
+        """Restore a state from the batches that its `to_arrow` returned."""
 
     def step(self, state: Any, partials: pa.Table, frontier: Frontier) -> tuple[Any, pa.RecordBatch, pa.RecordBatch]:
-        """`evaluate` made incremental: the new state, the answers that became due, the late tuples."""
+        """Advance a state to the frontier (the watermark): the incremental form of `evaluate`.
+
+        Returns the new state, the answers that became due, and the late tuples.
+        """
 
     def evaluate(self, content: pa.RecordBatch) -> pa.RecordBatch:
-        """The answers of all windows over a given content."""
+        """The answers of all windows over the given tuples."""
 
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
-        """What streamed answers are with the late tuples that their windows missed, where no tuple is a repeat.
+        """Add to streamed answers the late tuples that their windows missed, where no tuple is a duplicate.
 
-        Windows that can't be told by these alone are left out, and evaluated anew from history: for some kinds all.
+        Windows whose answers do not follow from these alone are left out, and evaluated anew from history; for some
+        kinds that is every window.
 
         Parameters
         ----------
         answers : Table
-            Of windows, each once.
+            Streamed answers, each window once.
         late : Table
             `key`, `window_start`, `window_end`, `tuples` and `total` of each late row, for every window that it missed.
         """
 
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
-        """`key`, `window_start`, `window_end`, `error` of every exactly answered window: 0 where it is right, 1 where
-        the approximate answer is missing, more where it is worse than that."""
+        """The error of every exactly answered window: `key`, `window_start`, `window_end`, `error`.
+
+        `error` is 0 where the approximate answer is right, 1 where it is missing, more where it is worse than missing.
+        """
 
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
-        """How near approximate answers are to the exact ones, in [0, 1]."""
+        """The accuracy of approximate answers against the exact ones, in [0, 1]; higher is better."""
 
 
 def _aggregate(query: Query, key_type: pa.DataType, id_type: pa.DataType) -> Kind:
-    declared = query.aggregate
-    assert declared is not None
-    columns = {"value": declared.column} if declared.column else {}
-    return Aggregate(_sliding(query), declared.function, columns, key_type, declared.q, id_type)
+    section = query.aggregate
+    assert section is not None
+    columns = {"value": section.column} if section.column else {}
+    return Aggregate(_sliding(query), section.function, columns, key_type, section.q, id_type)
 
 
 def _topk(query: Query, key_type: pa.DataType, id_type: pa.DataType) -> Kind:
-    declared = query.topk
-    assert declared is not None
-    descending, columns = declared.order == "descending", {"score": declared.score}
-    return TopK(_sliding(query), declared.k, descending, columns, key_type, id_type, declared.method)
+    section = query.topk
+    assert section is not None
+    descending, columns = section.order == "descending", {"score": section.score}
+    return TopK(_sliding(query), section.k, descending, columns, key_type, id_type, section.method)
 
 
 def _sliding(query: Query) -> Sliding:
@@ -108,5 +120,5 @@ KINDS = {"aggregate": _aggregate, "topk": _topk}
 
 
 def build(query: Query, key_type: pa.DataType = pa.string(), id_type: pa.DataType = pa.string()) -> Kind:  # noqa: B008
-    """The running kind of a declared query, whose stream's key and id are of the given types: string or int64."""
+    """Build the kind of a declared query, given the types of its stream's key and id: string or int64."""
     return KINDS[query.kind](query, key_type, id_type)

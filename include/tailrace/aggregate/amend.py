@@ -18,33 +18,35 @@ _SUMS: dict[str, Callable[[Floats, Ints], Floats]] = {
     "count": lambda value, tuples: value,
     "avg": lambda value, tuples: value * tuples,
 }
-"""Of the functions that can be amended: the sum behind an answer. A rounding of it is far below 1e-9 · Σ|v|."""
+"""The sum behind an answer, by function that can be amended. Its rounding error is far below 1e-9 · Σ|v|."""
 
 
 def amend(windows: Sliding, function: str, answers: pa.Table, late: pa.Table) -> pa.RecordBatch | None:
-    """What the streamed answers are with the late tuples added.
+    """Add the late tuples to the streamed answers.
 
     Parameters
     ----------
     answers : Table
         `key`, `window_end`, `value`, `tuples`: each window at most once.
     late : Table
-        `key`, `window_end`, `tuples`, `total`: any number of rows a window; one that was not answered begins with none.
+        `key`, `window_end`, `tuples`, `total`: any number of rows a window; an unanswered window starts with no tuples.
 
     Returns
     -------
     RecordBatch or None
-        `key`, `time` (the window's end), `tuples` and the value as `total`, finite; windows are left out whose sum is
-        beyond all doubles, on the way too. None where the function can't be amended.
+        `key`, `time` (the window's end), `tuples` and the value as `total`, finite; windows are left out whose sum
+        overflows a double, even on the way. None where the function can't be amended.
     """
     if function not in _SUMS:
         return None
     keys, codes = unify([part.column("key").combine_chunks() for part in (answers, late)])
     end, tuples, value = (answers.column(name).to_numpy() for name in ("window_end", "tuples", "value"))
     with np.errstate(over="ignore", invalid="ignore"):
-        how = FUNCTIONS[function]
-        streamed = Rows(codes[0], end, {"tuples": tuples, "total": _SUMS[function](value, tuples)})
-        missed = {name: late.column(name).to_numpy() for name in how.types}
-        since = Rows(codes[1], late.column("window_end").to_numpy(), missed)
-        amended = evaluate_windows(windows, how, Rows.empty(how.types), Rows.concat([streamed, since]), None, None)
-    return amended[np.isfinite(amended.columns["total"])].with_keys(keys)
+        summary = FUNCTIONS[function]
+        streamed_rows = Rows(codes[0], end, {"tuples": tuples, "total": _SUMS[function](value, tuples)})
+        late_columns = {name: late.column(name).to_numpy() for name in summary.types}
+        late_rows = Rows(codes[1], late.column("window_end").to_numpy(), late_columns)
+        rows = evaluate_windows(
+            windows, summary, Rows.empty(summary.types), Rows.concat([streamed_rows, late_rows]), None, None
+        )
+    return rows[np.isfinite(rows.columns["total"])].with_keys(keys)

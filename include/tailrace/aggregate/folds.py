@@ -1,4 +1,4 @@
-"""Folds: how rows that belong together become one. A function names its fold; partials and the operator keep to it."""
+"""Folds, the rules by which the rows of one group merge; each function names its own, for partials and the operator."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 Fold = Literal["sum", "min", "max", "keep"]
-"""What a row's `total` is: the sum, the least or the greatest of its values; `keep`: the value of its only tuple."""
+"""The content of a row's `total`: the sum, minimum or maximum of its values; `keep`: the value of its only tuple."""
 
 
 def merge(fold: Fold, code: Ints, tuples: Ints, total: Floats) -> tuple[Ints, Ints, Floats]:
-    """Make one row of those with equal codes; with fold `keep` all stay as they are.
+    """Merge the rows of equal code into one; with fold `keep` all stay as they are.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def merge(fold: Fold, code: Ints, tuples: Ints, total: Floats) -> tuple[Ints, In
 
 
 def gather(fold: Fold, code: Ints, row: Ints, tuples: Ints, total: Floats) -> tuple[Ints, Ints, Floats]:
-    """What windows hold, given which rows are in them.
+    """Fold the rows of each window, given the pairs of a window and a row in it.
 
     Parameters
     ----------
@@ -46,19 +46,18 @@ def gather(fold: Fold, code: Ints, row: Ints, tuples: Ints, total: Floats) -> tu
     Returns
     -------
     code, tuples : ndarray, shape (m,)
-        Each window once, and how many tuples it holds.
+        Each window once, and the number of tuples that it holds.
     total : ndarray, shape (m,)
         With fold `keep` of shape (Σ tuples,): the values of one window after another, ascending in each.
     """
     if fold != "keep":
         return merge(fold, code, tuples[row], total[row])
-    # The rows are ranked before they are spread over windows; what is sorted then are plain integers, and far quicker
-    # than floats by their code.
+    # Rank the rows before spreading them over windows: plain integers then sort far quicker than floats by their code.
     order = np.argsort(total)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    both, split = pair(code, rank[row])
-    both.sort()
-    code, ranked = split(both)
+    codes_and_ranks, split = pair(code, rank[row])
+    codes_and_ranks.sort()
+    code, sorted_rank = split(codes_and_ranks)
     first = np.flatnonzero(np.diff(code, prepend=code[:1] - 1))
-    return code[first], np.diff(first, append=len(code)), total[order][ranked]
+    return code[first], np.diff(first, append=len(code)), total[order][sorted_rank]

@@ -1,4 +1,4 @@
-"""Aggregate functions: a new one is a line in the registry, its fold and how an answer comes of what a window holds."""
+"""The registry of aggregate functions; a new one is a line: its fold, and the answer from a window's folded rows."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from tailrace.panes.rows import Columns
 
 @dataclass(frozen=True)
 class Function:
-    """An aggregate function: what a pane keeps of it, and a window answers (`panes.rows.Summary`).
+    """An aggregate function: the summary of a pane and the answer of a window (`panes.rows.Summary`).
 
     Attributes
     ----------
     finish : callable
-        Takes what `folds.gather` gives of m windows, `tuples` and `total`; gives their answers, doubles of shape (m,).
+        Takes `tuples` and `total` of m windows, as `folds.gather` returns them; returns their answers, doubles of shape
+        (m,).
     """
 
     fold: Fold
@@ -39,7 +40,7 @@ class Function:
         return code, {"tuples": tuples, "total": total}
 
     def answer(self, code: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
-        """`tuples`, and the answer as `total`: a row a window."""
+        """One row for each window: `tuples`, and the answer as `total`."""
         code, tuples, total = folds.gather(self.fold, code, row, columns["tuples"], columns["total"])
         return code, {"tuples": tuples, "total": self.finish(tuples, total)}
 
@@ -53,7 +54,7 @@ def quantiles(tuples: Ints, values: Floats, q: float) -> Floats:
     Parameters
     ----------
     tuples : ndarray, shape (m,)
-        How many values each window has, at least 1.
+        The number of values of each window, at least 1.
     values : ndarray, shape (Σ tuples,)
         Finite; those of one window after another, ascending in each.
     q : float
@@ -62,15 +63,15 @@ def quantiles(tuples: Ints, values: Floats, q: float) -> Floats:
     Returns
     -------
     ndarray, shape (m,)
-        Each between the two values next to it, whose difference may be beyond all doubles.
+        Each lies between the two values next to its place, even where their difference overflows a double.
     """
     place = (tuples - 1) * q
     below, start = np.floor(place), np.cumsum(tuples) - tuples
-    low, high = (values[start + next_to.astype(np.int64)] for next_to in (below, np.ceil(place)))
+    low, high = (values[start + neighbour.astype(np.int64)] for neighbour in (below, np.ceil(place)))
     share = place - below
-    # Not low + (high − low) · share, whose difference overflows; and clipped: between equals there is no other value.
-    between: Floats = np.clip(low * (1 - share) + high * share, low, high)
-    return between
+    # Not low + (high − low) · share: the difference may overflow. Clipped, as rounding may leave the range [low, high].
+    quantile: Floats = np.clip(low * (1 - share) + high * share, low, high)
+    return quantile
 
 
 FUNCTIONS: dict[str, Function] = {
@@ -80,11 +81,11 @@ FUNCTIONS: dict[str, Function] = {
     "min": Function("min", lambda tuples, total: total),
     "max": Function("max", lambda tuples, total: total),
     "median": Function("keep", partial(quantiles, q=0.5)),
-    "quantile": Function("keep", quantiles),  # its q is declared
+    "quantile": Function("keep", quantiles),  # the query declares its q
 }
 
 
 def function_of(name: str, q: float | None) -> Function:
-    """A function of the registry, with the q that it is declared with."""
-    found = FUNCTIONS[name]
-    return found if q is None else replace(found, finish=partial(found.finish, q=q))
+    """Look up a function in the registry and bind the declared q to it, if there is one."""
+    function = FUNCTIONS[name]
+    return function if q is None else replace(function, finish=partial(function.finish, q=q))

@@ -1,4 +1,4 @@
-"""The kind itself: one frozen object for each declared aggregate query."""
+"""The aggregate kind: one frozen object for each declared aggregate query."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Aggregate:
     columns : dict
         The columns of a tuple that the kind needs beyond its key and times, and the source's column for each.
     key_type, id_type : DataType
-        string or int64, as the stream's key and id come.
+        string or int64, as in the stream.
     q : float or None
         In (0, 1), with function quantile alone.
     """
@@ -44,12 +44,12 @@ class Aggregate:
 
     @property
     def summary(self) -> Function:
-        """The function, with the q that it is declared with."""
+        """The aggregate function, with the declared q bound to it."""
         return function_of(self.function, self.q)
 
     @property
     def fold(self) -> Fold:
-        """How its partials come together, and what their `total` is."""
+        """The fold that merges the function's partials and defines their `total`."""
         return self.summary.fold
 
     @property
@@ -70,41 +70,44 @@ class Aggregate:
     def start(self) -> operator.PaneState:
         return operator.PaneState.empty(self.key_type, self.summary.types)
 
-    def restore(self, kept: dict[str, pa.RecordBatch]) -> operator.PaneState:
-        return operator.PaneState.from_arrow(kept, self.summary.types)
+    def restore(self, batches: dict[str, pa.RecordBatch]) -> operator.PaneState:
+        return operator.PaneState.from_arrow(batches, self.summary.types)
 
     def step(
         self, state: operator.PaneState, partials: pa.Table, frontier: Frontier
     ) -> tuple[operator.PaneState, pa.RecordBatch, pa.RecordBatch]:
-        """Returns the new state, the answers of the windows that closed, and the late tuples (`operator.step`)."""
-        state, closed, late = operator.step(self.windows, self.summary, state, partials, frontier)
-        return state, self._answers(closed), late
+        """Advance a state to the frontier (the watermark) by `operator.step`.
+
+        Returns the new state, the answers of the windows that closed, and the late tuples.
+        """
+        state, rows, late = operator.step(self.windows, self.summary, state, partials, frontier)
+        return state, self._answers(rows), late
 
     def evaluate(self, content: pa.RecordBatch) -> pa.RecordBatch:
-        """The answer of every window over the given tuples; late, or in which order, means nothing here."""
+        """The answer of every window over the given tuples, independent of their order and lateness."""
         no_tick = pa.array(np.zeros(content.num_rows, np.int64))
         partials = self.combine(content.select(["event_time", "key", *self.columns]).append_column("tick", no_tick))
         key = np.asarray(partials.column("key").indices).astype(np.int64)
-        own = {name: np.asarray(partials.column(name)) for name in self.summary.types}
-        panes = Rows(key, np.asarray(partials.column("pane")), own)
-        closed = evaluate_windows(self.windows, self.summary, panes, Rows.empty(self.summary.types), None, None)
-        return self._answers(closed.with_keys(partials.column("key").dictionary))
+        columns = {name: np.asarray(partials.column(name)) for name in self.summary.types}
+        panes = Rows(key, np.asarray(partials.column("pane")), columns)
+        rows = evaluate_windows(self.windows, self.summary, panes, Rows.empty(self.summary.types), None, None)
+        return self._answers(rows.with_keys(partials.column("key").dictionary))
 
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
-        """sum, count and avg can be amended, as far as doubles reach."""
-        amended = amend(self.windows, self.function, answers, late)
-        return pa.RecordBatch.from_pylist([], self.answer) if amended is None else self._answers(amended)
+        """Add late tuples to answers of sum, count and avg, as far as doubles reach; other functions give no rows."""
+        rows = amend(self.windows, self.function, answers, late)
+        return pa.RecordBatch.from_pylist([], self.answer) if rows is None else self._answers(rows)
 
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
-        """Relative errors; where the true value is 0 the absolute ones."""
+        """Relative errors of the answers, absolute where the true value is 0."""
         return errors(approximate, exact)
 
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
-        """1 − the mean relative error over the exact answers; no answer counts worse than a missing one."""
+        """1 − the mean relative error over the exact answers; errors above 1, that of a missing answer, count as 1."""
         error = np.asarray(errors(approximate, exact).column("error"))
         return float(1 - np.minimum(error, 1.0).mean()) if len(error) else 1.0
 
-    def _answers(self, closed: pa.RecordBatch) -> pa.RecordBatch:
-        key, end, tuples, value = closed.columns
+    def _answers(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        key, end, tuples, value = rows.columns
         start = pc.subtract(end, self.windows.size_ms)
         return pa.RecordBatch.from_arrays([key, start, end, value, tuples], schema=self.answer)

@@ -1,4 +1,4 @@
-"""How long a window would have had to wait: the least K with which its answer is not off."""
+"""The required slack K (allowed lateness) of a window: the least with which its answer is not off."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ _ACCUMULATE: dict[Fold, tuple[np.ufunc, float]] = {
     "min": (np.minimum, np.inf),
     "max": (np.maximum, -np.inf),
 }
-"""How totals come together, and what nothing comes to."""
+"""The ufunc that accumulates the totals of a fold, and its identity element."""
 
-_NEAR = 1 - 1e-9  # what is off by all but the error is off: sums of doubles depend on the order of the partials
+_NEAR = 1 - 1e-9  # an error this near to the bound breaks it: sums of doubles depend on the order of the partials
 
 
 def required_slack(function: Function, error: float, window: Ints, need: Ints, tuples: Ints, total: Floats) -> Ints:
     """The least K of each window with which, as with every larger one, its answer is off by less than `error`.
 
-    Each need at which some window gets more is a step: the answers over what the windows have by then are held against
-    those over all of it. A window that has nothing yet is off.
+    Each distinct need is a step, at which some window gets more partials. At every step the answers over the partials
+    that the windows have by then are compared with the answers over all partials. A window that has none yet is off.
 
     Parameters
     ----------
     window, need, tuples, total : ndarray, shape (n,), n ≥ 1
-        Partials as the function's fold has them: the number of the window in [0, m), each of which occurs, and the
-        least K, in ms, with which it would have held the partial.
+        Partials by the function's fold: the number of the window in [0, m), each of which occurs, and the least K, in
+        ms, with which it would have held the partial.
 
     Returns
     -------
@@ -38,34 +38,38 @@ def required_slack(function: Function, error: float, window: Ints, need: Ints, t
     """
     needs, step = np.unique(need, return_inverse=True)
     shape = int(window.max()) + 1, len(needs)
-    held = np.zeros(shape, np.int64)
-    np.add.at(held, (window, step), tuples)
-    held = np.cumsum(held, axis=1)
-    there, answer = held > 0, np.full(shape, np.nan)
-    with np.errstate(all="ignore"):  # totals may be beyond all doubles
+    counts = np.zeros(shape, np.int64)
+    np.add.at(counts, (window, step), tuples)
+    counts = np.cumsum(counts, axis=1)
+    not_empty, answer = counts > 0, np.full(shape, np.nan)
+    with np.errstate(all="ignore"):  # totals may overflow a double
         if function.fold == "keep":
-            gathered = _by_step(there, window, step, total)
+            totals = _cumulative_values(not_empty, window, step, total)
         else:
-            gathered = _by_fold(function.fold, there, window, step, total)
-        answer[there] = function.finish(held[there], gathered)
+            totals = _cumulative_totals(function.fold, not_empty, window, step, total)
+        answer[not_empty] = function.finish(counts[not_empty], totals)
     wrong = ~(relative(answer.ravel(), np.repeat(answer[:, -1], shape[1])) < error * _NEAR).reshape(shape)
     wrong[:, -1] = False
-    latest = np.where(wrong.any(axis=1), shape[1] - np.argmax(wrong[:, ::-1], axis=1), 0)
-    return needs[latest]
+    required_step = np.where(wrong.any(axis=1), shape[1] - np.argmax(wrong[:, ::-1], axis=1), 0)
+    return needs[required_step]
 
 
-def _by_fold(fold: Fold, there: NDArray[np.bool_], window: Ints, step: Ints, total: Floats) -> Floats:
-    """The total of each window by each step at which there is something."""
-    come, nothing = _ACCUMULATE[fold]
-    found = np.full(there.shape, nothing)
-    come.at(found, (window, step), total)
-    totals: Floats = come.accumulate(found, axis=1)[there]
+def _cumulative_totals(fold: Fold, not_empty: NDArray[np.bool_], window: Ints, step: Ints, total: Floats) -> Floats:
+    """The total of each window up to each step at which it has any partial."""
+    ufunc, identity = _ACCUMULATE[fold]
+    step_totals = np.full(not_empty.shape, identity)
+    ufunc.at(step_totals, (window, step), total)
+    totals: Floats = ufunc.accumulate(step_totals, axis=1)[not_empty]
     return totals
 
 
-def _by_step(there: NDArray[np.bool_], window: Ints, step: Ints, total: Floats) -> Floats:
-    """The values of each window by each step, one step after the other, ascending in each."""
-    many = there.shape[1] - step  # a value is there from its own step on
-    row = np.repeat(np.arange(len(step)), many)
-    code = window[row] * there.shape[1] + np.repeat(there.shape[1] - np.cumsum(many), many) + np.arange(len(row))
+def _cumulative_values(not_empty: NDArray[np.bool_], window: Ints, step: Ints, total: Floats) -> Floats:
+    """The values of each window up to each step: one step after another, ascending in each."""
+    counts = not_empty.shape[1] - step  # a value counts at its own step and at all later ones
+    row = np.repeat(np.arange(len(step)), counts)
+    code = (
+        window[row] * not_empty.shape[1]
+        + np.repeat(not_empty.shape[1] - np.cumsum(counts), counts)
+        + np.arange(len(row))
+    )
     return folds.gather("keep", code, row, np.ones_like(step), total)[2]

@@ -1,4 +1,4 @@
-"""Partials: what tuples of one key, pane and tick come to. Only these travel through the shuffle."""
+"""Partials, aggregates of the tuples of one key, pane and tick: the only rows of a query that pass the shuffle."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailrace.windows.sliding import Sliding
 
 
 def combine(windows: Sliding, fold: Fold, tuples: pa.RecordBatch) -> pa.RecordBatch:
-    """One row for each key, pane and tick: how many tuples, and their total. With fold `keep`: a row for each tuple.
+    """Combine tuples into one row for each key, pane and tick: their number and total; fold `keep`: one row a tuple.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def combine(windows: Sliding, fold: Fold, tuples: pa.RecordBatch) -> pa.RecordBa
     Returns
     -------
     RecordBatch
-        Columns `key` (dictionary), `pane`, `tick`, `tuples`, `total` (as the fold has it).
+        Columns `key` (dictionary), `pane`, `tick`, `tuples`, `total` (as the fold defines it).
     """
     keys, (key,) = unify([tuples.column("key")])
     pane = windows.pane(np.asarray(tuples.column("event_time")))
@@ -34,12 +34,12 @@ def combine(windows: Sliding, fold: Fold, tuples: pa.RecordBatch) -> pa.RecordBa
 def merge(
     windows: Sliding, fold: Fold, keys: pa.Array, key: Ints, pane: Ints, tick: Ints, tuples: Ints, total: Floats
 ) -> pa.RecordBatch:
-    """The partials of rows given as columns of shape (n,), `key` as codes into `keys`."""
-    at, ticks_and_panes = pair(tick, pane // windows.pane_ms)
-    code, all_three = pair(at, key)
+    """Merge rows into partials; the rows are columns of shape (n,), `key` holds codes into `keys`."""
+    tick_and_pane, split_time = pair(tick, pane // windows.pane_ms)
+    code, split = pair(tick_and_pane, key)
     code, tuples, total = folds.merge(fold, code, tuples, total)
-    at, key = all_three(code)
-    tick, pane = ticks_and_panes(at)
+    tick_and_pane, key = split(code)
+    tick, pane = split_time(tick_and_pane)
     columns = (pane * windows.pane_ms, tick, tuples, total)
     return pa.RecordBatch.from_arrays(
         [pa.DictionaryArray.from_arrays(pa.array(key, pa.int32()), keys), *map(pa.array, columns)],

@@ -1,4 +1,4 @@
-"""What is known of the values of a query's windows: what a promise's coverage depends on."""
+"""Measured statistics of the values in a query's windows, on which the coverage of a promise depends."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_NOISE = 1e-12  # cv² that may be but the rounding of sums
+_NOISE = 1e-12  # a smaller cv² may be no more than the rounding of sums
 
 
 @dataclass(frozen=True)
 class Population:
-    """The windows of a query, as measured.
+    """The windows of a query: their size, the variation of their values, and a sample of these.
 
     Attributes
     ----------
     tuples : float
-        n, how many tuples a window of a key holds, at least 1. Variances fall with 1/n, so of unlike windows it is the
-        harmonic mean.
+        n, the number of tuples in a window of a key, at least 1. Over unlike windows it is the harmonic mean, because
+        variances fall with 1/n.
     variation : float
-        cv = σ/|µ| of the values of a window (σ² with the divisor n), at least 0, inf where µ is 0. Of unlike windows it
-        is the root mean square, which makes the bounds of SUM and AVG hold whatever the windows' values are. That of
-        the values of all windows together is larger where their levels differ, so it is on the safe side.
+        cv = σ/|µ| of the values of a window (σ² with the divisor n), at least 0, inf where µ is 0. Over unlike windows
+        it is the root mean square, with which the bounds of SUM and AVG hold whatever the windows' values are. The cv
+        of the values of all windows together is larger where the levels of windows differ, so it is on the safe side.
     sample : tuple of float
-        Values, drawn alike from all windows, in any order; better 1,000 than 100; over the mean size of their
-        key's where levels differ. Empty where none are kept: SUM and AVG then wait longer, and MEDIAN and QUANTILE for
-        whole windows.
+        Values, drawn with equal probability from all windows, in any order; 1,000 are better than 100. Where the levels
+        of keys differ, each is divided by the mean size of its key's values. Empty where no values are available: SUM
+        and AVG then wait longer, and MEDIAN and QUANTILE for whole windows.
     """
 
     tuples: float
@@ -44,18 +44,18 @@ class Population:
 
     @staticmethod
     def of(tuples: Floats, total: Floats, squares: Floats, sample: tuple[float, ...] = ()) -> Population:
-        """The population that m windows come from, by their sums.
+        """Estimate the population of m windows from their sums.
 
         Parameters
         ----------
         tuples, total, squares : ndarray, shape (m,), m ≥ 1
-            n ≥ 1, Σv and Σv² of each window. Where Σv is 0 errors are absolute ones, so that 1 stands for it.
+            n ≥ 1, Σv and Σv² of each window. Where Σv is 0 it is replaced by 1, because errors are absolute there.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             spread = np.maximum(squares - total**2 / tuples, 0) * tuples  # n² σ²
             relative = spread / np.where(total == 0, 1.0, total) ** 2
             relative[relative < _NOISE] = 0.0
-        variation = float(np.sqrt(np.mean(np.where(np.isnan(relative), np.inf, relative))))  # nan: beyond all doubles
+        variation = float(np.sqrt(np.mean(np.where(np.isnan(relative), np.inf, relative))))  # nan: sums overflowed
         return Population(1 / float(np.mean(1 / tuples)), variation, sample)
 
     @cached_property
@@ -65,15 +65,16 @@ class Population:
 
     @cached_property
     def relative(self) -> Floats:
-        """The sample over its mean, shape (s,), stretched about 1 to cv where it varies less; empty where it can't be.
+        """The sample divided by its mean, shape (s,), stretched about 1 to cv where it varies less.
 
-        A sample seldom has the largest values of a skewed population. cv, measured from many more, knows of them.
+        Empty where that is undefined. A sample seldom contains the largest values of a skewed population; the cv,
+        measured on many more values, includes them.
         """
         if not self.sample or not np.isfinite(self.variation):
             return np.zeros(0)
         with np.errstate(all="ignore"):
-            away = self.ordered / self.ordered.mean() - 1
-            spread = np.sqrt(np.mean(away**2))
-            away = away * np.maximum(1.0, self.variation / spread) if self.variation else away
-        known: Floats = 1 + away if np.isfinite(away).all() and np.isfinite(spread) else np.zeros(0)
-        return known
+            deviation = self.ordered / self.ordered.mean() - 1
+            spread = np.sqrt(np.mean(deviation**2))
+            deviation = deviation * np.maximum(1.0, self.variation / spread) if self.variation else deviation
+        values: Floats = 1 + deviation if np.isfinite(deviation).all() and np.isfinite(spread) else np.zeros(0)
+        return values

@@ -1,10 +1,11 @@
-"""The coverage threshold λ_thr: what share of a window must be there for its answer to keep a promise (paper 002, 1.2).
+"""The coverage threshold λ_thr: the share of a window that must be there for its answer to keep a promise.
 
-A promise (ε, δ) is that P(error ≥ ε) ≤ δ, where the error of an answer is |answer − true| / |true| (absolute where the
-true value is 0) and the answer is the plain aggregate of what is there: a SUM lacks what is missing. An answer that is
-missing is wrong. Everywhere the tuples of a window are taken to be *missing at random*: λn of them are there, and which
-ones does not depend on their values. λ is the window's own coverage. Where windows cover λ_thr on average about half of
-them cover less, and more than δ of the answers can be off.
+λ_thr is that of paper 002, section 1.2. A promise (ε, δ) is that P(error ≥ ε) ≤ δ, where the error of an answer is
+|answer − true| / |true| (absolute where the true value is 0) and the answer is the plain aggregate of what
+is there: a SUM lacks what is missing. An answer that is missing is wrong. All thresholds assume that the tuples of a
+window are *missing at random*: λn of them are there, and which ones does not depend on their values. λ is the window's
+own coverage: where windows cover λ_thr on average, about half of them cover less, and more than δ of the answers can
+be off.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from tailrace.aggregate.promise_mean import mean, total
 from tailrace.aggregate.promise_rank import quantile
 
 STRICTLY = 1e-9
-"""How far above a share that does not do is one that does: an answer that is off by exactly ε breaks the promise."""
+"""Margin above a share that must be exceeded: an answer that is off by exactly ε breaks the promise."""
 
 FEWEST = 1e-9
-"""Part of a tuple by which a window that lacks one may seem to lack less."""
+"""Tolerance for rounding, in tuples: a window that lacks one tuple may seem to lack this much less."""
 
 
 def counted(error: float, risk: float, population: Population) -> float:
@@ -27,7 +28,7 @@ def counted(error: float, risk: float, population: Population) -> float:
 
     The error is 1 − λ, whatever is missing (Law & Zaniolo, Improving the Accuracy of Continuous Aggregates and Mining
     Queries on Data Streams under Load Shedding, IJBIDM 3(1), 2008: without their scaling up). It has to be below ε, so
-    λ > 1 − ε; the risk buys nothing. Exact, and no assumption.
+    λ > 1 − ε; a larger risk does not lower it. Exact, without any assumption.
     """
     return 1 - error + STRICTLY
 
@@ -35,9 +36,9 @@ def counted(error: float, risk: float, population: Population) -> float:
 def extreme(error: float, risk: float, population: Population) -> float:
     """λ_thr of MIN and MAX.
 
-    The answer is exact when an extreme tuple is there. Missing at random, it is with probability λ, or more if several
-    tuples have that value: λ ≥ 1 − δ. How far the next value is off is not known of an extreme, so ε buys nothing.
-    Nearly exact (up to δ) where the next value is off by ε, as in skewed populations.
+    The answer is exact when an extreme tuple is there. Under missing at random that has probability λ, or more if
+    several tuples have that value: λ ≥ 1 − δ. An extreme does not tell how far off the next value is, so a larger ε
+    does not lower λ_thr. Nearly exact (up to δ) where the next value is off by ε, as in skewed populations.
     """
     return 1 - risk
 
@@ -52,9 +53,9 @@ COVERAGE: dict[str, Callable[[float, float, Population], float]] = {
 
 
 def refusal(function: str, error: float, risk: float) -> tuple[str, str] | None:
-    """Why a promise can't be kept, whatever the stream: what is wrong, and what would be right; None: it can be.
+    """The reason why no stream can keep a promise, and what would be right instead; None: it can be kept.
 
-    Any other promise is kept by whole windows at least, so that there is a λ_thr for it.
+    Any other promise is kept at least by whole windows, so there is a λ_thr for it.
     """
     if function not in {*COVERAGE, "median", "quantile"}:
         return (
@@ -89,14 +90,14 @@ def threshold(function: str, error: float, risk: float, population: Population, 
     function : str
         sum, count, avg, min, max, median or quantile.
     error, risk : float
-        ε and δ in (0, 1), as `refusal` has nothing against.
+        ε and δ in (0, 1), to which `refusal` does not object.
     q : float
-        Of a quantile, in [0, 1].
+        The q of function quantile, in [0, 1].
 
     Returns
     -------
     float
-        In (0, 1]; it does not fall when ε or δ falls or cv rises; 1 where only a whole window keeps the promise.
+        In (0, 1]; 1 where only a whole window keeps the promise. Monotone: does not fall when ε or δ falls or cv rises.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""The coverage that SUM and AVG need: how far a part of a window's values may lie off the whole.
+"""The coverage threshold λ_thr of SUM and AVG, by bounds on how far a part of a window's values lies off the whole.
 
 With f = 1 − λ, m = fn tuples of a window are missing and r = λn are there; D is the sum of the missing values, R of the
-others, S = D + R, µ = S/n. Tuples are missing at random, independently of their values: each m of the n are as likely.
+others, S = D + R, µ = S/n. Tuples are missing at random, independently of their values: any m of the n are as likely.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 from tailrace.aggregate.population import Floats, Population
 
 STEPS = 14
-"""Halvings of the search for f: to a ten-thousandth."""
+"""Bisection steps of the search for f, which determine it to a ten-thousandth."""
 
 GRID = 2.0 ** np.arange(-5, 1.5, 0.5)
-"""Where Chernoff's bound is tried, in units of the best place for normal values; skewed ones have theirs below it."""
+"""Points at which Chernoff's bound is tried, in units of the best for normal values; that of skewed ones is lower."""
 
 
 def total(error: float, risk: float, population: Population) -> float:
@@ -36,16 +36,16 @@ def total(error: float, risk: float, population: Population) -> float:
     Quality-Driven Processing of Sliding Window Aggregates over Out-of-Order Data Streams (DEBS 2015).
 
     How conservative: at (0.05, 0.05), n = 500 and cv = 1 λ_thr is 0.980 by Cantelli, and 0.973 by Chernoff for
-    exponential values, for which 0.966 would do in simulation. At or below 0.95 = 1 − ε only luck would.
+    exponential values, for which 0.966 would do in simulation. At or below 0.95 = 1 − ε only luck keeps the promise.
     """
 
-    def risked(f: float) -> float:
-        n, variance = population.tuples, f * (1 - f) * _square(population)
+    def risk_at(f: float) -> float:
+        n, variance = population.tuples, f * (1 - f) * _variance_factor(population)
         m, r = f * n, (1 - f) * n
-        short = min(_cantelli(variance, error - f), chernoff(population, 1 - error, m, -error, r))
-        return short + min(_cantelli(variance, error + f), chernoff(population, -1 - error, m, -error, r))
+        below = min(_cantelli(variance, error - f), chernoff(population, 1 - error, m, -error, r))
+        return below + min(_cantelli(variance, error + f), chernoff(population, -1 - error, m, -error, r))
 
-    return _coverage(risked, error, risk, population)
+    return _coverage(risk_at, error, risk, population)
 
 
 def mean(error: float, risk: float, population: Population) -> float:
@@ -68,18 +68,18 @@ def mean(error: float, risk: float, population: Population) -> float:
     exponential values, for which 0.76 would do in simulation.
     """
 
-    def risked(f: float) -> float:
+    def risk_at(f: float) -> float:
         n, odds = population.tuples, f / (1 - f)
         m, r = f * n, (1 - f) * n
         above = chernoff(population, -1 - error, m, odds - error, r)
         below = chernoff(population, 1 - error, m, -odds - error, r)
-        return min(odds * _square(population) / error**2, above + below)
+        return min(odds * _variance_factor(population) / error**2, above + below)
 
-    return _coverage(risked, 1.0, risk, population)
+    return _coverage(risk_at, 1.0, risk, population)
 
 
 def chernoff(population: Population, a: float, m: float, b: float, r: float) -> float:
-    """A bound of P(aD + bR ≥ 0) for sums D of m and R of r values, drawn alike from the population's sample.
+    """Chernoff's bound of P(aD + bR ≥ 0) for sums D of m and R of r values, drawn from the population's sample.
 
     Assumes that the values of a window are independent and distributed as the sample is (`Population.relative`). Then,
     for every t > 0, P ≤ E[exp(tav)]^m · E[exp(tbv)]^r (Chernoff 1952); the least over a few t is a bound, too. 1 where
@@ -90,37 +90,37 @@ def chernoff(population: Population, a: float, m: float, b: float, r: float) -> 
     if not len(values) or drift <= 0:
         return 1.0
     spread = max(float(np.var(values)), 1e-12) * (a * a * m + b * b * r)
-    at = GRID[:, None] * (drift / spread)
-    return float(np.exp(min(0.0, (m * _log_mean(at * a * values) + r * _log_mean(at * b * values)).min())))
+    t = GRID[:, None] * (drift / spread)
+    return float(np.exp(min(0.0, (m * _log_mean(t * a * values) + r * _log_mean(t * b * values)).min())))
 
 
 def _log_mean(exponents: Floats) -> Floats:
-    """log of the mean of exp along the rows."""
+    """Logarithm of the mean exponential of each row, computed without overflow."""
     largest = exponents.max(axis=1)
     means: Floats = largest + np.log(np.exp(exponents - largest[:, None]).mean(axis=1))
     return means
 
 
 def _cantelli(variance: float, distance: float) -> float:
-    """A bound of P(X − mean ≥ distance) for any X of this variance; 1 where the distance is not positive."""
+    """Cantelli's bound of P(X − mean ≥ distance) for any X of this variance; 1 where the distance is not positive."""
     if distance <= 0 or not np.isfinite(variance):
         return 1.0
     return variance / (variance + distance**2)
 
 
-def _square(population: Population) -> float:
-    """cv²/(n−1)."""
+def _variance_factor(population: Population) -> float:
+    """cv²/(n−1), the factor of the variances above that the population determines."""
     return population.variation**2 / (population.tuples - 1)
 
 
-def _coverage(risked: Callable[[float], float], most: float, risk: float, population: Population) -> float:
-    """1 − the largest f up to `most` that risks at most `risk`, what it risks rising with f; one tuple is there."""
+def _coverage(risk_at: Callable[[float], float], limit: float, risk: float, population: Population) -> float:
+    """1 − the largest f up to `limit` with risk_at(f) ≤ `risk`, where risk_at rises with f and one tuple is there."""
     if population.tuples <= 1:
         return 1.0
-    low, high = 0.0, min(most, 1 - 1 / population.tuples)
-    if risked(high) <= risk:
+    low, high = 0.0, min(limit, 1 - 1 / population.tuples)
+    if risk_at(high) <= risk:
         return 1 - high
     for _ in range(STEPS):
         middle = (low + high) / 2
-        low, high = (middle, high) if risked(middle) <= risk else (low, middle)
+        low, high = (middle, high) if risk_at(middle) <= risk else (low, middle)
     return 1 - low

@@ -1,4 +1,4 @@
-"""What policies that promise (error, risk) ask of an aggregate: λ_thr, and which K an answer would have needed."""
+"""The error model of aggregates, for promises (error, risk): λ_thr and the required slack K (allowed lateness)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailrace.aggregate.promise import threshold
 
 @dataclass(frozen=True)
 class AggregateErrorModel:
-    """Of a declared function."""
+    """The error model of a declared function (`disorder.tick_statistics.ErrorModel`)."""
 
     function: str
     q: float | None
@@ -21,14 +21,14 @@ class AggregateErrorModel:
     def threshold(
         self, error: float, risk: float, tuples: Floats, total: Floats, squares: Floats, values: Floats
     ) -> float:
-        """See `disorder.seen.Promise`."""
+        """λ_thr of the promise, see `disorder.tick_statistics.ErrorModel`."""
         fold = function_of(self.function, self.q).fold
-        sums = (total, squares) if fold == "sum" else (tuples, tuples)  # of others only the number of tuples is known
-        # A partial of one tuple is a value too, but whether it is of one depends on how the log is cut.
-        known = tuple(values.tolist()) if fold == "keep" else ()
-        population = Population.of(tuples, *sums, known)
+        sums = (total, squares) if fold == "sum" else (tuples, tuples)  # for other folds only the size is known
+        # A partial of one tuple is a value too, but whether a partial is of one tuple depends on how the log is cut.
+        sample = tuple(values.tolist()) if fold == "keep" else ()
+        population = Population.of(tuples, *sums, sample)
         return threshold(self.function, error, risk, population, 0.5 if self.q is None else self.q)
 
     def required_slack(self, error: float, window: Ints, need: Ints, tuples: Ints, total: Floats) -> Ints:
-        """See `disorder.seen.Promise`."""
+        """The least K with which each window keeps the error, see `disorder.tick_statistics.ErrorModel`."""
         return required_slack(function_of(self.function, self.q), error, window, need, tuples, total)

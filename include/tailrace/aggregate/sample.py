@@ -1,8 +1,8 @@
-"""A sample of the partials, by keys: what every task is told alike, so that all measure the same errors.
+"""A sample of the partials by key, sent alike to every task, so that all of them measure the same errors.
 
-The keys with the smallest hashes of those that have come to each stretch of event time up to each tick. Who goes, tick
-by tick, by the smallest ones of the whole stream so far finds them in the samples of its segments, however the log is
-cut.
+It holds the keys with the smallest hashes among those that have come to each stretch of event time up to each tick.
+A reader that selects, tick by tick, the keys with the smallest hashes of the whole stream so far finds them in the
+samples of its segments, however the log is cut.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tailrace.partition.by_key import hash_of
 from tailrace.windows.sliding import Sliding
 
 
-def _counts(windows: Sliding, tuples: pa.RecordBatch) -> NDArray[np.bool_]:
-    """Which tuples, n, are of keys that count at their ticks; shape (n,)."""
+def _in_sample(windows: Sliding, tuples: pa.RecordBatch) -> NDArray[np.bool_]:
+    """Mask of the tuples whose key is in the sample at their tick; shape (n,) for n tuples."""
     keys, (key,) = unify([tuples.column("key")])
     if len(keys) <= GROUPS:
         return np.ones(len(tuples), bool)
@@ -34,7 +34,7 @@ def _counts(windows: Sliding, tuples: pa.RecordBatch) -> NDArray[np.bool_]:
 
 
 def sample(windows: Sliding, fold: Fold, tuples: pa.RecordBatch) -> pa.RecordBatch:
-    """The partials of the tuples of at most `GROUPS` keys at a time in each stretch; `group` is the key's hash.
+    """Combine the tuples of at most `GROUPS` keys at a time in each stretch into partials; `group` is the key's hash.
 
     Parameters
     ----------
@@ -44,15 +44,16 @@ def sample(windows: Sliding, fold: Fold, tuples: pa.RecordBatch) -> pa.RecordBat
     Returns
     -------
     RecordBatch
-        Of `SAMPLE`. `squares` is the sum of the squares of the values where `total` is that of the values, else 0.
+        Of schema `SAMPLE`. `squares` is the sum of the squares of the values where `total` is the sum of the values,
+        else 0.
     """
-    mine = tuples.filter(pa.array(_counts(windows, tuples)))
-    partials = combine(windows, fold, mine)
+    selection = tuples.filter(pa.array(_in_sample(windows, tuples)))
+    partials = combine(windows, fold, selection)
     hashes = hash_of(partials.column("key").dictionary).view(np.int64)[np.asarray(partials.column("key").indices)]
     squares = np.zeros(len(hashes))
-    if fold == "sum" and "value" in mine.schema.names:
-        place = mine.schema.get_field_index("value")
-        squared = mine.set_column(place, "value", pa.array(np.square(np.asarray(mine.column(place)))))
-        squares = np.asarray(combine(windows, fold, squared).column("total"))  # by the same keys, panes and ticks
+    if fold == "sum" and "value" in selection.schema.names:
+        place = selection.schema.get_field_index("value")
+        with_squares = selection.set_column(place, "value", pa.array(np.square(np.asarray(selection.column(place)))))
+        squares = np.asarray(combine(windows, fold, with_squares).column("total"))  # in the same order as the partials
     columns = [partials.column("tick"), pa.array(hashes), partials.column("pane"), partials.column("tuples")]
     return pa.RecordBatch.from_arrays([*columns, partials.column("total"), pa.array(squares)], schema=SAMPLE)

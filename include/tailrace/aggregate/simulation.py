@@ -1,4 +1,4 @@
-"""Promises put to the test: windows of known values, tuples missing at random, and how many answers are off."""
+"""Monte Carlo test of promises: the share of answers that are off when tuples of known values are missing at random."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
 
 
 def _rare(share: float, large: float) -> Draw:
-    """1, but `large` in a share of the values."""
+    """Sampler of the value 1, and of `large` in the given share of the values."""
     return lambda rng, shape: np.where(rng.random(shape) < share, large, 1.0)
 
 
@@ -30,15 +30,15 @@ DISTRIBUTIONS: dict[str, Draw] = {
     "1 or 10, 60 : 40": _rare(0.4, 10.0),
     "normal(1, 1.5)": lambda rng, shape: rng.normal(1, 1.5, shape),
 }
-"""Values drawn alike; the last ones are of both signs."""
+"""Samplers of independent values of one distribution, by its name; the last one has values of both signs."""
 
 PROMISES = ((0.05, 0.05), (0.1, 0.01), (0.02, 0.1))
-"""(ε, δ)."""
+"""Error ε and risk δ of each promise."""
 
 TUPLES = (20, 100, 500)
 
 Q = 0.9
-"""Of the quantile."""
+"""The q of function quantile."""
 
 ANSWERS: dict[str, Callable[[Floats], Floats]] = {
     "sum": lambda values: values.sum(axis=1),
@@ -58,9 +58,9 @@ class Windows:
     Attributes
     ----------
     values : ndarray, shape (windows, n)
-        In an order that is random in each window, so that the first m are m missing at random.
+        In random order within each window, so that the first m are m tuples missing at random.
     population : Population
-        As measured on other values of the same distribution.
+        Measured on other values of the same distribution.
     """
 
     values: Floats
@@ -68,44 +68,44 @@ class Windows:
 
     @staticmethod
     def draw(draw: Draw, tuples: int, windows: int, rng: np.random.Generator) -> Windows:
-        seen = draw(rng, (1000, tuples))
+        other_values = draw(rng, (1000, tuples))
         population = Population.of(
-            np.full(len(seen), float(tuples)),
-            seen.sum(axis=1),
-            (seen**2).sum(axis=1),
-            tuple(seen.ravel()[:2000].tolist()),
+            np.full(len(other_values), float(tuples)),
+            other_values.sum(axis=1),
+            (other_values**2).sum(axis=1),
+            tuple(other_values.ravel()[:2000].tolist()),
         )
         return Windows(rng.permuted(draw(rng, (windows, tuples)), axis=1), population)
 
     def off(self, function: str, error: float, missing: int) -> float:
-        """The share of answers whose error is at least `error` when so many tuples are missing."""
+        """The share of answers whose error is at least `error` when `missing` tuples of each window are missing."""
         answer, n = ANSWERS[function], self.values.shape[1]
         if missing == n:
             return 1.0
-        got, true = answer(self.values[:, missing:]), answer(self.values)
-        return float(np.mean(np.abs(got - true) >= error * np.where(true == 0, 1.0, np.abs(true))))
+        approximate, true = answer(self.values[:, missing:]), answer(self.values)
+        return float(np.mean(np.abs(approximate - true) >= error * np.where(true == 0, 1.0, np.abs(true))))
 
 
 def missing(share: float, tuples: int) -> int:
-    """The most tuples that a window may lack to cover that share."""
+    """The largest number of tuples that a window may lack and still cover the share."""
     return int((1 - share) * tuples + 1e-9)
 
 
 def simulate(windows: int, seed: int) -> list[dict[str, Any]]:
-    """How many answers are off when windows cover λ_thr, for every function, distribution and promise.
+    """Simulate the share of answers off when windows cover λ_thr, for every function, distribution and promise.
 
     Parameters
     ----------
     windows : int
-        To simulate for each row.
+        The number of windows simulated for each row.
     seed : int
-        Of all that is drawn.
+        Seed of all random draws.
 
     Returns
     -------
     list of dict
         For each distribution, n, function and promise: distribution, tuples (n), function, error, risk, threshold
-        (λ_thr), missing (how many tuples were missing of n), off (the share of answers off, at most `risk` if the
+        (λ_thr), missing (the number of tuples missing of n), off (the share of answers off, at most `risk` if the
         promise holds), windows.
     """
     rng = np.random.default_rng(seed)

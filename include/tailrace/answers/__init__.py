@@ -1,1 +1,1 @@
-"""Answers: how they are identified, versioned and revised."""
+"""Identity, versions and revision of answers."""

@@ -1,6 +1,6 @@
-"""The contestants on Spark: each takes a workload into a Delta table and gives its times.
+"""Contestants on Spark: each runs a workload into a Delta table and returns its times.
 
-Those on Spark take a file a batch; ours begins with smaller ones, as it does for users.
+Spark's own read one file per batch; ours begins with smaller batches, as it does for users.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from tailrace.stream.batch_planner import RunOptions
 
 @dataclass(frozen=True)
 class Pace:
-    """What a contestant tells of a pass, beside what is measured of it from outside.
+    """Times of a pass as its contestant reports them, beside those that are measured from outside.
 
     Attributes
     ----------
     batch_s : list of float
-        How long each batch took, in seconds; empty where there are none.
+        Duration of each batch, in s; empty where there are no batches.
     warm_rows, warm_s : float
-        The rows taken in after the start, and the seconds that took.
+        The rows read after the start, and the seconds that this took.
     """
 
     batch_s: list[float]
@@ -39,20 +39,20 @@ class Pace:
 
 
 Pass = Callable[[SparkSession, Workload, Path, int], Pace]
-"""(session, workload, directory, parallelism) → how it went."""
+"""(session, workload, directory, parallelism) → the times of the pass."""
 
 _SCHEMA = "id long, event_time timestamp, arrival_time timestamp, sensor string, value double"
 
 
 def pass_through(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
-    """No state: the rows of each batch are read and added up, and one row is written."""
+    """Read and add up the rows, without keys or windows, and write one row of totals for each batch."""
     rows = _read(spark, workload).select("event_time", "sensor", "value")
     total = rows.groupBy().agg(F.count("*").alias("tuples"), F.sum("value").alias("value"))
-    return _by_batches(workload, _drain(total, directory, "update"))
+    return _by_batches(workload, _run_to_end(total, directory, "update"))
 
 
 def native(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
-    """Spark's own windows under a watermark that loses nothing here; what came after it would be dropped."""
+    """Run Spark's own windows under a watermark that drops nothing here; later rows would be dropped."""
     case = workload.case
     size, slide = (f"{length} milliseconds" for length in (case.size_ms, case.slide_ms))
     groups = ["sensor"] if case.keyed else []
@@ -62,20 +62,22 @@ def native(spark: SparkSession, workload: Workload, directory: Path, parallelism
     answers = case.question.spark(rows, F.window("event_time", size, slide), groups)
     key = F.col("sensor") if case.keyed else F.lit(None).cast("string")
     ends = (F.col(f"window.{end}").alias(f"window_{end}") for end in ("start", "end"))
-    flat = answers.select(key.alias("key"), *ends, *(set(answers.columns) - {"window", "sensor"}))
-    return _by_batches(workload, _drain(flat, directory, "append"))
+    flat_answers = answers.select(key.alias("key"), *ends, *(set(answers.columns) - {"window", "sensor"}))
+    return _by_batches(workload, _run_to_end(flat_answers, directory, "append"))
 
 
 def tailrace(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
-    """Ours, as a user runs it, but in the session that is there."""
-    times, left, start = list[float](), list[int](), time.perf_counter()
+    """Run our query as a user does, but in the session that runs already."""
+    times, backlog, start = list[float](), list[int](), time.perf_counter()
 
-    def done(batch: int, rows_left: int, tables: object) -> None:
+    def on_batch(batch: int, rows_left: int, tables: object) -> None:
         times.append(time.perf_counter() - start)
-        left.append(rows_left)
+        backlog.append(rows_left)
 
-    app.run(workload.query(parallelism), directory, RunOptions(-(-workload.rows // len(workload.files))), done, spark)
-    return Pace([float(length) for length in np.diff([0.0, *times])], left[0], times[-1] - times[0])
+    app.run(
+        workload.query(parallelism), directory, RunOptions(-(-workload.rows // len(workload.files))), on_batch, spark
+    )
+    return Pace([float(length) for length in np.diff([0.0, *times])], backlog[0], times[-1] - times[0])
 
 
 CONTESTANTS: dict[str, Pass] = {"pass-through": pass_through, "native": native, "tailrace": tailrace}
@@ -86,15 +88,19 @@ def _read(spark: SparkSession, workload: Workload) -> DataFrame:
 
 
 def _by_batches(workload: Workload, ends: list[float]) -> Pace:
-    """The first batch is the start; what comes after the last of the input closes what is open."""
+    """Compute the pace from the ends of batches, in s.
+
+    The first batch counts as the start. Batches after the last one of the input, which close open windows, are left
+    out.
+    """
     batch_s = [float(length) for length in np.diff([0.0, *ends])[: len(workload.files)]]
     return Pace(batch_s, workload.rows * (1 - 1 / len(workload.files)), sum(batch_s[1:]))
 
 
-def _drain(rows: DataFrame, directory: Path, mode: str) -> list[float]:
-    """Run to the end of the input, each batch to Arrow and by deltalake to a table, as ours does.
+def _run_to_end(rows: DataFrame, directory: Path, mode: str) -> list[float]:
+    """Run to the end of the input, and write each batch by Arrow and deltalake to a table, as ours does.
 
-    Returns when each batch was done, in seconds from the start.
+    Returns the end of each batch, in seconds from the start.
     """
     times, start = list[float](), time.perf_counter()
 

@@ -1,9 +1,10 @@
-"""The contestant Flink: Flink SQL on HOP windows over the same rows, in streaming mode, into Parquet files.
+"""Contestant Flink: Flink SQL on HOP windows over the same rows, in streaming mode, into Parquet files.
 
-Its sink commits its files when the input ends, and it takes no checkpoints, while Spark's windows and ours make each
-batch durable: it does less than they do. It is given the same rows in the same order, but in as many files as it has
-readers, since its file source gives out the files of a directory in no order (its `LocalityAwareSplitAssigner` keeps
-them in a hash set): a file that came too soon would move the watermark, and the rows of others would be dropped.
+It does less than Spark's windows and ours, which make each batch durable: it takes no checkpoints, and its sink
+commits its files when the input ends. It reads the same rows in the same order, but in as many files as it has
+readers. The reason is that its file source hands out the files of a directory in no order (its
+`LocalityAwareSplitAssigner` keeps them in a hash set): a file read too soon would advance the watermark, and the rows
+of others would be dropped.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ _PARQUET = "'connector' = 'filesystem', 'format' = 'parquet', 'parquet.utc-timez
 
 
 class Flink:
-    """Flink in a process of its own, from the first pass to the last, as Spark's JVM is.
+    """Flink in a process of its own that lives from the first pass to the last, as Spark's JVM does.
 
     Parameters
     ----------
     environment : FlinkEnvironment
-        Made already.
+        Installed already.
     directory : Path
-        For the files laid out for its readers, and its log.
+        Directory of the files laid out for its readers, and of its log.
     """
 
     def __init__(self, environment: FlinkEnvironment, directory: Path) -> None:
@@ -58,7 +59,7 @@ class Flink:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._pipe(self._process.stdin).close()  # its JVM ends when it does
+        self._pipe(self._process.stdin).close()  # the end of its input ends the process and its JVM
         try:
             self._process.wait(_PATIENCE_S)
         except subprocess.TimeoutExpired:
@@ -68,29 +69,29 @@ class Flink:
 
     @property
     def pid(self) -> int:
-        """Of the process that has the JVM for a child."""
+        """Process id of the process that has the JVM for a child."""
         return self._process.pid
 
     def lay_out(self, files: list[Path], parallelism: int) -> None:
-        """Write the rows of a workload's files again, a file for each reader."""
-        lay_out(files, self._laid_out(files), parallelism)
+        """Rewrite a workload's files as one file for each reader."""
+        lay_out(files, self._source_directory(files), parallelism)
 
     def run(self, spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
-        """One pass; Spark is not asked.
+        """Run one pass, without the Spark session.
 
         Raises
         ------
         RuntimeError
-            When Flink fails; tells its last words.
+            When Flink fails; quotes the end of its log.
         """
-        source, sink = self._laid_out(workload.files), directory / "answers"
-        said = self._ask(job(workload, source, sink, parallelism))
-        return Pace([], workload.rows, said["job_s"])
+        source, sink = self._source_directory(workload.files), directory / "answers"
+        answer = self._submit(job(workload, source, sink, parallelism))
+        return Pace([], workload.rows, answer["job_s"])
 
-    def _laid_out(self, files: list[Path]) -> Path:
+    def _source_directory(self, files: list[Path]) -> Path:
         return self._directory / files[0].parent.name
 
-    def _ask(self, job: dict[str, Any]) -> dict[str, float]:
+    def _submit(self, job: dict[str, Any]) -> dict[str, float]:
         try:
             stdin = self._pipe(self._process.stdin)
             stdin.write(json.dumps(job) + "\n")
@@ -100,17 +101,17 @@ class Flink:
             line = ""
         if not line:
             raise RuntimeError(f"Flink ended; its last words:\n{self._log.read_text(errors='replace')[-2000:]}")
-        said: dict[str, float] = json.loads(line)
-        return said
+        answer: dict[str, float] = json.loads(line)
+        return answer
 
     @staticmethod
     def _pipe(pipe: IO[str] | None) -> IO[str]:
-        assert pipe is not None  # asked for above
+        assert pipe is not None  # requested from Popen above
         return pipe
 
 
 def job(workload: Workload, source: Path, sink: Path, parallelism: int) -> dict[str, Any]:
-    """The workload as a job of flink_job.py."""
+    """Return the workload as a job of flink_job.py."""
     case = workload.case
     settings = {
         "parallelism.default": str(parallelism),
@@ -138,30 +139,30 @@ def job(workload: Workload, source: Path, sink: Path, parallelism: int) -> dict[
 
 
 def lay_out(files: list[Path], directory: Path, readers: int) -> None:
-    """Deal files out to readers: the first one's file holds the rows of files 0, `readers`, 2 · `readers`, …
+    """Deal files out to readers in turn: the first reader's file has the rows of files 0, `readers`, 2 · `readers`, …
 
-    Each file becomes a row group, compressed as it was. So the readers go forward side by side.
+    Each file becomes a row group, compressed as it was, so the readers advance side by side.
     """
     directory.mkdir(parents=True)
     for reader in range(readers):
-        mine = files[reader::readers]
-        if not mine:
+        reader_files = files[reader::readers]
+        if not reader_files:
             continue
         path = directory / f"part-{reader}.parquet"
-        with pq.ParquetWriter(path, pq.read_schema(mine[0]), compression="zstd") as writer:
-            for file in mine:
+        with pq.ParquetWriter(path, pq.read_schema(reader_files[0]), compression="zstd") as writer:
+            for file in reader_files:
                 rows = pq.read_table(file)
                 writer.write_table(rows, row_group_size=max(len(rows), 1))
 
 
 def answers(directory: Path) -> pa.Table:
-    """What a pass into this directory has answered; times in ms, UTC."""
-    found = ds.dataset(directory / "answers", format="parquet").to_table()
+    """Read the answers of a pass into this directory; times in ms, UTC."""
+    table = ds.dataset(directory / "answers", format="parquet").to_table()
     time = pa.timestamp("ms", "UTC")
     for name in ("window_start", "window_end"):
-        place = found.column_names.index(name)
-        found = found.set_column(place, name, found.column(name).cast(pa.timestamp("ms")).cast(time))
-    return found
+        index = table.column_names.index(name)
+        table = table.set_column(index, name, table.column(name).cast(pa.timestamp("ms")).cast(time))
+    return table
 
 
 def _interval(length_ms: int) -> str:

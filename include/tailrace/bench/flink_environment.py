@@ -1,4 +1,4 @@
-"""An environment of its own for Apache Flink: its Python package, and the jar by which it reads and writes Parquet."""
+"""Separate environment for Apache Flink: its Python package, and the jar by which it reads and writes Parquet."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ from tailrace.bench.progress import Tell
 
 VERSION = "2.3.0"
 _JAR = "flink-sql-parquet"
-_BORROWED = ("hadoop-client-*.jar", "zstd-jni-*.jar")
-"""What Flink's Parquet needs and does not bring: PySpark has it."""
+_JAR_PATTERNS = ("hadoop-client-*.jar", "zstd-jni-*.jar")
+"""File names of the jars that Flink needs for Parquet and does not bring; PySpark has them."""
 
 
 class FlinkEnvironment:
-    """Flink in a directory, made there when it is first asked for.
+    """Installation of Flink in a directory, made by the first call of `make`.
 
     Parameters
     ----------
     directory : Path
-        Holds it, about 900 MB; one that is there whole is used as it is.
+        Directory of the installation, about 900 MB; a complete one is used as it is.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory.absolute()
         self.python = self.directory / "venv" / "bin" / "python"
         self._jars = self.directory / "jars"
-        self._made = self.directory / f"flink-{VERSION}"
+        self._completion_file = self.directory / f"flink-{VERSION}"
 
     def make(self, tell: Tell) -> None:
-        """Bring what is missing: from PyPI by pip, and from Maven by the Ivy that PySpark has.
+        """Install Flink unless it is complete: from PyPI by pip, and from Maven by the Ivy that PySpark has.
 
         Raises
         ------
         RuntimeError
-            When a step fails; tells its command and what it wrote last.
+            When a step fails; names its command and quotes the end of its output.
         """
-        if self._made.exists():
+        if self._completion_file.exists():
             return
         tell(f"installing Apache Flink {VERSION} in {self.directory}, which takes a few minutes")
         self.directory.mkdir(parents=True, exist_ok=True)
         _run(sys.executable, "-m", "venv", "--clear", str(self.python.parents[1]))
         _run(str(self.python), "-m", "pip", "install", "--quiet", f"apache-flink=={VERSION}")
-        ivy = ("-cp", os.pathsep.join(map(str, _pyspark("ivy-*.jar"))), "org.apache.ivy.Main")
+        ivy = ("-cp", os.pathsep.join(map(str, _find_pyspark_jars("ivy-*.jar"))), "org.apache.ivy.Main")
         artifact = ("-dependency", "org.apache.flink", _JAR, VERSION, "-confs", "default")
         _run(_java(), *ivy, *artifact, "-retrieve", f"{self._jars}/[artifact]-[revision].[ext]")
-        self._made.touch()
+        self._completion_file.touch()
 
     def variables(self) -> dict[str, str]:
-        """The environment of its processes."""
-        borrowed = [jar for pattern in _BORROWED for jar in _pyspark(pattern)]
+        """Return the environment variables of its processes."""
+        pyspark_jars = [jar for pattern in _JAR_PATTERNS for jar in _find_pyspark_jars(pattern)]
         return os.environ | {
-            "HADOOP_CLASSPATH": os.pathsep.join(map(str, [*self._jars.glob(f"{_JAR}-*.jar"), *borrowed]))
+            "HADOOP_CLASSPATH": os.pathsep.join(map(str, [*self._jars.glob(f"{_JAR}-*.jar"), *pyspark_jars]))
         }
 
 
@@ -64,12 +64,12 @@ def _java() -> str:
     return str(Path(home, "bin", "java")) if home else "java"
 
 
-def _pyspark(pattern: str) -> list[Path]:
-    """Jars that PySpark brings."""
+def _find_pyspark_jars(pattern: str) -> list[Path]:
+    """Return the paths of the jars that PySpark brings, by a file name pattern."""
     return sorted(Path(pyspark.__file__).with_name("jars").glob(pattern))
 
 
 def _run(*command: str) -> None:
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} ended with exit code {done.returncode}: {done.stdout[-2000:]}")
+    process = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with exit code {process.returncode}: {process.stdout[-2000:]}")

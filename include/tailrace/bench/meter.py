@@ -1,4 +1,4 @@
-"""What a pass costs: CPU seconds and peak memory of the driver, the JVM and the Python workers."""
+"""Meter of a pass: CPU seconds and peak memory of the driver, the JVM and the Python workers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a stretch of time: wall and CPU seconds, and the largest resident memory in MiB."""
+    """Cost of a period of time: wall and CPU seconds, and the largest resident memory in MiB."""
 
     seconds: float
     cpu_s: float
@@ -25,14 +25,14 @@ class Cost:
 
 
 class Meter:
-    """Measures this process and all it has started, while it is entered.
+    """Context manager that measures this process and all its descendants.
 
     Parameters
     ----------
     of : int, optional
-        Another process, with all that it has started, in place of this one.
+        Process id to measure in place of this one, with its descendants.
     without : int, optional
-        One of those that this one has started, left out with all that it has started itself.
+        Process id of a descendant that is left out, with its own descendants.
     """
 
     def __init__(self, of: int | None = None, without: int | None = None) -> None:
@@ -41,37 +41,40 @@ class Meter:
 
     def __enter__(self) -> Meter:
         self._peak, self._stop = [0, 0, 0], threading.Event()
-        self._before = {process: cpu_s for process, cpu_s, _ in self._look()}
+        self._before = {process: cpu_s for process, cpu_s, _ in self._read_processes()}
         self._cpu, self._start = dict(self._before), time.perf_counter()
-        self._watch = threading.Thread(target=self._watch_it, daemon=True)
-        self._watch.start()
+        self._thread = threading.Thread(target=self._sample_until_stop, daemon=True)
+        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         seconds = time.perf_counter() - self._start
         self._stop.set()
-        self._watch.join()
+        self._thread.join()
         self._sample()
-        cpu_s = sum(used - self._before.get(process, 0.0) for process, used in self._cpu.items())
+        cpu_s = sum(total_s - self._before.get(process, 0.0) for process, total_s in self._cpu.items())
         self.cost = Cost(seconds, cpu_s, *self._peak)
 
-    def _watch_it(self) -> None:
+    def _sample_until_stop(self) -> None:
         while not self._stop.wait(_EVERY_S):
             self._sample()
 
     def _sample(self) -> None:
-        """Keep what each process has used so far: one that ends takes along what came after the last look alone."""
-        now = [0, 0, 0]
-        for process, cpu_s, (kind, rss) in self._look():
-            self._cpu[process] = cpu_s
-            now[kind] += rss // _MIB
-        self._peak = [max(pair) for pair in zip(self._peak, now, strict=True)]
+        """Record the CPU seconds of each process, and the peak memory.
 
-    def _look(self) -> Iterator[tuple[psutil.Process, float, tuple[int, int]]]:
-        """Each process, its own CPU seconds, and its memory by what it is: the driver, a JVM, or a worker."""
-        left_out = [] if self._without is None else _tree(self._without)
+        Of a process that ends, only what it used after the last sample is lost.
+        """
+        memory_mib = [0, 0, 0]
+        for process, cpu_s, (kind, rss) in self._read_processes():
+            self._cpu[process] = cpu_s
+            memory_mib[kind] += rss // _MIB
+        self._peak = [max(pair) for pair in zip(self._peak, memory_mib, strict=True)]
+
+    def _read_processes(self) -> Iterator[tuple[psutil.Process, float, tuple[int, int]]]:
+        """Yield each process, its own CPU seconds, and its kind (0 driver, 1 JVM, 2 worker) and memory in bytes."""
+        excluded_processes = [] if self._without is None else _tree(self._without)
         for process in _tree(self._root):
-            if process in left_out:
+            if process in excluded_processes:
                 continue
             try:
                 with process.oneshot():

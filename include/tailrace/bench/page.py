@@ -1,4 +1,4 @@
-"""A page of a report: a text with settings and tables, and the tables as JSON beside it."""
+"""Page of a report: a text with settings and tables, and the tables as JSON beside it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import psutil
 from tailrace.bench.progress import Row
 
 _LARGE = 1000
-_SHARES = ("off", "windows off", "accuracy", "corrected", "to mp", "hit", "share")
+_SHARE_PREFIXES = ("off", "windows off", "accuracy", "corrected", "to mp", "hit", "share")
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured: rows and rounds of what runs on Spark, and where Flink's environment is."""
+    """Extent of the measurements on Spark (rows, files, rounds), and the directory of Flink's environment."""
 
     rows: int
     files: int
@@ -31,20 +31,20 @@ class Effort:
 def write(
     file: Path, template: Path, system: str, effort: Effort, settings: dict[str, Any], tables: Mapping[str, list[Row]]
 ) -> Path:
-    """Write a page, and a file `.json` of its tables; the template names the settings and the tables."""
+    """Write a page from a template that names settings and tables, and the tables in a file `.json`."""
     file.with_suffix(".json").write_text(json.dumps(tables, indent=1) + "\n")
     flink = " --flink DIR" if effort.flink else ""
-    much = f"--rows {effort.rows} --files {effort.files} --rounds {effort.rounds}"
-    command = f"tailrace bench {system} {much}{flink} --report docs/results"
+    options = f"--rows {effort.rows} --files {effort.files} --rounds {effort.rounds}"
+    command = f"tailrace bench {system} {options}{flink} --report docs/results"
     machine = f"{os.cpu_count()} cores, {psutil.virtual_memory().total >> 30} GiB, Python {platform.python_version()}"
-    shown = {name: markdown(rows) for name, rows in tables.items()}
-    text = template.read_text(encoding="utf-8").format(command=command, machine=machine, **settings, **shown)
+    markdown_tables = {name: markdown(rows) for name, rows in tables.items()}
+    text = template.read_text(encoding="utf-8").format(command=command, machine=machine, **settings, **markdown_tables)
     file.write_text(text, encoding="utf-8")
     return file
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """A table; numbers short, shares in percent by their name."""
+    """Format rows as a Markdown table, with short numbers and, in columns named as shares, percent."""
     names = list(rows[0])
     lines = [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}"]
     return "\n".join([*lines, *(f"| {' | '.join(_cell(name, row[name]) for name in names)} |" for row in rows)])
@@ -54,6 +54,6 @@ def _cell(name: str, value: Any) -> str:
     if value is None:
         return "–"
     if isinstance(value, float):
-        share = name.startswith(_SHARES)
+        share = name.startswith(_SHARE_PREFIXES)
         return f"{100 * value:.2f} %" if share else f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.3g}"
     return f"{value:,}" if isinstance(value, int) else str(value)

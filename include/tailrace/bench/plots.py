@@ -1,4 +1,4 @@
-"""Plots as the reports have them."""
+"""Plots of the reports, by matplotlib."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DPI = 110
 
 
 class Figure:
-    """A row of plots that becomes a file when it is left. Needs the extra `plots`.
+    """Context manager of a row of plots, written to a file on exit without an error; needs the extra `plots`.
 
     Raises
     ------
@@ -44,6 +44,6 @@ class Figure:
 
 
 def label(ax: Axes, title: str, x: str, y: str) -> None:
-    """A plot's title and axes."""
+    """Set a plot's title and the labels of its axes, and draw a grid."""
     ax.set(title=title, xlabel=x, ylabel=y)
     ax.grid(alpha=0.3)

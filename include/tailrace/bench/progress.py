@@ -1,4 +1,4 @@
-"""What measuring tells: rows of a table, and lines as it goes on."""
+"""Output types of a measurement: rows of a table, and lines of progress."""
 
 from __future__ import annotations
 

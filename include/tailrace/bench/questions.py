@@ -1,4 +1,4 @@
-"""What the contestants are asked over each window, in the words of a query, of Spark and of Flink's SQL."""
+"""Questions of the benchmarks over each window, as a query of ours, on Spark and in Flink SQL."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ K = 5
 
 @dataclass(frozen=True)
 class Question:
-    """One question over sliding windows of `value`, by sensor or of all.
+    """One question over sliding windows of `value`, by sensor or over all sensors.
 
     Attributes
     ----------
     declared : dict
-        What a query says: its kind, and that kind's section.
+        Fields of the query: its kind, and that kind's section.
     spark : callable
         (rows, the window, the groups) → answers: `window`, the groups, and the answer's own columns.
     columns : str
         Those own columns with their types, as Flink declares them.
     flink : str
-        A query of Flink's: `{windows}` stands for the table of windows, `{key}` for what is answered as the key, and
-        `{groups}` for what rows are grouped by.
+        A query in Flink SQL: `{windows}` stands for the table of windows, `{key}` for the key column of an answer, and
+        `{groups}` for the columns by which rows are grouped.
     spark_panes, flink_panes : callable, str, optional
-        The rows of each pane, as long as a slide, that can matter to a window: so that the windows are asked about
-        these alone. As above, with `{panes}` for the table of panes; in Flink always by sensor, so that its tasks share
+        The rows of each pane (of one slide) that can matter to a window, so that windows are evaluated over these
+        alone. As above, with `{panes}` for the table of panes; in Flink always by sensor, so that its tasks share
         the work. `event_time` is within the pane.
     """
 
@@ -47,14 +47,14 @@ def _sums(rows: DataFrame, window: Column, groups: list[str]) -> DataFrame:
 
 
 def _best(rows: DataFrame, window: Column, groups: list[str]) -> DataFrame:
-    ranked = _k_best(rows, window, groups).select("window", *groups, F.posexplode("best").alias("place", "one"))
+    ranked_rows = _k_best(rows, window, groups).select("window", *groups, F.posexplode("best").alias("place", "one"))
     rank, score = (F.col("place") + 1).alias("rank"), F.col("one.value").alias("score")
-    return ranked.select("window", *groups, rank, "one.id", score)
+    return ranked_rows.select("window", *groups, rank, "one.id", score)
 
 
 def _best_of_panes(rows: DataFrame, pane: Column, groups: list[str]) -> DataFrame:
-    found = _k_best(rows, pane, groups).select("window", *groups, F.explode("best").alias("one"))
-    return found.select(F.window_time("window").alias("event_time"), *groups, "one.id", "one.value")
+    best_rows = _k_best(rows, pane, groups).select("window", *groups, F.explode("best").alias("one"))
+    return best_rows.select(F.window_time("window").alias("event_time"), *groups, "one.id", "one.value")
 
 
 def _k_best(rows: DataFrame, window: Column, groups: list[str]) -> DataFrame:
@@ -79,7 +79,7 @@ TOP_K_AT_ONCE = Question(
     f"""SELECT {{key}}, window_start, window_end, place, id, `value`
         FROM ({_RANKED} FROM {{windows}}) WHERE place <= {K}""",
 )
-"""As one would write it down."""
+"""Top-k in its straightforward form, over the rows of each window."""
 
 TOP_K = replace(
     TOP_K_AT_ONCE,
@@ -87,4 +87,4 @@ TOP_K = replace(
     flink_panes=f"""SELECT sensor, id, `value`, window_time AS event_time
         FROM ({_RANKED.format(groups="sensor, window_start, window_end")} FROM {{panes}}) WHERE place <= {K}""",
 )
-"""As we found it to be fastest, in Spark and in Flink: the k best of each pane first."""
+"""Top-k in the form that we found fastest, in Spark and in Flink: the k best of each pane first."""

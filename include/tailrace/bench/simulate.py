@@ -1,7 +1,7 @@
-"""A query over a stream in memory, as its tasks would answer it: for the experiments, where Spark would add nothing.
+"""Simulation of a query over a stream in memory, for experiments to which Spark would add nothing.
 
-The clock and the kind are those that run in Spark; all ticks are advanced in one call, since no answer depends on how
-the stream is cut.
+The answers are those of the query's tasks. The clock and the kind are those that run in Spark; all ticks are advanced
+in one call, since no answer depends on how the stream is cut.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ WINDOW = ["key", "window_end"]
 
 @dataclass(frozen=True)
 class Stream:
-    """n tuples in order of arrival, with their ticks; `tuples` is as a kind's `combine` takes them."""
+    """n tuples in order of arrival, with their ticks; `tuples` has the columns that a kind's `combine` takes."""
 
     tuples: pa.RecordBatch
     arrival_ms: NDArray[np.int64]
 
     @staticmethod
     def of(query: Query, table: pa.Table) -> Stream:
-        """The query's columns of a table in order of arrival."""
+        """Take the query's columns from a table in order of arrival."""
         stream = query.stream[1]
         assert stream.arrival_time is not None
         event, arrival = (epoch_ms(table[name]) for name in (stream.event_time, stream.arrival_time))
@@ -53,21 +53,21 @@ class Stream:
 
 @dataclass(frozen=True)
 class Simulated:
-    """What a query answered.
+    """Answers of a simulated query, with their errors, late tuples and latency.
 
     Attributes
     ----------
     frontier : Frontier
-        The clock at each tick, and its end.
+        The frontier (the watermark) at each tick, and once more where it closes all windows.
     exact, answers : DataFrame
-        Of each window that holds a tuple, and as it was streamed; the latter with `k_ms` and `closed` (the end of the
-        tick at which it closed; ms).
+        The exact answers of all windows that hold a tuple, and the streamed answers; the latter with `k_ms` and
+        `closed` (the end of the tick at which the window closed; ms).
     windows : DataFrame
-        Of each window that holds a tuple: `key`, `window_end`, `error`, and as it was streamed `k_ms` and `closed`,
-        null where it was not.
+        Each window that holds a tuple: `key`, `window_end`, `error`, and of its streamed answer `k_ms` and `closed`,
+        null where there was none.
     late : DataFrame
-        Tuples that missed a window: `pane`, `tuples`, `total`, `frontier` (it missed those that end at or before it),
-        `arrived` (ms).
+        Tuples that missed a window: `pane`, `tuples`, `total`, `frontier` (they missed the windows that end at or
+        before it), `arrived` (ms).
     latency_ms : float
         The mean time from the arrival of a tuple to the answer of a window that holds it (paper 002, section 2).
     """
@@ -80,23 +80,23 @@ class Simulated:
     latency_ms: float
 
     def off(self, error: float) -> float:
-        """The share of windows whose error is at least so large."""
+        """Return the share of windows whose error is at least `error`."""
         return float((self.windows["error"] >= error).mean())
 
     @property
     def mean_k_ms(self) -> float:
-        """The mean of K over time, the ticks weighed by their lengths."""
+        """Mean of the slack K (allowed lateness) over time, with ticks weighted by their lengths."""
         lengths = np.diff(self.frontier.end)
         return float(np.average(self.frontier.k_ms[1:], weights=lengths)) if lengths.sum() else 0.0
 
 
-def simulate(query: Query, stream: Stream, stamped: Iterable[tuple[str, int]] = ()) -> Simulated:
+def simulate(query: Query, stream: Stream, later_settings: Iterable[tuple[str, int]] = ()) -> Simulated:
     """Run the query's policy and kind over the whole stream, and close all windows at its end.
 
     Parameters
     ----------
-    stamped : pairs of settings (JSON) and int
-        Settings that are in force later: each from the first tick after the one given, in order.
+    later_settings : pairs of settings (JSON) and int
+        Settings that come into force later: each from the first tick after the given one, in order.
     """
     kind = build(query, *(stream.tuples.schema.field(name).type for name in ("key", "id")))
     partials = pa.Table.from_batches([kind.combine(stream.tuples)])
@@ -107,28 +107,28 @@ def simulate(query: Query, stream: Stream, stamped: Iterable[tuple[str, int]] = 
     counts = pa.table([*split(code), count], schema=COUNTS)
     sample = pa.Table.from_batches([kind.sample(stream.tuples)])
     clock = Clock()
-    for settings, newest in ((query.policy.model_dump_json(), BEFORE_ALL), *stamped):
+    for settings, newest in ((query.policy.model_dump_json(), BEFORE_ALL), *later_settings):
         clock.stamp(settings, newest)
-    brought = TickContents(kind.windows, counts, sample, kind.error_model)
-    frontier = clock.advance(ticks.summarise(tick, end, event), brought)
+    contents = TickContents(kind.windows, counts, sample, kind.error_model)
+    frontier = clock.advance(ticks.summarise(tick, end, event), contents)
     frontier = clock.close(frontier, int(kind.windows.last_end(np.array([clock.t_max]))[0]))
     _, answers, late = kind.step(kind.start(), partials, frontier)
-    at = frontier.closing(np.asarray(answers.column("window_end")))
-    streamed = answers.to_pandas().assign(k_ms=frontier.k_ms[at], closed=frontier.end[at])
+    closing_index = frontier.closing(np.asarray(answers.column("window_end")))
+    streamed_answers = answers.to_pandas().assign(k_ms=frontier.k_ms[closing_index], closed=frontier.end[closing_index])
     exact = kind.evaluate(stream.tuples)
     error = kind.errors(*(pa.Table.from_batches([part]) for part in (answers, exact))).to_pandas()
-    once = streamed[[*WINDOW, "k_ms", "closed"]].drop_duplicates(WINDOW)
-    windows = error[[*WINDOW, "error"]].merge(once, how="left", on=WINDOW)
-    arrived = frontier.end[frontier.index(np.asarray(late.column("tick")))]
-    missed = late.select(["pane", "tuples", "total", "frontier"]).to_pandas().assign(arrived=arrived)
-    ordered = windows.sort_values(WINDOW, kind="stable", ignore_index=True)
+    closings = streamed_answers[[*WINDOW, "k_ms", "closed"]].drop_duplicates(WINDOW)
+    windows = error[[*WINDOW, "error"]].merge(closings, how="left", on=WINDOW)
+    arrived_ms = frontier.end[frontier.index(np.asarray(late.column("tick")))]
+    late_tuples = late.select(["pane", "tuples", "total", "frontier"]).to_pandas().assign(arrived=arrived_ms)
+    sorted_windows = windows.sort_values(WINDOW, kind="stable", ignore_index=True)
     latency_ms = _latency(stream, kind.windows.ends(event, None, None), frontier)
-    return Simulated(frontier, exact.to_pandas(), streamed, ordered, missed, latency_ms)
+    return Simulated(frontier, exact.to_pandas(), streamed_answers, sorted_windows, late_tuples, latency_ms)
 
 
 def _latency(stream: Stream, windows: tuple[NDArray[np.int64], NDArray[np.int64]], frontier: Frontier) -> float:
     row, end = windows
     before = frontier.before(frontier.index(stream.column("tick")))
-    held = end > before[row]  # the others it missed
-    closed = frontier.end[frontier.closing(end[held])]
-    return float((closed - stream.arrival_ms[row[held]]).mean())
+    is_held = end > before[row]  # the tuple missed the others
+    closed_ms = frontier.end[frontier.closing(end[is_held])]
+    return float((closed_ms - stream.arrival_ms[row[is_held]]).mean())

@@ -1,4 +1,4 @@
-"""What the contestants are given: the same seeded files, and windows over them."""
+"""Workloads of the benchmarks: the same seeded files for all contestants, and windows over them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MEAN_DELAY_MS = 200
 
 @dataclass(frozen=True)
 class Case:
-    """A question over windows of a stream: of so many sensors, and so many tuples a second of event time.
+    """A question over windows of a stream of `sensors` sensors, with `rate` tuples a second of event time.
 
     Attributes
     ----------
     part : int
-        It has this part of the rows that the others have, since it takes longer.
+        Divisor of the number of rows, more than 1 for a case that takes longer than others.
     keyed : bool
-        Asked by sensor; else of all of them together.
+        True: answered by sensor; False: over all sensors together.
     """
 
     name: str
@@ -50,17 +50,17 @@ CASES = {
         Case("at once 60/5 s", TOP_K_AT_ONCE, 100, 5_000, 60_000, 5_000, part=16),
     ],
 }
-"""By the kind that is measured."""
+"""Cases by the kind of query that is measured."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A case, and the rows for it; a file is a batch.
+    """A case and the files of its rows; a file is a batch.
 
     Attributes
     ----------
     bound_ms : int
-        The largest delay in the files, rounded up to 100 ms: a slack with which nothing is late.
+        The largest delay in the files, rounded up to 100 ms: a slack K (allowed lateness) with which nothing is late.
     """
 
     case: Case
@@ -73,7 +73,7 @@ class Workload:
         return self.files[0].parent
 
     def query(self, parallelism: int) -> Query:
-        """The workload as a declared query."""
+        """Return the workload as a declared query."""
         columns = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id"}
         columns |= {"key": "sensor"} if self.case.keyed else {}
         return Query.model_validate(
@@ -89,12 +89,12 @@ class Workload:
 
 
 def make_files(directory: Path, case: Case, rows: int, files: int) -> tuple[list[Path], int]:
-    """Write a case's stream; returns its files and the bound on its delays."""
+    """Write a case's stream; return its files and the bound on its delays."""
     table = generate(rows, case.rate, case.sensors, Exponential(MEAN_DELAY_MS), seed=1)
     return write(table, directory, files), largest_delay(table)
 
 
 def largest_delay(table: pa.Table) -> int:
-    """The largest t_max − event_time, rounded up to 100 ms."""
+    """Return the largest t_max − event_time, rounded up to 100 ms."""
     event = epoch_ms(table["event_time"])
     return int(-(-(np.maximum.accumulate(event) - event).max() // 100) * 100)

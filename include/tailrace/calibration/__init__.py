@@ -1,1 +1,1 @@
-"""Calibration of the cache duration: how accurate which one would have been, and the search for the smallest enough."""
+"""Calibration of the cache duration: the accuracy that each one gives, and the search for the smallest sufficient."""

@@ -1,4 +1,4 @@
-"""The calibration of the cache duration: what history says is enough, proposed to the stream. It needs no Spark."""
+"""The calibration of the cache duration: proposes the slack K (allowed lateness) that sufficed in history. No Spark."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tailrace.storage.progress import Progress
 from tailrace.storage.proposals import Proposal, Proposals
 from tailrace.storage.tables import Tables
 
-_ROUNDS = 60  # of a survey; the search ends in fewer
+_MAX_ROUNDS = 60  # of a survey; the search ends in fewer
 
 
 @dataclass(frozen=True)
@@ -41,24 +41,24 @@ class MeasuredDuration:
 
 @dataclass(frozen=True)
 class Report:
-    """What a calibration found.
+    """The result of a calibration.
 
     Attributes
     ----------
-    tried : tuple of Tried
+    tried : tuple of MeasuredDuration
         In order of their durations.
     promise : float
         The accuracy that is to be kept.
     windows, up_to : int
-        Over how many windows, and where the last of them ends, in ms of event time.
+        The number of windows measured, and the end of the last of them, in ms of event time.
     k_ms : int or None
         K in force.
     interval, found : Interval
-        What was searched, and what follows from it: the K that is proposed, the interval that is searched next.
+        The interval that was searched; and the K that is proposed, with the interval that is searched next.
     longest_ms : int
         The longest delay of the tuples that were read.
     proposed : bool or None
-        Whether the proposal was written; None: the policy takes none.
+        True if the proposal was written, False in a dry run; None: the policy takes none.
     """
 
     tried: tuple[MeasuredDuration, ...]
@@ -73,30 +73,30 @@ class Report:
 
     @property
     def accuracy(self) -> float | None:
-        """That of the K that is proposed; None where it was not measured."""
-        return next((one.accuracy for one in self.tried if one.duration_ms == self.found.k_ms), None)
+        """The accuracy with the proposed K; None where it was not measured."""
+        return next((row.accuracy for row in self.tried if row.duration_ms == self.found.k_ms), None)
 
     @property
     def evidence(self) -> str:
-        """Why this K, in a sentence."""
-        over = f"calibrated over {self.windows} windows up to {format_time(self.up_to)}"
+        """The reason for this K, as a sentence."""
+        basis = f"calibrated over {self.windows} windows up to {format_time(self.up_to)}"
         k, longest = format_duration(self.found.k_ms), self.tried[-1]
         if self.accuracy is None:
-            most = f"{format_duration(longest.duration_ms)} gives {longest.accuracy:.4f} < {self.promise:g}"
-            then = f"so {k} is tried" if self.proposed is not None else "and the past is too short for more"
-            return f"{over}: {most}, {then}"
+            shortfall = f"{format_duration(longest.duration_ms)} gives {longest.accuracy:.4f} < {self.promise:g}"
+            consequence = f"so {k} is tried" if self.proposed is not None else "and the past is too short for more"
+            return f"{basis}: {shortfall}, {consequence}"
         if self.accuracy >= self.promise:
-            return f"{over}: {k} gives {self.accuracy:.4f} ≥ {self.promise:g}"
+            return f"{basis}: {k} gives {self.accuracy:.4f} ≥ {self.promise:g}"
         if self.longest_ms <= self.found.k_ms:
-            return f"{over}: {k} gives {self.accuracy:.4f} < {self.promise:g}, and no tuple was delayed for longer"
-        return f"{over}: {k} gives {self.accuracy:.4f}, which is {self.promise:g} within its error"
+            return f"{basis}: {k} gives {self.accuracy:.4f} < {self.promise:g}, and no tuple was delayed for longer"
+        return f"{basis}: {k} gives {self.accuracy:.4f}, which is {self.promise:g} within its error"
 
 
 def calibrate(query: Query, warehouse: Path, dry_run: bool = False) -> Report:
-    """Measure over the newest windows of history, and propose the K that follows.
+    """Measure accuracy over the newest windows of history, and propose the K that follows.
 
     With policy `cache_duration` this is one step of its search, from where the last one ended. Any other policy takes
-    no proposal; a dry run surveys what each K would have given, from 0 to the shortest that keeps 0.95.
+    no proposal; a dry run surveys the accuracy that each K would have given, from 0 to the smallest that keeps 0.95.
 
     Parameters
     ----------
@@ -106,34 +106,34 @@ def calibrate(query: Query, warehouse: Path, dry_run: bool = False) -> Report:
     Raises
     ------
     Refused
-        When the policy takes no proposal, another calibration is running, or there is too little to go by yet
-        (`NotReady`): the query never ran here, or fewer windows than it takes are whole.
+        When the policy takes no proposal, another calibration is running, or there is too little history yet
+        (`NotReady`): the query never ran here, or fewer windows than required are complete.
     """
     layout, policy = Layout.of(warehouse, query.name), query.policy
     if not isinstance(policy, CacheDuration) and not dry_run:
         right = "--dry-run, which shows what each K would give; or policy: cache_duration, which takes the one proposed"
         raise refuse("disorder.policy", f"{policy.policy} takes no proposal", right)
-    past = _past(query, layout)
+    run = _calibration_run(query, layout)
     if not isinstance(policy, CacheDuration):
-        return past.survey(CacheDuration(policy="cache_duration"))
+        return run.survey(CacheDuration(policy="cache_duration"))
     declared, proposals = policy.model_dump_json(), Proposals(layout)
     if dry_run:
-        return past.step(policy, proposals.newest(declared))
+        return run.step(policy, proposals.newest(declared))
     with layout.lock("calibration"):
-        report = past.step(policy, proposals.newest(declared), proposed=True)
-        found = report.found
+        report = run.step(policy, proposals.newest(declared), proposed=True)
+        interval = report.found
         proposals.add(
             Proposal(
                 int(datetime.now(UTC).timestamp() * 1000),
                 declared,
-                policy.waiting(found.k_ms).model_dump_json(),
-                found.k_ms,
-                found.lower_ms,
-                found.upper_ms,
-                tuple((one.duration_ms, one.accuracy) for one in report.tried),
+                policy.waiting(interval.k_ms).model_dump_json(),
+                interval.k_ms,
+                interval.lower_ms,
+                interval.upper_ms,
+                tuple((row.duration_ms, row.accuracy) for row in report.tried),
                 report.windows,
                 report.accuracy,
-                past.until,
+                run.until,
                 report.evidence,
             )
         )
@@ -142,7 +142,7 @@ def calibrate(query: Query, warehouse: Path, dry_run: bool = False) -> Report:
 
 @dataclass(frozen=True)
 class _CalibrationRun:
-    """A query's log up to the point of arrival time `until`, and K as it stood there."""
+    """A query's log up to the point of arrival time `until`, and the K in force then."""
 
     query: Query
     stage: Stage
@@ -154,29 +154,29 @@ class _CalibrationRun:
         """One step of the policy's search, from the last proposal or from the start."""
         search = self._search(policy)
         interval = search.start(policy.k_ms) if last is None else Interval(last.lower_ms, last.upper_ms, last.k_ms)
-        one = self._recent(policy).measure(search.durations(interval))
-        found = search.next(interval, one.measured.accuracy, one.measured.error, one.longest_ms)
-        return self._report(policy, [one], interval, found, proposed)
+        result = self._recent(policy).measure(search.durations(interval))
+        next_interval = search.next(interval, result.measured.accuracy, result.measured.error, result.longest_ms)
+        return self._report(policy, [result], interval, next_interval, proposed)
 
     def survey(self, policy: CacheDuration) -> Report:
-        """The whole search over the same past: from 0 on to where it stays, or as far as the past reaches."""
+        """The whole search over the same history: from 0 until the interval stays, or as far as history reaches."""
         search, recent = self._search(policy), self._recent(policy)
-        interval = before = search.start(0)
-        found: list[Measurement] = []
-        for _ in range(_ROUNDS):
+        interval = previous = search.start(0)
+        results: list[Measurement] = []
+        for _ in range(_MAX_ROUNDS):
             try:
-                found.append(recent.measure(search.durations(interval)))
+                results.append(recent.measure(search.durations(interval)))
             except NotReady:
-                if not found:
+                if not results:
                     raise
                 break
-            measured, longest = found[-1].measured, found[-1].longest_ms
-            before, interval = interval, search.next(interval, measured.accuracy, None, longest)
-            if interval == before:
+            measured, longest = results[-1].measured, results[-1].longest_ms
+            previous, interval = interval, search.next(interval, measured.accuracy, None, longest)
+            if interval == previous:
                 break
         with suppress(NotReady):
-            found.insert(0, recent.measure(np.array([self.k_ms or 0])))
-        return self._report(policy, found, before, interval, None)
+            results.insert(0, recent.measure(np.array([self.k_ms or 0])))
+        return self._report(policy, results, previous, interval, None)
 
     def _search(self, policy: CacheDuration) -> Search:
         return Search.of(policy, self.query.tick_ms)
@@ -187,37 +187,37 @@ class _CalibrationRun:
     def _report(
         self,
         policy: CacheDuration,
-        found: list[Measurement],
+        results: list[Measurement],
         interval: Interval,
-        after: Interval,
+        next_interval: Interval,
         proposed: bool | None,
     ) -> Report:
-        """`found` is what was measured; of a duration that was measured more than once the last time counts."""
-        last = found[-1]
-        tried = {row.duration_ms: row for one in found for row in _tried(one.measured)}
+        """The report of some measurements; of a duration that was measured more than once the last time counts."""
+        last = results[-1]
+        row_of = {row.duration_ms: row for result in results for row in _measured_durations(result.measured)}
         windows = (len(last.measured.ends), int(last.measured.ends[-1]))
-        rows = tuple(tried[duration] for duration in sorted(tried))
-        return Report(rows, policy.accuracy, *windows, self.k_ms, interval, after, last.longest_ms, proposed)
+        rows = tuple(row_of[duration] for duration in sorted(row_of))
+        return Report(rows, policy.accuracy, *windows, self.k_ms, interval, next_interval, last.longest_ms, proposed)
 
 
-def _tried(measured: Accuracies) -> Iterable[MeasuredDuration]:
-    columns = (measured.durations, measured.accuracy, measured.error)
+def _measured_durations(accuracies: Accuracies) -> Iterable[MeasuredDuration]:
+    columns = (accuracies.durations, accuracies.accuracy, accuracies.error)
     return (MeasuredDuration(*row) for row in zip(*(np.asarray(column).tolist() for column in columns), strict=True))
 
 
-def _past(query: Query, layout: Layout) -> _CalibrationRun:
-    origin, committed = readable(layout, query), Progress.read(layout)
-    if origin is None or committed is None or not committed.until:
+def _calibration_run(query: Query, layout: Layout) -> _CalibrationRun:
+    manifest, progress = readable(layout, query), Progress.read(layout)
+    if manifest is None or progress is None or not progress.until:
         wrong = (
-            "the query has never run in this warehouse" if origin is None else "the stream has committed nothing yet"
+            "the query has never run in this warehouse" if manifest is None else "the stream has committed nothing yet"
         )
         raise NotReady([Problem(str(layout.home), wrong, "tailrace run, first")])
-    tables, stage = Tables(layout), Stage.of(query, origin.types, layout.table("history"))
+    tables, stage = Tables(layout), Stage.of(query, manifest.types, layout.table("history"))
     last = tables.greatest("metrics", "batch")
     k_ms = tables.read("metrics", ["k_ms"], ds.field("batch") == last).column("k_ms").to_pylist()
-    log = Log.read(stage, tables, committed.until)
+    log = Log.read(stage, tables, progress.until)
     if log.segments.empty:
         raise NotReady(
             [Problem(str(layout.home), "no tuple has been accepted yet", "to calibrate when there are some")]
         )
-    return _CalibrationRun(query, stage, log, committed.until, max(k_ms, default=None))
+    return _CalibrationRun(query, stage, log, progress.until, max(k_ms, default=None))

@@ -1,4 +1,4 @@
-"""A query's past as its log has it, read for a calibration. No Spark."""
+"""The input of a calibration: a query's history, read from its log. No Spark."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.storage.log import ORDER, Log
 
 MOST_ROWS = 5_000_000
-"""So many rows fit into this process, with room to spare."""
+"""The default limit of rows: so many fit into this process, with room to spare."""
 
 
 @dataclass(frozen=True)
 class LoggedHistory:
-    """What a log holds, with a segment at least.
+    """The history in a log that holds at least one segment.
 
     Attributes
     ----------
     most_rows : int
-        More are refused.
+        The limit of rows; a calibration that has to read more is refused.
     """
 
     stage: Stage
@@ -39,12 +39,12 @@ class LoggedHistory:
         return int(segments["min_event"].min()), int(segments["max_event"].max())
 
     def since(self, low: int) -> RecentTuples:
-        """What came from an event time on.
+        """Read the tuples from an event time on, in ms, without repeats.
 
         Raises
         ------
         Refused
-            When it is too many rows.
+            When they lie within more than `most_rows` rows.
         """
         log = self.log.of_events((np.array([low]), np.array([AFTER_ALL])))
         pieces, reader = log.pieces(), log.reader()
@@ -53,11 +53,11 @@ class LoggedHistory:
             wrong = f"the newest windows lie within {rows:,} rows, more than the {self.most_rows:,} it reads"
             raise refuse("calibration", wrong, "fewer windows, by a smaller `queries` beside disorder.policy")
         columns = list(dict.fromkeys(["event_time", "key", *self.stage.columns.values, *ORDER]))
-        came = pa.concat_batches([reader.read(piece, columns) for piece in pieces])
-        tick, event = (np.asarray(came.column(name)) for name in ("tick", "event_time"))
-        newer = event >= low
-        course, tuples = EventTimeCourse.of(tick[newer], event[newer]), came.filter(pa.array(newer))
-        since = tick >= course.tick[0] if newer.any() else newer
-        firsts = deduplication.first_arrivals(tuples, came.filter(pa.array(~newer)).select(ORDER))
-        delays = course.delays(tick[since], event[since])
-        return RecentTuples(low, tuples.filter(pa.array(firsts)), course, delays)
+        arrivals = pa.concat_batches([reader.read(piece, columns) for piece in pieces])
+        tick, event = (np.asarray(arrivals.column(name)) for name in ("tick", "event_time"))
+        recent = event >= low
+        course, tuples = EventTimeCourse.of(tick[recent], event[recent]), arrivals.filter(pa.array(recent))
+        in_course = tick >= course.tick[0] if recent.any() else recent
+        is_first = deduplication.first_arrivals(tuples, arrivals.filter(pa.array(~recent)).select(ORDER))
+        delays = course.delays(tick[in_course], event[in_course])
+        return RecentTuples(low, tuples.filter(pa.array(is_first)), course, delays)

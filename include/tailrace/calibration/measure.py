@@ -1,8 +1,8 @@
-"""How accurate the answers would have been under each of some cache durations, measured over the past.
+"""The accuracy that answers would have had under each of some cache durations, measured over history.
 
-With K = d a window holds what had arrived when t_max ≥ end + d: the very operator of the stream gives that, stepped
-once over the past with a frontier of constant K. `evaluate` gives the exact answers, `quality` compares the two.
-Repeats are removed beforehand, from both: however long one waits, that takes none of them back.
+With K = d a window holds what had arrived when t_max ≥ end + d. The stream's own operator gives that: it is stepped
+once over history with a frontier (the watermark) of constant slack K (allowed lateness). `Kind.evaluate` gives the
+exact answers, `Kind.errors` compares the two. Repeats are removed from both beforehand: no wait would remove them.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class EventTimeCourse:
-    """How the largest event time went over n ticks.
+    """The course of t_max, the largest event time so far, over n ticks.
 
     Attributes
     ----------
     tick, t_max : ndarray, shape (n,)
-        Strictly increasing; never falling, in ms, as each tick leaves it.
+        The ticks, strictly increasing; and t_max at the end of each, in ms, never falling.
     """
 
     tick: Ints
@@ -40,7 +40,7 @@ class EventTimeCourse:
 
     @staticmethod
     def of(tick: Ints, event_ms: Ints) -> EventTimeCourse:
-        """That of tuples, in any order."""
+        """The course over tuples in any order, of these ticks and event times, shape (m,)."""
         order = np.argsort(tick, kind="stable")
         tick, event_ms = tick[order], event_ms[order]
         first = np.flatnonzero(np.diff(tick, prepend=tick[:1] - 1))
@@ -49,15 +49,15 @@ class EventTimeCourse:
 
     @property
     def last(self) -> int:
-        """t_max in the end; `BEFORE_ALL` without a tuple."""
+        """t_max after the last tick; `BEFORE_ALL` without a tuple."""
         return int(self.t_max[-1]) if len(self.t_max) else BEFORE_ALL
 
     def delays(self, tick: Ints, event_ms: Ints) -> Ints:
-        """The delay of tuples, none of which came before the first tick: t_max − event_time."""
+        """The delays t_max − event_time of tuples, shape (m,), none of which came before the first tick."""
         return np.asarray(self.t_max[np.searchsorted(self.tick, tick, side="right") - 1] - event_ms)
 
     def under(self, k_ms: int) -> Frontier:
-        """The frontier with a constant K."""
+        """The frontier with a constant K, over the same ticks."""
         constant = np.full(len(self.tick), k_ms, np.int64)
         return Frontier(
             BEFORE_ALL, self.tick, self.tick, self.t_max, constant, self.t_max - k_ms, np.ones_like(constant)
@@ -71,10 +71,11 @@ class Accuracies:
     Attributes
     ----------
     durations : ndarray, shape (m,)
+        In ms.
     ends : ndarray, shape (n,)
-        The windows, by their ends, in order.
+        The ends of the windows, in ms, in order.
     quality : ndarray, shape (m, n)
-        How near the answers of each window came to the exact ones, in [0, 1].
+        The quality of each window's answers, in [0, 1]; 1 where they are exact.
     """
 
     windows: Sliding
@@ -91,7 +92,7 @@ class Accuracies:
     def error(self) -> Floats:
         """The standard error of `accuracy`, shape (m,).
 
-        Windows that overlap hold the same tuples: they count as so many as fit side by side into what they cover.
+        Windows that overlap share tuples: they count as so many as fit side by side into the time that they cover.
         """
         size = self.windows.size_ms
         covered = np.minimum(np.diff(self.ends), size).sum() + size
@@ -99,11 +100,16 @@ class Accuracies:
 
 
 def settling_ms(delays: Ints, longest_wait_ms: int, accuracy: float) -> int:
-    """How long after its end a window counts as whole, in ms.
+    """The time after its end at which a window counts as complete, in ms.
 
-    What is still to come for it is missing from its exact answer, and it seems more accurate than it is. So it is left
-    alone for the longest wait that is measured, and until all tuples were there but for a tenth of the share that the
-    accuracy leaves: by the delays of those that arrived, shape (n,), n ≥ 1, in ms.
+    Tuples that are still to come for a window are missing from its exact answer, and make it seem more accurate than it
+    is. So a window is left out until the longest wait that is measured has passed, and until all its tuples were there
+    but for a tenth of the share that the accuracy leaves, (1 − accuracy) / 10, by the delays of all that arrived.
+
+    Parameters
+    ----------
+    delays : ndarray, shape (n,), n ≥ 1
+        Of the tuples that arrived, in ms.
     """
     return max(longest_wait_ms, int(np.quantile(delays, 1 - (1 - accuracy) / 10, method="higher")))
 
@@ -111,36 +117,37 @@ def settling_ms(delays: Ints, longest_wait_ms: int, accuracy: float) -> int:
 def measure(
     kind: Kind, parts: Iterable[pa.RecordBatch], course: EventTimeCourse, durations: Ints, exact: pa.Table, n: int
 ) -> Accuracies:
-    """The accuracies over the last n windows among the exact answers.
+    """Measure the accuracy of durations over the last n windows among the exact answers.
 
     Parameters
     ----------
     parts : record batches
-        What the windows hold, in the end, in any order: as `Kind.combine` takes it, with a tick of `course` each. The
-        tuples of a key are in one part.
+        The final content of the windows in any order, as `Kind.combine` takes it, with a tick of `course` for each
+        tuple. The tuples of a key are in one part.
     durations : ndarray, shape (m,)
+        In ms.
     exact : Table
         The exact answers of at least n windows, all of which t_max has passed by the longest duration.
     """
     ends = np.unique(exact.column("window_end").to_numpy())[-n:]
-    near: list[list[pa.RecordBatch]] = [[] for _ in durations]
+    answers: list[list[pa.RecordBatch]] = [[] for _ in durations]
     for part in parts:
         partials = pa.Table.from_batches([kind.combine(part)])
-        for duration, found in zip(durations.tolist(), near, strict=True):
-            found.append(_among(kind.step(kind.start(), partials, course.under(duration))[1], ends))
-    true = _among(exact, ends)
-    found_by = (pa.Table.from_batches(found, kind.answer) for found in near)
-    quality = np.array([_by_window(kind.errors(found, true), ends) for found in found_by])
+        for duration, batches in zip(durations.tolist(), answers, strict=True):
+            batches.append(_of_windows(kind.step(kind.start(), partials, course.under(duration))[1], ends))
+    expected = _of_windows(exact, ends)
+    tables = (pa.Table.from_batches(batches, kind.answer) for batches in answers)
+    quality = np.array([_quality_by_window(kind.errors(table, expected), ends) for table in tables])
     return Accuracies(kind.windows, durations, ends, quality)
 
 
-def _among(answers: Any, ends: Ints) -> Any:
-    """Those of some windows."""
+def _of_windows(answers: Any, ends: Ints) -> Any:
+    """The answers of the windows with these ends."""
     return answers.filter(pc.is_in(answers.column("window_end"), pa.array(ends)))
 
 
-def _by_window(errors: pa.RecordBatch, ends: Ints) -> Floats:
-    """The quality of each of the windows, shape (n,): 1 − the mean error of its keys, as `Kind.quality` has it."""
-    place = np.searchsorted(ends, np.asarray(errors.column("window_end")))
+def _quality_by_window(errors: pa.RecordBatch, ends: Ints) -> Floats:
+    """The quality of each window, shape (n,): 1 − the mean error of its keys, each at most 1, as in `Kind.quality`."""
+    window = np.searchsorted(ends, np.asarray(errors.column("window_end")))
     error = np.minimum(np.asarray(errors.column("error")), 1.0)
-    return np.asarray(1 - np.bincount(place, error) / np.bincount(place))
+    return np.asarray(1 - np.bincount(window, error) / np.bincount(window))

@@ -1,4 +1,4 @@
-"""The newest windows of a query's past, as far as they are whole: what a calibration measures."""
+"""The newest complete windows of a query's history, over which a calibration measures."""
 
 from __future__ import annotations
 
@@ -20,24 +20,23 @@ _ROWS_AT_ONCE = 250_000
 
 
 class NotReady(Refused):
-    """There is too little of the past yet: the same may be right later."""
+    """There is too little history yet: the same calibration may succeed later."""
 
 
 @dataclass(frozen=True)
 class RecentTuples:
-    """What came from some point on.
+    """The tuples from a point of event time on.
 
     Attributes
     ----------
     low : int
-        That point of event time, in ms.
+        That point, in ms.
     tuples : RecordBatch
-        All tuples with an event time of `low` or later, without repeats of each other, as a kind's `combine` takes
-        them.
-    course : Course
-        Of t_max, from `low` on: what is older does not move it.
+        All tuples with an event time of `low` or later, without repeats of each other, as `Kind.combine` takes them.
+    course : EventTimeCourse
+        Of t_max, from `low` on: older tuples do not move it.
     delays : ndarray, shape (n,)
-        Of all tuples that came in the course, however old; in ms.
+        Of all tuples that came within the course, however old; in ms.
     """
 
     low: int
@@ -47,7 +46,7 @@ class RecentTuples:
 
 
 class History(Protocol):
-    """All that has come, which holds a tuple at least."""
+    """All tuples of a query so far, at least one."""
 
     def span(self) -> tuple[int, int]:
         """The earliest and the newest event time, in ms."""
@@ -57,74 +56,77 @@ class History(Protocol):
 
 @dataclass(frozen=True)
 class Measurement:
-    """What was measured, and the longest delay (ms) of the tuples that were read for it."""
+    """The accuracies measured, and the longest delay (ms) of the tuples that were read for them."""
 
     measured: Accuracies
     longest_ms: int
 
 
 class RecentWindows:
-    """The newest n windows, whatever is measured over them.
+    """Measures the accuracy of durations over the newest n complete windows.
 
     Parameters
     ----------
     accuracy : float
-        That is to be kept: which windows count as whole depends on it.
+        The accuracy to keep, on which it depends when a window counts as complete.
     """
 
     def __init__(self, kind: Kind, past: History, n: int, accuracy: float) -> None:
         self.kind, self.past, self.n, self.accuracy = kind, past, n, accuracy
-        self._part: RecentTuples | None = None
+        self._recent: RecentTuples | None = None
 
     def measure(self, durations: NDArray[np.int64]) -> Measurement:
-        """The accuracy of each of the durations (ms, in ascending order).
+        """Measure the accuracy of each of the durations (ms, in ascending order).
 
         Raises
         ------
         NotReady
-            When there are fewer than n whole windows.
+            When there are fewer than n complete windows.
         Refused
-            When the past refuses to be read.
+            When history refuses to be read, as too many rows.
         """
         kind, longest_wait = self.kind, int(durations[-1])
-        wait, many = longest_wait, self.n
+        wait, count = longest_wait, self.n
         while True:
-            low, is_all = self._from(wait, many)
-            part = self._since(low)
-            settled = settling_ms(part.delays, longest_wait, self.accuracy) if len(part.delays) else longest_wait
-            exact = pa.Table.from_batches([kind.evaluate(part.tuples)])
-            end, until = exact.column("window_end").to_numpy(), part.course.last - settled
-            exact = exact.filter(pa.array((end >= part.low + kind.windows.size_ms) & (end <= until)))
-            there = len(np.unique(exact.column("window_end").to_numpy()))
-            if there >= self.n:
+            low, is_all = self._start(wait, count)
+            recent = self._tuples_since(low)
+            settling = settling_ms(recent.delays, longest_wait, self.accuracy) if len(recent.delays) else longest_wait
+            exact = pa.Table.from_batches([kind.evaluate(recent.tuples)])
+            end, until = exact.column("window_end").to_numpy(), recent.course.last - settling
+            exact = exact.filter(pa.array((end >= recent.low + kind.windows.size_ms) & (end <= until)))
+            complete = len(np.unique(exact.column("window_end").to_numpy()))
+            if complete >= self.n:
                 break
             if is_all:
-                raise self._too_few(there, settled)
-            wait, many = settled, many * 2 if wait == settled else many
-        measured = measure(kind, _by_key(part.tuples), part.course, durations, exact, self.n)
-        return Measurement(measured, int(part.delays.max()))
+                raise self._not_ready(complete, settling)
+            wait, count = settling, count * 2 if wait == settling else count
+        measured = measure(kind, _parts_by_key(recent.tuples), recent.course, durations, exact, self.n)
+        return Measurement(measured, int(recent.delays.max()))
 
-    def _from(self, wait: int, many: int) -> tuple[int, bool]:
-        """Where the first of so many windows starts that end so long before the newest tuple; whether that is all."""
+    def _start(self, wait: int, count: int) -> tuple[int, bool]:
+        """The start of the newest `count` windows that end at least `wait` ms before the newest event time.
+
+        Returned with it: True if no tuple of history is older.
+        """
         windows, (earliest, newest) = self.kind.windows, self.past.span()
         last = (newest - wait - windows.size_ms) // windows.slide_ms
-        low = (last - many + 1) * windows.slide_ms
+        low = (last - count + 1) * windows.slide_ms
         return low, low <= earliest
 
-    def _since(self, low: int) -> RecentTuples:
-        if self._part is None or self._part.low > low:
-            self._part = self.past.since(low)
-        return self._part
+    def _tuples_since(self, low: int) -> RecentTuples:
+        if self._recent is None or self._recent.low > low:
+            self._recent = self.past.since(low)
+        return self._recent
 
-    def _too_few(self, there: int, settled: int) -> NotReady:
-        waits = format_duration(settled)
-        wrong = f"it takes {self.n} windows that are {waits} old by the newest event time, and there are {there}"
+    def _not_ready(self, complete: int, settling: int) -> NotReady:
+        age = format_duration(settling)
+        wrong = f"it takes {self.n} windows that are {age} old by the newest event time, and there are {complete}"
         right = "to calibrate when the stream has come further; or fewer windows, by `queries` beside disorder.policy"
         return NotReady([Problem("calibration", wrong, right)])
 
 
-def _by_key(tuples: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The tuples in parts, those of a key in one of them: the operator takes more room than they do."""
+def _parts_by_key(tuples: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Split tuples into parts, each key in one of them: the operator takes more memory than the tuples do."""
     parts = -(-tuples.num_rows // _ROWS_AT_ONCE)
     part = task_of(tuples.column("key"), parts)
     return (tuples.filter(pa.array(part == number)) for number in range(parts))

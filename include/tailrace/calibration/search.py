@@ -1,9 +1,10 @@
 """The interval search for the smallest cache duration that keeps an accuracy (paper 001, section 2.1, steps 1 to 3).
 
-The interval (lower, upper] is cut in m parts, d_j = lower + j·(upper − lower)/m. Of each d_j the accuracy over the last
-n windows is measured; then K is the smallest d_j whose accuracy is at least ε, and the next interval (d_{j−1}, d_j].
+The interval (lower, upper] is cut in m parts, d_j = lower + j·(upper − lower)/m. The accuracy with each d_j is measured
+over the last n windows; then the slack K (allowed lateness) is the smallest d_j whose accuracy is at least ε, and the
+next interval is (d_{j−1}, d_j].
 
-Where the paper leaves off, or does not do as it is printed:
+Deviations, where the paper says nothing, or does not work as printed:
 
 - *None is enough.* The paper moves the interval on by one part, slow after a jump of the delays. Here the next interval
   begins where this one ends, and is twice as long; K is its upper end. `doubling=False` gives the paper's rule.
@@ -11,10 +12,10 @@ Where the paper leaves off, or does not do as it is printed:
   falls.
 - *The floor.* A part is no shorter than `step_ms` (a tick of arrival: windows close no finer) and a twentieth of K.
   Where the next interval would have shorter parts it gets such ones, around K, which can then rise and fall.
-- *Noise.* The accuracy of n windows is an estimate, by which K would go to and fro. So the K in force is enough down to
+- *Noise.* The accuracy over n windows is an estimate, with which K would oscillate. So the K in force is enough down to
   half a `band` of standard errors below ε, and at the floor a smaller one must exceed ε by a whole band. Where none is
   enough at the floor, but the longest is but for half a band, K goes there, and the interval does not double. By
-  simulation (tests/unit/calibration) K changes less often then, and the accuracy is kept at the mean.
+  simulation (tests/unit/calibration) K then changes less often, and the mean accuracy is still kept.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ from tailrace.ground.duration import format_duration
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-_SHARE = 20  # a part of the interval is at least K divided by this
-_SAME = 1e-9  # sums in another order differ by so much
+_PARTS_OF_K = 20  # a part of the interval is at least K divided by this
+_TOLERANCE = 1e-9  # sums in another order differ by so much
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Where the search stands: (lower_ms, upper_ms], and the duration in force, k_ms, in it.
+    """The state of the search: the interval (lower_ms, upper_ms], and in it k_ms, the duration in force.
 
     `lower_ms` is below 0 where the duration 0 is one of the m.
     """
@@ -55,7 +56,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Search:
-    """What is searched for, and how; it keeps nothing.
+    """The rules of the search, without state.
 
     Attributes
     ----------
@@ -68,7 +69,8 @@ class Search:
     band : float
         How many standard errors count as noise.
     doubling : bool
-        Whether an interval that holds no answer is followed by one of twice its length; else it moves by a part.
+        True: an interval without a sufficient duration is followed by one of twice its length; False: it moves by a
+        part.
     """
 
     parts: int
@@ -79,15 +81,15 @@ class Search:
 
     @staticmethod
     def of(policy: CacheDuration, tick_ms: int, doubling: bool = True) -> Search:
-        """What a policy declares, for ticks of this length."""
+        """The search that a policy declares, for ticks of this length."""
         return Search(policy.durations, policy.accuracy, max(tick_ms, 1), doubling=doubling)
 
     def start(self, k_ms: int) -> Interval:
-        """(0, 2·K], so that K can rise and fall at once; the paper's (0, K] lets it fall alone."""
-        return self._narrowed(0, 2 * k_ms, k_ms)
+        """The first interval, (0, 2·K]: so K can rise and fall at once; the paper's (0, K] only lets it fall."""
+        return self._interval(0, 2 * k_ms, k_ms)
 
     def durations(self, interval: Interval) -> Ints:
-        """d_1 … d_m in ms, shape (m,): whole ones, in ascending order, the last one is `upper_ms`."""
+        """The durations d_1 … d_m in integer ms, shape (m,), in ascending order; the last one is `upper_ms`."""
         parts = np.arange(1, self.parts + 1, dtype=np.int64)
         return np.maximum(interval.lower_ms + parts * interval.width_ms // self.parts, 0)
 
@@ -101,56 +103,56 @@ class Search:
         accuracy, error : ndarray, shape (m,)
             The mean accuracy of each of `durations`, and its standard error; None: the accuracies are exact.
         longest_ms : int, optional
-            The longest delay there was: to wait longer would have changed nothing.
+            The longest delay there was: a longer wait would have changed nothing.
         """
         durations = self.durations(interval)
-        needed = np.full(self.parts, self.accuracy - _SAME)
+        threshold = np.full(self.parts, self.accuracy - _TOLERANCE)
         if error is not None:
-            needed -= np.where(durations == interval.k_ms, self.band / 2 * error, 0.0)
+            threshold -= np.where(durations == interval.k_ms, self.band / 2 * error, 0.0)
             if self._at_floor(interval):
-                needed += np.where(durations < interval.k_ms, self.band * error, 0.0)
-        enough = np.flatnonzero(accuracy >= needed)
-        if not len(enough):
+                threshold += np.where(durations < interval.k_ms, self.band * error, 0.0)
+        sufficient = np.flatnonzero(accuracy >= threshold)
+        if not len(sufficient):
             noise = 0.0 if error is None else self.band / 2 * float(error[-1])
             if self.doubling and self._at_floor(interval) and accuracy[-1] >= self.accuracy - noise:
-                return self._narrowed(interval.upper_ms, interval.upper_ms, interval.upper_ms)
-            return self._raised(interval, longest_ms)
-        first = int(enough[0])
+                return self._interval(interval.upper_ms, interval.upper_ms, interval.upper_ms)
+            return self._interval_above(interval, longest_ms)
+        first = int(sufficient[0])
         k_ms = int(durations[first])
         if first == 0 and interval.lower_ms > 0:
-            return self._lowered(interval, k_ms)
-        return self._narrowed(int(durations[first - 1]) if first else interval.lower_ms, k_ms, k_ms)
+            return self._interval_below(interval, k_ms)
+        return self._interval(int(durations[first - 1]) if first else interval.lower_ms, k_ms, k_ms)
 
-    def _raised(self, interval: Interval, longest_ms: int | None) -> Interval:
-        further = 2 * interval.width_ms if self.doubling else self._part(interval)
-        lower = interval.upper_ms if self.doubling else interval.lower_ms + further
-        upper = interval.upper_ms + further
+    def _interval_above(self, interval: Interval, longest_ms: int | None) -> Interval:
+        shift = 2 * interval.width_ms if self.doubling else self._part_ms(interval)
+        lower = interval.upper_ms if self.doubling else interval.lower_ms + shift
+        upper = interval.upper_ms + shift
         if longest_ms is None or longest_ms >= upper:
             return Interval(lower, upper, upper)
         if longest_ms > interval.upper_ms:
-            return self._narrowed(lower, longest_ms, longest_ms)
+            return self._interval(lower, longest_ms, longest_ms)
         return Interval(interval.lower_ms, interval.upper_ms, interval.upper_ms)  # no wait is enough
 
-    def _lowered(self, interval: Interval, k_ms: int) -> Interval:
-        """Here K, the smallest duration of the interval, is enough."""
+    def _interval_below(self, interval: Interval, k_ms: int) -> Interval:
+        """The next interval where the smallest duration of this one, K, is sufficient."""
         if self.doubling:
-            return self._narrowed(max(k_ms - 2 * interval.width_ms, 0), k_ms, k_ms)
-        part = self._part(interval)
-        return self._narrowed(max(interval.lower_ms - part, 0), interval.upper_ms - part, k_ms)
+            return self._interval(max(k_ms - 2 * interval.width_ms, 0), k_ms, k_ms)
+        part = self._part_ms(interval)
+        return self._interval(max(interval.lower_ms - part, 0), interval.upper_ms - part, k_ms)
 
-    def _narrowed(self, lower: int, upper: int, k_ms: int) -> Interval:
-        """(lower, upper]; or an interval around K with the shortest parts, where those of this one would be shorter."""
-        step = self._floor(k_ms)
+    def _interval(self, lower: int, upper: int, k_ms: int) -> Interval:
+        """The interval (lower, upper]; or one around K with the shortest parts, where its parts would be shorter."""
+        step = self._shortest_part_ms(k_ms)
         if upper - lower > self.parts * step:
             return Interval(lower, upper, k_ms)
-        below = min(self.parts // 2 + 1, -(-k_ms // step) + 1)  # parts from K down: as far as 0, at most
-        return Interval(k_ms - below * step, k_ms + (self.parts - below) * step, k_ms)
+        parts_below = min(self.parts // 2 + 1, -(-k_ms // step) + 1)  # as far as 0, at most
+        return Interval(k_ms - parts_below * step, k_ms + (self.parts - parts_below) * step, k_ms)
 
     def _at_floor(self, interval: Interval) -> bool:
-        return interval.width_ms <= self.parts * self._floor(interval.k_ms)
+        return interval.width_ms <= self.parts * self._shortest_part_ms(interval.k_ms)
 
-    def _floor(self, k_ms: int) -> int:
-        return max(self.step_ms, k_ms // _SHARE, 1)
+    def _shortest_part_ms(self, k_ms: int) -> int:
+        return max(self.step_ms, k_ms // _PARTS_OF_K, 1)
 
-    def _part(self, interval: Interval) -> int:
+    def _part_ms(self, interval: Interval) -> int:
         return interval.width_ms // self.parts

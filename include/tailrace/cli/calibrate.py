@@ -1,4 +1,4 @@
-"""The command `tailrace calibrate`: what each cache duration would have given, and the K that follows."""
+"""The command `tailrace calibrate`: the accuracy by cache duration, and the slack K (allowed lateness) to propose."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def _table(report: Report) -> Table:
     table = Table("duration", "accuracy", "standard error", f"at least {report.promise:g}")
     for column in table.columns[:3]:
         column.justify = "right"
-    for one in report.tried:
-        mine = "K in force: " if one.duration_ms == report.k_ms else ""
-        enough = "yes" if one.accuracy >= report.promise else "no"
-        table.add_row(f"{mine}{format_duration(one.duration_ms)}", f"{one.accuracy:.4f}", f"{one.error:.4f}", enough)
+    for row in report.tried:
+        prefix = "K in force: " if row.duration_ms == report.k_ms else ""
+        verdict = "yes" if row.accuracy >= report.promise else "no"
+        table.add_row(f"{prefix}{format_duration(row.duration_ms)}", f"{row.accuracy:.4f}", f"{row.error:.4f}", verdict)
     return table
 
 
@@ -57,5 +57,5 @@ def _lines(report: Report) -> list[str]:
     k = format_duration(report.found.k_ms)
     if report.proposed is None:
         return [report.evidence, "nothing is proposed: only policy cache_duration takes up what calibrations find"]
-    told = "proposed" if report.proposed else "would be proposed, and nothing was written"
-    return [report.evidence, f"searched {report.interval}, next {report.found}; K = {k} {told}"]
+    outcome = "proposed" if report.proposed else "would be proposed, and nothing was written"
+    return [report.evidence, f"searched {report.interval}, next {report.found}; K = {k} {outcome}"]

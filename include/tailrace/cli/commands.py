@@ -92,8 +92,8 @@ def run(
         raise refuse("--keep-open" if keep_open else "--correct", wrong, "--bounded beside it")
     try:
         with StreamProgress() as progress:
-            plan = RunOptions(batch_rows, live=not bounded, flush=not keep_open)
-            batches = stream_app.run(query, warehouse, plan, progress)
+            options = RunOptions(batch_rows, live=not bounded, flush=not keep_open)
+            batches = stream_app.run(query, warehouse, options, progress)
         if not Layout.of(warehouse, query.name).manifest():
             screen.err.print("the input has no rows: there is nothing to answer, nor to correct")
             return
@@ -102,10 +102,10 @@ def run(
     except Ended:
         if not correct:
             raise
-        screen.err.print("the stream has ended already")  # and may have been interrupted before its correction
+        screen.err.print("the stream has ended already")  # perhaps interrupted before its correction
     if correct:
         with screen.working("correcting"):
-            _tell(correct_all(query, warehouse))
+            _print_report(correct_all(query, warehouse))
 
 
 @app.command(
@@ -127,24 +127,24 @@ def correct(
 ) -> None:
     """Give windows that late tuples missed their next version, from history. It can be run again, in any order."""
     from tailrace.correction.affected_windows import CorrectionRange
-    from tailrace.spark.correct import correct as correct_span
+    from tailrace.spark.correct import correct as run_correction
 
-    query, arrival = load(file), arrived_from is not None or arrived_to is not None
-    if arrival and (start is not None or end is not None):
+    query, by_arrival = load(file), arrived_from is not None or arrived_to is not None
+    if by_arrival and (start is not None or end is not None):
         raise refuse(
             "--from, --arrived-from",
             "a range of event time and an interval of arrival exclude each other",
             "one of them",
         )
-    if arrival and (arrived_from is None or arrived_to is None):
+    if by_arrival and (arrived_from is None or arrived_to is None):
         raise refuse("--arrived-from, --arrived-to", "an interval of arrival has two ends", "both of them")
-    span = (
+    correction_range = (
         CorrectionRange(time_option("--arrived-from", arrived_from), time_option("--arrived-to", arrived_to), True)
-        if arrival
+        if by_arrival
         else CorrectionRange(time_option("--from", start), time_option("--to", end))
     )
-    with screen.working(f"correcting {span}"):
-        _tell(correct_span(query, warehouse, span))
+    with screen.working(f"correcting {correction_range}"):
+        _print_report(run_correction(query, warehouse, correction_range))
 
 
 @app.command(
@@ -194,10 +194,10 @@ app.command(epilog="Example: [bold]tailrace schema --output query.schema.json[/]
 
 
 def _with_inputs(query: Query, inputs: list[str]) -> Query:
-    for given in inputs:
-        name, _, path = given.partition("=")
+    for assignment in inputs:
+        name, _, path = assignment.partition("=")
         if name not in query.streams or not path:
-            raise refuse(f"--input {given}", "it names no stream of the query", f"{'|'.join(query.streams)}=PATH")
+            raise refuse(f"--input {assignment}", "it names no stream of the query", f"{'|'.join(query.streams)}=PATH")
         stream = query.streams[name]
         source = stream.source.model_copy(update={"path": Path(path).absolute()})
         streams = query.streams | {name: stream.model_copy(update={"source": source})}
@@ -205,7 +205,7 @@ def _with_inputs(query: Query, inputs: list[str]) -> Query:
     return query
 
 
-def _tell(report: Any) -> None:
+def _print_report(report: Any) -> None:
     screen.err.print(
         f"corrected {report.interval}: {report.answers:,} answers given, {report.retracted:,} taken back, "
         f"{report.late:,} late tuples",
@@ -215,15 +215,15 @@ def _tell(report: Any) -> None:
 
 
 def main() -> None:
-    """The entry point. SIGTERM and SIGHUP end as cleanly as Ctrl-C."""
-    came: list[int] = []
+    """The entry point of the command; SIGTERM and SIGHUP end it as cleanly as Ctrl-C."""
+    signals: list[int] = []
 
     def interrupt(number: int, frame: object) -> None:
-        came.append(number)
+        signals.append(number)
         raise KeyboardInterrupt
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if (number, signal.getsignal(number)) != (signal.SIGHUP, signal.SIG_IGN):  # nohup
+        if (number, signal.getsignal(number)) != (signal.SIGHUP, signal.SIG_IGN):  # nohup ignores SIGHUP
             signal.signal(number, interrupt)
     code: int | None = 1
     try:
@@ -233,18 +233,21 @@ def main() -> None:
         code = refused.exit_code
     except TyperException as wrong:
         screen.err.print("[bold red]refused[/] ", end="")
-        told = getattr(wrong, "format_message", wrong.__str__)()  # names the option, where it is one
-        screen.err.print(told, "(--help tells what there is)", markup=False, soft_wrap=True)
+        message = getattr(wrong, "format_message", wrong.__str__)()  # names the option, where one is wrong
+        screen.err.print(message, "(--help tells what there is)", markup=False, soft_wrap=True)
         code = 2
     except BaseException as error:
-        if not came:  # what breaks on the way out of an interruption is no failure
+        if not signals:  # an error on the way out of an interruption is no failure
             screen.err.print(f"[bold red]failed[/] {type(error).__name__}: ", end="")
             screen.err.print(str(error), markup=False, soft_wrap=True)
-    if came or code == _INTERRUPTED:  # typer makes this code of a KeyboardInterrupt
-        gone, stays = "nothing of it runs any more", "what is committed stays, and the same command goes on from there"
-        screen.err.print(f"interrupted: {gone if sys.argv[1:2] == ['demo'] else stays}")
+    if signals or code == _INTERRUPTED:  # typer makes this code of a KeyboardInterrupt
+        demo_end, resumption = (
+            "nothing of it runs any more",
+            "what is committed stays, and the same command goes on from there",
+        )
+        screen.err.print(f"interrupted: {demo_end if sys.argv[1:2] == ['demo'] else resumption}")
         try:
-            sys.stdout.flush()  # which may be a pipe that nobody reads any more
+            sys.stdout.flush()  # it may be a pipe that nobody reads any more
         finally:
-            os._exit(_INTERRUPTED)  # Arrow may still be reading through Python, and would abort its own end
+            os._exit(_INTERRUPTED)  # Arrow may still be reading through Python, and would abort a normal exit
     sys.exit(code or 0)

@@ -1,4 +1,4 @@
-"""The commands on a query's driver: deploy, status, drain, stop. They do what the DAGs do."""
+"""The commands on a query's driver: deploy, status, drain, stop. They do the same as the DAGs."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def deploy(
     from tailrace.orchestration.submit import Options, driver_command, environment
 
     options = Options(batch_rows, restarts, within_s, driver_memory)
-    declared, host, layout = _find(query)
-    origin = layout.manifest()
-    if origin is not None:
-        layout.require_same(origin, declared.query.structure())
-    command = driver_command(declared, layout.home.parent, options)
-    deployed = drivers.deploy(host, layout, command, environment())
-    how = "made a driver" if deployed.made else "found the driver, it stays as it is"
-    screen.out.print(f"{query}: {how}, {deployed.driver.state}, pid {deployed.driver.pid}", soft_wrap=True)
+    declaration, host, layout = _find(query)
+    manifest = layout.manifest()
+    if manifest is not None:
+        layout.require_same(manifest, declaration.query.structure())
+    command = driver_command(declaration, layout.home.parent, options)
+    deployment = drivers.deploy(host, layout, command, environment())
+    outcome = "made a driver" if deployment.made else "found the driver, it stays as it is"
+    screen.out.print(f"{query}: {outcome}, {deployment.driver.state}, pid {deployment.driver.pid}", soft_wrap=True)
 
 
 def status(query: Name) -> None:
@@ -72,5 +72,5 @@ def _find(name: str) -> tuple[Declared, DriverHost, Layout]:
     from tailrace.storage.layout import Layout
 
     settings.use_in_shell()
-    declared = settings.find(name)
-    return declared, settings.driver_host(), Layout.of(settings.warehouse(), name)
+    declaration = settings.find(name)
+    return declaration, settings.driver_host(), Layout.of(settings.warehouse(), name)

@@ -1,4 +1,4 @@
-"""The commands beside those on declared queries: replay, demo, bench, schema."""
+"""The commands that take no query: replay, demo, bench, schema."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def replay(
             table = replaying.generate(rows, rate, keys, delays, seed, start_ms)
         else:
             parquet = source_format is SourceFormat.parquet
-            read = replaying.read(source) if parquet else debs2013.read(source, start_ms)
-            table = replaying.disorder(read, event_time, delays, seed)
+            tuples = replaying.read(source) if parquet else debs2013.read(source, start_ms)
+            table = replaying.disorder(tuples, event_time, delays, seed)
         replaying.write(table, output, files, format.value, lambda rows: screen.err.print(f"wrote {rows:,} rows"))
     except (ValueError, OSError) as error:
         raise refuse("replay", str(error), "tailrace replay --help tells each option") from error
@@ -111,8 +111,8 @@ def bench(
 
     cases = CASES[system.value]
     for part in case or []:
-        if not any(part in one.name for one in cases):
-            right = ", ".join(one.name for one in cases)
+        if not any(part in workload.name for workload in cases):
+            right = ", ".join(workload.name for workload in cases)
             raise refuse(f"--case {part}", f"it is a part of no case's name of {system.value}", right)
 
     def tell(line: str) -> None:
@@ -126,12 +126,12 @@ def bench(
         write_report = import_module(f"tailrace.bench.{system.value}.report").report
         screen.err.print(f"written: {write_report(report, Effort(rows, files, rounds, flink), tell)}")
         return
-    wanted = [one for one in cases if any(part in one.name for part in case or [""])]
-    found = side_by_side.bench(rows, files, rounds, wanted, tell, flink)
+    selection = [workload for workload in cases if any(part in workload.name for part in case or [""])]
+    measurements = side_by_side.bench(rows, files, rounds, selection, tell, flink)
     if json:
-        print(side_by_side.as_json(found))
+        print(side_by_side.as_json(measurements))
     else:
-        screen.out.print(side_by_side.table(side_by_side.summary(found)))
+        screen.out.print(side_by_side.table(side_by_side.summary(measurements)))
 
 
 def schema(
@@ -152,7 +152,7 @@ def schema(
 
 
 def time_option(option: str, text: str | None) -> int | None:
-    """Epoch milliseconds from what an option was given; None where it was not."""
+    """Parse the value of a time option to epoch milliseconds; None where the option is absent."""
     try:
         return None if text is None else parse_time_ms(text)
     except ValueError:

@@ -1,1 +1,1 @@
-"""The demonstration: the platform as its users have it, on a laptop."""
+"""The demonstration: the whole platform on a laptop, as its users have it."""

@@ -1,4 +1,4 @@
-"""The other queries of the demonstration, behind their flags, and the streams that are made for them."""
+"""The optional queries of the demonstration, behind their flags, and the streams generated for them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ from tailrace.generators.replay import generate, write
 from tailrace.query.loading import load
 
 _SEED = 2
-_HERE = Path(__file__).parent
-DELAYS, GAME2, TRADES = (_HERE / f"{name}.yaml" for name in ("delays", "game2", "trades"))
+_DIRECTORY = Path(__file__).parent
+DELAYS, GAME2, TRADES = (_DIRECTORY / f"{name}.yaml" for name in ("delays", "game2", "trades"))
 
 
 class Made(NamedTuple):
-    """A stream of a seed: its tuples a second, how many keys, its delays, and what `sensor` and `value` are called."""
+    """The parameters of a stream that is generated from a fixed seed.
+
+    `rate` is in tuples per second, `keys` is a number of keys, `delays` names a delay model, and `key` and `value` are
+    the names of the generated columns `sensor` and `value`.
+    """
 
     rows: int
     rate: int
@@ -29,8 +33,8 @@ class Made(NamedTuple):
     files: int
 
     def table(self) -> pa.Table:
-        made = generate(self.rows, self.rate, self.keys, delay_model(self.delays), _SEED)
-        return made.rename_columns({"sensor": self.key, "value": self.value})
+        readings = generate(self.rows, self.rate, self.keys, delay_model(self.delays), _SEED)
+        return readings.rename_columns({"sensor": self.key, "value": self.value})
 
 
 STREAMS = {
@@ -41,7 +45,7 @@ STREAMS = {
 
 
 def declare(home: Path, files: list[Path]) -> list[Path]:
-    """Copy queries into a directory `home/queries`, and make the streams that some of them read in `home/data`.
+    """Copy queries into a directory `home/queries`, and generate the streams that some of them read in `home/data`.
 
     Returns
     -------
@@ -51,17 +55,17 @@ def declare(home: Path, files: list[Path]) -> list[Path]:
     directory = home / "queries"
     directory.mkdir()
     for file in files:
-        made = STREAMS.get(file)
+        stream = STREAMS.get(file)
         data = home / "data" / file.stem
-        (directory / file.name).write_text(_moved(file, data if made else None), encoding="utf-8")
-        if made:
-            write(made.table(), data, made.files)
+        (directory / file.name).write_text(_with_absolute_paths(file, data if stream else None), encoding="utf-8")
+        if stream:
+            write(stream.table(), data, stream.files)
     return [directory / file.name for file in files]
 
 
-def _moved(file: Path, data: Path | None) -> str:
-    """A query file's text, with the absolute paths of its sources; `data`: they are there."""
-    declared = yaml.load(file.read_text(encoding="utf-8"), yaml.BaseLoader)  # scalars stay text, as the loader has it
+def _with_absolute_paths(file: Path, data: Path | None) -> str:
+    """The text of a query file with absolute source paths; with `data`, that is the path of every source."""
+    document = yaml.load(file.read_text(encoding="utf-8"), yaml.BaseLoader)  # scalars stay text, as in the query loader
     for name, stream in load(file).streams.items():
-        declared["streams"][name]["source"]["path"] = str(data or stream.source.path)
-    return yaml.safe_dump(declared, sort_keys=False, allow_unicode=True)
+        document["streams"][name]["source"]["path"] = str(data or stream.source.path)
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True)

@@ -1,4 +1,4 @@
-"""What the demonstration says."""
+"""The texts that the demonstration prints."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tailrace.query.query import Query
 from tailrace.storage.status import Status
 from tailrace.terminal import screen
 
-_MINUTE = 60_000
+_MINUTE_MS = 60_000
 _WINDOW = ["key", "window_start", "window_end"]
 
 
-def line(said: Status, corrections: int | None = None) -> str:
-    """How the stream stands, on a line, and how many corrections were made by themselves."""
+def line(status: Status, corrections: int | None = None) -> str:
+    """One line on the progress of the stream, with the number of automatic corrections if it is given."""
     parts = [
-        f"{said.state:<9}",
-        f"{said.batches:>3} batches",
-        f"{said.rows:>7,} rows",
-        f"lag {said.rows_left:>6,}",
-        f"t_max {'–' if said.t_max is None else format_time(said.t_max)}",
-        f"K {'–' if said.k_ms is None else format_duration(said.k_ms)}",
-        f"coverage {'–' if said.coverage is None else format(said.coverage, '.2%')}",
-        f"answers {said.answers:>6,}",
-        f"late {said.late:>5,}",
+        f"{status.state:<9}",
+        f"{status.batches:>3} batches",
+        f"{status.rows:>7,} rows",
+        f"lag {status.rows_left:>6,}",
+        f"t_max {'–' if status.t_max is None else format_time(status.t_max)}",
+        f"K {'–' if status.k_ms is None else format_duration(status.k_ms)}",
+        f"coverage {'–' if status.coverage is None else format(status.coverage, '.2%')}",
+        f"answers {status.answers:>6,}",
+        f"late {status.late:>5,}",
     ]
     if corrections is not None:
         parts.append(f"corrections {corrections:>2}")
@@ -39,28 +39,28 @@ def line(said: Status, corrections: int | None = None) -> str:
 def summary(
     query: Query, streamed: pd.DataFrame, corrected: pd.DataFrame, shares: dict[str, list[float]], windows: int
 ) -> Table:
-    """The table of the two versions beside each other, with what is told of both as shares."""
-    waits, slack = (streamed["as_of"] - streamed["window_end"]).mean(), streamed["k_ms"]
+    """The table that compares the answers as streamed and as corrected, with a row for each of `shares`."""
+    latency_ms, slack = (streamed["as_of"] - streamed["window_end"]).mean(), streamed["k_ms"]
     table = Table("", "as streamed", "after correction", title=f"{query.name}: {windows:,} windows")
     table.add_row("answers", *(f"{len(answers.drop_duplicates(_WINDOW)):,}" for answers in (streamed, corrected)))
-    for what, both in shares.items():
-        table.add_row(what, *(f"{share:.2%}" if share < 1 else "[bold green]100 %[/]" for share in both))
+    for label, both_shares in shares.items():
+        table.add_row(label, *(f"{share:.2%}" if share < 1 else "[bold green]100 %[/]" for share in both_shares))
     table.add_row("mean coverage", f"{streamed['coverage'].mean():.2%}", f"{corrected['coverage'].mean():.2%}")
     constant = slack.min() == slack.max()
     k = _round(slack.max()) if constant else f"{_round(slack.mean())} on average, {_round(slack.max())} at most"
     table.add_row("K, the slack", k, "")
-    table.add_row("mean latency, in stream time", _round(waits), "")
+    table.add_row("mean latency, in stream time", _round(latency_ms), "")
     return table
 
 
 def _round(length_ms: float) -> str:
-    """To minutes where it is one, else to milliseconds."""
-    unit = _MINUTE if length_ms >= _MINUTE else 1
+    """Format a duration, rounded to minutes if it is at least one, else to milliseconds."""
+    unit = _MINUTE_MS if length_ms >= _MINUTE_MS else 1
     return format_duration(round(length_ms / unit) * unit)
 
 
 def look_around(files: list[Path], home: Path, airflow: EmbeddedAirflow) -> None:
-    """Say where to click, and wait for Ctrl-C; each file is a query's, and has its name."""
+    """Print what there is to see and where, and wait for Ctrl-C; each file is a query's, and has its name."""
     names = [file.stem for file in files]
     status = "\n".join(f"  tailrace status {name}" for name in names)
     results = "\n".join(f"  tailrace results {file} --warehouse {home}/tables" for file in files)

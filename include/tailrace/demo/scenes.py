@@ -1,4 +1,4 @@
-"""What the demonstration does with a query: stream it, correct it, hold every answer against the truth, drain it."""
+"""The steps of the demonstration with a query: stream, correct, compare every answer with the truth, drain."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tailrace.storage.status import Status
 from tailrace.terminal import screen
 
 _LOOK_S, _PATIENCE_S = 1.0, 1800.0  # on a busy laptop each start of Spark takes minutes
-_DONE = ("success", "failed")
-_BY_THEMSELVES = "asset_triggered"
+_FINAL_STATES = ("success", "failed")
+_AUTOMATIC = "asset_triggered"
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A query on the stage: `home` is the demonstration's, which holds its tables."""
+    """A query of the demonstration; `home` is the directory of the demonstration, which holds its tables."""
 
     query: Query
     home: Path
@@ -47,30 +47,34 @@ class Scene:
         return Layout.of(self.home / "tables", self.name)
 
     def unpause(self) -> None:
-        """Let Airflow run the query's DAGs, as soon as it has found them."""
+        """Unpause the query's DAGs in Airflow, as soon as it has found them."""
         for dag in (f"stream_{self.name}", f"correct_{self.name}", f"calibrate_{self.name}"):
-            self._until(partial(self._has, dag), f"Airflow does not find {dag}", Path("dags"))
+            self._wait_until(partial(self._has, dag), f"Airflow does not find {dag}", Path("dags"))
             self.api.call("PATCH", f"dags/{dag}", {"is_paused": False})
 
     def stream(self, calibrate_at: int | None = None) -> str:
-        """Trigger the stream, and show how it stands until it has read everything and is quiet; returns its run.
+        """Trigger the stream, and print its progress until it has read everything and is quiet; return its run id.
 
         Parameters
         ----------
         calibrate_at : int, optional
-            When so many rows were read, it is calibrated, while it goes on.
+            Number of rows after which a calibration is triggered, while the stream goes on.
         """
-        run, told, by_themselves = self.api.trigger(f"stream_{self.name}"), None, self.query.correction.gap is not None
+        run, last_progress, is_automatic = (
+            self.api.trigger(f"stream_{self.name}"),
+            None,
+            self.query.correction.gap is not None,
+        )
         calibration: str | None = None
 
-        def quiet() -> bool:
-            nonlocal told, calibrate_at, calibration
-            corrections = self._corrections(_BY_THEMSELVES)["success"] if by_themselves else None
-            said = Status.read(self.layout)
-            if said is not None and (said.batches, said.state, corrections) != told:
-                told = said.batches, said.state, corrections
-                screen.err.print(line(said, corrections), soft_wrap=True)
-            if said is not None and calibrate_at is not None and said.rows >= calibrate_at:
+        def is_quiet() -> bool:
+            nonlocal last_progress, calibrate_at, calibration
+            corrections = self._corrections(_AUTOMATIC)["success"] if is_automatic else None
+            status = Status.read(self.layout)
+            if status is not None and (status.batches, status.state, corrections) != last_progress:
+                last_progress = status.batches, status.state, corrections
+                screen.err.print(line(status, corrections), soft_wrap=True)
+            if status is not None and calibrate_at is not None and status.rows >= calibrate_at:
                 screen.err.print(
                     f"calibrate_{self.name} is triggered by hand, while the stream goes on", soft_wrap=True
                 )
@@ -79,99 +83,106 @@ class Scene:
             states = self._states(f"dags/stream_{self.name}/dagRuns/{run}/taskInstances", "task_instances")
             if "failed" in states:
                 raise RuntimeError(f"stream_{self.name} failed; the logs are in {self.airflow.directory}/logs")
-            return said is not None and said.state == "quiet"
+            return status is not None and status.state == "quiet"
 
-        self._until(quiet, "the stream did not come to its end", self.home)
+        self._wait_until(is_quiet, "the stream did not come to its end", self.home)
         if calibration is not None:
             self._calibrated(calibration)
         return run
 
     def backfill(self, start: str, end: str) -> None:
-        """Correct the intervals of arrival between two times of the query's schedule."""
-        words = ("backfill", "create", "--dag-id", f"correct_{self.name}", "--from-date", start, "--to-date", end)
-        screen.err.print(f"airflow {shlex.join(words)}", soft_wrap=True)
-        done = self.airflow.command(*words)
-        if done.returncode:
-            raise RuntimeError(f"the backfill was refused: {done.stderr[-2000:] or done.stdout[-2000:]}")
-        self._corrected("backfill")
+        """Correct the intervals of arrival between two times of the query's schedule, by an Airflow backfill."""
+        arguments = ("backfill", "create", "--dag-id", f"correct_{self.name}", "--from-date", start, "--to-date", end)
+        screen.err.print(f"airflow {shlex.join(arguments)}", soft_wrap=True)
+        process = self.airflow.command(*arguments)
+        if process.returncode:
+            raise RuntimeError(f"the backfill was refused: {process.stderr[-2000:] or process.stdout[-2000:]}")
+        self._show_corrections("backfill")
 
     def correct_the_rest(self) -> None:
-        """Let the corrections that started by themselves come to their end, and correct what spans less than Γ."""
-        if self._corrections(_BY_THEMSELVES):
-            self._corrected(_BY_THEMSELVES)
+        """Wait for the corrections that started by themselves to end, then trigger one for the rest.
+
+        Where the query has a gap Γ, the rest is what spans less than Γ.
+        """
+        if self._corrections(_AUTOMATIC):
+            self._show_corrections(_AUTOMATIC)
         rest = "" if self.query.correction.gap is None else ", for what spans less than Γ"
         screen.err.print(f"correct_{self.name} is triggered by hand{rest}", soft_wrap=True)
         self.api.trigger(f"correct_{self.name}")
-        self._corrected("manual")
+        self._show_corrections("manual")
 
     def compare(self) -> bool:
-        """Hold both versions against the truth, and show it; True when every corrected answer is right."""
-        streamed, corrected = (read_answers(self.query, self.home / "tables", now)[0] for now in (True, False))
-        true, policy = truth(self.query), self.query.policy
-        rights = [share_right(answers, true) for answers in (streamed, corrected)]
-        shares = {"windows right" if self.query.topk is None else "windows whole, and ranked right": rights}
+        """Compare both versions with the truth, and print the result; True when every corrected answer is right."""
+        streamed, corrected = (
+            read_answers(self.query, self.home / "tables", as_streamed)[0] for as_streamed in (True, False)
+        )
+        true_answers, policy = truth(self.query), self.query.policy
+        right_shares = [share_right(answers, true_answers) for answers in (streamed, corrected)]
+        shares = {"windows right" if self.query.topk is None else "windows whole, and ranked right": right_shares}
         if isinstance(policy, QualityPromise):
-            told = f"windows {policy.error:.0%} or more off (promised: {policy.risk:.0%} at most)"
-            shares[told] = [share_off(answers, true, policy.error) for answers in (streamed, corrected)]
+            label = f"windows {policy.error:.0%} or more off (promised: {policy.risk:.0%} at most)"
+            shares[label] = [share_off(answers, true_answers, policy.error) for answers in (streamed, corrected)]
         if self.query.topk is not None:
-            promised = f" (promised: {policy.accuracy:.0%})" if isinstance(policy, CacheDuration) else ""
-            shares[f"of the correct top-k{promised}"] = [
-                share_found(answers, true) for answers in (streamed, corrected)
+            promise = f" (promised: {policy.accuracy:.0%})" if isinstance(policy, CacheDuration) else ""
+            shares[f"of the correct top-k{promise}"] = [
+                share_found(answers, true_answers) for answers in (streamed, corrected)
             ]
-        screen.out.print(summary(self.query, streamed, corrected, shares, len(true)))
-        return rights[1] == 1 and len(given(corrected)) == len(true)
+        screen.out.print(summary(self.query, streamed, corrected, shares, len(true_answers)))
+        return right_shares[1] == 1 and len(given(corrected)) == len(true_answers)
 
     def drain(self, run: str) -> None:
-        """End the stream, by marking its run as a success."""
+        """Drain the stream by marking its run as a success, and wait until the driver has drained."""
         screen.err.print(f"draining {self.name}: the run of stream_{self.name} is marked as a success", soft_wrap=True)
         self.api.call("PATCH", f"dags/stream_{self.name}/dagRuns/{run}", {"state": "success"})
-        self._until(lambda: self._state() == "drained", "the driver did not drain", self.home)
+        self._wait_until(lambda: self._state() == "drained", "the driver did not drain", self.home)
 
     def _calibrated(self, run: str) -> None:
-        """Show what a calibration has found, when it is over."""
+        """Wait for a calibration to end, and print the evidence of its proposal."""
         path, state = f"dags/calibrate_{self.name}/dagRuns/{run}", ""
 
-        def over() -> bool:
+        def is_over() -> bool:
             nonlocal state
             state = str(self.api.call("GET", path)["state"])
-            return state in _DONE
+            return state in _FINAL_STATES
 
-        self._until(over, f"the calibration of {self.name} did not come to its end", self.airflow.directory)
-        found = Proposals(self.layout).newest(self.query.policy.model_dump_json())
-        if state == "failed" or found is None:
+        self._wait_until(is_over, f"the calibration of {self.name} did not come to its end", self.airflow.directory)
+        proposal = Proposals(self.layout).newest(self.query.policy.model_dump_json())
+        if state == "failed" or proposal is None:
             raise RuntimeError(f"the calibration proposed nothing; its log is in {self.airflow.directory}/logs")
-        screen.err.print(found.evidence, soft_wrap=True)
+        screen.err.print(proposal.evidence, soft_wrap=True)
 
-    def _corrected(self, run_type: str) -> None:
-        """Show the corrections of a type until all of them are over."""
-        told: Counter[str] = Counter()
+    def _show_corrections(self, run_type: str) -> None:
+        """Print the states of the corrections of a run type until all of them are over."""
+        last_states: Counter[str] = Counter()
 
-        def over() -> bool:
-            nonlocal told
-            runs = self._corrections(run_type)
-            if runs != told:
-                told = runs
-                screen.err.print("  ".join(f"{count} {state}" for state, count in sorted(runs.items())))
-            return bool(runs) and all(state in _DONE for state in runs)
+        def is_over() -> bool:
+            nonlocal last_states
+            states = self._corrections(run_type)
+            if states != last_states:
+                last_states = states
+                screen.err.print("  ".join(f"{count} {state}" for state, count in sorted(states.items())))
+            return bool(states) and all(state in _FINAL_STATES for state in states)
 
-        self._until(over, f"the corrections of {self.name} did not come to their end", self.airflow.directory)
-        if told["failed"]:
-            raise RuntimeError(f"{told['failed']} corrections failed; their logs are in {self.airflow.directory}/logs")
+        self._wait_until(is_over, f"the corrections of {self.name} did not come to their end", self.airflow.directory)
+        if last_states["failed"]:
+            raise RuntimeError(
+                f"{last_states['failed']} corrections failed; their logs are in {self.airflow.directory}/logs"
+            )
 
     def _corrections(self, run_type: str) -> Counter[str]:
         return self._states(f"dags/correct_{self.name}/dagRuns", "dag_runs", run_type=run_type)
 
     def _has(self, dag: str) -> bool:
-        return any(one["dag_id"] == dag for one in self.api.call("GET", "dags")["dags"])
+        return any(entry["dag_id"] == dag for entry in self.api.call("GET", "dags")["dags"])
 
-    def _states(self, path: str, what: str, **query: Any) -> Counter[str]:
-        return Counter(str(one["state"]) for one in self.api.call("GET", path, **query)[what])
+    def _states(self, path: str, list_name: str, **query: Any) -> Counter[str]:
+        return Counter(str(entry["state"]) for entry in self.api.call("GET", path, **query)[list_name])
 
     def _state(self) -> str | None:
-        said = Status.read(self.layout)
-        return None if said is None else said.state
+        status = Status.read(self.layout)
+        return None if status is None else status.state
 
     @staticmethod
-    def _until(there: Callable[[], bool], wrong: str, where: Path) -> None:
-        if not any(there() for _ in polls(_PATIENCE_S, _LOOK_S)):
+    def _wait_until(condition: Callable[[], bool], wrong: str, where: Path) -> None:
+        if not any(condition() for _ in polls(_PATIENCE_S, _LOOK_S)):
             raise RuntimeError(f"{wrong} within {_PATIENCE_S:.0f} s; see {where}")

@@ -1,4 +1,4 @@
-"""The truth about the demonstration's queries, computed in the plainest way from the sources' files alone.
+"""The true answers of the demonstration's queries, computed in the plainest way from the sources' files alone.
 
 It shares no code with the platform.
 """
@@ -18,77 +18,77 @@ Window = tuple[str | int | None, int, int]
 Held = list[tuple[float, Any]]
 
 Answer = tuple[Any, int]
-"""What is answered, and how many tuples the window holds; a ranking is a list of scores and ids, the best first."""
+"""A window's answer, and the number of tuples that it holds; a ranking is a list of (score, id), the best first."""
 
 
 def truth(query: Query) -> dict[Window, Answer]:
-    """The answer of every window, tuple by tuple."""
+    """The true answer of every window, computed tuple by tuple."""
     stream, size, slide = query.stream[1], query.window.size_ms, query.window.slide_ms
     column = query.aggregate.column if query.aggregate else query.topk.score if query.topk else None
-    held: defaultdict[Window, Held] = defaultdict(list)
+    contents: defaultdict[Window, Held] = defaultdict(list)
     for row in pq.read_table(stream.source.path).to_pylist():
         time = round(row[stream.event_time].timestamp() * 1000)
         key = row[stream.key] if stream.key else None
         number = row[column] if column else 0.0
         start = time // slide * slide
         while start > time - size:
-            held[key, start, start + size].append((number, row[stream.id]))
+            contents[key, start, start + size].append((number, row[stream.id]))
             start -= slide
     answer = _answer(query)
-    return {window: (answer(tuples), len(tuples)) for window, tuples in held.items()}
+    return {window: (answer(tuples), len(tuples)) for window, tuples in contents.items()}
 
 
 def _answer(query: Query) -> Callable[[Held], Any]:
     if query.topk is not None:
         k, sign = query.topk.k, -1 if query.topk.order == "descending" else 1
-        return lambda held: sorted(held, key=lambda one: (sign * one[0], one[1]))[:k]
+        return lambda tuples: sorted(tuples, key=lambda pair: (sign * pair[0], pair[1]))[:k]
     assert query.aggregate is not None
     functions: dict[str, Callable[[Held], float]] = {
-        "sum": lambda held: sum(number for number, _ in held),
-        "count": lambda held: float(len(held)),
-        "avg": lambda held: sum(number for number, _ in held) / len(held),
+        "sum": lambda tuples: sum(number for number, _ in tuples),
+        "count": lambda tuples: float(len(tuples)),
+        "avg": lambda tuples: sum(number for number, _ in tuples) / len(tuples),
     }
     return functions[query.aggregate.function]
 
 
 def given(answers: pd.DataFrame) -> dict[Window, Answer]:
-    """Answers as readers are given them, by their windows."""
-    found: dict[Window, Answer] = {}
+    """The answers as readers get them, by window."""
+    by_window: dict[Window, Answer] = {}
     for row in answers.itertuples():
         window = (None if pd.isna(row.key) else row.key, row.window_start, row.window_end)
         if "rank" in answers:
-            ranking, _ = found.setdefault(window, ([], row.tuples))
+            ranking, _ = by_window.setdefault(window, ([], row.tuples))
             ranking.append((row.score, row.id))
         else:
-            found[window] = (row.value, row.tuples)
-    return found
+            by_window[window] = (row.value, row.tuples)
+    return by_window
 
 
 def share_off(answers: pd.DataFrame, true: dict[Window, Answer], error: float) -> float:
     """The share of the true windows whose answer is missing, or has a relative error of at least `error`."""
-    near = 0
+    near_count = 0
     for window, (value, _) in given(answers).items():
         exact, _ = true.get(window, (float("nan"), 0))
-        near += value == exact or abs(value - exact) < error * abs(exact)
-    return 1 - near / len(true) if true else 0.0
+        near_count += value == exact or abs(value - exact) < error * abs(exact)
+    return 1 - near_count / len(true) if true else 0.0
 
 
 def share_found(answers: pd.DataFrame, true: dict[Window, Answer]) -> float:
-    """The share of the correct top-k that the rankings hold, at the mean of the true windows."""
-    there, shares = given(answers), 0.0
+    """The share of the true top-k that the rankings hold, as the mean over the true windows."""
+    rankings, share_sum = given(answers), 0.0
     for window, (exact, _) in true.items():
-        ranking, _ = there.get(window, ([], 0))
-        shares += len({name for _, name in ranking} & {name for _, name in exact}) / len(exact)
-    return shares / len(true) if true else 1.0
+        ranking, _ = rankings.get(window, ([], 0))
+        share_sum += len({name for _, name in ranking} & {name for _, name in exact}) / len(exact)
+    return share_sum / len(true) if true else 1.0
 
 
 def share_right(answers: pd.DataFrame, true: dict[Window, Answer]) -> float:
-    """The share of the true windows whose answer holds all their tuples, and is what they come to."""
-    right = 0
+    """The share of the true windows whose answer counts all their tuples and has the true value."""
+    right_count = 0
     for window, (value, tuples) in given(answers).items():
-        exact, many = true.get(window, (None, 0))
-        right += tuples == many and _same(value, exact)
-    return right / len(true) if true else 1.0
+        exact, true_tuples = true.get(window, (None, 0))
+        right_count += tuples == true_tuples and _same(value, exact)
+    return right_count / len(true) if true else 1.0
 
 
 def _same(value: Any, exact: Any) -> bool:

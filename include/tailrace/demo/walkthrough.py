@@ -1,8 +1,8 @@
 """The demonstration: the platform as its users have it, on a laptop, over a sample of real flights.
 
 Airflow and a driver host start on free ports of loopback; a stream is deployed, watched, corrected by a backfill, and
-every answer is held against the truth. Where they are asked for there are others: one is corrected by itself while it
-goes on; two ask for the best tuples of windows, and one of these is calibrated while it goes on.
+every answer is compared with the truth. On request there are other streams: one whose corrections start by themselves
+while it goes on, and two of top-k queries, of which one is calibrated while it goes on.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ from tailrace.terminal import screen
 
 FLIGHTS = Path("include/queries/flights.yaml")
 Tell = Callable[[str], None]
-BACKFILL = ("2013-01-01T05:00:00+00:00", "2013-02-15T05:00:00+00:00")  # the halves of months of the sample's arrivals
+BACKFILL = ("2013-01-01T05:00:00+00:00", "2013-02-15T05:00:00+00:00")  # the half months of the sample's arrivals
 
 
 def demonstrate(home: Path, bounded: bool, game2: bool = False, topk: bool = False, start_s: float = START_S) -> bool:
-    """Start, stream, correct, compare, and show it; True when every corrected answer is right.
+    """Start, stream, correct, compare and print the result; True when every corrected answer is right.
 
     Parameters
     ----------
     home : Path
-        Where everything goes; a demonstration that is there already is taken away first.
+        The directory of everything; a demonstration that is there already is removed first.
     bounded : bool
-        End then; else go on until Ctrl-C, for people to look around.
+        End after that; else go on until Ctrl-C, for people to look around.
     game2 : bool
-        Then stream the query game2 too, over a stream that is made for it.
+        Stream the query game2 too, over a stream that is generated for it.
     topk : bool
-        Then stream the queries delays, over the same flights, and trades, over a stream that is made for it.
+        Stream two more queries: delays, over the same flights, and trades, over a stream that is generated for it.
     start_s : float
-        How long Airflow may take to start.
+        Seconds that Airflow may take to start.
 
     Raises
     ------
     Refused
         When this is no checkout of tailrace, or there is something in `home` that no demonstration made.
     RuntimeError
-        When a part of it fails; tells which, and where its log is.
+        When a part of it fails; the message names the part, and where its log is.
     """
     if not (FLIGHTS.exists() and Path("dags").is_dir()):
         raise refuse(str(Path.cwd()), "it is no checkout of tailrace", "the directory that has dags and include")
@@ -59,29 +59,29 @@ def demonstrate(home: Path, bounded: bool, game2: bool = False, topk: bool = Fal
     home = home.absolute()
     os.umask(UMASK)
     _clear(home)
-    plays = {FLIGHTS: _flights}
-    plays |= {GAME2: _game2} if game2 else {}
-    plays |= {DELAYS: _delays, TRADES: _trades} if topk else {}
-    files = declare(home, list(plays)) if len(plays) > 1 else [FLIGHTS]
-    tell = _Steps(2 * len(plays) + 2)
+    runners = {FLIGHTS: _flights}
+    runners |= {GAME2: _game2} if game2 else {}
+    runners |= {DELAYS: _delays, TRADES: _trades} if topk else {}
+    files = declare(home, list(runners)) if len(runners) > 1 else [FLIGHTS]
+    tell = _Steps(2 * len(runners) + 2)
     tell("starting Airflow and the driver host")
-    with EmbeddedHost(home / "drivers") as hosting:
-        environment = _environment(home, hosting, files[0].parent)
-        airflow = EmbeddedAirflow(home / "airflow", Path("dags"), environment, start_s, _tell_waiting)
+    with EmbeddedHost(home / "drivers") as driver_host:
+        environment = _environment(home, driver_host, files[0].parent)
+        airflow = EmbeddedAirflow(home / "airflow", Path("dags"), environment, start_s, _print_progress)
         with airflow:
-            _tell_environment(home, airflow)
+            _write_environment(home, airflow)
             screen.err.print(f"Airflow is at {airflow.url} , user {USER}, password {airflow.password}", soft_wrap=True)
             scenes = [Scene(load(file), home, airflow, airflow.api()) for file in files]
-            played = [play(scene, tell) for scene, play in zip(scenes, plays.values(), strict=True)]
+            outcomes = [runner(scene, tell) for scene, runner in zip(scenes, runners.values(), strict=True)]
             if not bounded:
                 look_around(files, home, airflow)
-            for scene, (run, _) in zip(scenes, played, strict=True):
+            for scene, (run, _) in zip(scenes, outcomes, strict=True):
                 scene.drain(run)
-            return all(right for _, right in played)
+            return all(right for _, right in outcomes)
 
 
 def _flights(scene: Scene, tell: Tell) -> tuple[str, bool]:
-    """The run of the stream, and whether every answer is right."""
+    """Stream, correct by a backfill and compare; return the stream's run id, and True if all answers are right."""
     scene.unpause()
     path = scene.query.stream[1].source.path
     tell(f"[bold]stream_{scene.name}[/]: a replay of {path.name} in order of arrival")
@@ -97,22 +97,22 @@ def _game2(scene: Scene, tell: Tell) -> tuple[str, bool]:
     gap = scene.query.correction.gap
     assert gap is not None  # game2.yaml has it
     tell(f"[bold]stream_{scene.name}[/]: corrections start by themselves, at Γ = {format_duration(ms(gap))}")
-    return _to_the_end(scene, tell)
+    return _stream_and_correct(scene, tell)
 
 
 def _delays(scene: Scene, tell: Tell) -> tuple[str, bool]:
     scene.unpause()
     tell(f"[bold]stream_{scene.name}[/]: the most delayed departures, which are known last")
-    return _to_the_end(scene, tell)
+    return _stream_and_correct(scene, tell)
 
 
 def _trades(scene: Scene, tell: Tell) -> tuple[str, bool]:
     scene.unpause()
     tell(f"[bold]stream_{scene.name}[/]: the largest trades; a calibration moves K on the way")
-    return _to_the_end(scene, tell, STREAMS[TRADES].rows // 3)
+    return _stream_and_correct(scene, tell, STREAMS[TRADES].rows // 3)
 
 
-def _to_the_end(scene: Scene, tell: Tell, calibrate_at: int | None = None) -> tuple[str, bool]:
+def _stream_and_correct(scene: Scene, tell: Tell, calibrate_at: int | None = None) -> tuple[str, bool]:
     run = scene.stream(calibrate_at)
     scene.correct_the_rest()
     tell("holding every answer against the truth")
@@ -120,45 +120,48 @@ def _to_the_end(scene: Scene, tell: Tell, calibrate_at: int | None = None) -> tu
 
 
 class _Steps:
-    """Tells each step with its number."""
+    """Prints each step of the demonstration with its number."""
 
     def __init__(self, steps: int) -> None:
-        self._steps, self._step = steps, 0
+        self._steps, self._number = steps, 0
 
-    def __call__(self, what: str) -> None:
-        self._step += 1
-        screen.err.rule(f"{self._step} ∕ {self._steps}  {what}")
+    def __call__(self, text: str) -> None:
+        self._number += 1
+        screen.err.rule(f"{self._number} ∕ {self._steps}  {text}")
 
 
-def _environment(home: Path, hosting: EmbeddedHost, queries: Path) -> dict[str, str]:
-    """Where things are, for Airflow and for shells."""
-    access = hosting.access
-    there = {"host": access.host, "port": access.port, "login": access.user, "password": access.password}
-    programs = {"programs": str(hosting.directory / "programs")}
+def _environment(home: Path, driver_host: EmbeddedHost, queries: Path) -> dict[str, str]:
+    """The environment variables by which Airflow and shells find the demonstration."""
+    access = driver_host.access
+    address = {"host": access.host, "port": access.port, "login": access.user, "password": access.password}
+    programs = {"programs": str(driver_host.directory / "programs")}
     return {
         "TAILRACE_QUERIES": str(queries.absolute()),
         "TAILRACE_WAREHOUSE": str(home / "tables"),
         "AIRFLOW_CONN_TAILRACE_SPARK": json.dumps({"conn_type": "spark", "host": "local[*]"}),
-        "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps({"conn_type": "http", **there, "extra": programs}),
+        "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps({"conn_type": "http", **address, "extra": programs}),
     }
 
 
-def _tell_waiting(what: str) -> None:
-    screen.err.print(what, soft_wrap=True)
+def _print_progress(text: str) -> None:
+    screen.err.print(text, soft_wrap=True)
 
 
-def _tell_environment(home: Path, airflow: EmbeddedAirflow) -> None:
-    """A file for shells; it holds passwords, and what is made there is for this user alone, too."""
+def _write_environment(home: Path, airflow: EmbeddedAirflow) -> None:
+    """Write the environment to a file for shells; it holds passwords, so it is for this user alone.
+
+    Its umask makes the files that such a shell creates for this user alone, too.
+    """
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in airflow.environment.items())
     write_atomically(home / "env.sh", f"umask {UMASK:03o}\n{exports}", 0o600)
 
 
 def _clear(home: Path) -> None:
-    """Make room, but only where a demonstration was."""
+    """Remove an earlier demonstration with its processes; a directory that holds anything else is refused."""
     mark = home / ".demo"
     if home.exists() and any(home.iterdir()) and not mark.exists():
         raise refuse(f"--warehouse {home}", "it holds what no demonstration made", "another directory")
-    EmbeddedHost(home / "drivers").stop()  # what a demonstration has left that was killed
+    EmbeddedHost(home / "drivers").stop()  # leftovers of a demonstration that was killed
     EmbeddedAirflow(home / "airflow", Path("dags"), {}).kill()
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)

@@ -1,1 +1,4 @@
-"""The query's clock: ticks, slack policies (one file each), the frontier, coverage."""
+"""Disorder handling of a query: ticks, its clock and frontier (the watermark), slack policies, coverage.
+
+Each policy of slack K (allowed lateness) is a file of its own.
+"""

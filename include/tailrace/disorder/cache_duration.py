@@ -1,4 +1,4 @@
-"""Cache duration: wait as long as calibrations over the past have found to be enough."""
+"""Policy `cache_duration`: slack K (allowed lateness) is constant between calibrations, which choose it anew."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tailrace.ground.duration import Duration, ms
 
 
 class CacheDuration(SlackPolicy):
-    """K is a constant until the next calibration.
+    """Slack K is constant until the next calibration.
 
-    A calibration measures, over the newest `queries` windows of the past, how near the answers after each of
-    `durations` waits would have come to the exact ones, and proposes the shortest wait that keeps `accuracy` at the
-    mean (calibration/search.py). The proposal is these settings with another `initial`: what calibrations found is
-    stamped as a fact, and the policy itself learns nothing.
+    A calibration measures, over the newest `queries` windows of history, how near the answers after each of
+    `durations` waits would have come to the exact ones, and proposes the shortest wait that keeps the mean accuracy at
+    `accuracy` (calibration/search.py). The proposal is these settings with another `initial`, and holds once it is
+    stamped as a fact (a configuration change with the tick from which it holds). The policy itself learns nothing.
 
     References
     ----------
@@ -47,7 +47,7 @@ class CacheDuration(SlackPolicy):
         return ms(self.initial)
 
     def waiting(self, k_ms: int) -> CacheDuration:
-        """These settings with another K."""
+        """Return these settings with another K."""
         return self.model_copy(update={"initial": timedelta(milliseconds=k_ms)})
 
     def slack(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:

@@ -1,6 +1,7 @@
-"""The query's clock: t_max, K and the frontier F, from the statistics of ticks and the facts in force alone.
+"""The query's clock: t_max, slack K (allowed lateness) and frontier F (the watermark), a function of ticks and facts.
 
-Every task runs the same clock over the same ticks and so comes to the same F; nothing that a task holds can move it.
+A fact is a configuration change with the tick from which it holds. The clock is deterministic: every task runs it over
+the same tick statistics and facts and computes the same F, whatever rows the task itself holds.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tailrace.ground.wire import Batches
 
 @dataclass(frozen=True)
 class Fact:
-    """Settings in force from a tick on."""
+    """Fact: settings (a configuration change) with the tick from which they hold."""
 
     version: int
     from_tick: int
@@ -31,14 +32,14 @@ class Fact:
 
 @dataclass(frozen=True)
 class Frontier:
-    """The clock at each of n complete ticks, in order; `start` is F before the first of them.
+    """The clock's values at each of n complete ticks, in order; `start` is F before the first of them.
 
-    A stream that is quiet, or ends, has a last one more: its last tick again, at which F moves on.
+    When the stream is quiet or ends, one more row follows: the last tick again, at which F moves on.
 
     Attributes
     ----------
     tick, end, t_max, k_ms, after, version : ndarray, shape (n,)
-        The number of the tick, its end in arrival time, t_max, K and F at its end, and the facts in force.
+        The tick's number, its end in arrival time, t_max, K and F at its end, and the version of the facts in force.
     """
 
     start: int
@@ -54,27 +55,27 @@ class Frontier:
 
     @property
     def last(self) -> int:
-        """F as it stands after the last tick."""
+        """F after the last tick."""
         return int(self.after[-1]) if len(self) else self.start
 
     def index(self, tick: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The place of each of the given ticks, all of which must be here."""
+        """Return the index of each given tick; all of them must be here."""
         return np.searchsorted(self.tick, tick)
 
     def before(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
-        """F as each tick found it: a window that ends at or before it had closed."""
+        """Return F before the tick at each index; a window that ends at or before it had closed by then."""
         return np.concatenate([[self.start], self.after])[index]
 
     def closing(self, window_end: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The place of the tick at which each window closed."""
+        """Return the index of the tick at which each window closed."""
         return np.searchsorted(self.after, window_end)
 
 
 @dataclass
 class Clock:
-    """What the query's clock keeps between ticks: as of the last complete one, which ended at `end`.
+    """State of the query's clock between ticks, as of the last complete one, which ended at `end`.
 
-    `policy_state` is that of the policy in force.
+    `largest` is the largest delay so far, `policy_state` the state of the policy in force.
     """
 
     t_max: int = BEFORE_ALL
@@ -88,29 +89,29 @@ class Clock:
 
     @property
     def settings(self) -> str | None:
-        """The newest settings, in force or about to be."""
+        """The newest settings, already in force or from a later tick on; None before the first."""
         return self.facts[-1].settings if self.facts else None
 
     def stamp(self, settings: str, newest_tick: int) -> Fact:
-        """Take up new settings from the first tick after `newest_tick`: nothing that was seen is touched by them."""
+        """Record new settings as a fact that holds from the tick after `newest_tick` on, so no earlier tick changes."""
         version = self.facts[-1].version + 1 if self.facts else 1
         fact = Fact(version, max(newest_tick + 1, 0), settings)
         self.facts.append(fact)
         return fact
 
-    def advance(self, ticks: Ticks, brought: TickContents | None = None) -> Frontier:
-        """Complete these ticks, each later than those before: t_max first, then K, then F.
+    def advance(self, ticks: Ticks, contents: TickContents | None = None) -> Frontier:
+        """Complete these ticks, each later than those before: update t_max first, then K, then F.
 
-        `brought` is what came in them; policies that go by ticks alone need none of it.
+        `contents` are the contents of the ticks; policies that use tick statistics alone do not need them.
         """
-        brought = brought or TickContents.empty()
+        contents = contents or TickContents.empty()
         start = self.frontier
         t_max = np.maximum.accumulate(np.maximum(ticks.max_event, self.t_max))
-        # The delay of a tuple is t_max − event_time, t_max as its own tick leaves it: the largest is the earliest's.
+        # A delay is t_max − event_time, with t_max after the tuple's own tick: a tick's earliest tuple has its largest.
         largest = np.maximum.accumulate(np.maximum(t_max - ticks.min_event, self.largest))
-        counts, sample = (TickRows.of(table, ticks) for table in (brought.counts, brought.sample))
+        counts, sample = (TickRows.of(table, ticks) for table in (contents.counts, contents.sample))
         stats = TickStatistics(
-            ticks, t_max, largest, self.t_max, start, brought.windows, counts, sample, brought.error_model
+            ticks, t_max, largest, self.t_max, start, contents.windows, counts, sample, contents.error_model
         )
         k_ms, version = self._slack(stats)
         after = np.maximum.accumulate(np.maximum(t_max - k_ms, start))
@@ -121,7 +122,7 @@ class Clock:
         return Frontier(start, ticks.tick, ticks.end, t_max, k_ms, after, version)
 
     def close(self, frontier: Frontier, until: int) -> Frontier:
-        """Move F on to `until`, by the last tick, K and facts there were; `frontier` is what `advance` gave."""
+        """Move F on to `until` in one more row of the last tick, K and facts; `frontier` is the result of `advance`."""
         self.frontier = max(self.frontier, until)
         last = frontier.tick[-1] if len(frontier) else BEFORE_ALL
         row = (last, self.end, self.t_max, self.k_ms, self.frontier, self.version)
@@ -129,22 +130,22 @@ class Clock:
         return Frontier(frontier.start, *(np.append(column, value) for column, value in zip(columns, row, strict=True)))
 
     def _slack(self, stats: TickStatistics) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """K, and the version of the facts, at each tick."""
+        """Return K and the version of the facts in force at each tick."""
         k_ms, version = np.empty(len(stats), np.int64), np.empty(len(stats), np.int64)
-        place = np.searchsorted([fact.from_tick for fact in self.facts], stats.ticks.tick, side="right") - 1
+        fact_index = np.searchsorted([fact.from_tick for fact in self.facts], stats.ticks.tick, side="right") - 1
         frontier, in_force = stats.frontier, self.version
-        for i in np.unique(place):
-            fact, (first, end) = self.facts[i], np.searchsorted(place, [i, i + 1])
-            mine = slice(int(first), int(end))
-            part = stats.between(mine.start, mine.stop, frontier)
+        for i in np.unique(fact_index):
+            fact, (first, end) = self.facts[i], np.searchsorted(fact_index, [i, i + 1])
+            tick_range = slice(int(first), int(end))
+            part = stats.between(tick_range.start, tick_range.stop, frontier)
             state = self.policy_state if fact.version == in_force else {}
-            k_ms[mine], self.policy_state = policy_from_json(fact.settings).slack(part, state)
-            version[mine] = in_force = fact.version
-            frontier = max(frontier, int((part.t_max - k_ms[mine]).max()))
+            k_ms[tick_range], self.policy_state = policy_from_json(fact.settings).slack(part, state)
+            version[tick_range] = in_force = fact.version
+            frontier = max(frontier, int((part.t_max - k_ms[tick_range]).max()))
         return k_ms, version
 
     def pack(self) -> tuple[Batches, dict[str, Any]]:
-        """All of it as record batches and JSON values."""
+        """Serialize the state as record batches and JSON values."""
         arrays = {name: value for name, value in self.policy_state.items() if isinstance(value, np.ndarray)}
         batches = {name: pa.RecordBatch.from_arrays([pa.array(value)], ["value"]) for name, value in arrays.items()}
         plain = {name: value for name, value in self.policy_state.items() if name not in arrays}
@@ -152,7 +153,7 @@ class Clock:
 
     @staticmethod
     def unpack(batches: Batches, values: dict[str, Any]) -> Clock:
-        """What `pack` gave."""
+        """Restore the state from the output of `pack`."""
         arrays = {name: np.asarray(batch.column("value")) for name, batch in batches.items()}
         facts = [Fact(**fact) for fact in values["facts"]]
         return Clock(**{**values, "facts": facts, "policy_state": values["policy_state"] | arrays})

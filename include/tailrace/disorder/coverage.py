@@ -1,4 +1,4 @@
-"""Window coverage λ = received / (received + late), the query's, from the counts of ticks and panes alone."""
+"""Window coverage λ = received / (received + late) of a query, from the tuple counts of ticks and panes alone."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ Ints = NDArray[np.int64]
 
 @dataclass
 class Coverage:
-    """How much of the windows closed so far had arrived when they closed (paper 002, section 1.2).
+    """Coverage of the windows closed so far: the share of tuples received before the closing (paper 002, section 1.2).
 
     Attributes
     ----------
     received, missed : int
-        Tuples of closed windows that were there at the closing, and those that came after; a tuple counts once
-        for each window.
+        Tuples of closed windows that arrived before the closing, and after it; a tuple counts once for each window.
     ends, counts : ndarray, shape (n,)
-        The windows that are open, by their ends, and the tuples that each has received so far.
+        The ends of the open windows, and the tuples that each has received so far.
     """
 
     received: int = 0
@@ -35,7 +34,10 @@ class Coverage:
     counts: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def observe(self, windows: Sliding, counts: pa.Table, frontier: Frontier) -> None:
-        """Take in how many tuples (`count`) each complete `tick` brought to each `pane`."""
+        """Add the tuple counts of complete ticks, and close the windows that the frontier (the watermark) has passed.
+
+        `counts` has the columns `pane`, `tick` and `count`.
+        """
         pane, tick, count = (counts.column(name).to_numpy() for name in ("pane", "tick", "count"))
         before = frontier.before(frontier.index(tick))
         row, _ = windows.ends(pane, None, before)

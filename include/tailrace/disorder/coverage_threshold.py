@@ -1,4 +1,4 @@
-"""λ_thr of a promise at each tick, by what the windows of a query have been like of late."""
+"""Coverage threshold λ_thr of a promise (error, risk) at each tick, estimated from a query's recent windows."""
 
 from __future__ import annotations
 
@@ -14,47 +14,47 @@ from tailrace.disorder.tick_statistics import Floats, TickRows, TickStatistics
 from tailrace.ground.columns import group_sums, pair
 from tailrace.ground.time_limits import BEFORE_ALL
 
-_WINDOWS, _VALUES = 512, 2_000  # the newest that count
-_FEWEST = 1_000  # values; fewer tell too little of a skewed population
-_EVERY = 16  # windows: λ_thr moves slowly, and costs up to 10 ms
+_MAX_WINDOWS, _MAX_VALUES = 512, 2_000  # only the newest count
+_MIN_VALUES = 1_000  # fewer say too little of a skewed population
+_MEASURE_EVERY = 16  # windows: λ_thr moves slowly, and measuring it takes up to 10 ms
 _SUMS = ("tuples", "total", "squares")
 _NAMES = ("block", "group", *_SUMS, "value_group", "value")
 _FLOATS = ("total", "squares", "value")
 
 
 def thresholds(stats: TickStatistics, error: float, risk: float, state: PolicyState) -> tuple[Floats, PolicyState]:
-    """λ_thr at each tick, shape (n,), and what is kept for it."""
+    """Compute λ_thr at each tick, shape (n,), and the state for the next call."""
     population = _RecentWindows.restore(state)
-    groups, counts = KeySketch.restore(stats.windows, state, stats.sample)
-    sample = TickRows(stats.sample.at[counts], {name: column[counts] for name, column in stats.sample.columns.items()})
+    groups, in_use = KeySketch.restore(stats.windows, state, stats.sample)
+    sample = TickRows(stats.sample.at[in_use], {name: column[in_use] for name, column in stats.sample.columns.items()})
     block = stats.t_max // stats.windows.size_ms
     share, first = np.empty(len(stats)), 0
     while first < len(stats):
-        # λ_thr is that of the tick before until a tick at which it is measured anew.
-        due = first + int(np.searchsorted(block[first:], population.measured + _EVERY))
+        # Each tick takes over the λ_thr of the tick before, up to one at which it is measured anew.
+        due = first + int(np.searchsorted(block[first:], population.measured + _MEASURE_EVERY))
         upto = min(due + 1, len(stats))
-        population.take(sample.between(first, upto), stats.windows.size_ms)
+        population.add(sample.between(first, upto), stats.windows.size_ms)
         share[first:upto] = population.share
-        if due < len(stats) and (full := population.full(int(block[due]))) is not None:
+        if due < len(stats) and (sums := population.full_windows(int(block[due]))) is not None:
             assert stats.error_model is not None  # other kinds are refused with such a policy
-            population.share = share[due] = stats.error_model.threshold(error, risk, *full)
+            population.share = share[due] = stats.error_model.threshold(error, risk, *sums)
         first = upto
     return share, population.checkpoint() | groups.checkpoint(population.oldest // STRETCH)
 
 
 @dataclass
 class _RecentWindows:
-    """Windows of the query's size that lie side by side: sliding ones would only tell the same more often.
+    """Recent tumbling windows of the query's size; sliding ones would only repeat the same tuples.
 
     Attributes
     ----------
     columns : dict of ndarray, shape (m,)
-        `block` (the window's number), `group`, and the sums of its tuples; and the newest values and their groups,
-        `value` and `value_group`.
+        By window and group: `block` (the window's number), `group`, and the sums over its tuples. Besides, in columns
+        of a shape of their own: the newest values and their groups, `value` and `value_group`.
     share : float
-        λ_thr; 1 until the first windows are full.
+        The latest λ_thr; 1 until the first windows are full.
     measured, oldest : int
-        Up to which block λ_thr is measured, and the first one that is still known.
+        The block that the latest measurement of λ_thr stops before, and the first block that is still stored.
     """
 
     columns: dict[str, NDArray[Any]]
@@ -74,35 +74,38 @@ class _RecentWindows:
         arrays = {f"population_{name}": column for name, column in self.columns.items()}
         return arrays | {"share": self.share, "measured": self.measured, "oldest": self.oldest}
 
-    def take(self, rows: TickRows, size_ms: int) -> None:
-        """Some ticks' part of the sample."""
+    def add(self, rows: TickRows, size_ms: int) -> None:
+        """Add the part of the sample that belongs to some ticks."""
         block = rows["pane"] // size_ms
-        known = block >= self.oldest  # of an older one the rest is forgotten
-        own = {"block": block[known]} | {name: rows[name][known] for name in ("group", *_SUMS)}
-        both = {name: np.concatenate([self.columns[name], column]) for name, column in own.items()}
-        code, split = pair(both["block"], both["group"])
-        code, sums = group_sums(code, *(both[name] for name in _SUMS))
+        is_stored = block >= self.oldest  # the rest of an older block is no longer stored
+        new = {"block": block[is_stored]} | {name: rows[name][is_stored] for name in ("group", *_SUMS)}
+        columns = {name: np.concatenate([self.columns[name], column]) for name, column in new.items()}
+        code, split = pair(columns["block"], columns["group"])
+        code, sums = group_sums(code, *(columns[name] for name in _SUMS))
         blocks, group = split(code)
-        single = _newest(rows, known & (rows["tuples"] == 1))  # values, whatever the fold
+        single = _newest(rows, is_stored & (rows["tuples"] == 1))  # such a row's total is a value, whatever the fold
         newest = {"value_group": rows["group"][single], "value": rows["total"][single]}
-        values = {name: np.concatenate([self.columns[name], column])[-_VALUES:] for name, column in newest.items()}
+        values = {name: np.concatenate([self.columns[name], column])[-_MAX_VALUES:] for name, column in newest.items()}
         self.columns = {"block": blocks, "group": group} | dict(zip(_SUMS, sums, strict=True)) | values
 
-    def full(self, block: int) -> tuple[Floats, Floats, Floats, Floats] | None:
-        """The sums of windows before a block, which is reached, and values; None where there are no such windows."""
-        full = self.columns["block"] < block
-        if not full.any():
+    def full_windows(self, block: int) -> tuple[Floats, Floats, Floats, Floats] | None:
+        """Return the sums of the windows before `block`, and values; None if there are no such windows.
+
+        `block` is the one that t_max has reached; it becomes `measured`, and all but the newest windows are dropped.
+        """
+        is_full = self.columns["block"] < block
+        if not is_full.any():
             return None
-        values = self._leveled() if len(self.columns["value"]) >= _FEWEST else np.zeros(0)
-        tuples, total, squares = (self.columns[name][full].astype(float) for name in _SUMS)
+        values = self._relative_values() if len(self.columns["value"]) >= _MIN_VALUES else np.zeros(0)
+        tuples, total, squares = (self.columns[name][is_full].astype(float) for name in _SUMS)
         self.measured = block
-        self.oldest = max(self.oldest, int(self.columns["block"][-_WINDOWS:][0]))
+        self.oldest = max(self.oldest, int(self.columns["block"][-_MAX_WINDOWS:][0]))
         keep = self.columns["block"] >= self.oldest
         self.columns |= {name: self.columns[name][keep] for name in ("block", "group", *_SUMS)}
         return tuples, total, squares, values
 
-    def _leveled(self) -> Floats:
-        """The values over the mean size of their key's: errors are relative, and keys may be at unlike levels."""
+    def _relative_values(self) -> Floats:
+        """Divide each value by the mean magnitude of its key's: errors are relative, and keys may differ in scale."""
         _, code = np.unique(self.columns["value_group"], return_inverse=True)
         value = self.columns["value"]
         size = np.bincount(code, np.abs(value)) / np.bincount(code)
@@ -110,8 +113,11 @@ class _RecentWindows:
 
 
 def _newest(rows: TickRows, wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The places of the newest rows of those wanted; of one tick's first the smaller ones, however the log is cut."""
+    """Return the indices of the newest wanted rows, at most `_MAX_VALUES`, by tick, then group, then total.
+
+    The order within a tick makes the choice the same however the log is cut.
+    """
     place = np.flatnonzero(wanted)
-    if len(place) > _VALUES:
-        place = place[rows.at[place] >= rows.at[place[-_VALUES]]]
-    return place[np.lexsort((rows["total"][place], rows["group"][place], rows.at[place]))][-_VALUES:]
+    if len(place) > _MAX_VALUES:
+        place = place[rows.at[place] >= rows.at[place[-_MAX_VALUES]]]
+    return place[np.lexsort((rows["total"][place], rows["group"][place], rows.at[place]))][-_MAX_VALUES:]

@@ -1,4 +1,4 @@
-"""Hybrid: the policy of paper 002, a PD controller between the coverage of windows and the largest delay."""
+"""Policy `hybrid` of paper 002: a PD controller sets slack K (allowed lateness) from coverage and the largest delay."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Gain = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Hybrid(PDPolicy):
-    """K = αk as printed, with k the largest delay that the query has seen, and α from a PD controller.
+    """Slack K = αk as printed, with k the largest delay that the query has seen, and α from a PD controller.
 
-    It holds the *mean* coverage near λ_thr, so that in bursts more answers are off than the promise allows; and one
-    tuple that is very late makes every K coarser from then on. `quantile` is robust to both.
+    It holds the *mean* coverage near λ_thr, so in bursts more answers are off than the promise allows; and a single
+    very late tuple makes every later K coarser. `quantile` is robust to both.
 
     References
     ----------

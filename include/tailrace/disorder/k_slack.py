@@ -1,4 +1,4 @@
-"""K-slack: wait a fixed time for late tuples."""
+"""Policy `k_slack`: a fixed slack K (allowed lateness)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailrace.ground.duration import Duration, ms
 
 
 class KSlack(SlackPolicy):
-    """K is a constant.
+    """Slack K is a constant.
 
     References
     ----------

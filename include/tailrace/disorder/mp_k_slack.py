@@ -1,4 +1,4 @@
-"""MP-K-slack: wait as long as the most delayed tuple so far would have needed."""
+"""Policy `mp_k_slack`: slack K (allowed lateness) is the wait that the most delayed tuple so far would have needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailrace.disorder.tick_statistics import TickStatistics
 
 
 class MPKSlack(SlackPolicy):
-    """K is the largest delay that the query has seen, so it only grows.
+    """Slack K is the largest delay that the query has seen, so it only grows.
 
     References
     ----------

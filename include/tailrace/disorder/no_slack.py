@@ -1,4 +1,4 @@
-"""No slack: every window closes as soon as the largest event time has reached its end."""
+"""Policy `none`: no slack (allowed lateness); a window closes as soon as the largest event time reaches its end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailrace.disorder.tick_statistics import TickStatistics
 
 
 class NoSlack(SlackPolicy):
-    """K = 0."""
+    """Slack K = 0."""
 
     policy: Literal["none"] = "none"
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass
 class PDController:
-    """Keeps α by the error err(i) of one window after another: Δα = Kp · err(i) + Kd · (err(i) − err(i−1)).
+    """PD controller of α from the error err(i) of each window in turn: Δα = Kp · err(i) + Kd · (err(i) − err(i−1)).
 
-    The paper leaves open where α begins, its bounds, and err(0). Here it begins at 1, with which no tuple is late, and
+    The paper leaves open the initial α, its bounds, and err(0). Here α starts at 1, with which K is the whole k, and
     stays in [0, 1]; err(0) = 0.
 
     Attributes
     ----------
     alpha, last : float
-        α, and the err of the last window.
+        α, and err of the last window.
     """
 
     kp: float
@@ -24,6 +24,6 @@ class PDController:
     last: float = 0.0
 
     def observe(self, error: float) -> None:
-        """The next window."""
+        """Update α by the error of the next window."""
         change = self.kp * error + self.kd * (error - self.last)
         self.alpha, self.last = min(max(self.alpha + change, 0.0), 1.0), error

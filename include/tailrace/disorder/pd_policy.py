@@ -1,4 +1,4 @@
-"""What the policies with a PD controller share: K = αk, and α that follows the coverage of window after window."""
+"""Base of the policies with a PD controller: slack K (allowed lateness) = αk, with α driven by window coverage."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from tailrace.disorder.window_coverage import WindowCoverage
 
 
 class PDPolicy(QualityPromise):
-    """K = αk, where a PD controller finds α by err(i) = λ_thr − λ_i, in the order of the windows' ends.
+    """Policy K = αk, where a PD controller sets α from err(i) = λ_thr − λ_i, in the order of the windows' ends.
 
-    λ_thr is that of the query's function for windows as they have been of late. F is as ticks move it: what silence
-    closes is no fault of K.
+    λ_thr is the coverage threshold of the query's function, measured on recent windows. F (the frontier, the watermark)
+    counts here only as ticks move it: K has no part in what windows closed by silence miss.
     """
 
     @property
     @abstractmethod
     def gains(self) -> tuple[float, float]:
-        """Kp and Kd."""
+        """The gains Kp and Kd."""
 
     @abstractmethod
     def base(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
-        """k at each tick, in ms, shape (n,), and what is to be kept of it."""
+        """Return k at each tick in ms, shape (n,), and the state for the next call."""
 
     def slack(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
-        base, of_base = self.base(stats, state)
-        share, of_share = thresholds(stats, self.error, self.risk, state)
+        base, base_state = self.base(stats, state)
+        threshold, threshold_state = thresholds(stats, self.error, self.risk, state)
         coverage = WindowCoverage.restore(stats, state)
         pd = PDController(*self.gains, state.get("alpha", 1.0), state.get("last", 0.0))
         k_ms, frontier = np.empty(len(stats), np.int64), state.get("frontier", stats.frontier)
         edge = np.searchsorted(stats.counts.at, np.arange(len(stats) + 1))
         for i in range(len(stats)):
-            mine = slice(edge[i], edge[i + 1])
-            coverage.add(stats.counts["pane"][mine], stats.counts["count"][mine], frontier)
-            for there in coverage.finished(frontier):
-                pd.observe(float(share[i] - there))
+            rows = slice(edge[i], edge[i + 1])
+            coverage.add(stats.counts["pane"][rows], stats.counts["count"][rows], frontier)
+            for window_coverage in coverage.finished(frontier):
+                pd.observe(float(threshold[i] - window_coverage))
             k_ms[i] = round(pd.alpha * int(base[i]))
             frontier = max(frontier, int(stats.t_max[i] - k_ms[i]))
-        own = {"alpha": pd.alpha, "last": pd.last, "frontier": frontier}
-        return k_ms, coverage.checkpoint() | of_share | of_base | own
+        controller_state = {"alpha": pd.alpha, "last": pd.last, "frontier": frontier}
+        return k_ms, coverage.checkpoint() | threshold_state | base_state | controller_state

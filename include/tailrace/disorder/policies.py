@@ -1,4 +1,4 @@
-"""The registry of policies: a new one is a file beside these and a name here."""
+"""Registry of the policies of slack (allowed lateness): a new one is a file beside these and a name here."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ _adapter: TypeAdapter[SlackPolicy] = TypeAdapter(AnyPolicy)
 
 
 def policy_from_json(settings: str) -> SlackPolicy:
-    """The policy that `model_dump_json` of one gave."""
+    """Parse a policy from the output of its `model_dump_json`."""
     return _adapter.validate_json(settings)

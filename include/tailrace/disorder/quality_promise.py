@@ -1,4 +1,4 @@
-"""What policies that promise share: how far an answer may be off, and how many of them."""
+"""Base of the policies that promise (error, risk): a bound of an answer's error, and the share that may reach it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pydantic import Field
 
 from tailrace.disorder.policy import SlackPolicy
 
-_BETWEEN = {"exclusiveMinimum": 0, "exclusiveMaximum": 1}  # what a schema can tell of promises that can't be kept
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, json_schema_extra=_BETWEEN)]
+_OPEN_INTERVAL = {"exclusiveMinimum": 0, "exclusiveMaximum": 1}  # for the schema: with 0 or 1 no promise can be kept
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, json_schema_extra=_OPEN_INTERVAL)]
 
 
 class QualityPromise(SlackPolicy):
     """A policy that promises (error, risk): no more than `risk` of the answers are off by `error` or more.
 
-    Promises that can't be kept, as those with 0 or 1, are refused with the reason by the query that declares them.
+    The query that declares a promise refuses one that can't be kept, such as one with 0 or 1, and tells the reason.
     """
 
     samples: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""What a slack policy is told of complete ticks: the query's statistics, alike in every task."""
+"""Statistics of complete ticks, the input of policies of slack (allowed lateness); the query's, alike in every task."""
 
 from __future__ import annotations
 
@@ -16,49 +16,52 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 COUNTS = pa.schema([(name, pa.int64()) for name in ("tick", "pane", "count")])
-"""How many tuples each tick brought to each pane, over all keys."""
+"""Schema of the tuple counts by tick and pane, over all keys."""
 
 SAMPLE = pa.schema(
     [(name, pa.int64()) for name in ("tick", "group", "pane", "tuples")]
     + [(name, pa.float64()) for name in ("total", "squares")]
 )
-"""The partials of some keys (`group` names the key), and the sum of the squares of their values."""
+"""Schema of the partials of some keys (`group` identifies the key), with the sum of the squares of their values."""
 
 
 class ErrorModel(Protocol):
-    """What a kind knows of the errors of its answers; policies that promise (error, risk) go by it."""
+    """Model of the errors of a kind's answers, which the policies that promise (error, risk) use."""
 
     def threshold(
         self, error: float, risk: float, tuples: Floats, total: Floats, squares: Floats, values: Floats
     ) -> float:
-        """λ_thr, the share of a window's tuples with which its answer keeps the promise, in (0, 1].
+        """Return λ_thr, the share of a window's tuples with which its answer keeps the promise, in (0, 1].
 
         Parameters
         ----------
         tuples, total, squares : ndarray, shape (m,), m ≥ 1
-            How many tuples some windows of keys hold, the sum of their values and of the squares, where known.
+            Of some windows of single keys: number of tuples, sum of their values and of the squares, where known.
         values : ndarray, shape (v,)
             Some of the values, where known.
         """
 
     def required_slack(self, error: float, window: Ints, need: Ints, tuples: Ints, total: Floats) -> Ints:
-        """The least K of each of m windows with which, as with any larger one, its answer is off by less than `error`.
+        """Return the slack K that each of m windows needs.
+
+        It is the least K with which, as with any larger one, the window's answer is off by less than `error`.
 
         Parameters
         ----------
         window, need, tuples, total : ndarray, shape (n,)
-            Partials: the window's number in [0, m), each of which occurs, and the least K (ms) with which the window
-            would have held the partial.
+            Partials: the window's number in [0, m), each of which occurs; the least K (ms) with which the window would
+            have held the partial; the partial's tuples and total.
 
         Returns
         -------
         ndarray, shape (m,)
+            In ms.
         """
 
 
 @dataclass(frozen=True)
 class TickContents:
-    """What ticks brought: tables of `COUNTS` and `SAMPLE`, in any order; and the windows they belong to."""
+    """Contents of ticks: tables of `COUNTS` and `SAMPLE`, in any order, and the windows that they belong to."""
 
     windows: Sliding
     counts: pa.Table
@@ -72,7 +75,7 @@ class TickContents:
 
 @dataclass(frozen=True)
 class TickRows:
-    """Columns of shape (m,), ordered by `at`, the place of the row's tick; of `counts` or of `sample`."""
+    """Rows of `counts` or `sample` as columns of shape (m,), ordered by `at`, the index of the row's tick."""
 
     at: Ints
     columns: dict[str, NDArray[Any]]
@@ -88,24 +91,24 @@ class TickRows:
         return self.columns[name]
 
     def between(self, first: int, end: int) -> TickRows:
-        """The rows of the ticks from `first` on and before `end`, whose places count from `first`."""
+        """Return the rows of the ticks with indices in [first, end), now counted from `first`."""
         low, high = np.searchsorted(self.at, [first, end])
         return TickRows(self.at[low:high] - first, {name: column[low:high] for name, column in self.columns.items()})
 
 
 @dataclass(frozen=True)
 class TickStatistics:
-    """n complete ticks, in order, and what they brought.
+    """Statistics and contents of n complete ticks, in order.
 
     Attributes
     ----------
     t_max, largest : ndarray, shape (n,)
         The largest event time and the largest delay (ms) that the query has seen, each tick's own tuples included.
     before, frontier : int
-        t_max and F before the first of the ticks.
-    counts : Rows
+        t_max and F (the frontier, the watermark) before the first of the ticks.
+    counts : TickRows
         `pane` (ms), `count`: tuples of all keys.
-    sample : Rows
+    sample : TickRows
         `group`, `pane` (ms), `tuples`, `total`, `squares`: partials of some keys, where the policy asks for them.
     """
 
@@ -123,7 +126,7 @@ class TickStatistics:
         return len(self.ticks)
 
     def between(self, first: int, end: int, frontier: int) -> TickStatistics:
-        """The ticks from `first` on and before `end`; `frontier` is F before them."""
+        """Return the statistics of the ticks with indices in [first, end); `frontier` is F before them."""
         part = slice(first, end)
         return replace(
             self,

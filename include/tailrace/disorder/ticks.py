@@ -1,4 +1,4 @@
-"""Ticks: arrival time cut into the steps at which a query decides what to close."""
+"""Ticks: the steps of arrival time at whose ends a query decides which windows close."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCHEMA = pa.schema([(name, pa.int64()) for name in ("tick", "end", "count", "min
 
 @dataclass(frozen=True)
 class Ticks:
-    """Statistics of n ticks in order, the query's and not a task's.
+    """Statistics of n ticks in order, over the whole query and not a single task.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class Ticks:
     end : ndarray, shape (n,)
         The point of arrival time, in ms, before which all tuples of the tick (and of those before it) arrived.
     count, min_event, max_event : ndarray, shape (n,)
-        How many tuples, and their smallest and largest event time in ms.
+        The number of tuples, and their smallest and largest event time in ms.
     """
 
     tick: NDArray[np.int64]
@@ -51,15 +51,15 @@ class Ticks:
 def number(
     arrival_ms: NDArray[np.int64], position: NDArray[np.int64], tick_ms: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The tick of each tuple of a segment, and the end of that tick, in order of position.
+    """Assign to each tuple of a segment its tick and the end of that tick; tuples are in order of position.
 
-    Where arrival goes backwards a tuple belongs to the largest tick so far; `follow` carries that on from
+    Where arrival goes backwards, a tuple belongs to the largest tick so far; `follow` does the same from
     segment to segment. With tick 0 each tuple is a tick of its own, numbered by its position in the log.
 
     Returns
     -------
     tick, end : ndarray, shape (n,)
-        Both never fall.
+        Both are monotone: they never fall.
     """
     latest = np.maximum.accumulate(arrival_ms) if len(arrival_ms) else arrival_ms
     if tick_ms == 0:
@@ -69,7 +69,7 @@ def number(
 
 
 def summarise(tick: NDArray[np.int64], end: NDArray[np.int64], event_ms: NDArray[np.int64]) -> Ticks:
-    """The statistics of a segment's ticks; `tick` must not fall."""
+    """Compute the statistics of a segment's ticks; `tick` must not fall."""
     if not len(tick):
         empty = np.zeros(0, np.int64)
         return Ticks(empty, empty, empty, empty, empty)
@@ -84,7 +84,7 @@ def summarise(tick: NDArray[np.int64], end: NDArray[np.int64], event_ms: NDArray
 
 
 def follow(ticks: Ticks, tick: int, end: int) -> Ticks:
-    """The ticks of a segment as they are when `tick`, which ends at `end`, was the largest before it."""
+    """Raise a segment's ticks to at least `tick`, the largest one before the segment, which ends at `end`."""
     late = ticks.tick <= tick
     if not late.any() and (not len(ticks) or ticks.end[0] >= end):
         return ticks
@@ -93,7 +93,7 @@ def follow(ticks: Ticks, tick: int, end: int) -> Ticks:
 
 
 def merge(parts: list[Ticks]) -> Ticks:
-    """One sequence of ticks from several that follow each other; equal ticks become one."""
+    """Merge consecutive sequences of ticks into one; equal ticks become one."""
     tick, end, count, low, high = (
         np.concatenate(columns) for columns in zip(*(p.columns() for p in parts), strict=True)
     )

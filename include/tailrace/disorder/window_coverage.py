@@ -1,4 +1,4 @@
-"""The coverage λ of windows one by one, as they closed (paper 002, section 1.2)."""
+"""Coverage λ of each window at its closing, window by window (paper 002, section 1.2)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ _NAMES = ("ends", "received", "late")
 
 @dataclass
 class WindowCoverage:
-    """Counts what came to each window before it closed, and after.
+    """Counts of the tuples that arrived for each window before it closed, and after.
 
-    The paper counts as late what comes within "a period" after the closing, and leaves the period open. Here it lasts
-    until F is a window's size beyond the window's end: that is when the paper, too, has let go of its tuples (1.3).
+    The paper counts as late what arrives within "a period" after the closing, and leaves the period open. Here it lasts
+    until the frontier F (the watermark) is a window's size beyond the window's end: by then the paper, too, has dropped
+    the window's tuples (section 1.3).
 
     Attributes
     ----------
     ends, received, late : ndarray, shape (m,)
-        The windows that are not judged yet.
+        The windows whose period is not over: their ends, and the tuples before and after the closing.
     since : int
-        Windows that end at or before it do not count: they began before the first tick.
+        Windows that end at or before this time do not count: they began before the first tick.
     """
 
     windows: Sliding
@@ -45,17 +46,17 @@ class WindowCoverage:
         return {name: getattr(self, name) for name in (*_NAMES, "since")}
 
     def add(self, pane: Ints, count: Ints, before: int) -> None:
-        """A tick's tuples, which found F at `before`."""
+        """Add the tuples of one tick; `before` is F before it."""
         size = self.windows.size_ms
         row, end = self.windows.ends(pane, np.full(len(pane), max(before - size, self.since)), None)
-        many, there = count[row], end > before
-        fresh = end, many * there, many * ~there
-        ends, *counts = (np.concatenate([getattr(self, name), part]) for name, part in zip(_NAMES, fresh, strict=True))
+        tuples, in_time = count[row], end > before
+        new = end, tuples * in_time, tuples * ~in_time
+        ends, *counts = (np.concatenate([getattr(self, name), part]) for name, part in zip(_NAMES, new, strict=True))
         self.ends, (self.received, self.late) = group_sums(ends, *counts)
 
     def finished(self, frontier: int) -> Floats:
-        """λ of each window whose period is over, in the order of their ends; they are forgotten."""
-        over = int(np.searchsorted(self.ends, frontier - self.windows.size_ms, side="right"))
-        received, late = self.received[:over], self.late[:over]
-        self.ends, self.received, self.late = (getattr(self, name)[over:] for name in _NAMES)
+        """Remove the windows whose period is over and return the λ of each, in the order of their ends."""
+        n = int(np.searchsorted(self.ends, frontier - self.windows.size_ms, side="right"))
+        received, late = self.received[:n], self.late[:n]
+        self.ends, self.received, self.late = (getattr(self, name)[n:] for name in _NAMES)
         return received / (received + late)

@@ -1,1 +1,1 @@
-"""Drivers as processes: a host that starts them, a launcher, a fence, and the signs that they live. No Airflow."""
+"""Driver processes: the host that runs them, the launcher, the fence, and liveness detection. No Airflow."""

@@ -1,4 +1,4 @@
-"""Where drivers live: the one small interface behind which supervisord stands, and YARN or Kubernetes may."""
+"""The one small interface to the host of driver processes; supervisord implements it, YARN or Kubernetes could."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ State = Literal["absent", "starting", "running", "stopping", "ended", "failed"]
 
 @dataclass(frozen=True)
 class Driver:
-    """A driver as its host knows it.
+    """The state of one driver as its host reports it.
 
     Attributes
     ----------
     state : str
-        ``ended``: it went with exit code 0, or was stopped by request; ``failed``: it went otherwise and its host
-        won't start it again; ``starting``: also between a crash and the restart that is due.
+        ``ended``: it exited with code 0, or was stopped by request; ``failed``: it exited otherwise and its host
+        won't start it again; ``starting``: also between a crash and the pending restart.
     pid : int or None
-        On the host; None where there is no process.
+        Process id on the host; None where there is no process.
     exit_code : int or None
-        Of one that is over, -1 where a signal ended it; None while it is alive or absent.
+        Exit code of a driver that is over, -1 where a signal ended it; None while it is alive or absent, and where it
+        failed without one.
     detail : str
-        What the host says of it, for people.
+        The host's description of it, for people.
     """
 
     name: str
@@ -34,33 +35,33 @@ class Driver:
 
     @property
     def alive(self) -> bool:
-        """Whether it has a process, or its host is about to give it one."""
+        """True while it has a process, or its host is about to start one."""
         return self.state in ("starting", "running", "stopping")
 
 
 class DriverHost(Protocol):
-    """What deploys drivers, one a name, and keeps them alive."""
+    """Deploys drivers, one per name, and keeps them alive."""
 
     def deploy(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> Driver:
-        """Get or create: one that is alive stays as it is, also when two call at once."""
+        """Get or create the driver (idempotent): one that is alive stays as it is, also when two deploy at once."""
         ...
 
     def look(self, name: str) -> Driver:
-        """How it stands; state ``absent`` for one that the host doesn't know."""
+        """The driver's current state; ``absent`` for a name that the host doesn't know."""
         ...
 
     def stop(self, name: str, wait_s: float) -> Driver:
-        """TERM to its process group, KILL after wait_s seconds; returns when it is dead, and it won't come back."""
+        """Stop the driver: TERM to its process group, KILL after wait_s seconds; then it is dead and stays down."""
         ...
 
     def run(self, program: str, command: Sequence[str], wait_s: float) -> int | None:
-        """Run another command there: its exit code; None where it can't be started, or has not ended in time."""
+        """Run another command on the host: its exit code, or None where it can't be started or does not end in time."""
         ...
 
     def last_lines(self, name: str, lines: int) -> list[str]:
-        """The last lines of what it wrote, oldest first; none for one that the host doesn't know."""
+        """The last lines of the driver's output, oldest first; none for a name that the host doesn't know."""
         ...
 
 
 class DriverHostDown(ConnectionError):
-    """The driver host does not answer, or not as one does; names its address, never its password."""
+    """Raised when a driver host does not answer, or not as one does; names its address, never its password."""

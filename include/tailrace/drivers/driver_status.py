@@ -1,4 +1,4 @@
-"""How a query's driver stands, by its host and by its own word."""
+"""The status of a query's driver: its host's view of it, and the driver's own last report."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tailrace.storage.status import Status
 
 @dataclass(frozen=True)
 class DriverStatus:
-    """How a query's driver stands.
+    """The status of a query's driver at one moment.
 
     Attributes
     ----------
     driver : Driver
-        As its host sees it.
-    said : Status or None
-        What it last said of itself, also after its end; None where none ever ran.
+        The host's view of it.
+    reported : Status or None
+        Its own last report, also after its end; None where none ever ran.
     now_ms : int
-        When this was found out, by the wall clock.
+        Wall-clock time of this observation, in epoch milliseconds.
     """
 
     driver: Driver
@@ -29,23 +29,23 @@ class DriverStatus:
 
     @property
     def silent_ms(self) -> int | None:
-        """How long ago the driver said how it stands."""
+        """Milliseconds since the driver's last report; None where there is none."""
         return None if self.reported is None else max(self.now_ms - self.reported.at_ms, 0)
 
     @property
     def commit_age_ms(self) -> int | None:
-        """How long ago the last batch was committed; None before the first one since the driver's start."""
-        at = None if self.reported is None else self.reported.committed_at_ms
-        return None if at is None else max(self.now_ms - at, 0)
+        """Milliseconds since the last batch was committed; None before the first one since the driver's start."""
+        committed_at_ms = None if self.reported is None else self.reported.committed_at_ms
+        return None if committed_at_ms is None else max(self.now_ms - committed_at_ms, 0)
 
     @property
     def lag_rows(self) -> int | None:
-        """How many rows are known to be there, and are not read yet."""
+        """Number of rows that are known to be in the source and not read yet; None where there is no report."""
         return None if self.reported is None else self.reported.rows_left
 
     @property
     def summary(self) -> tuple[object, ...]:
-        """What a watcher tells at once when it changes."""
+        """The fields whose change a watcher logs at once."""
         return (
             self.driver.state,
             self.driver.pid,
@@ -54,27 +54,27 @@ class DriverStatus:
         )
 
     def __str__(self) -> str:
-        driver, said = self.driver, self.reported
+        driver, status = self.driver, self.reported
         pid = f", pid {driver.pid}" if driver.pid is not None else ""
         detail = f" ({driver.detail})" if driver.detail and not driver.alive else ""
         head = f"{driver.name}: {driver.state}{pid}{detail}"
-        if said is None:
+        if status is None:
             return f"{head}; it has said nothing yet"
-        age, silent = self.commit_age_ms, self.silent_ms or 0
+        age_ms, silence_ms = self.commit_age_ms, self.silent_ms or 0
         parts = [
-            f"{said.state}, {_seconds(silent)} ago",
-            f"{said.batches:,} batches, the last one {'–' if age is None else _seconds(age)} ago",
+            f"{status.state}, {_seconds(silence_ms)} ago",
+            f"{status.batches:,} batches, the last one {'–' if age_ms is None else _seconds(age_ms)} ago",
             f"{self.lag_rows:,} rows to read",
-            f"committed up to {_time(said.committed)}",
-            f"frontier {_time(said.frontier)}",
-            f"K {'–' if said.k_ms is None else format_duration(said.k_ms)}",
-            f"coverage {'–' if said.coverage is None else format(said.coverage, '.2%')}",
-            f"{said.answers:,} answers",
-            f"{said.late:,} late",
+            f"committed up to {_time(status.committed)}",
+            f"frontier {_time(status.frontier)}",
+            f"K {'–' if status.k_ms is None else format_duration(status.k_ms)}",
+            f"coverage {'–' if status.coverage is None else format(status.coverage, '.2%')}",
+            f"{status.answers:,} answers",
+            f"{status.late:,} late",
         ]
-        if said.busy_ms is not None:
-            parts[1:1] = [f"at a batch of {said.busy_rows:,} rows for {_seconds(said.busy_ms)}"]
-        parts += [] if said.problem is None else [f"a problem: {said.problem}"]
+        if status.busy_ms is not None:
+            parts[1:1] = [f"at a batch of {status.busy_rows:,} rows for {_seconds(status.busy_ms)}"]
+        parts += [] if status.problem is None else [f"a problem: {status.problem}"]
         return f"{head}; {'; '.join(parts)}"
 
 

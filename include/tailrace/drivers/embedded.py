@@ -1,4 +1,4 @@
-"""A supervisord of one's own, on a free port of loopback: the driver host of the demo, of tests, and of a laptop."""
+"""An embedded supervisord on a free port of loopback: the driver host of the demo, of tests, and of a laptop."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.files import write_atomically
 from tailrace.ground.polling import polls
 
-UMASK = 0o077  # of all that is embedded: its files are for this user alone
-_MARK = "TAILRACE_DRIVER_HOST"  # in the environment of supervisord and so of all that it starts: its directory
+UMASK = 0o077  # of everything embedded: its files are for this user alone
+_MARK = "TAILRACE_DRIVER_HOST"  # in the environment of supervisord and of all that it starts; holds its directory
 _USER = "tailrace"
 _LOOK_AGAIN_S = 0.1
-_PATIENCE_S = 10.0  # one that runs and does not answer for so long hangs
+_PATIENCE_S = 10.0  # a running supervisord that does not answer for so long hangs
 _PROBE_S = 1.0
-_PORTS = 5  # how many are tried: one that is free may be taken before supervisord takes it
-_TAKEN = "already listening"
+_PORT_ATTEMPTS = 5  # a port that is free may be taken before supervisord takes it
+_PORT_IN_USE = "already listening"  # what supervisord writes when its port is taken
 _CONFIGURATION = """\
 [supervisord]
 nodaemon=true
@@ -56,7 +56,7 @@ files=programs/*.conf
 
 @dataclass(frozen=True)
 class Access:
-    """How to reach it, for a connection; its repr does not show the password."""
+    """The address and credentials of a supervisord, for a connection; its repr does not show the password."""
 
     host: str
     port: int
@@ -65,19 +65,19 @@ class Access:
 
 
 class EmbeddedHost:
-    """The supervisord of a directory: at most one, which outlives the process that started it unless it is stopped.
+    """The one supervisord of a directory, which outlives the process that started it unless it is stopped.
 
-    As a context manager it starts, or finds, the supervisord, and ends it with all its programs.
+    As a context manager it starts, or finds, the supervisord, and stops it with all its programs at the end.
 
     Parameters
     ----------
     directory : Path
-        Holds its configuration (readable for this user only: the password is in it), its logs and its programs.
+        Holds its configuration (readable for this user only: it contains the password), its logs and its programs.
 
     Raises
     ------
     Refused
-        When supervisord can't read a path like this.
+        When supervisord can't read such a path.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -99,7 +99,7 @@ class EmbeddedHost:
 
     @property
     def access(self) -> Access:
-        """How to reach it; there is none before the first start.
+        """The address and credentials of the supervisord; there are none before the first start.
 
         Raises
         ------
@@ -115,26 +115,26 @@ class EmbeddedHost:
 
     @property
     def host(self) -> SupervisorHost:
-        """The driver host, as others use it."""
+        """The supervisord as a driver host, with the usual timeout."""
         return self._host(_PATIENCE_S)
 
     def start(self, wait_s: float = 120.0) -> SupervisorHost:
-        """Find the supervisord that runs, or start one: in a session of its own, so that no Ctrl-C reaches it.
+        """Find the running supervisord, or start one in a session of its own, so that no Ctrl-C reaches it.
 
         Raises
         ------
         DriverHostDown
-            When it does not answer in time; says what it wrote.
+            When it does not answer in time; the message holds its output.
         """
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self.directory / "programs").mkdir(mode=0o700, exist_ok=True)
-        with self._alone():
+        with self._lock():
             if self._ours() and self._answers(_PATIENCE_S):
                 return self.host
-            fence.kill(self._ours, wait_s)  # what one that was killed has left; it can't be adopted
-            old = self.access if self._file.exists() else None
-            port, password = (old.port, old.password) if old else (free_port(), secrets.token_hex(16))
-            for _ in range(_PORTS):
+            fence.kill(self._ours, wait_s)  # leftovers of a killed one, which can't be adopted
+            previous = self.access if self._file.exists() else None
+            port, password = (previous.port, previous.password) if previous else (free_port(), secrets.token_hex(16))
+            for _ in range(_PORT_ATTEMPTS):
                 write_atomically(self._file, _CONFIGURATION.format(port=port, user=_USER, password=password), 0o600)
                 if self._run(wait_s):
                     return self.host
@@ -142,18 +142,18 @@ class EmbeddedHost:
             raise DriverHostDown(f"driver host in {self.directory}: no port of loopback stays free; try again")
 
     def stop(self, wait_s: float = 10.0) -> None:
-        """End it with all its programs: TERM, after wait_s seconds KILL; nothing is left, and nothing comes back.
+        """Stop supervisord and all its programs: TERM, KILL after wait_s seconds; nothing is left or restarted.
 
         Raises
         ------
         TimeoutError
-            When a process lives on.
+            When a process survives.
         """
         if not (self._ours() or self._file.exists()):
             return
-        with self._alone():
+        with self._lock():
             try:
-                self._ask_to_end(wait_s)
+                self._request_shutdown(wait_s)
             finally:  # also at a second Ctrl-C
                 fence.kill(self._ours, wait_s=30.0)
                 for program in (self.directory / "programs").glob("*.conf"):
@@ -162,14 +162,14 @@ class EmbeddedHost:
             self._child.wait()
 
     def _run(self, wait_s: float) -> bool:
-        """Start it and wait until it answers; False where its port was taken."""
-        inherited = {key: value for key, value in os.environ.items() if key != fence.MARK}  # or a fence would kill it
+        """Start supervisord and wait until it answers; False where its port was taken."""
+        environment = {key: value for key, value in os.environ.items() if key != fence.MARK}  # or a fence would kill it
         command = [sys.executable, "-P", "-X", "utf8", "-m", "supervisor.supervisord", "-c", str(self._file)]
         with open(self._output, "wb", opener=private) as output:
             self._child = subprocess.Popen(
                 command,
                 cwd=self.directory,
-                env=inherited | {_MARK: str(self.directory)},
+                env=environment | {_MARK: str(self.directory)},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -178,29 +178,29 @@ class EmbeddedHost:
             )
         try:
             return self._await(self._child, wait_s)
-        except BaseException:  # Ctrl-C too: nobody would end it
+        except BaseException:  # Ctrl-C too: nobody else would end it
             fence.kill(self._ours, wait_s)
             raise
 
     def _await(self, child: subprocess.Popen[bytes], wait_s: float) -> bool:
-        why = f"no answer in {wait_s:g} s"
+        reason = f"no answer in {wait_s:g} s"
         for _ in polls(wait_s, _LOOK_AGAIN_S):
             if self._answers(_PROBE_S):
                 return True
-            if (ended := child.poll()) is not None:
-                why = f"it ended with exit code {ended}"
+            if (exit_code := child.poll()) is not None:
+                reason = f"it ended with exit code {exit_code}"
                 break
-        wrote = self._output.read_text(errors="replace")
-        if child.poll() is not None and _TAKEN in wrote:
+        output = self._output.read_text(errors="replace")
+        if child.poll() is not None and _PORT_IN_USE in output:
             return False
-        raise DriverHostDown(f"driver host in {self.directory}: {why}; it wrote:\n{wrote[-2000:]}")
+        raise DriverHostDown(f"driver host in {self.directory}: {reason}; it wrote:\n{output[-2000:]}")
 
-    def _ask_to_end(self, wait_s: float) -> None:
-        with suppress(DriverHostDown, Refused, Fault, psutil.Error):  # what does not listen is killed
+    def _request_shutdown(self, wait_s: float) -> None:
+        with suppress(DriverHostDown, Refused, Fault, psutil.Error):  # one that does not respond is killed afterwards
             call = self.host.rpc.call
             server = psutil.Process(call("getPID"))
-            call("stopAllProcesses", False)  # all at once: a supervisord that shuts down goes one by one
-            call("shutdown")  # and none is restarted
+            call("stopAllProcesses", False)  # all at once: a shutdown stops them one by one
+            call("shutdown")  # so that none is restarted
             server.wait(wait_s)
 
     def _host(self, timeout_s: float) -> SupervisorHost:
@@ -209,7 +209,7 @@ class EmbeddedHost:
         return SupervisorHost(url, self.directory / "programs", access.user, access.password, timeout_s)
 
     def _answers(self, timeout_s: float) -> bool:
-        """Whether it runs, by the password that only this directory's supervisord knows."""
+        """True when it runs and takes the password that only this directory's supervisord knows."""
         try:
             return bool(self._host(timeout_s).rpc.call("getState")["statename"] == "RUNNING")
         except (DriverHostDown, Refused, Fault):
@@ -218,17 +218,17 @@ class EmbeddedHost:
     def _ours(self) -> list[psutil.Process]:
         return fence.carrying(_MARK, lambda value: value == str(self.directory))
 
-    def _alone(self) -> FileLock:
+    def _lock(self) -> FileLock:
         return FileLock(self.directory / ".lock", timeout=60, mode=0o600)
 
 
 def private(path: str, flags: int) -> int:
-    """An opener for `open`: a file that it makes is for the eyes of this user only."""
+    """An opener for `open` that creates files which only this user can read and write."""
     return os.open(path, flags, 0o600)
 
 
 def free_port() -> int:
-    """A port of loopback that nobody listens on now."""
+    """A port of loopback on which nobody listens now."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])

@@ -1,4 +1,4 @@
-"""Requests to a supervisord: every one has a timeout, and none shows the password, whatever happens."""
+"""XML-RPC requests to a supervisord: each one has a timeout, and none shows the password, whatever happens."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from xmlrpc.client import Error, Fault, ProtocolError, ServerProxy, Transport
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.ground.errors import refuse
 
-SHUTDOWN_STATE, BAD_NAME, ALREADY_ADDED, STILL_RUNNING, CANT_REREAD = 6, 10, 90, 91, 92  # supervisord's faults
+SHUTDOWN_STATE, BAD_NAME, ALREADY_ADDED, STILL_RUNNING, CANT_REREAD = 6, 10, 90, 91, 92  # fault codes of supervisord
 _INTERNAL_ERROR = 500
-_UNFIT = re.compile(rb"\x1b\[[0-9;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")  # colours, and what is no XML
+_NOT_XML = re.compile(rb"\x1b\[[0-9;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")  # colours, and what is no XML
 
 
 class TransientFault(DriverHostDown):
-    """supervisord failed over a single request, and goes on."""
+    """Raised when supervisord failed over a single request, but goes on."""
 
 
 class Rpc:
-    """A supervisord's XML-RPC.
+    """A client of the XML-RPC interface of a supervisord.
 
     Parameters
     ----------
     url : str
-        Of its inet_http_server; may hold user and password, percent-quoted.
+        URL of its inet_http_server; may hold user and password, percent-quoted.
     user, password : str, optional
-        Go before those of the URL.
+        Take precedence over those of the URL.
     timeout_s : float
-        How long it may be silent over a request.
+        Seconds that it may be silent over a request.
 
     Raises
     ------
@@ -43,10 +43,10 @@ class Rpc:
     def __init__(self, url: str, user: str | None, password: str | None, timeout_s: float) -> None:
         try:
             parts = urlsplit(url)
-            wrong = parts.scheme != "http" or not parts.hostname or parts.port == 0
-        except ValueError:  # its text would quote the URL
-            wrong = True
-        if wrong:
+            is_malformed = parts.scheme != "http" or not parts.hostname or parts.port == 0
+        except ValueError:  # not chained to the refusal, since its text would quote the URL
+            is_malformed = True
+        if is_malformed:
             raise refuse("driver host", "its URL can't be read", "http://USER:PASSWORD@HOST:PORT, percent-quoted")
         self.url = f"http://{parts.netloc.rpartition('@')[2]}"
         self._timeout_s = timeout_s
@@ -54,12 +54,12 @@ class Rpc:
         self._headers = [("Authorization", f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}")]
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """What supervisord answers.
+        """Call a method of supervisord, and return its answer.
 
         Raises
         ------
         Fault
-            When it says no.
+            When supervisord reports a fault.
         DriverHostDown
             When it does not answer, or not as a running supervisord that lets this user in.
         """
@@ -69,23 +69,23 @@ class Rpc:
         except Fault as fault:
             if fault.faultCode != SHUTDOWN_STATE:
                 raise
-            why, right = "it is shutting down", "start it again when it is down"
+            wrong, right = "it is shutting down", "start it again when it is down"
         except ProtocolError as error:
             if error.errcode == _INTERNAL_ERROR:
                 raise TransientFault(
                     f"driver host at {self.url}: it failed over {method}; its own log says why"
                 ) from None
-            why, right = f"it answers {error.errcode} {error.errmsg}", "the user and password of its inet_http_server"
+            wrong, right = f"it answers {error.errcode} {error.errmsg}", "the user and password of its inet_http_server"
         except (OSError, HTTPException) as error:
-            why, right = str(error) or type(error).__name__, "a supervisord that runs there, or its true address"
+            wrong, right = str(error) or type(error).__name__, "a supervisord that runs there, or its true address"
         except (ExpatError, Error):
-            why, right = "what answers is no supervisord", "its true address"
+            wrong, right = "what answers is no supervisord", "its true address"
         raise DriverHostDown(
-            f"driver host at {self.url}: {why}\n    right would be: {right} (connection tailrace_driver_host)"
+            f"driver host at {self.url}: {wrong}\n    right would be: {right} (connection tailrace_driver_host)"
         ) from None
 
     def ask(self, method: str, name: str, *arguments: Any) -> Any:
-        """What supervisord answers about a program; None where it does not know it."""
+        """Call a method about a program, and return supervisord's answer; None where it does not know the program."""
         try:
             return self.call(method, name, *arguments)
         except Fault as fault:
@@ -95,7 +95,7 @@ class Rpc:
 
 
 class _Transport(Transport):
-    """HTTP with a timeout; takes what supervisord sends of a log, though that is not always XML."""
+    """HTTP with a timeout; it accepts what supervisord sends of a log, though that is not always XML."""
 
     accept_gzip_encoding = False
 
@@ -110,6 +110,6 @@ class _Transport(Transport):
 
     def parse_response(self, response: HTTPResponse) -> Any:
         parser, unmarshaller = self.getparser()
-        parser.feed(_UNFIT.sub(b"", response.read()))
+        parser.feed(_NOT_XML.sub(b"", response.read()))
         parser.close()
         return unmarshaller.close()

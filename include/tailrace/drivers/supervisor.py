@@ -1,4 +1,4 @@
-"""Drivers under supervisord, one program a query: alike on this machine and on another one."""
+"""The driver host on supervisord, with one program per query: alike on this machine and on another one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xmlrpc.client import Fault
 
 from filelock import FileLock, Timeout
 
-from tailrace.drivers import programs as texts
+from tailrace.drivers import programs as configurations
 from tailrace.drivers.driver_host import Driver, State
 from tailrace.drivers.programs import checked
 from tailrace.drivers.rpc import ALREADY_ADDED, BAD_NAME, CANT_REREAD, STILL_RUNNING, Rpc, TransientFault
@@ -20,7 +20,7 @@ from tailrace.ground.files import write_atomically
 from tailrace.ground.polling import polls
 
 _LOOK_AGAIN_S = 0.1
-_SOON_S = 5.0  # what supervisord does by itself takes it a second or two
+_SOON_S = 5.0  # supervisord's own actions take a second or two
 
 
 class SupervisorHost:
@@ -29,15 +29,15 @@ class SupervisorHost:
     Parameters
     ----------
     url : str
-        Of its inet_http_server; may hold user and password, percent-quoted.
+        URL of its inet_http_server; may hold user and password, percent-quoted.
     programs : Path
-        The directory whose *.conf supervisord includes, as it is reached from here. The logs are written there too.
+        The directory whose *.conf supervisord includes, by its path on this machine. The logs are written there too.
     user, password : str, optional
-        Go before those of the URL.
+        Take precedence over those of the URL.
     timeout_s : float
-        How long supervisord may be silent over a request.
+        Seconds that supervisord may be silent over a request.
     lock_s : float
-        How long to wait for others that deploy or stop a driver.
+        Seconds to wait for others that deploy or stop a driver.
 
     Raises
     ------
@@ -62,19 +62,21 @@ class SupervisorHost:
         return f"SupervisorHost({self.rpc.url!r}, {str(self.programs)!r})"
 
     def deploy(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> Driver:
-        """Get or create: one that is alive stays as it is, whatever the command; any other one is started anew.
+        """Get or create the driver (idempotent): one that is alive stays as it is, any other one is started anew.
 
-        A caller that dies on the way leaves a state from which the next call goes on.
+        One that is alive stays also where the command is another one. A caller that dies on the way leaves a state
+        from which the next call goes on.
 
         Raises
         ------
         Refused
-            When supervisord can't be given the name, the command or the environment, or can't read its configuration.
+            When the name, the command or the environment can't be written for supervisord, or it can't read its
+            configuration.
         DriverHostDown
             When it does not answer.
         """
-        text = texts.driver(name, command, environment)
-        with self._alone():
+        text = configurations.driver(name, command, environment)
+        with self._lock():
             driver = self.look(name)
             if driver.alive:
                 return driver
@@ -82,23 +84,23 @@ class SupervisorHost:
             return self.look(name)
 
     def look(self, name: str) -> Driver:
-        """How it stands; absent where supervisord does not know it."""
+        """The driver's current state; ``absent`` where supervisord does not know it."""
         info = self.rpc.ask("getProcessInfo", checked(name))
         return _driver(name, info) if info else Driver(name, "absent", None, None, "its host does not know it")
 
     def stop(self, name: str, wait_s: float) -> Driver:
-        """TERM to its process group, KILL after wait_s seconds; returns when it is dead, and it won't come back.
+        """Stop the driver: TERM to its process group, KILL after wait_s seconds; then it is dead and stays down.
 
         Raises
         ------
         TimeoutError
-            When it lives on.
+            When it survives.
         DriverHostDown
             When supervisord does not answer.
         """
-        with self._alone():
-            self._ask_to_stop(name)
-            self._file(name).unlink(missing_ok=True)  # or it would be back with supervisord's next start
+        with self._lock():
+            self._request_stop(name)
+            self._file(name).unlink(missing_ok=True)  # or supervisord's next start would bring it back
         driver = self._wait(name, wait_s, lambda driver: driver.state == "stopping")
         if driver.state == "stopping" and driver.pid is not None:
             self._kill(name, driver.pid)
@@ -108,13 +110,13 @@ class SupervisorHost:
         return driver
 
     def run(self, program: str, command: Sequence[str], wait_s: float) -> int | None:
-        """Run another command, as a program of a moment; its name has a hyphen, which no driver's has.
+        """Run another command as a temporary program; its name has a hyphen, which no driver's has.
 
-        Gives its exit code, -1 where a signal ended it; None where it can't be started, or has not ended in time.
+        Returns its exit code, -1 where a signal ended it; None where it can't be started, or has not ended in time.
         """
-        text = texts.once(program, command)
+        text = configurations.once(program, command)
         try:
-            with self._alone():
+            with self._lock():
                 self._add(program, text, known=self.rpc.ask("getProcessInfo", program) is not None)
             self.rpc.call("startProcess", program, False)
             for _ in polls(wait_s, _LOOK_AGAIN_S):
@@ -122,19 +124,19 @@ class SupervisorHost:
                 if info and info["statename"] == "EXITED":
                     return int(info["exitstatus"])
             return None
-        except Fault:  # it can't be started, or another one has started it
+        except Fault:  # it can't be started, or another caller has started it
             return None
         finally:
             self._file(program).unlink(missing_ok=True)
-            with suppress(Fault):  # it was not added, or it runs on
+            with suppress(Fault):  # it was not added, or it still runs
                 self.rpc.call("removeProcessGroup", program)
 
     def last_lines(self, name: str, lines: int) -> list[str]:
-        """The last lines of its log, oldest first, also after its end; none where there is no log."""
+        """The last lines of the driver's log, oldest first, also after its end; none where there is no log."""
         checked(name)
         size = max(lines * 300, 1 << 14)
         while size > 1 and lines > 0:
-            for cut in range(4):  # supervisord fails over a cut within a character, and over what is no UTF-8
+            for cut in range(4):  # supervisord fails on a cut within a character, and on what is no UTF-8
                 with suppress(TransientFault):
                     tail = self.rpc.ask("tailProcessStdoutLog", name, 0, size - cut)
                     return tail[0].splitlines()[-lines:] if tail else []
@@ -142,11 +144,11 @@ class SupervisorHost:
         return []
 
     def _add(self, name: str, text: str, known: bool) -> None:
-        """Have supervisord take up a program; the lock is held."""
+        """Write a program's configuration and add the program to supervisord; the caller holds the lock."""
         write_atomically(self._file(name), text, 0o600)  # it may hold secrets
         try:
             self.rpc.call("reloadConfig")
-            if known:  # a group keeps the configuration that it was made with
+            if known:  # a group keeps the configuration with which it was added
                 self.rpc.call("removeProcessGroup", name)
             self.rpc.call("addProcessGroup", name)
         except Fault as fault:
@@ -156,15 +158,15 @@ class SupervisorHost:
                 wrong = f"it does not read {self.programs}/*.conf"
                 right = "a section [include] with these files in its configuration, readable for its user"
             elif fault.faultCode == CANT_REREAD:
-                place = re.search(r"in section .*\Z", fault.faultString)  # what is before may quote an environment
-                wrong = f"it can't read its configuration {place[0] if place else ''}".rstrip()
+                section = re.search(r"in section .*\Z", fault.faultString)  # what precedes may quote an environment
+                wrong = f"it can't read its configuration {section[0] if section else ''}".rstrip()
                 right = "what `supervisorctl reread` asks for on its machine"
             else:
                 raise
             raise refuse(f"driver host at {self.rpc.url}", wrong, right) from None
 
-    def _ask_to_stop(self, name: str) -> None:
-        said = ""
+    def _request_stop(self, name: str) -> None:
+        fault_text = ""
         for _ in polls(_SOON_S, _LOOK_AGAIN_S):
             driver = self.look(name)
             if not driver.alive or driver.state == "stopping":
@@ -172,22 +174,22 @@ class SupervisorHost:
             try:
                 self.rpc.call("stopProcess", name, False)
             except Fault as fault:  # it is between a crash and its restart
-                said = fault.faultString
-        raise TimeoutError(f"{name} can't be stopped: {said}")
+                fault_text = fault.faultString
+        raise TimeoutError(f"{name} can't be stopped: {fault_text}")
 
     def _kill(self, name: str, group: int) -> None:
-        """KILL a process group by a program of a moment: supervisord's own signals reach a group's leader alone."""
-        with suppress(Refused):  # some configuration is broken; its leader can be killed all the same
+        """Send KILL to a process group by a temporary program: supervisord's own signals reach its leader alone."""
+        with suppress(Refused):  # some configuration is broken; the leader can be killed all the same
             self.run(f"{name}-kill-{group}", ["/bin/sh", "-c", f"kill -KILL -{group}"], _SOON_S)
         self._wait(name, _SOON_S, lambda driver: driver.state == "stopping")
-        with suppress(Fault):  # it is dead
+        with suppress(Fault):  # it is dead already
             self.rpc.call("signalProcess", name, "KILL")
 
-    def _wait(self, name: str, wait_s: float, more: Callable[[Driver], bool]) -> Driver:
+    def _wait(self, name: str, wait_s: float, is_pending: Callable[[Driver], bool]) -> Driver:
         driver = self.look(name)
         for _ in polls(wait_s, _LOOK_AGAIN_S):
             driver = self.look(name)
-            if not more(driver):
+            if not is_pending(driver):
                 break
         return driver
 
@@ -195,8 +197,8 @@ class SupervisorHost:
         return self.programs / f"{name}.conf"
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Be the only one who changes programs; the lock lies among them, so that it is shared as they are."""
+    def _lock(self) -> Iterator[None]:
+        """Hold the lock for changes of programs; it lies in their directory, so that it is shared as they are."""
         if not self.programs.is_dir():
             raise refuse(f"programs {self.programs}", "it is no directory", "the one whose *.conf supervisord includes")
         try:
@@ -207,9 +209,9 @@ class SupervisorHost:
 
 
 def _driver(name: str, info: dict[str, Any]) -> Driver:
-    """What supervisord says, in the words of the interface."""
-    code, pid, said = int(info["exitstatus"]), int(info["pid"]) or None, str(info["spawnerr"] or info["description"])
-    gone = "ended by a signal" if code < 0 else f"ended with exit code {code}"
+    """The state of a driver from supervisord's process info."""
+    code, pid, detail = int(info["exitstatus"]), int(info["pid"]) or None, str(info["spawnerr"] or info["description"])
+    end = "ended by a signal" if code < 0 else f"ended with exit code {code}"
     state: State = "failed"
     match info["statename"]:
         case "RUNNING":
@@ -217,12 +219,12 @@ def _driver(name: str, info: dict[str, Any]) -> Driver:
         case "STARTING" | "BACKOFF":
             state = "starting"
         case "STOPPING":
-            state, said = "stopping", "asked to stop"
+            state, detail = "stopping", "asked to stop"
         case "STOPPED":
-            state, said = ("ended", f"stopped by request, {gone}") if info["start"] else ("starting", "to be started")
-        case "EXITED" if code not in texts.FINAL:
-            state, said = "starting", f"{gone}, to be restarted"
+            state, detail = ("ended", f"stopped by request, {end}") if info["start"] else ("starting", "to be started")
+        case "EXITED" if code not in configurations.FINAL:
+            state, detail = "starting", f"{end}, to be restarted"
         case "EXITED":
-            state, said = "failed" if code else "ended", gone
+            state, detail = "failed" if code else "ended", end
     alive = state not in ("ended", "failed")
-    return Driver(name, state, pid, None if alive or (state == "failed" and not code) else code, said)
+    return Driver(name, state, pid, None if alive or (state == "failed" and not code) else code, detail)

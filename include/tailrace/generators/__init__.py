@@ -1,1 +1,1 @@
-"""Generated streams: delay models, disorder by a seed, and loaders of public data sets."""
+"""Generated streams: delay models, seeded disorder, and loaders of public data sets."""

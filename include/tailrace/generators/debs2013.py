@@ -1,4 +1,4 @@
-"""Positions of the football match of the DEBS 2013 Grand Challenge, from its CSV file.
+"""Loader of the positions in the football match of the DEBS 2013 Grand Challenge, from its CSV file.
 
 Sensors in the shoes of the players and the hands of the goal keepers (200 Hz) and in the balls (2,000 Hz) report where
 they are; the file `full-game` has them in the order of time, without an arrival time, without a header, as
@@ -46,10 +46,10 @@ _BLOCK = 1 << 24
 
 
 def read(path: Path, kick_off_ms: int) -> pa.Table:
-    """The positions of a file, in its order; before the kick-off and after the end too.
+    """Read the positions of a file in its order, also those before the kick-off and after the end.
 
-    The text is read block by block, so that memory holds the rows alone: 60 bytes for each, 3 GB for the 50 million of
-    the whole match. To put them in the order of arrival takes as much again.
+    The text is read block by block, so that memory holds the rows alone: 60 bytes a row, 3 GB for the 50 million of
+    the whole match. Sorting them by arrival takes as much memory again.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def read(path: Path, kick_off_ms: int) -> pa.Table:
                 parts.append(_positions(block, rows, kick_off_ms))
                 rows += block.num_rows
     except pa.ArrowInvalid as error:
-        raise _first_broken(path) or ValueError(f"{path} can't be read as rows of DEBS 2013 ({error})") from error
+        raise _first_row_error(path) or ValueError(f"{path} can't be read as rows of DEBS 2013 ({error})") from error
     return pa.concat_tables(parts)
 
 
@@ -89,7 +89,7 @@ def _positions(block: pa.RecordBatch, first: int, kick_off_ms: int) -> pa.Table:
         return np.asarray(block.column(name))
 
     event_ms = kick_off_ms + (column("ts") - KICK_OFF_PS) // PS_IN_MS
-    made = {
+    columns = {
         "id": pa.array(np.arange(first, first + block.num_rows)),
         "event_time": pa.array(event_ms, TIME),
         "sensor": block.column("sid"),
@@ -97,11 +97,11 @@ def _positions(block: pa.RecordBatch, first: int, kick_off_ms: int) -> pa.Table:
         "speed": pa.array(column("|v|") / _MICRO),
         "acceleration": pa.array(column("|a|") / _MICRO),
     }
-    return pa.table(made | {name: block.column(name) for name in ("vx", "vy", "vz", "ax", "ay", "az")})
+    return pa.table(columns | {name: block.column(name) for name in ("vx", "vy", "vz", "ax", "ay", "az")})
 
 
-def _first_broken(path: Path) -> Refused | None:
-    """What is wrong with the first row that is, by another look at the text."""
+def _first_row_error(path: Path) -> Refused | None:
+    """The error of the first malformed row, by a second pass over the text; None if there is none."""
     with TextIOWrapper(pa.input_stream(path), encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
             values = line.strip().split(",")

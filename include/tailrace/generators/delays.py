@@ -1,4 +1,4 @@
-"""Seeded models of delay: how long after its event time a tuple arrives."""
+"""Seeded delay models: they draw the time from a tuple's event time to its arrival."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from tailrace.ground.duration import ms, parse_duration
 
 
 class DelayModel(Protocol):
-    """Draws delays; every one of them is at least 0."""
+    """Protocol of a delay model, which draws delays of at least 0."""
 
     def sample(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """`n` independent delays in milliseconds, shape (n,), the same for the same state of `rng`."""
+        """Draw `n` independent delays in milliseconds, shape (n,); deterministic for a given state of `rng`."""
         ...
 
 
 @dataclass(frozen=True)
 class NoDelay:
-    """Every tuple arrives at its event time."""
+    """No delays: every tuple arrives at its event time."""
 
     def sample(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
         return np.zeros(n, dtype=np.int64)
@@ -33,10 +33,10 @@ class NoDelay:
 
 @dataclass(frozen=True)
 class SometimesLognormal:
-    """0 with probability 1 - p, else lognormal: the delays of paper 002 (Table 1, in errata.md).
+    """Delays of 0 with probability 1 - p, else lognormal: those of paper 002 (Table 1, in errata.md).
 
     The mean before flooring is p · exp(mu + sigma² / 2) seconds. The tail is not clipped: the paper's greatest delays
-    of 14 to 17 s are what some half a million draws give, and a longer draw finds longer ones.
+    of 14 to 17 s are what some half a million draws give, and more draws give longer ones.
 
     Delays are floored to milliseconds, as the contract floors finer times. So a delay of 0 is either no delay
     (1 - p) or one of less than 1 ms, and the share of zeros is (1 - p) + p · Φ((ln 0.001 - mu) / sigma): .4344
@@ -55,8 +55,8 @@ class SometimesLognormal:
     sigma: float
 
     def sample(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        delayed = rng.random(n) < self.p
-        return _floor(np.where(delayed, 1000 * rng.lognormal(self.mu, self.sigma, n), 0))
+        is_delayed = rng.random(n) < self.p
+        return _floor(np.where(is_delayed, 1000 * rng.lognormal(self.mu, self.sigma, n), 0))
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Exponential:
 
 @dataclass(frozen=True, eq=False)
 class Empirical:
-    """Delays drawn with replacement from measured ones.
+    """Delays drawn with replacement from measured delays.
 
     Attributes
     ----------
@@ -94,18 +94,17 @@ class Empirical:
 
 
 def delay_model(text: str) -> DelayModel:
-    """The model that a text names: `game1`, `game2`, `exponential:6 s`, `data:FILE:EVENT:ARRIVAL` or `none`.
+    """The delay model that a text names: `game1`, `game2`, `exponential:6 s`, `data:FILE:EVENT:ARRIVAL` or `none`.
 
     Raises
     ------
     ValueError
-        When there is no such model, or what follows its name is not what it takes; the message says what would be
-        right.
+        When there is no such model, or its argument is wrong; the message says what would be right.
     """
     name, _, argument = (part.strip() for part in text.partition(":"))
     if name not in MODELS:
-        known = ", ".join(entry.usage for entry in MODELS.values())
-        raise ValueError(f"{text!r} names no delay model; write one of: {known}")
+        usages = ", ".join(entry.usage for entry in MODELS.values())
+        raise ValueError(f"{text!r} names no delay model; write one of: {usages}")
     entry = MODELS[name]
     try:
         return entry.build(argument)
@@ -114,7 +113,7 @@ def delay_model(text: str) -> DelayModel:
 
 
 def epoch_ms(column: pa.ChunkedArray[Any]) -> NDArray[np.int64]:
-    """Epoch milliseconds of a column of timestamps (finer ones floored) or of integers that are such already.
+    """Epoch milliseconds of a column of timestamps (finer ones floored), or of integers in epoch milliseconds.
 
     Raises
     ------
@@ -134,7 +133,7 @@ def _floor(delays: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.floor(delays).astype(np.int64)
 
 
-def _fixed(model: DelayModel) -> Callable[[str], DelayModel]:
+def _without_argument(model: DelayModel) -> Callable[[str], DelayModel]:
     def build(argument: str) -> DelayModel:
         if argument:
             raise ValueError(f"it takes no argument, and {argument!r} was given")
@@ -167,7 +166,7 @@ def _from_data(argument: str) -> DelayModel:
     if not times.num_rows:
         raise ValueError(f"{path} holds no row in which both times are known")
     event, arrival = (epoch_ms(times.column(column)) for column in columns)
-    # What arrives before its event time (a flight that is early) was not delayed.
+    # A tuple that arrives before its event time (an early flight) has a delay of 0.
     return Empirical(np.maximum(arrival - event, 0))
 
 
@@ -177,10 +176,10 @@ class _Entry(NamedTuple):
 
 
 MODELS = {
-    "none": _Entry("none", _fixed(NoDelay())),
-    "game1": _Entry("game1", _fixed(SometimesLognormal(p=0.5758, mu=-3.876, sigma=1.447))),
-    "game2": _Entry("game2", _fixed(SometimesLognormal(p=0.6682, mu=-3.237, sigma=1.335))),
+    "none": _Entry("none", _without_argument(NoDelay())),
+    "game1": _Entry("game1", _without_argument(SometimesLognormal(p=0.5758, mu=-3.876, sigma=1.447))),
+    "game2": _Entry("game2", _without_argument(SometimesLognormal(p=0.6682, mu=-3.237, sigma=1.335))),
     "exponential": _Entry("exponential:MEAN, such as exponential:6 s", _exponential),
     "data": _Entry("data:FILE:EVENT:ARRIVAL, such as data:flights.parquet:scheduled:actual", _from_data),
 }
-"""The models by name. A new one is a class above and a line here."""
+"""The delay models by name. A new one is a class above and a line here."""

@@ -1,4 +1,4 @@
-"""Out-of-order streams from a seed: tuples, their delays, and files in the order of arrival."""
+"""Seeded out-of-order streams: tuples, their delays, and files in the order of arrival."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tailrace.ground.files import new_file
 
 TIME = pa.timestamp("ms", tz="UTC")
 MAX_FILES = 100_000
-"""Beyond it the five digits of `part-00000` would no longer sort by name in the order of arrival."""
+"""Most files of a stream: with more, the five digits of `part-00000` would not sort by name in order of arrival."""
 
 START_MS = 1_767_225_600_000
-"""2026-01-01: where a generated stream starts unless something else is said."""
+"""Default event time of a generated stream's first tuple: 2026-01-01."""
 
 ROW_GROUP = 1 << 18
-"""Rows of a row group in Parquet: what one reader takes at a time, so that several share a large file."""
+"""Rows of a Parquet row group, the unit that one reader takes, so that several readers share a large file."""
 
 # One seed gives two independent streams of random numbers, so that another delay model leaves the tuples as they are.
 _TUPLES, _DELAYS = 0, 1
 
 
 def generate(rows: int, rate: float, keys: int, model: DelayModel, seed: int, start_ms: int = START_MS) -> pa.Table:
-    """A stream of sensor readings, evenly spaced in event time and out of order by `model`.
+    """Generate a stream of sensor readings, evenly spaced in event time and out of order by `model`.
 
     Sensors are drawn uniformly. Values are a positive, right-skewed 'speed' in m/s, lognormal with median 2 and
     0.8 for the standard deviation of its logarithm (mean 2.75), in whole mm/s so that JSON keeps them exactly.
@@ -83,7 +83,7 @@ def generate(rows: int, rate: float, keys: int, model: DelayModel, seed: int, st
 
 
 def disorder(table: pa.Table, event_column: str, model: DelayModel, seed: int) -> pa.Table:
-    """The rows of `table` in the order in which `model` lets them arrive; ties keep the order of `table`.
+    """Put the rows of `table` in the order of arrival by the delays of `model`; ties keep the order of `table`.
 
     Parameters
     ----------
@@ -117,12 +117,12 @@ def disorder(table: pa.Table, event_column: str, model: DelayModel, seed: int) -
 
 
 def read(path: Path) -> pa.Table:
-    """The rows of a Parquet file, or of a directory of them by name.
+    """Read the rows of a Parquet file, or of a directory of them in the order of their names.
 
     Raises
     ------
     ValueError
-        When there is none, or it is no Parquet.
+        When there is no such file, or it is no Parquet.
     """
     try:
         return pq.read_table(path)
@@ -137,10 +137,10 @@ def write(
     format: Literal["parquet", "json"] = "parquet",
     progress: Callable[[int], None] | None = None,
 ) -> list[Path]:
-    """Cut a stream in files, in its order: `part-00000.parquet` (or `.json`) holds what arrived first.
+    """Write a stream to files, in its order: `part-00000.parquet` (or `.json`) holds the tuples that arrived first.
 
-    Each file appears whole or not at all. In JSON lines, times are ISO 8601 with ms and Z, and numbers keep 15
-    decimal places; Parquet keeps every bit.
+    Each file is written atomically: whole or not at all. In JSON lines, times are ISO 8601 with ms and Z, and numbers
+    keep 15 decimal places; Parquet keeps every bit.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""The ground that every room stands on: time, durations, errors, retries, columns, the wire format."""
+"""The lowest layer, which every other package may import: time, durations, errors, retries, columns, wire format."""

@@ -1,4 +1,4 @@
-"""Grouping of columns by an integer code: the one hash group-by that the kernels share."""
+"""Group-by of columns over an integer code: the single hash aggregation that all kernels share."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 How = Literal["sum", "min", "max"]
 
-_EXACT = 1 << 53  # up to there a double, in which a table of codes is summed, holds every integer
-_ROOM = 1 << 62
+_MAX_EXACT = 1 << 53  # doubles, in which np.bincount sums, hold every integer up to here
+_CODE_LIMIT = 1 << 62  # codes below it do not overflow int64
 
 
 def pair(a: Ints, b: Ints) -> tuple[Ints, Callable[[Ints], tuple[Ints, Ints]]]:
-    """One integer for each two, by `a` and then by `b`, and the way back.
+    """Encode pairs of integers as single codes, ordered by `a` and then by `b`, and return the decoding function.
 
     Parameters
     ----------
@@ -26,22 +26,22 @@ def pair(a: Ints, b: Ints) -> tuple[Ints, Callable[[Ints], tuple[Ints, Ints]]]:
     Returns
     -------
     code : ndarray, shape (n,)
-        From 0 on; equal for equal pairs.
+        Non-negative; equal for equal pairs.
     split : callable
-        Gives the two parts of codes.
+        Takes codes; returns their two parts.
     """
     if not len(a):
         return a, lambda code: (code, code)
     low_a, low_b = int(a.min()), int(b.min())
     span = int(b.max()) - low_b + 1
-    if (int(a.max()) - low_a + 1) * span < _ROOM:
+    if (int(a.max()) - low_a + 1) * span < _CODE_LIMIT:
 
         def split(code: Ints) -> tuple[Ints, Ints]:
             first, second = np.divmod(code, span)
             return first + low_a, second + low_b
 
         return (a - low_a) * span + (b - low_b), split
-    values_a, rank_a = np.unique(a, return_inverse=True)  # far apart: by their ranks, of which there are n at most
+    values_a, rank_a = np.unique(a, return_inverse=True)  # too wide a range: pair the ranks, at most n of each
     values_b, rank_b = np.unique(b, return_inverse=True)
 
     def split_ranks(code: Ints) -> tuple[Ints, Ints]:
@@ -52,12 +52,12 @@ def pair(a: Ints, b: Ints) -> tuple[Ints, Callable[[Ints], tuple[Ints, Ints]]]:
 
 
 def group_sums(code: Ints, *weights: NDArray[Any]) -> tuple[Ints, list[NDArray[Any]]]:
-    """Sums of each column, of shape (n,), over the rows of equal code, as `group` gives them."""
+    """Sum each column, of shape (n,), over the rows of equal code; the result is that of `group`."""
     return group(code, *((weight, "sum") for weight in weights))
 
 
 def group(code: Ints, *columns: tuple[NDArray[Any], How]) -> tuple[Ints, list[NDArray[Any]]]:
-    """The sum, the least or the greatest of each column over the rows of equal code.
+    """Aggregate each column over the rows of equal code: its sum, minimum or maximum.
 
     Parameters
     ----------
@@ -74,12 +74,12 @@ def group(code: Ints, *columns: tuple[NDArray[Any], How]) -> tuple[Ints, list[ND
     if not len(code):
         return code, [column for column, _ in columns]
     low, high = int(code.min()), int(code.max())
-    exact = all(column.dtype.kind == "f" or int(np.abs(column).max()) * len(code) < _EXACT for column, _ in columns)
-    if high - low < 4 * len(code) + 1024 and exact:  # a table of all codes is cheaper than hashing
+    exact = all(column.dtype.kind == "f" or int(np.abs(column).max()) * len(code) < _MAX_EXACT for column, _ in columns)
+    if high - low < 4 * len(code) + 1024 and exact:  # a dense table of all codes is cheaper than hashing
         offset = code - low
         present = np.flatnonzero(np.bincount(offset))
-        found = [_by_table(offset, high - low + 1, *column)[present].astype(column[0].dtype) for column in columns]
-        return present + low, found
+        results = [_dense_group(offset, high - low + 1, *column)[present].astype(column[0].dtype) for column in columns]
+        return present + low, results
     names = list(map(str, range(len(columns))))
     table = pa.table([code, *(column for column, _ in columns)], names=["code", *names])
     grouped = table.group_by("code", use_threads=False).aggregate(
@@ -87,11 +87,11 @@ def group(code: Ints, *columns: tuple[NDArray[Any], How]) -> tuple[Ints, list[ND
     )
     codes = grouped["code"].to_numpy()
     order = np.argsort(codes)
-    found = [grouped[f"{name}_{how}"].to_numpy()[order] for name, (_, how) in zip(names, columns, strict=True)]
-    return codes[order], found
+    results = [grouped[f"{name}_{how}"].to_numpy()[order] for name, (_, how) in zip(names, columns, strict=True)]
+    return codes[order], results
 
 
-def _by_table(offset: Ints, size: int, column: NDArray[Any], how: How) -> NDArray[Any]:
+def _dense_group(offset: Ints, size: int, column: NDArray[Any], how: How) -> NDArray[Any]:
     if how == "sum":
         return np.bincount(offset, column)
     extremes = np.full(size, np.inf if how == "min" else -np.inf)
@@ -100,9 +100,10 @@ def _by_table(offset: Ints, size: int, column: NDArray[Any], how: How) -> NDArra
 
 
 def unify(arrays: list[pa.Array]) -> tuple[pa.Array, list[Ints]]:
-    """One dictionary of the distinct values of several arrays, nulls among them, and each array as codes into it.
+    """Dictionary-encode several arrays with one shared dictionary, in which null is a value like any other.
 
-    The order is that of first occurrence, so an array that comes first and has no repeats keeps its codes.
+    Returns the dictionary, and each array as codes into it. The dictionary is in the order of first occurrence, so the
+    first array, where it has no repeats, gets the codes 0, 1, ….
     """
     encoded = pa.concat_arrays(arrays).dictionary_encode(null_encoding="encode")
     codes = np.asarray(encoded.indices).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Durations and points in time: text outside, integer milliseconds inside."""
+"""Parsing and formatting of durations and timestamps: text outside, integer milliseconds inside."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _PATTERN = re.compile(r"(-?\d+(?:\.\d+)?)\s*([a-z]+)")
 
 
 def parse_duration(text: Any) -> timedelta:
-    """A duration from `500 ms`, `5 s`, `2 min`, `1 h`, `1 d` or Spark's `5 seconds`.
+    """Parse a duration such as `500 ms`, `5 s`, `2 min`, `1 h`, `1 d` or Spark's `5 seconds`.
 
     Raises
     ------
     ValueError
-        When there is no number, no known unit, or a fraction of a millisecond.
+        When there is no number or no known unit, for a fraction of a millisecond, or beyond a hundred years.
     """
     if isinstance(text, timedelta):
         return text
@@ -44,12 +44,12 @@ def parse_duration(text: Any) -> timedelta:
 
 
 def ms(duration: timedelta) -> int:
-    """The duration in integer milliseconds."""
+    """Convert a duration to integer milliseconds."""
     return duration // timedelta(milliseconds=1)
 
 
 def format_duration(value_ms: int) -> str:
-    """The shortest text that `parse_duration` reads back, in the largest unit that divides it."""
+    """Format milliseconds as text that `parse_duration` reads back, in the largest unit that divides them."""
     for unit, size in sorted(_UNITS_MS.items(), key=lambda item: -item[1]):
         if value_ms and value_ms % size == 0:
             return f"{value_ms // size} {unit}"
@@ -57,7 +57,7 @@ def format_duration(value_ms: int) -> str:
 
 
 def parse_time_ms(text: str) -> int:
-    """Epoch milliseconds from an ISO 8601 time; without an offset it is UTC.
+    """Parse an ISO 8601 time to epoch milliseconds; without an offset it is UTC.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def parse_time_ms(text: str) -> int:
 
 
 def format_time(time_ms: int) -> str:
-    """ISO 8601 in UTC with milliseconds, as `parse_time_ms` reads it."""
+    """Format epoch milliseconds as ISO 8601 in UTC with milliseconds, which `parse_time_ms` reads back."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
     return moment.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
@@ -80,4 +80,4 @@ def _describe(duration: timedelta) -> str:
 
 
 Duration = Annotated[timedelta, BeforeValidator(parse_duration), PlainSerializer(_describe, return_type=str)]
-"""A pydantic field for a duration: `timedelta` outside, written back as text."""
+"""Pydantic field type of a duration: a `timedelta` in Python, serialized as text."""

@@ -1,4 +1,4 @@
-"""Refusals: bad input, told so that a newcomer can mend it. Commands turn them into exit code 2."""
+"""Exceptions for refused input, with messages that a newcomer can act on; commands turn them into exit code 2."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong: where, what, and what would be right."""
+    """A single fault: where it is, what is wrong, and what would be right."""
 
     where: str
     wrong: str
@@ -19,14 +19,14 @@ class Problem:
 
 
 class Refused(Exception):
-    """Input that was refused before anything was written.
+    """Raised for input that is refused before anything is written.
 
     Attributes
     ----------
     problems : tuple of Problem
-        All that was found, in the order of the input.
+        All faults, in the order of the input.
     exit_code : int
-        That of a command which ends by it.
+        Exit code of a command that ends with this exception.
     """
 
     exit_code = 2
@@ -37,21 +37,21 @@ class Refused(Exception):
 
 
 class Busy(Refused):
-    """Another process is at it: exit code 1, since the same may be right a little later."""
+    """Raised when another process holds what is needed: exit code 1, since the same input may be accepted later."""
 
     exit_code = 1
 
 
 class SourceChanged(Refused):
-    """The log changed where it was read already: no retry helps."""
+    """Raised when the source log changed in a part that was read already; no retry helps."""
 
 
 class Damaged(Refused):
-    """Something that a query has written is lost, damaged or older than the rest: exit code 1, until it is repaired."""
+    """Raised when data that a query has written is lost, damaged or older than the rest: exit code 1 until repaired."""
 
     exit_code = 1
 
 
 def refuse(where: str, wrong: str, right: str) -> Refused:
-    """The refusal of a single problem, to be raised."""
+    """Build the refusal of a single problem, for the caller to raise."""
     return Refused([Problem(where, wrong, right)])

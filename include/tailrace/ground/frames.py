@@ -1,4 +1,4 @@
-"""Arrow tables as pandas frames that tell texts apart as Arrow does."""
+"""Conversion of Arrow tables to pandas frames whose strings are compared and hashed as Arrow does."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ _TEXT = {kind: pd.ArrowDtype(kind) for kind in (pa.string(), pa.large_string())}
 
 
 def frame(rows: pa.Table | pa.RecordBatch) -> pd.DataFrame:
-    """The rows in pandas. A column of text stays Arrow's; one of nulls alone, as the keys without a key, holds None.
+    """Convert rows to a pandas frame whose string columns keep their Arrow type.
 
-    Of its own texts pandas hashes what comes before the first NUL: group-bys, `duplicated` and `drop_duplicates` take
-    'a' and 'a\\0b' for one. Of Arrow's, Arrow does.
+    A string column of nulls alone, as `key` is where a query has no key, becomes one of None. Strings of pandas' own
+    types are hashed only up to the first NUL, so group-bys, `duplicated` and `drop_duplicates` take 'a' and 'a\\0b' for
+    one; strings of Arrow types are hashed whole, by Arrow.
     """
     for place, field in enumerate(rows.schema):
         if field.type in _TEXT and 0 < len(rows) == rows.column(place).null_count:

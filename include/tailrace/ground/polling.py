@@ -1,4 +1,4 @@
-"""Polling: look again and again, until something has come about or the time is over."""
+"""Polling of a condition until it holds or a deadline passes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 
 def polls(within_s: float, every_s: float) -> Iterator[float]:
-    """The seconds since the first look, at each look; there is one at least, and a last one when the time is over."""
-    begun_s = time.monotonic()
+    """Yield the elapsed seconds at each poll: one at once, then every `every_s`, and a last one after `within_s`."""
+    start_s = time.monotonic()
     while True:
-        since_s = time.monotonic() - begun_s
-        yield since_s
-        if since_s >= within_s:
+        elapsed_s = time.monotonic() - start_s
+        yield elapsed_s
+        if elapsed_s >= within_s:
             return
         time.sleep(every_s)

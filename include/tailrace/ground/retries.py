@@ -1,4 +1,4 @@
-"""Growing pauses between tries of what comes and goes: a disk, a network, a busy machine."""
+"""Exponential backoff between retries of transient failures: a disk, a network, a busy machine."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ LONGEST_S = 60.0
 
 
 def pause_s(failures: int) -> float:
-    """The pause after so many failures in a row: 0 after none, then 1, 2, 4 … 60 seconds."""
+    """Return the pause after `failures` failures in a row: 0 after none, then 1, 2, 4 … 60 seconds."""
     return min(2.0 ** min(failures - 1, 10), LONGEST_S) if failures else 0.0
 
 
 class Retries:
-    """The tries of one thing: when the next one is due.
+    """Retry state of one operation: the failures so far, and the time of the next try.
 
     Attributes
     ----------
     failures : int
-        How many tries have failed since one succeeded.
+        Failed tries since the last success.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` in seconds, steady."""
+        """Start with a try due at once; `clock` is monotonic, in seconds."""
         self.failures = 0
         self._clock, self._due_s = clock, clock()
 
     @property
     def due(self) -> bool:
-        """Whether the pause is over."""
+        """True once the pause is over."""
         return self._clock() >= self._due_s
 
     def fail(self) -> None:
-        """A try has failed: the pause grows."""
+        """Record a failed try: the pause grows."""
         self.failures += 1
         self._due_s = self._clock() + pause_s(self.failures)
 
     def succeed(self) -> None:
-        """A try has succeeded: the next one needs no pause."""
+        """Record a successful try: the next one needs no pause."""
         self.failures, self._due_s = 0, self._clock()

@@ -1,6 +1,6 @@
-"""Named record batches and a few JSON values as one string of bytes: what travels through Spark, and the state.
+"""Wire format of the rows that travel through Spark and of task state: named record batches and JSON values as bytes.
 
-Rows through Spark are opaque, `(task, what, bytes)`, so that Spark needs no kind's schema.
+Rows through Spark are opaque, `(task, what, bytes)`, so Spark needs no kind's schema.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ import pyarrow as pa
 
 Batches = dict[str, pa.RecordBatch]
 
-# A fifth of the bytes through the JVM, the shuffle and the state, at no cost that could be measured.
-_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
-_PLAIN = pa.ipc.IpcWriteOptions()
+# LZ4: a fifth of the bytes through the JVM, the shuffle and the state, at no measurable cost.
+_LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
+_NO_COMPRESSION = pa.ipc.IpcWriteOptions()
 
 
 def pack(batches: Batches, **values: Any) -> bytes:
-    """The batches by name, and JSON values beside them."""
-    parts = [_encode(batch, _COMPRESSED) for batch in batches.values()]
+    """Serialize batches by name, with JSON values beside them."""
+    parts = [_encode(batch, _LZ4) for batch in batches.values()]
     outer = pa.RecordBatch.from_arrays(
         [pa.array(list(batches), pa.string()), pa.array(parts, pa.large_binary())], names=["name", "ipc"]
     )
-    return _encode(outer.replace_schema_metadata({"values": json.dumps(values)}), _PLAIN)
+    return _encode(outer.replace_schema_metadata({"values": json.dumps(values)}), _NO_COMPRESSION)
 
 
 def unpack(data: bytes) -> tuple[Batches, dict[str, Any]]:
-    """What `pack` was given."""
+    """Deserialize the output of `pack`: the batches by name, and the values."""
     outer = _decode(pa.py_buffer(data))
     batches = {
         name: _decode(part.as_buffer())

@@ -1,1 +1,1 @@
-"""The DAGs and their tasks, and an Airflow of one's own. Only here is airflow imported."""
+"""The DAGs, their operators and triggers, and an embedded Airflow: the only package that imports airflow."""

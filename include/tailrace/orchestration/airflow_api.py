@@ -1,4 +1,4 @@
-"""Airflow's REST API, asked patiently: an answer that does not come in time is asked for again."""
+"""Client of Airflow's REST API that retries what may be repeated until there is an answer."""
 
 from __future__ import annotations
 
@@ -15,51 +15,53 @@ import httpx
 from tailrace.ground.duration import format_time
 from tailrace.ground.polling import polls
 
-_ANSWER_S = 30.0
+_TIMEOUT_S = 30.0
 _PATIENCE_S, _AGAIN_S = 600.0, 2.0  # a busy laptop may give no answer for minutes
-_SAY_S = 30.0  # from one word about a missing answer to the next
-_MAY_REPEAT = ("GET", "PATCH")  # done twice, it is as done once
+_SAY_S = 30.0  # interval between two messages about a missing answer
+_MAY_REPEAT = ("GET", "PATCH")  # idempotent
 
 
 @dataclass(frozen=True)
 class Api:
-    """Airflow's REST API, version 2, as a logged-in user."""
+    """Client of Airflow's REST API, version 2, with the token of a logged-in user."""
 
     url: str
     token: str
 
     @staticmethod
     def log_in(url: str, user: str, password: str, patient: bool = True) -> Api:
-        """Log in; one who is not patient tries once, and is told at once that there is no answer."""
-        body, ask = {"username": user, "password": password}, _patiently if patient else _once
-        answer = ask("the log-in", lambda: httpx.post(f"{url}/auth/token", json=body, timeout=_ANSWER_S))
+        """Log in; without `patient`, try once and raise TimeoutError at once if there is no answer."""
+        body, request = {"username": user, "password": password}, _send_with_retries if patient else _send_once
+        answer = request("the log-in", lambda: httpx.post(f"{url}/auth/token", json=body, timeout=_TIMEOUT_S))
         answer.raise_for_status()
         return Api(url, answer.json()["access_token"])
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None, **query: Any) -> Any:
-        """The API's answer as plain data; a POST is sent once, since it may have been done without an answer.
+        """Send a request and return the answer's JSON as plain data, or None for an empty answer.
+
+        Only GET and PATCH are retried: another request may have taken effect although no answer came.
 
         Raises
         ------
         httpx.HTTPStatusError
-            When it refuses; the answer's text says why.
+            When the API refuses; the answer's text says why.
         TimeoutError
-            When no answer comes, however often it is asked for; says what was asked.
+            When no answer comes, or on every retry a server error; names the request.
         """
-        ask = _patiently if method in _MAY_REPEAT else _once
-        answer = ask(f"{method} {path}", lambda: self._send(method, path, body, query))
+        request = _send_with_retries if method in _MAY_REPEAT else _send_once
+        answer = request(f"{method} {path}", lambda: self._send(method, path, body, query))
         answer.raise_for_status()
         return answer.json() if answer.content else None
 
     def trigger(self, dag: str, conf: Mapping[str, Any] | None = None) -> str:
-        """Trigger a run of a DAG, once however often it is asked for, and give its id.
+        """Trigger a run of a DAG exactly once, whatever the retries, and return its id.
 
-        The id is chosen here: where an answer was lost, the next one says that the run is there.
+        The id is chosen here: where an answer was lost, the retry's answer is a conflict with the run that exists.
         """
         run = f"manual__{format_time(time.time_ns() // 1_000_000)}_{secrets.token_hex(4)}"
         body = {"dag_run_id": run, "logical_date": None, "conf": dict(conf or {})}
         path = f"dags/{dag}/dagRuns"
-        answer = _patiently(f"POST {path}", lambda: self._send("POST", path, body, {}))
+        answer = _send_with_retries(f"POST {path}", lambda: self._send("POST", path, body, {}))
         if answer.status_code != HTTPStatus.CONFLICT:
             answer.raise_for_status()
         return run
@@ -71,29 +73,29 @@ class Api:
             json=body,
             params=query,
             headers={"Authorization": f"Bearer {self.token}"},
-            timeout=_ANSWER_S,
+            timeout=_TIMEOUT_S,
         )
 
 
-def _once(what: str, send: Callable[[], httpx.Response]) -> httpx.Response:
+def _send_once(description: str, send: Callable[[], httpx.Response]) -> httpx.Response:
     try:
         return send()
     except httpx.TransportError as error:
-        raise TimeoutError(f"Airflow's API gave no answer to {what}: {type(error).__name__}: {error}") from error
+        raise TimeoutError(f"Airflow's API gave no answer to {description}: {type(error).__name__}: {error}") from error
 
 
-def _patiently(what: str, send: Callable[[], httpx.Response]) -> httpx.Response:
-    """Send until there is an answer that is no error of the server's: SQLite may be locked, the machine busy."""
-    said_s, wrong = 0.0, ""
-    for since_s in polls(_PATIENCE_S, _AGAIN_S):
+def _send_with_retries(description: str, send: Callable[[], httpx.Response]) -> httpx.Response:
+    """Send until there is an answer other than a server error: SQLite may be locked, the machine busy."""
+    last_message_s, fault = 0.0, ""
+    for elapsed_s in polls(_PATIENCE_S, _AGAIN_S):
         try:
             answer = send()
             if not answer.is_server_error:
                 return answer
-            wrong = f"{answer.status_code} {answer.text[-500:]}"
+            fault = f"{answer.status_code} {answer.text[-500:]}"
         except httpx.TransportError as error:
-            wrong = f"{type(error).__name__}: {error}"
-        if since_s - said_s >= _SAY_S:
-            print(f"waiting for Airflow's API to answer {what}: {wrong}", file=sys.stderr, flush=True)
-            said_s = since_s
-    raise TimeoutError(f"Airflow's API: {what} was tried for {_PATIENCE_S:.0f} s, in the end: {wrong}")
+            fault = f"{type(error).__name__}: {error}"
+        if elapsed_s - last_message_s >= _SAY_S:
+            print(f"waiting for Airflow's API to answer {description}: {fault}", file=sys.stderr, flush=True)
+            last_message_s = elapsed_s
+    raise TimeoutError(f"Airflow's API: {description} was tried for {_PATIENCE_S:.0f} s, in the end: {fault}")

@@ -1,4 +1,4 @@
-"""The query's tables as Airflow's assets, so that its pages show what comes from what."""
+"""A query's tables as Airflow assets, so that Airflow's pages show their lineage."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ CALIBRATION_READS, CALIBRATION_WRITES = ("metrics",), ("proposals",)
 
 
 def tables(query: Query, names: tuple[str, ...]) -> list[Asset]:
-    """Tables of a query. They are known by the query's name, wherever the warehouse is."""
+    """Assets of a query's tables, identified by the query's name wherever the warehouse is."""
     return [
         Asset(name=f"{query.name}.{name}", uri=f"tailrace://{query.name}/{name}", group="tailrace") for name in names
     ]
 
 
 def sources(query: Query) -> list[Asset]:
-    """What the query's streams are read from."""
+    """Assets of the paths from which the query's streams are read."""
     return [Asset(stream.source.path.absolute().as_uri()) for stream in query.streams.values()]
 
 
 def uncorrected(query: Query, gap_ms: int) -> Asset:
-    """The query's late tuples that are not corrected: the watch over them has an event when they span more than Γ."""
+    """Asset of the query's uncorrected late tuples; its watcher has an event when they span more than Γ."""
     watcher = AssetWatcher(name=f"{query.name}.gap", trigger=GapTrigger.of(query, gap_ms))
     uri = f"tailrace://{query.name}/uncorrected"
     return Asset(name=f"{query.name}.uncorrected", uri=uri, group="tailrace", watchers=[watcher])

@@ -1,4 +1,4 @@
-"""A batch job of a query, by spark-submit, that leaves nothing behind when it is killed."""
+"""Base operator of a query's batch jobs, run by spark-submit; a killed job leaves no process behind."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tailrace.orchestration.submit import Options
 from tailrace.spark import loopback
 from tailrace.storage.layout import Layout
 
-_REFUSED = 2
-_DEATH_S = 4.0  # Airflow kills the task 5 s after it asked it to end
+_EXIT_REFUSED = 2
+_KILL_TIMEOUT_S = 4.0  # Airflow kills a task 5 s after asking it to end
 
 
 class BatchJob(SparkSubmitOperator):
-    """Runs one of the Spark apps over a query's file and the warehouse; what the app refuses is not tried again.
+    """Runs one of the Spark apps over a query's file and the warehouse; a refusal by the app is not retried.
 
     Parameters
     ----------
@@ -33,10 +33,10 @@ class BatchJob(SparkSubmitOperator):
     """
 
     job: ClassVar[str]
-    """What it is, in a word that no other kind of job has: its processes are known by it."""
+    """Name of this kind of job, which no other kind has: it marks the job's processes."""
 
     app: ClassVar[str]
-    """The app's file."""
+    """File name of the app, in the directory of the Spark apps."""
 
     def __init__(self, *, query: str, file: str, **kwargs: Any) -> None:
         super().__init__(conn_id=settings.SPARK, **kwargs)
@@ -44,28 +44,28 @@ class BatchJob(SparkSubmitOperator):
 
     @abstractmethod
     def arguments(self, context: Context) -> list[str]:
-        """The app's, beside the file and the warehouse; what is refused here fails the task."""
+        """Return the app's arguments beside the query file and the warehouse; a refusal here fails the task."""
 
     def execute(self, context: Context) -> None:
         with refusals_fail():
             check_conf(context)
             self.conf = loopback.conf(settings.spark_master())
             self._driver_memory = Options.of(context["params"]).driver_memory
-            warehouse, chosen = settings.warehouse(), self.arguments(context)
+            warehouse, app_arguments = settings.warehouse(), self.arguments(context)
         self.application = str(settings.spark_apps() / self.app)
-        self.application_args = [self.file, "--warehouse", str(warehouse), *chosen]
-        if killed := self._fence():
-            self.log.warning("killed what an earlier %s has left: %s", self.job, ", ".join(map(str, killed)))
+        self.application_args = [self.file, "--warehouse", str(warehouse), *app_arguments]
+        if pids := self._fence():
+            self.log.warning("killed what an earlier %s has left: %s", self.job, ", ".join(map(str, pids)))
         os.environ.update(settings.spark_environment() | {self._mark: self._home()})
         try:
             super().execute(context)
         except AirflowException as error:
-            if self._process is not None and self._process.returncode == _REFUSED:
+            if self._process is not None and self._process.returncode == _EXIT_REFUSED:
                 raise AirflowFailException(str(error)) from None
             raise
 
     def on_kill(self) -> None:
-        """Kill spark-submit and all that it started: the Python of the app would outlive its JVM."""
+        """Kill spark-submit and all its descendants: the Python of the app would outlive its JVM."""
         super().on_kill()
         self._fence()
 
@@ -75,13 +75,16 @@ class BatchJob(SparkSubmitOperator):
 
     @property
     def _mark(self) -> str:
-        """The environment variable by which the job's processes are known: they pass it on."""
+        """Name of the environment variable that marks the job's processes; child processes inherit it."""
         return f"TAILRACE_{self.job.upper()}"
 
     def _fence(self) -> list[int]:
-        """Kill every process of such a job of this query on this machine, also of one whose worker was killed."""
+        """Kill every process of this kind of job of this query on this machine; return their pids.
+
+        This includes the processes of a job whose Airflow worker was killed.
+        """
         home = self._home()
-        return fence.kill(lambda: fence.carrying(self._mark, lambda value: value == home), _DEATH_S)
+        return fence.kill(lambda: fence.carrying(self._mark, lambda value: value == home), _KILL_TIMEOUT_S)
 
     def _home(self) -> str:
         return str(Layout.of(settings.warehouse(), self.query).home)

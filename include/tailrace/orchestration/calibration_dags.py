@@ -1,4 +1,4 @@
-"""The DAG factory of calibrations: calibrate_<query> for each declared query."""
+"""DAG factory of calibrations: one DAG calibrate_<query> for each declared query."""
 
 from __future__ import annotations
 
@@ -22,52 +22,54 @@ has the table, and the evidence for what follows from it.
 
 {policy}
 """
-_TAKES = """
+_WITH_PROPOSAL = """
 The query's policy is `cache_duration`. **By schedule** (`{schedule}`, UTC) and by hand a run makes one step of the
 interval search, and writes what it finds to the table `proposals`; the running stream takes it up between two batches,
 as a fact that holds from the next tick on (table `facts`). While there are too few windows yet, a scheduled run ends
 without a proposal. With **Dry run** nothing is written.
 """
-_TAKES_NOT = """
+_WITHOUT_PROPOSAL = """
 The query's policy is `{policy}`, which takes no proposal: **by hand** alone, and nothing is written. The table tells
 which K would keep an accuracy of 0.95. With `policy: cache_duration` the stream takes up what calibrations find.
 """
 
 
 def calibration_dags() -> dict[str, DAG]:
-    """A DAG for each query that is declared rightly; the others are told by `refused_queries`."""
-    return {f"calibrate_{one.query.name}": _dag(one) for one in settings.declared()[0]}
+    """Return a DAG for each valid query file, by DAG id; `refused_queries` reports the other files."""
+    return {f"calibrate_{declaration.query.name}": _dag(declaration) for declaration in settings.declared()[0]}
 
 
-def _dag(one: Declared) -> DAG:
-    name, policy = one.query.name, one.query.policy
-    takes = isinstance(policy, CacheDuration)
-    told = (_TAKES if takes else _TAKES_NOT).format(schedule=SCHEDULE, policy=policy.policy)
+def _dag(declaration: Declared) -> DAG:
+    name, policy = declaration.query.name, declaration.query.policy
+    takes_proposals = isinstance(policy, CacheDuration)
+    policy_text = (_WITH_PROPOSAL if takes_proposals else _WITHOUT_PROPOSAL).format(
+        schedule=SCHEDULE, policy=policy.policy
+    )
     with DAG(
         dag_id=f"calibrate_{name}",
         description=f"How long {name} has to wait for late tuples: measured over its past",
-        schedule=CronTriggerTimetable(SCHEDULE, timezone="UTC") if takes else None,
+        schedule=CronTriggerTimetable(SCHEDULE, timezone="UTC") if takes_proposals else None,
         start_date=EPOCH,
         catchup=False,
         max_active_runs=1,
-        params={"dry_run": _dry_run(takes), "driver_memory": MEMORY},
+        params={"dry_run": _dry_run(takes_proposals), "driver_memory": MEMORY},
         default_args=RETRIES,
-        tags=["tailrace", "calibration", one.query.kind],
-        doc_md=_DOC.format(name=name, file=one.file.name, policy=told.strip()),
+        tags=["tailrace", "calibration", declaration.query.kind],
+        doc_md=_DOC.format(name=name, file=declaration.file.name, policy=policy_text.strip()),
     ) as dag:
         CalibrateOperator(
             task_id="calibrate",
             query=name,
-            file=str(one.file),
+            file=str(declaration.file),
             name=f"tailrace calibrate {name}",
-            inlets=assets.tables(one.query, assets.CALIBRATION_READS),
-            outlets=assets.tables(one.query, assets.CALIBRATION_WRITES) if takes else [],
+            inlets=assets.tables(declaration.query, assets.CALIBRATION_READS),
+            outlets=assets.tables(declaration.query, assets.CALIBRATION_WRITES) if takes_proposals else [],
         )
     return dag
 
 
-def _dry_run(takes: bool) -> Param:
-    if takes:
+def _dry_run(takes_proposals: bool) -> Param:
+    if takes_proposals:
         return Param(False, type="boolean", title="Dry run", description="Measure, and write nothing.")
-    told = "Measure, and write nothing: the query's policy takes no proposal."
-    return Param(True, type="boolean", const=True, title="Dry run", description=told)
+    description = "Measure, and write nothing: the query's policy takes no proposal."
+    return Param(True, type="boolean", const=True, title="Dry run", description=description)

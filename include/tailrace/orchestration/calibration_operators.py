@@ -1,4 +1,4 @@
-"""The task of calibrate_<query>."""
+"""Operator of the DAG calibrate_<query>."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from airflow.sdk import Context
 
 from tailrace.orchestration.batch_job import BatchJob
 
-_BY_SCHEDULE = "scheduled"
+_SCHEDULED_RUN = "scheduled"
 
 
 class CalibrateOperator(BatchJob):
-    """The calibration, by spark-submit; its log has what was measured.
+    """Runs the calibration by spark-submit; its log has the measurements.
 
-    A scheduled run that finds too little of the past yet proposes nothing, and is done; one by hand fails and says so.
+    A scheduled run with too little history proposes nothing and succeeds; a run by hand fails and says so.
     """
 
     job, app = "calibration", "calibrate.py"
 
     def arguments(self, context: Context) -> list[str]:
-        chosen = ["--dry-run"] if context["params"]["dry_run"] else []
-        return chosen + (["--if-ready"] if context["dag_run"].run_type == _BY_SCHEDULE else [])
+        options = ["--dry-run"] if context["params"]["dry_run"] else []
+        return options + (["--if-ready"] if context["dag_run"].run_type == _SCHEDULED_RUN else [])

@@ -1,4 +1,4 @@
-"""The DAG factory of corrections: correct_<query> for each declared query."""
+"""DAG factory of corrections: one DAG correct_<query> for each declared query."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.stream_dags import MEMORY, RETRIES
 from tailrace.query.query import Query
 
-MAX_WAITING = 500  # runs that wait hold no slot; with fewer, intervals would be passed over while a driver is down
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # arrival times may be old: a backfill goes as far back as they do
+MAX_WAITING = 500  # waiting runs hold no slot; a lower limit would skip intervals while a driver is down
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # arrival times may be old, and a backfill goes as far back as they do
 FORM = {
     "from": Param(
         None,
@@ -63,40 +63,40 @@ _NO_GAP = """
 
 
 def correction_dags() -> dict[str, DAG]:
-    """A DAG for each query that is declared rightly; the others are told by `refused_queries`."""
-    return {f"correct_{one.query.name}": _dag(one) for one in settings.declared()[0]}
+    """Return a DAG for each valid query file, by DAG id; `refused_queries` reports the other files."""
+    return {f"correct_{declaration.query.name}": _dag(declaration) for declaration in settings.declared()[0]}
 
 
-def _dag(one: Declared) -> DAG:
-    name = one.query.name
+def _dag(declaration: Declared) -> DAG:
+    name = declaration.query.name
     with DAG(
         dag_id=f"correct_{name}",
         description=f"Late tuples of {name}: the windows that they missed are corrected",
-        schedule=_schedule(one.query),
+        schedule=_schedule(declaration.query),
         start_date=EPOCH,
         catchup=False,
         max_active_runs=MAX_WAITING,
         params=FORM,
         default_args=RETRIES,
-        tags=["tailrace", "correction", one.query.kind],
-        doc_md=_doc(one),
+        tags=["tailrace", "correction", declaration.query.kind],
+        doc_md=_doc(declaration),
     ) as dag:
-        wait = WaitOperator(task_id="wait", query=name, file=str(one.file))
+        wait = WaitOperator(task_id="wait", query=name, file=str(declaration.file))
         correct = CorrectOperator(
             task_id="correct",
             query=name,
-            file=str(one.file),
+            file=str(declaration.file),
             name=f"tailrace correct {name}",
-            max_active_tis_per_dag=1,  # of backfills too: the corrections' tables have one writer
-            inlets=assets.tables(one.query, assets.CORRECTION_READS),
-            outlets=assets.tables(one.query, assets.CORRECTION_WRITES),
+            max_active_tis_per_dag=1,  # backfills included: the corrections' tables have one writer
+            inlets=assets.tables(declaration.query, assets.CORRECTION_READS),
+            outlets=assets.tables(declaration.query, assets.CORRECTION_WRITES),
         )
         wait >> correct
     return dag
 
 
 def _schedule(query: Query) -> CronDataIntervalTimetable | AssetOrTimeSchedule:
-    """By time; and by the watch over late tuples where Γ is declared."""
+    """Return the cron timetable; where Γ is declared, combined with the asset of uncorrected late tuples."""
     by_time = CronDataIntervalTimetable(query.correction.schedule, timezone="UTC")
     gap = query.correction.gap
     if gap is None:
@@ -104,7 +104,7 @@ def _schedule(query: Query) -> CronDataIntervalTimetable | AssetOrTimeSchedule:
     return AssetOrTimeSchedule(timetable=by_time, assets=[assets.uncorrected(query, ms(gap))])
 
 
-def _doc(one: Declared) -> str:
-    name, correction = one.query.name, one.query.correction
+def _doc(declaration: Declared) -> str:
+    name, correction = declaration.query.name, declaration.query.correction
     gap = _GAP.format(name=name, gap=format_duration(ms(correction.gap))) if correction.gap else _NO_GAP
-    return _DOC.format(name=name, file=one.file.name, schedule=correction.schedule, gap=gap)
+    return _DOC.format(name=name, file=declaration.file.name, schedule=correction.schedule, gap=gap)

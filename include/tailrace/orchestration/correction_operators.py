@@ -1,4 +1,4 @@
-"""The tasks of correct_<query>: wait for the frontier, correct."""
+"""Operators of the DAG correct_<query>: wait for the stream's commits, then correct."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from tailrace.orchestration.triggers import FrontierTrigger, reached
 from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
 
-_BY_INTERVAL = ("scheduled", "backfill")
-_BY_GAP = "asset_triggered"
-_INTERVAL: tuple[Literal["data_interval_start"], Literal["data_interval_end"]] = (
+_INTERVAL_RUNS = ("scheduled", "backfill")
+_GAP_RUN = "asset_triggered"
+_INTERVAL_KEYS: tuple[Literal["data_interval_start"], Literal["data_interval_end"]] = (
     "data_interval_start",
     "data_interval_end",
 )
 
 
 def event_range(context: Context) -> tuple[str | None, str | None]:
-    """The range of event time of a run by hand, as it was typed; None: unbounded.
+    """Return the range of event time of a run by hand, as it was typed; None: unbounded.
 
     Raises
     ------
     Refused
-        When an end is no time, or the range is empty. Airflow does not look at that.
+        When an end is no time, or the range is empty; Airflow does not check that.
     """
     start, end = (context["params"][name] or None for name in ("from", "to"))
     times = [_time(name, text) for name, text in (("from", start), ("to", end)) if text]
@@ -51,46 +51,46 @@ def _time(name: str, text: str) -> int:
 
 
 def span(context: Context, query: Query) -> tuple[int, int] | None:
-    """The interval of arrival [a, b) in ms that a run is about; None: it is about a range of event time.
+    """Return the interval of arrival [a, b) in ms that a run corrects; None for a range of event time.
 
-    Its ends are floored to the query's tick, as those of the intervals beside it are: nothing is left out.
+    Its ends are floored to the query's tick, as those of the adjacent intervals are, so no tuple is left out.
 
     Raises
     ------
     AirflowSkipException
-        When the tick is so long that no end of one falls into the interval.
+        When the ticks are so long that none ends in the interval.
     Refused
         When a scheduled run or a backfill is given a range of event time, or an asset's event has no range.
     """
     run, params = context["dag_run"], context["params"]
-    if run.run_type == _BY_GAP:
+    if run.run_type == _GAP_RUN:
         return asked_for(context)
-    if run.run_type not in _BY_INTERVAL:
+    if run.run_type not in _INTERVAL_RUNS:
         return None
     if params["from"] or params["to"]:
         raise refuse(
             "from, to", f"a {run.run_type} run corrects its own interval", "a run triggered by hand, for a range"
         )
     tick = max(query.tick_ms, 1)
-    start, end = (parse_time_ms(f"{context[name]}") // tick * tick for name in _INTERVAL)
+    start, end = (parse_time_ms(f"{context[name]}") // tick * tick for name in _INTERVAL_KEYS)
     if start >= end:
         raise AirflowSkipException(f"no tick of {format_duration(tick)} ends in this interval: the next run has it")
     return start, end
 
 
 def asked_for(context: Context) -> tuple[int, int]:
-    """The interval of arrival that the asset's events ask for: where Airflow has put several in one run, all of them.
+    """Return the interval of arrival that the asset's events request; it covers all events of the run.
 
     Raises
     ------
     Refused
-        When none of them has a range, or it is empty: they are not the watch's.
+        When there is no readable range, or it is empty: such events are not the gap trigger's.
     """
     events = [event for events in context["triggering_asset_events"].values() for event in events]
     payloads = [(event.extra or {}).get("payload") for event in events]
     try:
-        ends = [[parse_time_ms(payload[name]) for name in RANGE] for payload in payloads if payload is not None]
-        start, end = min(start for start, _ in ends), max(end for _, end in ends)
+        intervals = [[parse_time_ms(payload[name]) for name in RANGE] for payload in payloads if payload is not None]
+        start, end = min(start for start, _ in intervals), max(end for _, end in intervals)
         if start >= end:
             raise ValueError
     except (ValueError, TypeError, KeyError):
@@ -100,7 +100,7 @@ def asked_for(context: Context) -> tuple[int, int]:
 
 
 class WaitOperator(StreamOperator):
-    """Waits, in the triggerer, until stream and history have committed up to the end of the run's interval."""
+    """Waits in the triggerer until stream and history have committed up to the end of the run's interval."""
 
     def execute(self, context: Context) -> None:
         with refusals_fail():
@@ -110,9 +110,9 @@ class WaitOperator(StreamOperator):
                 event_range(context)
                 self.log.info("a run by hand corrects what is committed, and waits for nothing")
                 return
-        there, line = reached(layout, interval[1])
+        is_reached, line = reached(layout, interval[1])
         self.log.info(line)
-        if not there:
+        if not is_reached:
             trigger = FrontierTrigger(self.query, str(layout.home.parent), interval[1], POLL_S)
             self.defer(trigger=trigger, method_name="resume")
 
@@ -121,20 +121,23 @@ class WaitOperator(StreamOperator):
 
 
 class CorrectOperator(BatchJob):
-    """The correction, by spark-submit: of the run's interval, or of a range of event time where it was asked for."""
+    """Runs the correction by spark-submit, of the run's interval or, by hand, of a range of event time."""
 
     job, app = "correction", "correct.py"
 
     def arguments(self, context: Context) -> list[str]:
         interval = span(context, Declared.read(Path(self.file)).query)
         ends = event_range(context) if interval is None else tuple(map(format_time, interval))
-        if context["dag_run"].run_type == _BY_GAP and interval is not None:
+        if context["dag_run"].run_type == _GAP_RUN and interval is not None:
             self._skip_if_corrected(interval)
         names = ("--from", "--to") if interval is None else ("--arrived-from", "--arrived-to")
         return [word for name, end in zip(names, ends, strict=True) if end for word in (name, end)]
 
     def _skip_if_corrected(self, interval: tuple[int, int]) -> None:
-        """What was asked for twice, as a correction took long, or has come by schedule meanwhile, is done once."""
+        """Skip the run if all its late tuples are corrected already.
+
+        A range may be requested twice, when a correction takes long, or be corrected by schedule meanwhile.
+        """
         from tailrace.correction.uncorrected import Uncorrected  # noqa: PLC0415 (Delta takes long to import)
 
         late = Uncorrected.read(Layout.of(settings.warehouse(), self.query))

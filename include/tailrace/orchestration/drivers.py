@@ -1,4 +1,4 @@
-"""What can be done with a query's driver: deploy, status, drain, stop. The DAGs and the command line call the same."""
+"""Operations on a query's driver, for the DAGs and the command line alike: deploy, status, drain, stop."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from tailrace.storage.status import Status, wall_ms
 
 LAST_LINES = 30
 _LOOK_S = 0.5
-_GOING_S = 90.0  # how long a driver that drains may take until another one is deployed
-_LOCK_S = 300.0  # longer than one who has it needs: to wait for a drain, to fence, to deploy
-_FENCE_S = 45.0  # longer than what a fence grants to death
+_GOING_S = 90.0  # how long a deployment waits for a driver that drains
+_LOCK_S = 300.0  # longer than its holder needs: to wait for a drain, to fence, to deploy
+_FENCE_S = 45.0  # longer than a fence waits for killed processes to die
 
 
 @dataclass(frozen=True)
 class Deployed:
-    """What `deploy` came to.
+    """Result of `deploy`.
 
     Attributes
     ----------
     made : bool
-        Whether the driver was made now; else it was there.
+        True if this call created the driver; False if it was there already.
     deployment : str
-        Names the deployment, through all its restarts; each time a driver is made it is another one.
+        Name of the deployment, the same through all restarts; each driver that is created gets another one.
     """
 
     driver: Driver
@@ -45,28 +45,28 @@ class Deployed:
 
 
 def status(host: DriverHost, layout: Layout) -> DriverStatus:
-    """How the driver of a query stands."""
+    """Return the status of a query's driver, by its host and by its own status file."""
     return DriverStatus(host.look(layout.home.name), Status.read(layout), wall_ms())
 
 
 def deploy(host: DriverHost, layout: Layout, command: Sequence[str], environment: Mapping[str, str]) -> Deployed:
-    """The query's only driver: the one that lives, or else a new one with a new count of restarts.
+    """Return the query's only driver: the live one, or a new one with a new count of restarts (idempotent).
 
-    One that drains is waited for. The deployment is named before there is a driver: one who dies on the way leaves a
-    driver that the next call finds, under its name.
+    It waits for a driver that drains. The deployment's name is written before the driver is created: a caller that
+    dies in between leaves a driver that the next call finds under that name.
     """
     with alone(layout):
         return get_or_make(host, layout, command, environment)
 
 
 def alone(layout: Layout) -> FileLock:
-    """A lock: while one deploys a query's driver, or replaces it, no other one does."""
+    """Return the lock under which one process at a time deploys or replaces a query's driver."""
     layout.stream.mkdir(parents=True, exist_ok=True)
     return FileLock(layout.home / ".deploy.lock", timeout=_LOCK_S)
 
 
 def get_or_make(host: DriverHost, layout: Layout, command: Sequence[str], environment: Mapping[str, str]) -> Deployed:
-    """As `deploy`, for one who is `alone`."""
+    """Deploy as `deploy` does, for a caller that holds the lock `alone`."""
     name = layout.home.name
     driver = host.look(name)
     for _ in polls(_GOING_S, _LOOK_S):
@@ -77,14 +77,14 @@ def get_or_make(host: DriverHost, layout: Layout, command: Sequence[str], enviro
         raise Busy([Problem(name, f"its driver still drains after {_GOING_S:.0f} s", "to stop it, or to wait")])
     if driver.alive:
         return Deployed(driver, False, deployment(layout))
-    write_atomically(_deployment_file(layout), secrets.token_hex(8))  # first: who still drains the old one asks no more
-    for left in (starts_file(layout.home), layout.drain):
-        left.unlink(missing_ok=True)
+    write_atomically(_deployment_file(layout), secrets.token_hex(8))  # first: a drain of the old one then stops asking
+    for stale_file in (starts_file(layout.home), layout.drain):
+        stale_file.unlink(missing_ok=True)
     return Deployed(host.deploy(name, command, environment), True, deployment(layout))
 
 
 def deployment(layout: Layout) -> str:
-    """The name of the last deployment; empty where there was none."""
+    """Return the name of the last deployment; empty if there was none."""
     file = _deployment_file(layout)
     return file.read_text() if file.exists() else ""
 
@@ -97,21 +97,21 @@ def drain(
     tell: Callable[[str], Any] = lambda line: None,
     only: str | None = None,
 ) -> Driver:
-    """End a driver between two batches; after the deadline, or where it does not listen, end it by force.
+    """End a driver between two batches; end it by force if it has not ended at the deadline.
 
-    What is open stays open, and what is committed stays: the next driver goes on from there. The wish stands until
-    then: should the one who drains die on the way, no restart of the driver host brings the driver back.
+    Open windows stay open, and what is committed stays: the next driver goes on from there. The drain request stands
+    until then: should the caller die on the way, no restart of the driver host brings the driver back.
 
     Parameters
     ----------
     deadline_s : float
-        How long the driver has for its batch and its goodbye.
+        Time for the driver to finish its batch and shut down, in s.
     stop_s : float
-        How long it has after a SIGTERM, before it is killed.
+        Time between SIGTERM and SIGKILL, in s.
     tell : callable
-        Is told what happens.
+        Called with each line of progress.
     only : str, optional
-        The deployment that is meant, by default the one that there is now; one that came after it stays.
+        The deployment to drain, by default the present one; a later one stays.
     """
     name = layout.home.name
     only = deployment(layout) if only is None else only
@@ -122,8 +122,8 @@ def drain(
         driver = host.look(name)
         if not driver.alive or deployment(layout) != only:
             break
-        layout.request_drain()  # again and again: a driver that is only starting takes an older wish away
-        if deployment(layout) != only:  # since the look at it just now: the new one is not meant
+        layout.request_drain()  # repeated: a driver that is starting removes an older request
+        if deployment(layout) != only:  # since the check above: the request is not for the new one
             layout.drain.unlink(missing_ok=True)
             break
     if driver.alive and deployment(layout) != only:
@@ -138,33 +138,33 @@ def drain(
 
 
 def stop(host: DriverHost, layout: Layout, wait_s: float) -> Driver:
-    """End a driver by SIGTERM, and after the wait by SIGKILL; nothing of it is left when this returns."""
-    ended = deployment(layout)
+    """End a driver by SIGTERM, after `wait_s` seconds by SIGKILL; none of its processes is left on return."""
+    ended_deployment = deployment(layout)
     driver = host.stop(layout.home.name, wait_s)
-    clear_away(host, layout, ended)
+    clear_away(host, layout, ended_deployment)
     return driver
 
 
-def clear_away(host: DriverHost, layout: Layout, ended: str) -> None:
-    """Leave nothing of a deployment that has ended: no process, and no program that its host would start again.
+def clear_away(host: DriverHost, layout: Layout, ended_deployment: str) -> None:
+    """Remove what is left of an ended deployment: processes, and the program that its host would start again.
 
-    Where another one was made since, nothing is done: its start has seen to that. One that lives stays.
+    Nothing is done where there is a later deployment, whose start has cleaned up, or where the driver is alive.
 
     Raises
     ------
     RuntimeError
-        When something of it may live on.
+        When one of its processes may be alive.
     """
     with alone(layout):
-        if deployment(layout) == ended and not host.look(layout.home.name).alive:
+        if deployment(layout) == ended_deployment and not host.look(layout.home.name).alive:
             end(host, layout, 0)
 
 
 def end(host: DriverHost, layout: Layout, wait_s: float) -> None:
-    """Stop a driver and clear away what is left of it, for one who is `alone`."""
+    """Stop a driver and kill what is left of it, for a caller that holds the lock `alone`."""
     name = layout.home.name
     host.stop(name, wait_s)
-    # PySpark's daemon has a process group of its own, and where it is stopped by a signal it does not end with its JVM.
+    # PySpark's daemon has its own process group, and once a signal has stopped it, it does not end with its JVM.
     command = [sys.executable, "-m", "tailrace.drivers.fence", str(layout.home)]
     code = host.run(f"{name}-fence", command, _FENCE_S)
     if code != 0:
@@ -173,7 +173,7 @@ def end(host: DriverHost, layout: Layout, wait_s: float) -> None:
 
 
 def last_lines(host: DriverHost, layout: Layout) -> str:
-    """The end of the driver's log, indented; empty where there is none."""
+    """Return the last lines of the driver's log, indented; empty if there are none."""
     return "\n".join(f"    {line}" for line in host.last_lines(layout.home.name, LAST_LINES))
 
 

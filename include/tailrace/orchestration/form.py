@@ -1,4 +1,4 @@
-"""The form of a DAG: which fields a run of it may be triggered with."""
+"""Check of a DAG run's conf against the fields of the DAG's trigger form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from tailrace.ground.errors import Problem, Refused
 
 
 def check_conf(context: Context) -> None:
-    """Refuse a run whose conf has keys that are no fields of its DAG: Airflow passes them on, and no task reads them.
+    """Refuse a run whose conf has keys that are no fields of its DAG.
+
+    Airflow passes such keys on, and no task reads them.
 
     Raises
     ------
@@ -18,10 +20,10 @@ def check_conf(context: Context) -> None:
         Naming each such key, and the nearest field.
     """
     fields = list(context["dag"].params)
-    every = f"{', '.join(fields[:-1])} or {fields[-1]}"
+    field_list = f"{', '.join(fields[:-1])} or {fields[-1]}"
     wrong = "the form of this DAG has no such field"
     problems = [
-        Problem(f"conf: {key}", wrong, " or ".join(get_close_matches(key.lower(), fields, n=1)) or every)
+        Problem(f"conf: {key}", wrong, " or ".join(get_close_matches(key.lower(), fields, n=1)) or field_list)
         for key in context["dag_run"].conf or {}
         if key not in fields
     ]

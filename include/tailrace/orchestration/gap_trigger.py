@@ -1,4 +1,4 @@
-"""Γ: the watch over a query's late tuples, in the triggerer, which starts the query's correction."""
+"""Airflow event trigger that starts a query's correction when its uncorrected late tuples span more than Γ."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from tailrace.storage.layout import Layout
 from tailrace.windows.sliding import Sliding
 
 RANGE = ("arrived_from", "arrived_to")
-"""What an event holds: [from, to) of arrival, as ISO 8601; all that is asked for arrived in it."""
+"""Keys of an event: [from, to) of arrival time, as ISO 8601, in which all tuples to be corrected arrived."""
 
 _POLL_S = 2.0
 
 
 class GapTrigger(BaseEventTrigger):
-    """Fires each time when the uncorrected late tuples that no correction was asked for span more than Γ.
+    """Fires each time the uncorrected late tuples without a correction request span more than Γ.
 
-    Airflow runs it as long as correct_<query> is not paused, in one triggerer at a time, and starts it anew as it
-    likes: what was asked for is noted beside the tables. Its arguments name it to Airflow, so they are plain numbers.
+    Airflow runs it while correct_<query> is not paused, in one triggerer at a time, and restarts it at will: so each
+    request is written down beside the tables. Airflow identifies a trigger by its arguments, so these are plain
+    strings and numbers.
 
     Parameters
     ----------
     query : str
         The query's name.
     gap_ms, tick_ms, pane_ms : int
-        As in `asking.Gap`.
+        As in `correction.requests.GapRule`.
     poll_s : float
-        From look to look.
+        Interval between two polls, in s.
     """
 
     def __init__(self, query: str, gap_ms: int, tick_ms: int, pane_ms: int, poll_s: float = _POLL_S) -> None:
@@ -53,19 +54,19 @@ class GapTrigger(BaseEventTrigger):
         return f"{type(self).__module__}.{type(self).__name__}", {name: getattr(self, name) for name in names}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        told_s = -math.inf
+        last_log_s = -math.inf
         while True:
-            look = asyncio.ensure_future(asyncio.to_thread(self._look))
+            poll = asyncio.ensure_future(asyncio.to_thread(self._look))
             try:
-                interval, line = await asyncio.shield(look)
-            except asyncio.CancelledError:  # what it notes from now on would never be fired
-                interval, _ = await look
+                interval, line = await asyncio.shield(poll)
+            except asyncio.CancelledError:  # a request that it writes from now on would never be fired
+                interval, _ = await poll
                 if interval is not None:
-                    await asyncio.to_thread(self._take_back, interval)
+                    await asyncio.to_thread(self._withdraw, interval)
                 raise
-            if interval is not None or time.monotonic() - told_s >= TELL_S:
+            if interval is not None or time.monotonic() - last_log_s >= TELL_S:
                 self.log.info(line)
-                told_s = time.monotonic()
+                last_log_s = time.monotonic()
             if interval is not None:
                 ends = dict(zip(RANGE, map(format_time, interval), strict=True))
                 yield TriggerEvent(ends)  # type: ignore[no-untyped-call]
@@ -74,13 +75,16 @@ class GapTrigger(BaseEventTrigger):
     def _layout(self) -> Layout:
         return Layout.of(settings.warehouse(), self.query)
 
-    def _take_back(self, interval: tuple[int, int]) -> None:
+    def _withdraw(self, interval: tuple[int, int]) -> None:
         from tailrace.correction.requests import withdraw  # noqa: PLC0415
 
         withdraw(self._layout(), interval)
 
     def _look(self) -> tuple[tuple[int, int] | None, str]:
-        """What to ask for, or None; and what is to be said of it. The watch outlives whatever goes wrong here."""
+        """Poll once: return the interval of arrival to correct, or None, and a line for the log.
+
+        An error becomes a line for the log: the trigger survives it.
+        """
         try:
             from tailrace.correction.requests import GapRule, request_correction  # noqa: PLC0415 (Delta takes long to import; DAG files import this)
 

@@ -1,4 +1,4 @@
-"""Where things are: queries, warehouse and Spark apps by environment, Spark and the driver host by connections."""
+"""Locations: queries, warehouse and Spark apps by environment, Spark and the driver host by connections."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tailrace.spark import loopback
 SPARK = "tailrace_spark"
 HOST = "tailrace_driver_host"
 
-_ADD = {
+_ADD_COMMANDS = {
     SPARK: "airflow connections add tailrace_spark --conn-type spark --conn-host 'local[*]'",
     HOST: "airflow connections add tailrace_driver_host --conn-type http --conn-host 127.0.0.1 --conn-port 9001 "
     '--conn-login tailrace --conn-password … --conn-extra \'{"programs": "/etc/tailrace/programs"}\'',
@@ -32,7 +32,7 @@ _ADD = {
 
 @dataclass(frozen=True)
 class Declared:
-    """A query, and the file that declares it."""
+    """A query and the file that declares it."""
 
     file: Path
     query: Query
@@ -58,54 +58,54 @@ def warehouse() -> Path:
     Raises
     ------
     Refused
-        When it is not set, or is relative: every process of Airflow would make another directory of it.
+        When it is not set, or is relative: each process of Airflow would resolve it to another directory.
     """
-    given = os.environ.get("TAILRACE_WAREHOUSE", "")
-    if not Path(given).is_absolute():
-        wrong = f"{given} is relative, and Airflow's processes run in many places" if given else "it is not set"
+    value = os.environ.get("TAILRACE_WAREHOUSE", "")
+    if not Path(value).is_absolute():
+        wrong = f"{value} is relative, and Airflow's processes run in many places" if value else "it is not set"
         right = "the path of the directory of all tables, in the environment of Airflow and of the driver host"
         raise refuse("environment variable TAILRACE_WAREHOUSE", wrong, right)
-    return Path(given)
+    return Path(value)
 
 
 def declared() -> tuple[list[Declared], list[Problem]]:
-    """Every query that is declared, by file name, and what is wrong with the files that declare none."""
-    found: dict[str, Declared] = {}
+    """Return every declared query, in order of file names, and the problems of the other query files."""
+    by_name: dict[str, Declared] = {}
     problems: list[Problem] = []
     for file in sorted(queries().glob("*.y*ml")):
         try:
-            one = Declared.read(file)
+            declaration = Declared.read(file)
         except Refused as refused:
             problems += refused.problems
             continue
-        first = found.setdefault(one.query.name, one)
-        if first is not one:
-            wrong = f"{one.query.name} is declared in {first.file.name} already"
+        first = by_name.setdefault(declaration.query.name, declaration)
+        if first is not declaration:
+            wrong = f"{declaration.query.name} is declared in {first.file.name} already"
             problems.append(Problem(f"{file}: name", wrong, "a name of its own for each query"))
-    return list(found.values()), problems
+    return list(by_name.values()), problems
 
 
 def find(name: str) -> Declared:
-    """The declared query of this name.
+    """Return the declared query of this name.
 
     Raises
     ------
     Refused
         When there is none, or its file is wrong.
     """
-    known, problems = declared()
-    for one in known:
-        if one.query.name == name:
-            return one
-    if problems:  # one of them may be the query that is looked for
+    declarations, problems = declared()
+    for declaration in declarations:
+        if declaration.query.name == name:
+            return declaration
+    if problems:  # a file with a problem may be the one that declares it
         raise Refused(problems)
-    names = [one.query.name for one in known]
+    names = [declaration.query.name for declaration in declarations]
     right = " or ".join(get_close_matches(name, names) or names) or "a query file in that directory"
     raise refuse(f"query {name}", f"none of this name is declared in {queries()}", right)
 
 
 def connection(conn_id: str) -> Connection:
-    """A connection of Airflow's, in a task, in a trigger or in a shell.
+    """Return a connection of Airflow's, from a task, a trigger or a shell.
 
     Raises
     ------
@@ -115,40 +115,45 @@ def connection(conn_id: str) -> Connection:
     try:
         return BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:
-        right = f"{_ADD[conn_id]}; or the environment variable AIRFLOW_CONN_{conn_id.upper()}"
+        right = f"{_ADD_COMMANDS[conn_id]}; or the environment variable AIRFLOW_CONN_{conn_id.upper()}"
         raise refuse(f"connection {conn_id}", "Airflow knows none of this name", right) from None
 
 
 def driver_host() -> DriverHost:
-    """The driver host of the connection `tailrace_driver_host`; whether it answers shows when it is asked.
+    """Return the driver host of the connection `tailrace_driver_host`, without contacting it.
 
     Raises
     ------
     Refused
         When the connection is missing or incomplete.
     """
-    given = connection(HOST)
-    programs = given.extra_dejson.get("programs", "")
-    missing = [name for name, value in (("host", given.host), ("port", given.port)) if not value]
+    host_connection = connection(HOST)
+    programs = host_connection.extra_dejson.get("programs", "")
+    missing = [name for name, value in (("host", host_connection.host), ("port", host_connection.port)) if not value]
     if missing or not Path(programs).is_absolute():
         wrong = f"it has no {' and no '.join(missing)}" if missing else "its extra has no absolute path of `programs`"
-        raise refuse(f"connection {HOST}", wrong, _ADD[HOST])
-    return SupervisorHost(f"http://{given.host}:{given.port}", Path(programs), given.login, given.password)
+        raise refuse(f"connection {HOST}", wrong, _ADD_COMMANDS[HOST])
+    return SupervisorHost(
+        f"http://{host_connection.host}:{host_connection.port}",
+        Path(programs),
+        host_connection.login,
+        host_connection.password,
+    )
 
 
 def spark_master() -> str:
-    """The master of the connection `tailrace_spark`, which names no port where it is local.
+    """Return the master of the connection `tailrace_spark` without its port; a local master has none.
 
     Raises
     ------
     Refused
-        When Airflow does not know the connection: the provider's hook would go to YARN.
+        When Airflow does not know the connection: the provider's hook would fall back to YARN.
     """
     return connection(SPARK).host or ""
 
 
 def spark_environment() -> dict[str, str]:
-    """What spark-submit needs around it, on this machine: this Python, its programs first, and quiet logging."""
+    """Return environment variables for spark-submit here: this Python, its programs first, and quiet logging."""
     programs = str(Path(sys.executable).parent)
     return {
         "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', '')}",
@@ -159,13 +164,15 @@ def spark_environment() -> dict[str, str]:
 
 
 def use_in_shell() -> None:
-    """Read connections as `airflow connections` does: from Airflow's database too, which no task may."""
+    """Let a shell read connections from Airflow's database too, as `airflow connections` does and no task may."""
     os.environ.setdefault("_AIRFLOW_PROCESS_CONTEXT", "server")
 
 
-def _directory(variable: str, *beside: str) -> Path:
-    given = os.environ.get(variable)
-    path = Path(given) if given else Path(conf.get_mandatory_value("core", "dags_folder")).parent.joinpath(*beside)
+def _directory(variable: str, *relative_path: str) -> Path:
+    value = os.environ.get(variable)
+    path = (
+        Path(value) if value else Path(conf.get_mandatory_value("core", "dags_folder")).parent.joinpath(*relative_path)
+    )
     if not path.is_dir():
-        raise refuse(f"{variable}={given}" if given else str(path), "it is no directory", f"{variable}, a directory")
+        raise refuse(f"{variable}={value}" if value else str(path), "it is no directory", f"{variable}, a directory")
     return path.absolute()

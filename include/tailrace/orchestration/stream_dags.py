@@ -1,4 +1,4 @@
-"""The DAG factory of live streams: stream_<query> for each declared query."""
+"""DAG factory of live streams: one DAG stream_<query> for each declared query."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ How it stands is in the log of `supervise`, every minute and when something chan
 
 
 def stream_dags() -> dict[str, DAG]:
-    """A DAG for each query that is declared rightly; the others are told by `refused_queries`."""
-    return {f"stream_{one.query.name}": _dag(one) for one in settings.declared()[0]}
+    """Return a DAG for each valid query file, by DAG id; `refused_queries` reports the other files."""
+    return {f"stream_{declaration.query.name}": _dag(declaration) for declaration in settings.declared()[0]}
 
 
-def _dag(one: Declared) -> DAG:
-    name = one.query.name
+def _dag(declaration: Declared) -> DAG:
+    name = declaration.query.name
     with DAG(
         dag_id=f"stream_{name}",
         description=f"The live stream of {name}: deployed, watched, drained",
@@ -94,18 +94,18 @@ def _dag(one: Declared) -> DAG:
         catchup=False,
         params=FORM,
         default_args=RETRIES,
-        tags=["tailrace", "stream", one.query.kind],
-        doc_md=_DOC.format(name=name, file=one.file.name),
+        tags=["tailrace", "stream", declaration.query.kind],
+        doc_md=_DOC.format(name=name, file=declaration.file.name),
     ) as dag:
-        place = {"query": name, "file": str(one.file)}
-        check = CheckOperator(task_id="check", **place)
-        deploy = DeployOperator(task_id="deploy", **place)
+        arguments = {"query": name, "file": str(declaration.file)}
+        check = CheckOperator(task_id="check", **arguments)
+        deploy = DeployOperator(task_id="deploy", **arguments)
         supervise = SuperviseOperator(
             task_id="supervise",
-            inlets=assets.sources(one.query),
-            outlets=assets.tables(one.query, assets.STREAM_WRITES),
-            **place,
+            inlets=assets.sources(declaration.query),
+            outlets=assets.tables(declaration.query, assets.STREAM_WRITES),
+            **arguments,
         )
-        drain = DrainOperator(task_id="drain", **place)
+        drain = DrainOperator(task_id="drain", **arguments)
         check >> deploy >> supervise >> drain.as_teardown(setups=deploy)
     return dag

@@ -1,4 +1,4 @@
-"""The tasks of stream_<query>: check, deploy, supervise, drain."""
+"""Operators of the DAG stream_<query>: check, deploy, supervise, drain."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from tailrace.storage.layout import Layout
 
 POLL_S, PATIENCE_S = 5.0, 1800.0
 _WAREHOUSE = "a warehouse that Airflow and the driver host may write to"
-DEPLOYED = "deployed"  # XCom of deploy: the deployment that it found or made
-WATCHED = "watched"  # XCom of supervise: the deployment while it is deferred; empty once the watch has come to an end
+DEPLOYED = "deployed"  # XCom key of deploy: the deployment that it found or created
+WATCHED = "watched"  # XCom key of supervise: the deployment while it is deferred; empty once the watch has ended
 
 
 @contextmanager
 def refusals_fail() -> Iterator[None]:
-    """What is refused would be refused again: it fails the task for good, saying what would be right.
+    """Turn a refusal into a final failure of the task, since every retry would be refused too.
 
-    Where another one is at it, the task is tried again.
+    The failure says what would be right. `Busy` passes through: another process is at it, and the task is retried.
     """
     try:
         yield
@@ -43,12 +43,12 @@ def refusals_fail() -> Iterator[None]:
 
 
 class StreamOperator(BaseOperator):
-    """A task about the driver of a declared query.
+    """Base of the tasks about the driver of a declared query.
 
     Parameters
     ----------
     query, file : str
-        The query's name, and the file that declares it, which is read again where a task needs it.
+        The query's name, and the file that declares it, which is read again when a task needs it.
     """
 
     ui_color = "#e8f1fa"
@@ -68,36 +68,36 @@ class StreamOperator(BaseOperator):
 
 
 class CheckOperator(StreamOperator):
-    """Refuses what could not run, before anything is deployed: conf, query, checkpoint, warehouse, host."""
+    """Checks conf, query, checkpoint, warehouse and driver host, and refuses a wrong one before a deployment."""
 
     def execute(self, context: Context) -> None:
         with refusals_fail():
             check_conf(context)
             layout, query = self.layout(), Declared.read(Path(self.file)).query
             _check_writable(layout.home)
-            origin = layout.manifest()
-            if origin is not None:
-                layout.require_same(origin, query.structure())
+            manifest = layout.manifest()
+            if manifest is not None:
+                layout.require_same(manifest, query.structure())
             self.command(Options.of(context["params"]))
-            standing = drivers.status(self.host(), layout)
-        self.log.info("%s is right; its stream %s", self.file, "begins anew" if origin is None else "goes on")
-        self.log.info("%s", standing)
+            status = drivers.status(self.host(), layout)
+        self.log.info("%s is right; its stream %s", self.file, "begins anew" if manifest is None else "goes on")
+        self.log.info("%s", status)
 
 
 class DeployOperator(StreamOperator):
-    """Gets the query's driver, or makes it."""
+    """Gets the query's driver, or creates it."""
 
     def execute(self, context: Context) -> None:
         with refusals_fail():
             command = self.command(Options.of(context["params"]))
-            done = drivers.deploy(self.host(), self.layout(), command, environment())
-        context["ti"].xcom_push(DEPLOYED, done.deployment)
-        how = "made a driver" if done.made else "found the driver, it stays as it is"
-        self.log.info("%s: %s, %s, pid %s", self.query, how, done.driver.state, done.driver.pid)
+            result = drivers.deploy(self.host(), self.layout(), command, environment())
+        context["ti"].xcom_push(DEPLOYED, result.deployment)
+        how = "made a driver" if result.made else "found the driver, it stays as it is"
+        self.log.info("%s: %s, %s, pid %s", self.query, how, result.driver.state, result.driver.pid)
 
 
 class SuperviseOperator(StreamOperator):
-    """Watches the query's driver from the triggerer until it ends. Clearing it takes the watch up again."""
+    """Watches the query's driver from the triggerer until it ends; clearing the task resumes the watch."""
 
     def execute(self, context: Context) -> NoReturn:
         self._watch(context, [])
@@ -118,16 +118,16 @@ class SuperviseOperator(StreamOperator):
         self.defer(trigger=trigger, method_name="resume", kwargs={"hangs": hangs, "deployment": deployment})
 
     def resume(self, context: Context, event: dict[str, Any], hangs: list[float], deployment: str) -> str:
-        """Act on what the trigger found.
+        """Act on the trigger's verdict.
 
         Parameters
         ----------
         event : dict
-            A `Verdict`.
+            The fields of a `Verdict`.
         hangs : list of float
-            When drivers hung under this watch, in seconds since the epoch.
+            The times at which drivers hung under this watch, in seconds since the epoch.
         deployment : str
-            The one that the trigger watched; no other one is touched.
+            The deployment that the trigger watched; no other one is touched.
         """
         verdict = Verdict(**event)
         with refusals_fail():
@@ -137,15 +137,18 @@ class SuperviseOperator(StreamOperator):
             self._watch(context, hangs)
         if verdict.kind == "hung":
             self._replace(context, host, layout, verdict, hangs, deployment)
-        told = str(drivers.status(host, layout)) if verdict.kind == "ended" else _explain(verdict, host, layout)
-        if verdict.kind != "unreachable":  # a driver host that is started again must not start it
+        message = str(drivers.status(host, layout)) if verdict.kind == "ended" else _explain(verdict, host, layout)
+        if verdict.kind != "unreachable":  # else a driver host that restarts would start it again
             drivers.clear_away(host, layout, deployment)
         if verdict.kind == "ended":
-            return told
-        raise AirflowFailException(told)
+            return message
+        raise AirflowFailException(message)
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
-        """Resume; whatever ended the watch, also a trigger that broke, nobody wished that the stream ends."""
+        """Resume the task after clearing the XCom `WATCHED`: nobody asked for the stream to end.
+
+        That holds whatever ended the watch, a broken trigger included.
+        """
         context["ti"].xcom_push(WATCHED, "")
         return super().resume_execution(next_method, next_kwargs, context)
 
@@ -158,12 +161,12 @@ class SuperviseOperator(StreamOperator):
         hangs: list[float],
         deployment: str,
     ) -> NoReturn:
-        """Put a new driver in the place of one that hangs, within the budget of restarts, and watch on."""
+        """Replace a driver that hangs by a new one, within the restart budget, and continue the watch."""
         options = Options.of(context["params"])
-        with drivers.alone(layout):  # a pid may be another driver's by now: so the deployment is compared, too
+        with drivers.alone(layout):  # a pid may be another driver's by now, so the deployment is compared too
             if drivers.deployment(layout) == deployment and host.look(self.query).pid == verdict.pid:
                 self.log.warning("the driver hangs, %s; pid %s is killed", verdict.detail, verdict.pid)
-                if layout.drain.exists():  # someone ends it, and does so by force where it does not listen
+                if layout.drain.exists():  # whoever drains it ends it by force at the deadline
                     self.log.info("the driver hangs, and is being drained: it is not replaced")
                     self._watch(context, hangs)
                 drivers.end(host, layout, 0)
@@ -177,27 +180,28 @@ class SuperviseOperator(StreamOperator):
 
 
 class DrainOperator(StreamOperator):
-    """Drains the driver where someone marked the stream's task, or ended its run.
+    """Drains the driver if someone marked the stream's task, or ended its run.
 
-    The trigger's `on_kill` is faster, and drains most of them; it is not called while the triggerer is down. What is
-    true in Airflow 3.3, and what is done:
+    The trigger's `on_kill` is faster and drains most drivers; it is not called while the triggerer is down. The rules
+    follow from the behaviour of Airflow 3.3:
 
-    - A task that is marked while it is deferred ends without running again: it was watching to its end. It is drained.
-    - Only the end of a run makes `skipped` of a task, where it is to run or to be tried again. It is drained.
-    - `supervise` never ends as `success` by itself but in `resume`. One that never watched was marked. It is drained.
-    - A `supervise` that fails before it defers looks like one that is marked failed within these seconds. Nothing is
-      drained: a healthy stream is worth more. The run's own state says nothing: while a teardown is to run, it is
-      `running`, also after it was marked.
+    - A task that is marked while deferred ends without running again, so its XCom `WATCHED` still has the deployment:
+      drain.
+    - Only the end of a run makes a task `skipped` that was to run or to be retried: drain.
+    - `supervise` reaches `success` by itself only in `resume`; one that never watched was marked: drain.
+    - A `supervise` that fails before it defers looks like one that is marked failed in these seconds: do not drain,
+      since a healthy stream is worth more. The run's state does not help: while a teardown is to run, it is `running`,
+      also after the run was marked.
 
-    XComs of a task go when a new try begins to run, and stay through a deferral.
+    Airflow deletes the XComs of a task when a new try begins to run, and keeps them through a deferral.
     """
 
     def execute(self, context: Context) -> None:
         ti = context["ti"]
-        watched = ti.xcom_pull(task_ids="supervise", key=WATCHED)
+        watched_deployment = ti.xcom_pull(task_ids="supervise", key=WATCHED)
         states = ti.get_task_states(dag_id=ti.dag_id, task_ids=["supervise"], run_ids=[ti.run_id])
         state = states.get(ti.run_id, {}).get("supervise")
-        if not (watched or state == "skipped" or (state == "success" and watched is None)):
+        if not (watched_deployment or state == "skipped" or (state == "success" and watched_deployment is None)):
             self.log.info(
                 "nothing is drained: supervise (%s) came to its own end, nobody marked it. A driver that lives goes "
                 "on. To watch it again, clear supervise; to end it, `tailrace drain %s`",
@@ -205,23 +209,23 @@ class DrainOperator(StreamOperator):
                 self.query,
             )
             return
-        only = watched or ti.xcom_pull(task_ids="deploy", key=DEPLOYED)
+        deployment = watched_deployment or ti.xcom_pull(task_ids="deploy", key=DEPLOYED)
         with refusals_fail():
-            drivers.drain(self.host(), self.layout(), DRAIN_S, STOP_S, self.log.info, only)
+            drivers.drain(self.host(), self.layout(), DRAIN_S, STOP_S, self.log.info, deployment)
 
 
 def _check_writable(home: Path) -> None:
     try:
         home.mkdir(parents=True, exist_ok=True)
-        writable = os.access(home, os.W_OK | os.X_OK)
+        is_writable = os.access(home, os.W_OK | os.X_OK)
     except OSError as error:
         raise refuse(str(home), f"it cannot be made: {error.strerror}", _WAREHOUSE) from None
-    if not writable:
+    if not is_writable:
         raise refuse(str(home), "it cannot be written to", _WAREHOUSE)
 
 
 def _explain(verdict: Verdict, host: DriverHost, layout: Layout) -> str:
-    """What became of a driver, and what can be done."""
+    """Describe what happened to a driver, and what to do."""
     name = layout.home.name
     if verdict.kind == "unreachable":
         return (

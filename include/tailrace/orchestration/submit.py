@@ -1,4 +1,4 @@
-"""The command that starts a driver: the provider's spark-submit, behind the launcher that guards it."""
+"""Command that starts a driver: the provider's spark-submit, wrapped by the launcher `drivers.launch`."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from tailrace.spark import loopback
 from tailrace.storage.layout import Layout
 
 MEMORY = r"^([5-9][0-9]{2}m|[1-9][0-9]{3,5}m|[1-9][0-9]{0,2}g)$(?!\n)"
-"""A heap as forms take it, in Python's dialect and in browsers' alike: to Python, $ is also before a last newline."""
+"""Pattern of a heap size in a form, for Python and browsers alike; in Python `$` also matches before a last newline."""
 MEMORY_WORDS = "a number and m or g, from 500m to 999g"
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a driver is run; no answer depends on it.
+    """Run options of a driver; no answer depends on them.
 
     Attributes
     ----------
     batch_rows : int
-        At most so many rows make a batch.
+        Upper bound on the rows of one batch.
     restarts, within_s : int
-        The budget: more restarts than this within so many seconds are a crash loop.
+        Restart budget: more restarts than this within so many seconds are a crash loop.
     driver_memory : str
-        Heap of the driver's JVM, as Spark writes it.
+        Heap of the driver's JVM, in Spark's notation.
 
     Raises
     ------
@@ -54,17 +54,17 @@ class Options:
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> Self:
-        """Those of a form that also holds other fields."""
+        """Take the options from the params of a form, which may hold other fields too."""
         return cls(**{name: params[name] for name in cls.__dataclass_fields__ if name in params})
 
 
 def driver_command(query: Declared, warehouse: Path, options: Options) -> list[str]:
-    """What the driver host is to start. Not to be logged: a connection may put secrets into it.
+    """Return the command that the driver host starts; never log it, since a connection may put secrets into it.
 
     Raises
     ------
     Refused
-        When Airflow does not know the connection `tailrace_spark`, or it would take the driver away from its host.
+        When Airflow does not know the connection `tailrace_spark`, or it would start the driver off the driver host.
     """
     hook = SparkSubmitHook(
         conf=loopback.conf(settings.spark_master()),
@@ -83,5 +83,8 @@ def driver_command(query: Declared, warehouse: Path, options: Options) -> list[s
 
 
 def environment() -> dict[str, str]:
-    """What the driver host adds to its own environment for a driver; the launcher finds this Python's programs."""
+    """Return the variables that the driver host adds to its own environment for a driver.
+
+    PATH is not among them: the launcher finds this Python's programs.
+    """
     return {name: value for name, value in settings.spark_environment().items() if name != "PATH"}

@@ -1,4 +1,4 @@
-"""What waits in the triggerer, where no worker slot is held: for a driver's end, and for the frontier."""
+"""Airflow triggers, which wait without a worker slot: for a driver's end, and for the stream's commits."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from tailrace.ground.duration import format_time
 from tailrace.orchestration import drivers, settings
 from tailrace.storage.layout import Layout
 
-TELL_S = 60.0  # how often a waiting task says how things stand
-DRAIN_S, STOP_S = 30.0, 5.0  # with what Airflow takes to call, within a minute
+TELL_S = 60.0  # interval between two status lines in a waiting task's log
+DRAIN_S, STOP_S = 30.0, 5.0  # with Airflow's own delay, within a minute
 OVER = ("success", "failed", "skipped", "upstream_failed", "removed")
 DELETED = "deleted"
 
 
 class DriverTrigger(BaseTrigger):
-    """Watches a query's driver, and fires once, with a `Verdict`.
+    """Watches a query's driver and fires once, with a `Verdict`.
 
-    Airflow may load it again after its task is over: so it never touches a driver but its own.
+    Airflow may load it again after its task is over, so it touches no driver but that of its deployment.
 
     Parameters
     ----------
     query, warehouse : str
         The query's name, and the directory of all tables.
     deployment : str
-        Names the driver, through all its restarts; what is deployed later is another watch's.
+        Name of the driver's deployment, the same through all restarts; a later deployment has a watch of its own.
     poll_s : float
-        From look to look.
+        Interval between two polls, in s.
     hang_after_s, patience_s : float
-        How long the driver may be silent, and its host unreachable.
+        How long the driver may be silent, and its host unreachable, in s.
     """
 
     def __init__(
@@ -58,45 +58,45 @@ class DriverTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         judge = LivenessJudge(self.hang_after_s, self.patience_s)
-        told: tuple[object, float] = (None, -math.inf)
+        last_logged: tuple[object, float] = (None, -math.inf)
         while True:
-            standing, replaced, line = await asyncio.to_thread(self._look)
-            now_s, gist = time.monotonic(), None if standing is None else standing.summary
-            verdict = replaced or judge.observe(
-                standing.driver if standing else None, standing.reported if standing else None, now_s
+            status, early_verdict, line = await asyncio.to_thread(self._look)
+            now_s, summary = time.monotonic(), None if status is None else status.summary
+            verdict = early_verdict or judge.observe(
+                status.driver if status else None, status.reported if status else None, now_s
             )
-            if verdict is not None or gist != told[0] or now_s - told[1] >= TELL_S:
+            if verdict is not None or summary != last_logged[0] or now_s - last_logged[1] >= TELL_S:
                 self.log.info(line)
-                told = gist, now_s
+                last_logged = summary, now_s
             if verdict is not None:
                 yield TriggerEvent(verdict.as_event())  # type: ignore[no-untyped-call]
                 return
             await asyncio.sleep(self.poll_s)
 
     def _look(self) -> tuple[DriverStatus | None, Verdict | None, str]:
-        """Look at the driver: how it stands, or None; a verdict that ends the watch at once; a line for the log.
+        """Poll the driver once: return its status, a verdict that ends the watch at once, and a line for the log.
 
-        The watch outlives whatever goes wrong here.
+        Status and verdict may be None. An error becomes a line for the log: the watch survives it.
         """
         try:
-            standing = drivers.status(settings.driver_host(), self.layout)
-            now = drivers.deployment(self.layout)  # after the look: so what was seen is not of an earlier one
+            status = drivers.status(settings.driver_host(), self.layout)
+            deployment = drivers.deployment(self.layout)  # read after the status, which then is not a later one's
         except Exception as error:
             return None, None, f"{self.query}: the driver host does not answer; a driver that lives goes on: {error}"
-        if now != self.deployment:
-            return standing, Verdict("replaced", "another driver was deployed"), f"another one was deployed: {standing}"
-        return standing, None, str(standing)
+        if deployment != self.deployment:
+            return status, Verdict("replaced", "another driver was deployed"), f"another one was deployed: {status}"
+        return status, None, str(status)
 
     async def on_kill(self) -> None:
-        """Drain the driver when the task is over; leave it when the task was cleared, for it comes back.
+        """Drain the driver if the task is over; leave it if the task was cleared, since the task then runs again.
 
-        Airflow calls this on clear as well, and where another triggerer took the trigger over. It cancels it after a
-        second, so all is done in one thread, which goes on. It does not call it at all where the triggerer was down
-        meanwhile: the task `drain` sees to that.
+        Airflow calls this on a clear too, and where another triggerer has taken the trigger over. It cancels the call
+        after a second, so all work is done in one thread, which goes on. It does not call it at all where the triggerer
+        was down meanwhile: the task `drain` covers that case.
         """
-        await asyncio.to_thread(self._end)
+        await asyncio.to_thread(self._drain_if_over)
 
-    def _end(self) -> None:
+    def _drain_if_over(self) -> None:
         state = self._task_state()
         if state not in (*OVER, DELETED):
             self.log.info("the driver of %s stays, the task is %s", self.query, state or "to run again")
@@ -111,8 +111,8 @@ class DriverTrigger(BaseTrigger):
         states = RuntimeTaskInstance.get_task_states(
             dag_id=ti.dag_id, task_ids=[ti.task_id], run_ids=[ti.run_id], map_index=ti.map_index
         )
-        found: str | None = states.get(ti.run_id, {ti.task_id: DELETED}).get(ti.task_id)
-        return found
+        state: str | None = states.get(ti.run_id, {ti.task_id: DELETED}).get(ti.task_id)
+        return state
 
 
 class FrontierTrigger(BaseTrigger):
@@ -123,9 +123,9 @@ class FrontierTrigger(BaseTrigger):
     query, warehouse : str
         The query's name, and the directory of all tables.
     until_ms : int
-        The point that is waited for.
+        That point, in epoch ms.
     poll_s : float
-        From look to look.
+        Interval between two polls, in s.
     """
 
     def __init__(self, query: str, warehouse: str, until_ms: int, poll_s: float) -> None:
@@ -137,21 +137,21 @@ class FrontierTrigger(BaseTrigger):
         return f"{type(self).__module__}.{type(self).__name__}", {name: getattr(self, name) for name in names}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        layout, told_s = Layout.of(Path(self.warehouse), self.query), -math.inf
+        layout, last_log_s = Layout.of(Path(self.warehouse), self.query), -math.inf
         while True:
-            there, line = await asyncio.to_thread(_reached_or_why_not, layout, self.until_ms)
-            if there:
+            is_reached, line = await asyncio.to_thread(_reached_or_error, layout, self.until_ms)
+            if is_reached:
                 self.log.info(line)
                 yield TriggerEvent({"until_ms": self.until_ms})  # type: ignore[no-untyped-call]
                 return
-            if time.monotonic() - told_s >= TELL_S:
+            if time.monotonic() - last_log_s >= TELL_S:
                 self.log.info("%s; %s", line, await asyncio.to_thread(_driver_line, layout))
-                told_s = time.monotonic()
+                last_log_s = time.monotonic()
             await asyncio.sleep(self.poll_s)
 
 
-def _reached_or_why_not(layout: Layout, until_ms: int) -> tuple[bool, str]:
-    """As `reached`; but whatever goes wrong, as a disk that is away, the wait outlives it."""
+def _reached_or_error(layout: Layout, until_ms: int) -> tuple[bool, str]:
+    """Call `reached`; an error, such as a missing disk, counts as not reached, so that the wait survives it."""
     try:
         return reached(layout, until_ms)
     except Exception as error:
@@ -159,22 +159,22 @@ def _reached_or_why_not(layout: Layout, until_ms: int) -> tuple[bool, str]:
 
 
 def reached(layout: Layout, until_ms: int) -> tuple[bool, str]:
-    """Whether stream and history have committed up to a point, and how to say it."""
+    """Return True if stream and history have committed up to a point of arrival time, and a line for the log."""
     from tailrace.storage.progress import Progress  # noqa: PLC0415 (Delta takes long to import, and DAG files import this)
 
-    committed = Progress.read(layout)
-    if committed is None or not committed.until:
+    progress = Progress.read(layout)
+    if progress is None or not progress.until:
         return False, f"{layout.home.name} has committed nothing yet; this run waits for {format_time(until_ms)}"
-    if committed.ended:
+    if progress.ended:
         return True, f"the stream has ended, all of {layout.home.name} is committed"
-    there, so_far = committed.until >= until_ms, format_time(committed.until)
-    waits = "" if there else f"; this run waits for {format_time(until_ms)}"
-    return there, f"the stream has committed up to {so_far}{waits}"
+    is_reached, so_far = progress.until >= until_ms, format_time(progress.until)
+    suffix = "" if is_reached else f"; this run waits for {format_time(until_ms)}"
+    return is_reached, f"the stream has committed up to {so_far}{suffix}"
 
 
 def _driver_line(layout: Layout) -> str:
     try:
-        standing = drivers.status(settings.driver_host(), layout)
+        status = drivers.status(settings.driver_host(), layout)
     except Exception as error:
         return f"the driver host does not answer: {error}"
-    return str(standing) if standing.driver.alive else f"no driver runs (trigger stream_{layout.home.name}): {standing}"
+    return str(status) if status.driver.alive else f"no driver runs (trigger stream_{layout.home.name}): {status}"

@@ -1,1 +1,1 @@
-"""Rows by key and pane, and the operator over them: what kinds that answer windows share."""
+"""Rows by key and pane, and the incremental window operator over them, shared by the kinds that answer windows."""

@@ -1,8 +1,9 @@
-"""The incremental operator: `evaluate` by panes, one call a batch, no loop over tuples, ticks or windows.
+"""Incremental window operator over panes: one call a batch, without a loop over tuples, ticks or windows.
 
-A window holds the rows that came while it was open: end > F before the row's tick. A row that no closed window has
-missed merges into its pane. A late row counts only in the windows that are still open, so it is kept apart, by window
-(a *stray*). When F passes a window its answer is its panes and its strays.
+It is the incremental form of a kind's `evaluate`. F is the frontier (the watermark). A window holds the rows that
+arrived while it was open: its end was beyond F before the row's tick. A row that is late for none of its windows merges
+into its pane. A late row counts only in the windows that are still open, so it is stored apart, once per such window (a
+*stray*). When F reaches a window's end, the window is answered from its panes and its strays.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tailrace.windows.sliding import Sliding
 
 @dataclass(frozen=True)
 class PaneState:
-    """What a task keeps: its keys, the panes of open windows, and the strays."""
+    """State of the operator in one task: its keys, the panes of open windows, and the strays (`late_rows`)."""
 
     keys: pa.Array
     panes: Rows
@@ -32,35 +33,35 @@ class PaneState:
         return PaneState(pa.array([], key_type), Rows.empty(types), Rows.empty(types), types)
 
     def to_arrow(self) -> dict[str, pa.RecordBatch]:
-        kept = {"panes": self.panes, "strays": self.late_rows}
+        tables = {"panes": self.panes, "strays": self.late_rows}
         keys = pa.RecordBatch.from_arrays([self.keys], names=["key"])
-        return {"keys": keys} | {name: _to_arrow(rows, self.types) for name, rows in kept.items()}
+        return {"keys": keys} | {name: _to_arrow(rows, self.types) for name, rows in tables.items()}
 
     @staticmethod
-    def from_arrow(kept: dict[str, pa.RecordBatch], types: dict[str, pa.DataType]) -> PaneState:
-        panes, strays = (_from_arrow(kept[name]) for name in ("panes", "strays"))
-        return PaneState(kept["keys"].column("key"), panes, strays, types)
+    def from_arrow(batches: dict[str, pa.RecordBatch], types: dict[str, pa.DataType]) -> PaneState:
+        panes, strays = (_from_arrow(batches[name]) for name in ("panes", "strays"))
+        return PaneState(batches["keys"].column("key"), panes, strays, types)
 
 
 def step(
     windows: Sliding, summary: Summary, state: PaneState, partials: pa.Table, frontier: Frontier
 ) -> tuple[PaneState, pa.RecordBatch, pa.RecordBatch]:
-    """Take in the partials of complete ticks, close what the frontier has passed.
+    """Add the partials of complete ticks, and close the windows that the frontier has passed.
 
     Parameters
     ----------
     partials : Table
-        As `combine` gives them: `key` (dictionary), `pane`, `tick` and the summary's columns; every tick is one of
+        The output of `combine`: `key` (dictionary), `pane`, `tick` and the summary's columns; every tick is one of
         `frontier`'s.
 
     Returns
     -------
-    state : State
+    state : PaneState
     closed : RecordBatch
-        `key`, `time` (the window's end), and what the summary answers.
+        `key`, `time` (the window's end), and the columns of the summary's answers.
     late : RecordBatch
-        `key`, `pane`, `tick`, `tuples`, `total`, `frontier`: each key, pane and tick once. The windows that end at or
-        before `frontier` missed the tuples; `total` is the sum of their values where the summary adds, else null.
+        `key`, `pane`, `tick`, `tuples`, `total`, `frontier`: one row for each key, pane and tick. The windows that end
+        at or before `frontier` missed the tuples; `total` is the sum of their values where the summary adds, else null.
     """
     keys, rows, tick = encode_keys(state.keys, partials, state.types)
     before = frontier.before(frontier.index(tick))
@@ -68,46 +69,49 @@ def step(
 
     panes = Rows.merge([state.panes, rows[~is_late]], summary, windows.pane_ms)
     late, late_before = rows[is_late], before[is_late]
-    strays = _stray(windows, summary, state.late_rows, late, late_before)
+    strays = _add_strays(windows, summary, state.late_rows, late, late_before)
 
     until = frontier.last
-    ripe = strays.time <= until
-    closed = evaluate_windows(windows, summary, panes, strays[ripe], frontier.start, until)
-    stays = windows.last_end(panes.time) > until
-    state = _compact(PaneState(keys, panes[stays], strays[~ripe], state.types))
+    due = strays.time <= until
+    closed = evaluate_windows(windows, summary, panes, strays[due], frontier.start, until)
+    is_open = windows.last_end(panes.time) > until
+    state = _compact(PaneState(keys, panes[is_open], strays[~due], state.types))
     return state, closed.with_keys(keys), late_partials(summary, keys, late, tick[is_late], late_before)
 
 
-def _stray(windows: Sliding, summary: Summary, strays: Rows, late: Rows, before: Ints) -> Rows:
-    """The strays, and late rows that found F at `before`, once for each window that is still open."""
+def _add_strays(windows: Sliding, summary: Summary, strays: Rows, late: Rows, before: Ints) -> Rows:
+    """Merge late rows into the strays, once for each window still open; `before` is F before each row's tick."""
     first = np.maximum(windows.first_end(late.time), windows.end_until(before) + windows.slide_ms)
-    many = np.maximum((windows.last_end(late.time) - first) // windows.slide_ms + 1, 0)
-    part = np.cumsum(many) // AT_ONCE
+    counts = np.maximum((windows.last_end(late.time) - first) // windows.slide_ms + 1, 0)
+    part = np.cumsum(counts) // AT_ONCE
     for number in np.unique(part):
-        mine = part == number
-        row, end = windows.ends(late.time[mine], before[mine], None)
-        spread = late[mine][row]
-        strays = Rows.merge([strays, Rows(spread.key, end, spread.columns)], summary, windows.slide_ms)
+        in_part = part == number
+        row, end = windows.ends(late.time[in_part], before[in_part], None)
+        copies = late[in_part][row]
+        strays = Rows.merge([strays, Rows(copies.key, end, copies.columns)], summary, windows.slide_ms)
     return strays
 
 
 def late_partials(summary: Summary, keys: pa.Array, late: Rows, tick: Ints, before: Ints) -> pa.RecordBatch:
-    """Late rows, which came at a tick and found F at `before`, as they are told."""
-    at, ticks_and_panes = pair(tick, late.time)
-    code, all_three = pair(at, late.key)
+    """Sum late rows by key, pane and tick, for the table `late`; `before` is F before each row's tick."""
+    tick_and_pane, split_tick_and_pane = pair(tick, late.time)
+    code, split = pair(tick_and_pane, late.key)
     total = late.columns["total"] if summary.adds else np.zeros(len(late))
     code, (tuples, total) = group_sums(code, late.columns["tuples"], total)
-    at, key = all_three(code)
-    of, pane = ticks_and_panes(at)
+    tick_and_pane, key = split(code)
+    row_tick, pane = split_tick_and_pane(tick_and_pane)
     ticks, first = np.unique(tick, return_index=True)
-    columns = [pane, of, tuples, total if summary.adds else pa.nulls(len(code), pa.float64())]
-    columns.append(before[first][np.searchsorted(ticks, of)])
+    columns = [pane, row_tick, tuples, total if summary.adds else pa.nulls(len(code), pa.float64())]
+    columns.append(before[first][np.searchsorted(ticks, row_tick)])
     names = ["key", "pane", "tick", "tuples", "total", "frontier"]
     return pa.RecordBatch.from_arrays([keys.take(pa.array(key)), *map(pa.array, columns)], names=names)
 
 
 def encode_keys(known: pa.Array, partials: pa.Table, types: dict[str, pa.DataType]) -> tuple[pa.Array, Rows, Ints]:
-    """The partials as rows, their keys as codes into the known keys and the new ones after them; and their ticks."""
+    """Convert partials to rows whose keys are codes into the known keys, extended by the new ones.
+
+    Returns the keys, the rows, and the tick of each row.
+    """
     chunks = partials.column("key").chunks
     keys, (_, *code_of) = unify([known, *(chunk.dictionary for chunk in chunks)])
     codes = [code[np.asarray(chunk.indices)] for code, chunk in zip(code_of, chunks, strict=True)]
@@ -117,7 +121,7 @@ def encode_keys(known: pa.Array, partials: pa.Table, types: dict[str, pa.DataTyp
 
 
 def _compact(state: PaneState) -> PaneState:
-    """The state without the keys that nothing in it uses any more."""
+    """Drop the keys that no pane and no stray uses any more."""
     used = np.zeros(len(state.keys), bool)
     used[state.panes.key] = True
     used[state.late_rows.key] = True
@@ -128,8 +132,8 @@ def _compact(state: PaneState) -> PaneState:
 
 def _to_arrow(rows: Rows, types: dict[str, pa.DataType]) -> pa.RecordBatch:
     columns = [pa.array(rows.columns[name], kind) for name, kind in types.items()]
-    both = [pa.array(rows.key.astype(np.int32)), pa.array(rows.time)]
-    return pa.RecordBatch.from_arrays([*both, *columns], names=["key", "time", *types])
+    index = [pa.array(rows.key.astype(np.int32)), pa.array(rows.time)]
+    return pa.RecordBatch.from_arrays([*index, *columns], names=["key", "time", *types])
 
 
 def _from_arrow(batch: pa.RecordBatch) -> Rows:

@@ -1,4 +1,4 @@
-"""Rows by key and time, as columns, and the answers of the windows over them."""
+"""Columnar rows by key and time, and the evaluation of the windows over them."""
 
 from __future__ import annotations
 
@@ -16,36 +16,39 @@ Ints = NDArray[np.int64]
 Columns = dict[str, NDArray[Any]]
 
 AT_ONCE = 1 << 22
-"""So many rows, each counted once for every window it is in, are closed at once: it bounds the memory of a step."""
+"""Rows evaluated at once, each counted once for every window it is in; bounds the memory of a step."""
 
 
 class Summary(Protocol):
-    """What a kind keeps of a pane, and answers of a window: how rows that belong together come together."""
+    """Aggregation of a kind: the columns that it stores of a pane, how rows merge, and how windows are answered."""
 
     @property
     def types(self) -> dict[str, pa.DataType]:
-        """The columns of a row: `tuples`, over all rows of a pane how many it holds, and the kind's own."""
+        """Column types of a row: `tuples`, whose sum over the rows of a pane is its tuple count, and the kind's own."""
 
     @property
     def adds(self) -> bool:
-        """Whether late tuples can be added to an answer by the sum of their `total`."""
+        """True if late tuples can be added to an answer by the sum of their `total`."""
 
     def merge(self, code: Ints, columns: Columns) -> tuple[Ints, Columns]:
-        """The row, or the few, that rows of equal code come to; columns of shape (n,). `code` comes out ascending."""
+        """Merge rows of equal code into one row or a few; columns of shape (n,).
+
+        The codes come out ascending, unless the kind stores every row as it is.
+        """
 
     def answer(self, code: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
-        """The answers of windows: a row, or a few, for each code; `code` comes out ascending.
+        """Answer windows: one row or a few for each code; the codes come out ascending.
 
         Parameters
         ----------
         code, row : ndarray, shape (n,)
-            Pairs of a window (a code) and the place of a row that it holds.
+            Pairs of a window (a code) and the index of a row that it holds.
         """
 
 
 @dataclass(frozen=True)
 class Rows:
-    """n rows by key (a code) and time (a pane's start, or a window's end); each column is of shape (n,)."""
+    """Table of n rows by key (a code) and time (a pane's start, or a window's end); each column has shape (n,)."""
 
     key: Ints
     time: Ints
@@ -58,7 +61,7 @@ class Rows:
         return Rows(self.key[part], self.time[part], {name: column[part] for name, column in self.columns.items()})
 
     def with_keys(self, keys: pa.Array) -> pa.RecordBatch:
-        """The rows with their keys, of which `key` holds the codes."""
+        """Convert to Arrow, with each code replaced by its key in `keys`."""
         columns = [pa.array(column) for column in self.columns.values()]
         key = keys.take(pa.array(self.key))
         return pa.RecordBatch.from_arrays([key, pa.array(self.time), *columns], names=["key", "time", *self.columns])
@@ -70,38 +73,38 @@ class Rows:
 
     @staticmethod
     def concat(parts: list[Rows]) -> Rows:
-        """All the rows, one part after another."""
+        """Concatenate the rows of all parts in order."""
         columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
         key, time = (np.concatenate([getattr(part, name) for part in parts]) for name in ("key", "time"))
         return Rows(key, time, columns)
 
     @staticmethod
     def merge(parts: list[Rows], summary: Summary, step: int) -> Rows:
-        """The rows, merged by key and time; all times must be alike modulo `step`."""
+        """Merge the rows of equal key and time; all times must be congruent modulo `step`."""
         rows = Rows.concat(parts)
         code, split = pair(rows.time // step, rows.key)
-        rest = int(rows.time[0]) % step if len(rows) else 0
+        remainder = int(rows.time[0]) % step if len(rows) else 0
         code, columns = summary.merge(code, rows.columns)
         time, key = split(code)
-        return Rows(key, time * step + rest, columns)
+        return Rows(key, time * step + remainder, columns)
 
 
 def evaluate_windows(
     windows: Sliding, summary: Summary, panes: Rows, strays: Rows, after: int | None, until: int | None
 ) -> Rows:
-    """Answer the windows whose end is in (after, until]; None: unbounded.
+    """Evaluate the windows whose end is in (after, until]; None is unbounded.
 
     Parameters
     ----------
     panes : Rows
-        Rows of panes, each of which counts in every window over it.
+        Rows by pane, each of which counts in every window over its pane.
     strays : Rows
-        Rows of windows.
+        Rows by window end, each of which counts in that window alone.
 
     Returns
     -------
     Rows
-        The answer of each key and window, by the window's end.
+        The answers by key and window; `time` is the window's end.
     """
     if not len(panes) + len(strays):
         return _close(windows, summary, panes, strays, 0, 0)
@@ -127,16 +130,16 @@ def _close(windows: Sliding, summary: Summary, panes: Rows, strays: Rows, low: i
 
 
 def _ranges(before: Ints, last: Ints, low: int, high: int, slide: int) -> list[tuple[int, int]]:
-    """(low, high] in ranges of ends that hold few enough rows to be closed at once, or one end only.
+    """Split (low, high] into ranges of window ends that hold at most `AT_ONCE` rows each, or a single end.
 
     Parameters
     ----------
     before, last : ndarray, shape (n,)
-        Of each row the end before the first and the last of the windows that it is in; like `low` and `high` in steps
-        of `slide`.
+        For each row, the window end before the first one it is in, and the last one; congruent to `low` and `high`
+        modulo `slide`.
     """
-    held = (np.clip(last, low, high) - np.clip(before, low, high)) // slide
-    if low + slide >= high or held.sum() <= AT_ONCE:
+    counts = (np.clip(last, low, high) - np.clip(before, low, high)) // slide
+    if low + slide >= high or counts.sum() <= AT_ONCE:
         return [(low, high)]
     middle = low + (high - low) // slide // 2 * slide
     return [part for ends in ((low, middle), (middle, high)) for part in _ranges(before, last, *ends, slide)]

@@ -1,1 +1,1 @@
-"""Which task a tuple goes to."""
+"""Assignment of tuples to tasks."""

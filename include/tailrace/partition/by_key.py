@@ -1,4 +1,4 @@
-"""Tasks by key: a hash that is the same in every process and every version, so that state stays where it is."""
+"""Hash partitioning of keys to tasks; the hash is the same in every process and version, so state stays in place."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _BASE = np.uint64(0x100000001B3)
 
 
 def task_of(keys: pa.Array, tasks: int) -> NDArray[np.int64]:
-    """The task, in [0, tasks), of each key: strings, integers or nulls, shape (n,)."""
+    """Assign each key (a string, an integer or null) a task in [0, tasks); shape (n,)."""
     return (hash_of(keys) % np.uint64(tasks)).astype(np.int64)
 
 
 def hash_of(keys: pa.Array) -> NDArray[np.uint64]:
-    """A number for each key that looks drawn at random, shape (n,)."""
+    """Hash each key to a pseudo-random 64-bit integer, shape (n,)."""
     return _mix(_fold(keys))
 
 
 def _fold(keys: pa.Array) -> NDArray[np.uint64]:
-    """A number for each key: integers are their own, strings a polynomial over their bytes, null is 0."""
+    """Map each key to an integer: integers to themselves, strings to a polynomial over their bytes, null to 0."""
     if pa.types.is_integer(keys.type):
         return np.asarray(keys.cast(pa.int64()).fill_null(0)).view(np.uint64)
     binary = pc.fill_null(keys.cast(pa.large_string()), "").cast(pa.large_binary())
@@ -39,7 +39,7 @@ def _fold(keys: pa.Array) -> NDArray[np.uint64]:
 
 
 def _mix(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finalizer of splitmix64: neighbouring numbers go to unlike tasks."""
+    """Apply the finalizer of splitmix64, which spreads neighbouring numbers over unlike tasks."""
     number = (number + np.uint64(0x9E3779B97F4A7C15)).astype(np.uint64)
     number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

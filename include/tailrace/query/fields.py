@@ -1,4 +1,4 @@
-"""What fields of a query file hold, and how what they can't hold is refused in our own words."""
+"""Types of a query file's fields, and validation errors in our own words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def field_error(wrong: str, right: str, field: str | None = None) -> PydanticCustomError:
-    """A refusal in our own words; `field` names the field of a section that it is about (with dots, one below)."""
+    """Build a validation error that says what is wrong and what would be right.
+
+    `field` names the field of a section that the error is about; with dots, a field of a section below it.
+    """
     context = {"wrong": wrong, "right": right, "field": field}
     return PydanticCustomError("taught", "{wrong}; right would be: {right}", context)
 
@@ -36,6 +39,6 @@ Tasks = Annotated[int, Field(ge=1, le=64)]
 
 
 class Section(BaseModel):
-    """A section of a query file: frozen, and without fields that nobody knows."""
+    """Base model of the sections of a query file: frozen, unknown fields are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

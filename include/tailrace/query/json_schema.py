@@ -1,8 +1,8 @@
-"""A JSON Schema of query files, by which editors complete and check them; made from the models in query.py.
+"""JSON Schema of query files, generated from the models in query.py, for completion and checks in editors.
 
-It describes a file as an editor's YAML parser gives it, which makes numbers and booleans of plain scalars; declare.py
-takes each as text. So a column may be a number here, as one may be called 5. What declare.py accepts, the schema
-accepts; some of what it refuses, a schema can't say: slide ≤ size, a cron expression, anchors.
+It describes a file as an editor's YAML parser gives it: plain scalars become numbers and booleans, where loading.py
+reads each as text. So a column may be a number here, since one may be called 5. The schema accepts every file that
+loading.py accepts; some of what loading.py refuses, a schema can't express: slide ≤ size, a cron expression, anchors.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from tailrace.query.trial import Needs, needs, sizes
 Json = dict[str, Any]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-# Of a duration, by its lower bound, which is zero: not less (ge), more (gt), or none.
+# Patterns of the number of a duration, by its lower bound of zero: at least (ge), more than (gt), or no bound.
 NUMBERS = {"ge": r"(\d+(\.\d+)?|-0+(\.0+)?)", "gt": r"(?=[0.]*[1-9])\d+(\.\d+)?", "": r"-?\d+(\.\d+)?"}
 UNITS = "|".join("".join(f"[{letter}{letter.upper()}]" for letter in unit) for unit in sorted(_UNIT_OF))
 TIME = r"^\s*\d{4}(-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])|-?W\d{2}(-?[1-7])?)(.\d{2}[\d:.,+\-Z ]*)?\s*$"
-FIRST_DAY, LAST_DAY = 1_01_01, 9999_12_31  # 2000-01-01 may be written 20000101, a number
-QUOTED = r"^\s*[+-]?[\d_]*\.?\d+\.?([eE][+-]?\d+)?\s*$"  # a number that parsers leave text: in quotes, or 1_000
+FIRST_DAY, LAST_DAY = 1_01_01, 9999_12_31  # 2000-01-01 may be written 20000101, which YAML reads as a number
+QUOTED = r"^\s*[+-]?[\d_]*\.?\d+\.?([eE][+-]?\d+)?\s*$"  # a number that YAML parsers read as text: quoted, or 1_000
 
 
 def json_schema(query: type[BaseModel] = Query) -> Json:
-    """The schema, draft 2020-12, of the files that declare a query."""
-    found = query.model_json_schema(schema_generator=_Generator)
-    sections = {name: _in_file(section) for name, section in found.pop("$defs", {}).items()}
+    """The JSON Schema (draft 2020-12) of the files that declare a query."""
+    root = query.model_json_schema(schema_generator=_Generator)
+    sections = {name: _in_file(section) for name, section in root.pop("$defs", {}).items()}
     for section in sections.values():
         _spread(section, sections)
-    schema = {"$schema": DIALECT, "title": "A tailrace query", **_in_file(found)}
-    told = json.dumps([schema, sections])
-    return schema | {"$defs": {name: section for name, section in sections.items() if f'"#/$defs/{name}"' in told}}
+    schema = {"$schema": DIALECT, "title": "A tailrace query", **_in_file(root)}
+    text = json.dumps([schema, sections])
+    return schema | {"$defs": {name: section for name, section in sections.items() if f'"#/$defs/{name}"' in text}}
 
 
 class _Generator(GenerateJsonSchema):
-    """Pydantic's own, with defaults as a file has them, and with what validators ask for."""
+    """Pydantic's generator, with defaults as they are written in a file, and with the rules of the validators."""
 
     def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> Json:
         return {"type": "string", "format": "duration", **{bound: "PT0S" for bound in ("ge", "gt") if bound in schema}}
@@ -65,18 +65,18 @@ class _Generator(GenerateJsonSchema):
 
     def model_schema(self, schema: core_schema.ModelSchema) -> Json:
         model: type[BaseModel] = schema["cls"]
-        found = super().model_schema(schema)
-        found.pop("title", None)
-        found["description"] = found.get("description", "").partition("\n\n")[0]
+        section = super().model_schema(schema)
+        section.pop("title", None)
+        section["description"] = section.get("description", "").partition("\n\n")[0]
         for name, (least, most) in sizes(model).items():
-            found["properties"][name] |= {"minProperties": least} | ({} if most is None else {"maxProperties": most})
+            section["properties"][name] |= {"minProperties": least} | ({} if most is None else {"maxProperties": most})
         if rules := needs(model):
-            found["allOf"] = [_rule(rule) for rule in rules]
-        return found
+            section["allOf"] = [_rule(rule) for rule in rules]
+        return section
 
 
 def _in_file(node: Json) -> Json:
-    """What pydantic says of a section or a field, with the leaves that a YAML parser makes of a file."""
+    """Pydantic's schema of a section or a field, with its leaves as a YAML parser reads them from a file."""
     node = {key: value for key, value in node.items() if key != "default" or value is not None}
     if "properties" in node:
         node["properties"] = {name: _in_file(child) for name, child in node["properties"].items()}
@@ -85,20 +85,20 @@ def _in_file(node: Json) -> Json:
             node[key] = _in_file(node[key])
     if "anyOf" in node:
         first, *others = node["anyOf"] = [_in_file(child) for child in node["anyOf"]]
-        if others == [{"type": "null"}] and "type" in first and "enum" not in first:  # one that may be left empty
+        if others == [{"type": "null"}] and "type" in first and "enum" not in first:  # optional: null joins its types
             types = first["type"] if isinstance(first["type"], list) else [first["type"]]
             del node["anyOf"]
             node = first | {"type": [*types, "null"]} | node
-        elif others == [{"type": "null"}] and "$ref" in first:  # said so, a wrong field in it is what is told
+        elif others == [{"type": "null"}] and "$ref" in first:  # by if/then, the wrong field in it is reported
             del node["anyOf"]
             node |= {"if": {"not": {"type": "null"}}, "then": first}
     if "enum" not in node and "const" not in node:
         node |= _leaf(node, node.pop("format", None))
-        what, _, example = node.get("description", "").partition(": ")
+        meaning, _, example = node.get("description", "").partition(": ")
         if example and "type" in node and node["type"] not in ("object", "array"):
             node["examples"] = [json.loads(example) if {"integer", "number"} & {node["type"][0]} else example]
-            if "pattern" in node:  # editors show this in the place of a pattern
-                node["patternErrorMessage"] = f"right would be: {example} ({what})"
+            if "pattern" in node:  # editors show this in place of the pattern
+                node["patternErrorMessage"] = f"right would be: {example} ({meaning})"
     return node
 
 
@@ -112,21 +112,21 @@ def _leaf(node: Json, form: str | None) -> Json:
         case "string", "path":
             return {"type": ["string", "number", "boolean"], "minLength": 1}
         case "string", None:
-            fits = re.compile(node.get("pattern", "")).search
-            return {"type": ["string", *(["number"] if fits("5") else []), *(["boolean"] if fits("true") else [])]}
+            search = re.compile(node.get("pattern", "")).search
+            return {"type": ["string", *(["number"] if search("5") else []), *(["boolean"] if search("true") else [])]}
         case "integer" | "number" as number, _:
             return {"type": [number, "string"], "pattern": QUOTED}
     return {}
 
 
 def _spread(section: Json, sections: Mapping[str, Json]) -> None:
-    """Put the settings of a union's members beside the section's own fields, where a file has them."""
+    """Move the settings of a union's members up to the section's own fields, where they stand in a file."""
     fields = section["properties"]
     for name in [name for name, node in fields.items() if "discriminator" in node]:
         node = fields[name]
         members = {tag: sections[place.split("/")[-1]] for tag, place in node["discriminator"]["mapping"].items()}
-        told = "; ".join(f"{tag}: {member['description']}" for tag, member in members.items())
-        fields[name] = {"type": "string", "enum": [*members], "description": f"{node['description']} ({told})"}
+        summary = "; ".join(f"{tag}: {member['description']}" for tag, member in members.items())
+        fields[name] = {"type": "string", "enum": [*members], "description": f"{node['description']} ({summary})"}
         settings = dict.fromkeys(key for member in members.values() for key in member["properties"] if key != name)
         rules = section.setdefault("allOf", [])
         for tag, member in members.items():
@@ -135,15 +135,15 @@ def _spread(section: Json, sections: Mapping[str, Json]) -> None:
             then = {"required": required, "properties": dict.fromkeys(settings, False) | own}
             rules.append(_when(name, [tag], then | {"allOf": member.get("allOf")}))
         rules += [{"if": {"required": [key]}, "then": {"required": [name]}} for key in settings]
-        fields |= {key: {} for key in settings}  # what they hold is said by policy
+        fields |= {key: {} for key in settings}  # known fields; the rules above say what each policy takes
 
 
-def _rule(of: Needs) -> Json:
-    held: Json = {name: {"type": "null"} for name in of.excluded}
-    held |= {name: {"not": {"type": "null"}} for name in of.needed}
-    return _when(of.choice, of.values, {"required": of.needed, "properties": held}, of.by_default)
+def _rule(rule: Needs) -> Json:
+    properties: Json = {name: {"type": "null"} for name in rule.excluded}
+    properties |= {name: {"not": {"type": "null"}} for name in rule.needed}
+    return _when(rule.choice, rule.values, {"required": rule.needed, "properties": properties}, rule.by_default)
 
 
 def _when(name: str, values: list[Any], then: Json, by_default: bool = False) -> Json:
-    chosen = {"properties": {name: {"enum": values}}, "required": [] if by_default else [name]}
-    return {"if": chosen, "then": {key: value for key, value in then.items() if value}}
+    condition = {"properties": {name: {"enum": values}}, "required": [] if by_default else [name]}
+    return {"if": condition, "then": {key: value for key, value in then.items() if value}}

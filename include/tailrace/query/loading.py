@@ -1,4 +1,4 @@
-"""From a query file to a Query, or to a refusal that names every problem with its line."""
+"""Loads a query file as a Query, or refuses it and names every problem with its line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tailrace.query.sections import Disorder
 
 MAX_BYTES, MAX_DEPTH, MAX_MESSAGE = 64 * 1024, 20, 300
 
-# What the contract promises and this version does not have yet: values by their field, and fields.
+# In the contract, but not in this version yet: values by their field, and fields.
 LATER_VALUES = {
     "kind": ("emd_join", "spatial_join"),
     "format": ("kafka",),
@@ -34,12 +34,12 @@ _BESIDE_POLICY = [name for name in Disorder.model_fields if name != "policy"]
 
 
 def load(path: Path) -> Query:
-    """The query that a file declares; relative paths in it are taken from the file's directory.
+    """Load the query that a file declares; relative paths in it start at the file's directory.
 
     Raises
     ------
     Refused
-        With all problems that were found, in the order of the file.
+        With all problems, in the order of the file.
     """
     tree = _Tree(path, _read(path))
     try:
@@ -56,8 +56,8 @@ def _read(path: Path) -> str:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
-        near = get_close_matches(path.name, [file.name for file in path.parent.glob("*.y*ml")])
-        right = " or ".join(near) if near else "the path of a query file that you may read"
+        matches = get_close_matches(path.name, [file.name for file in path.parent.glob("*.y*ml")])
+        right = " or ".join(matches) if matches else "the path of a query file that you may read"
         raise refuse(str(path), f"cannot be read: {error.strerror}", right) from None
     if len(content) > MAX_BYTES:
         raise refuse(f"{path}", "is larger than 64 KiB, so hardly a query file", "a YAML file of one query")
@@ -69,9 +69,9 @@ def _read(path: Path) -> str:
 
 
 class _Tree:
-    """Plain data of a YAML text, the line of every path in it, and what is wrong with it.
+    """A parsed YAML text: its plain data, the line of every path in it, and its problems.
 
-    Scalars stay text, each field reads its own: so YAML 1.1 makes nothing else of `on`, `12:30` or `010`.
+    Scalars stay text, and each field parses its own: so YAML 1.1 can't make something else of `on`, `12:30` or `010`.
     """
 
     def __init__(self, file: Path, text: str) -> None:
@@ -81,27 +81,30 @@ class _Tree:
         try:
             self._check_events(text)
             root = yaml.compose(text, yaml.SafeLoader)
-        except (yaml.YAMLError, ValueError, OverflowError) as error:  # the last two: escapes that name no character
+        except (yaml.YAMLError, ValueError, OverflowError) as error:  # the last two: an escape names no character
             raise self._explain_syntax(text, error) from None
         if not isinstance(root, yaml.MappingNode):
             raise refuse(f"{file}:1", "holds no fields", "fields, one a line, beginning with name: ball_load")
-        self.data = self._plain(root, ())
+        self.data = self._plain_data(root, ())
 
     def add(self, path: FieldPath, wrong: str, right: str, line: int | None = None) -> None:
-        """Note a problem; where a path is not in the file, the line is that of what should hold it."""
-        known = path
-        while known not in self.lines:
-            known = known[:-1]
-        line = self.lines[known] if line is None else line
+        """Record a problem; a path that is not in the file gets the line of the nearest section above it that is."""
+        ancestor = path
+        while ancestor not in self.lines:
+            ancestor = ancestor[:-1]
+        line = self.lines[ancestor] if line is None else line
         where = f"{self.file}:{line}: {'.'.join(path)[:MAX_MESSAGE]}" if path else f"{self.file}:{line}"
         self.problems.append((line, Problem(where, wrong[:MAX_MESSAGE], right[:MAX_MESSAGE])))
 
     def refuse(self) -> None:
         if self.problems:
-            raise Refused([problem for _, problem in sorted(self.problems, key=lambda found: found[0])])
+            raise Refused([problem for _, problem in sorted(self.problems, key=lambda entry: entry[0])])
 
     def _check_events(self, text: str) -> None:
-        """Refuse what makes a file say something else than it shows, before anything is built from it."""
+        """Refuse anchors, aliases, tags, a second document and deep nesting before anything is built from the text.
+
+        So a file can't say something else than it shows.
+        """
         depth = documents = 0
         for event in yaml.parse(text, yaml.SafeLoader):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -118,16 +121,16 @@ class _Tree:
         self.refuse()
 
     def _explain_syntax(self, text: str, error: Exception) -> Refused:
-        mark, begin = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
+        mark, context_mark = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
         line = mark.line + 1 if mark else text.count("\n", 0, getattr(error, "position", 0)) + 1
-        what = getattr(error, "problem", None) or getattr(error, "reason", None) or error
-        since = f" in what begins in line {begin.line + 1}" if begin else ""
+        reason = getattr(error, "problem", None) or getattr(error, "reason", None) or error
+        context = f" in what begins in line {context_mark.line + 1}" if context_mark else ""
         right = "a colon and a space after each field, even indentation by spaces, closed brackets and quotes"
-        return refuse(f"{self.file}:{line}", f"is no YAML: {what}{since}", right)
+        return refuse(f"{self.file}:{line}", f"is no YAML: {reason}{context}", right)
 
-    def _plain(self, node: yaml.Node, path: FieldPath) -> Any:
+    def _plain_data(self, node: yaml.Node, path: FieldPath) -> Any:
         if isinstance(node, yaml.SequenceNode):
-            return [self._plain(item, (*path, str(i))) for i, item in enumerate(node.value)]
+            return [self._plain_data(item, (*path, str(i))) for i, item in enumerate(node.value)]
         if isinstance(node, yaml.ScalarNode):
             return None if node.style is None and node.value in ("", "~", "null") else node.value
         section: dict[str, Any] = {}
@@ -136,64 +139,64 @@ class _Tree:
             if not isinstance(key, yaml.ScalarNode) or not key.value.isprintable():
                 self.add(path, "a field's name is no plain word", "a name, a colon, a value", line)
             elif key.value in section:
-                first = self.lines[*path, key.value]
-                self.add((*path, key.value), f"stands twice, first in line {first}", "one of the two", line)
+                first_line = self.lines[*path, key.value]
+                self.add((*path, key.value), f"stands twice, first in line {first_line}", "one of the two", line)
             else:
                 self.lines[*path, key.value] = line
-                section[key.value] = self._plain(value, (*path, key.value))
+                section[key.value] = self._plain_data(value, (*path, key.value))
         return section
 
 
 def _explain(details: ErrorDetails) -> tuple[FieldPath, str, str]:
-    """Where in the file, what is wrong and what would be right."""
+    """Translate a validation error into its path in the file, what is wrong, and what would be right."""
     location = tuple(map(str, details["loc"]))
     error, value, context = details["type"], details["input"], details.get("ctx", {})
     owner = reduce(_descend, location[:-1], Query)
-    # In the file a policy's settings stand in `disorder`; in the model below `policy` and the policy's name.
+    # In the file a policy's settings stand directly in `disorder`, in the model below `policy` and the policy's name.
     path = ("disorder", *location[3:]) if location[:2] == ("disorder", "policy") and location[3:] else location
     if error == "taught":
-        of = context["field"].split(".") if context["field"] else []
-        return (*path, *of), context["wrong"], context["right"]
+        subpath = context["field"].split(".") if context["field"] else []
+        return (*path, *subpath), context["wrong"], context["right"]
     if error == "extra_forbidden":
-        known = [*owner.model_fields, *(_BESIDE_POLICY if path[0] == "disorder" else [])]
-        return path, *_unknown("field", path[-1], known, LATER_FIELDS)
-    if get_origin(owner) is dict:  # what the user named, as a stream: its section's field describes it
+        names = [*owner.model_fields, *(_BESIDE_POLICY if path[0] == "disorder" else [])]
+        return path, *_unknown_name("field", path[-1], names, LATER_FIELDS)
+    if get_origin(owner) is dict:  # a name of the user's, as a stream's: the field that holds it has the description
         owner, location = Query, location[:-1]
     value = value["policy"] if error == "union_tag_invalid" else value
-    what, _, example = (owner.model_fields[location[-1]].description or "").partition(": ")
-    return path, *_words(error, path[-1], value, context, f"{location[-1]}: {example} ({what})")
+    meaning, _, example = (owner.model_fields[location[-1]].description or "").partition(": ")
+    return path, *_messages(error, path[-1], value, context, f"{location[-1]}: {example} ({meaning})")
 
 
-def _words(error: str, field: str, value: Any, context: dict[str, Any], hint: str) -> tuple[str, str]:
+def _messages(error: str, field: str, value: Any, context: dict[str, Any], hint: str) -> tuple[str, str]:
     if error in ("missing", "union_tag_not_found"):
         return "is missing", hint
     if value in (None, ""):
         return "has no value", hint
     if error in ("literal_error", "union_tag_invalid"):
-        known = re.findall(r"'(\w+)'", context.get("expected") or context["expected_tags"])
-        return _unknown(field, str(value), known, LATER_VALUES.get(field, ()))
+        choices = re.findall(r"'(\w+)'", context.get("expected") or context["expected_tags"])
+        return _unknown_name(field, str(value), choices, LATER_VALUES.get(field, ()))
     if error == "value_error" and re.fullmatch(r"\d+", str(value)):
         return f"{value} has no unit", f"write {value} ms, if you mean milliseconds; {hint}"
     if error == "value_error":
         return str(context["error"]), hint
-    # The bound of a duration comes as text, in more than one form; it is always zero.
+    # Pydantic gives the bound of a duration as text, in more than one form; it is always zero.
     limits = [(word, context[limit]) for limit, word in LIMITS.items() if limit in context]
     right = [f"{word} {bound if isinstance(bound, int | float) else '0 ms'}" for word, bound in limits]
-    shown = format_duration(ms(value)) if isinstance(value, timedelta) else repr(value)
-    return f"{shown} does not fit", ", as in ".join([*right, hint])
+    value_text = format_duration(ms(value)) if isinstance(value, timedelta) else repr(value)
+    return f"{value_text} does not fit", ", as in ".join([*right, hint])
 
 
 def _descend(annotation: Any, part: str) -> Any:
-    """What stands under a part of a location: in a model, in a dict, or in a union of policies."""
+    """The type below one part of an error's location: in a model, in a dict, or in a union of policies."""
     if get_origin(annotation) is dict:
         return get_args(annotation)[1]
     if _is_section(annotation):
-        return _required(annotation.model_fields[part].annotation)
+        return _section_type(annotation.model_fields[part].annotation)
     return next(policy for policy in POLICIES if part in get_args(policy.model_fields["policy"].annotation))
 
 
-def _required(annotation: Any) -> Any:
-    """A section that may be left out, as the model that it is where it is not."""
+def _section_type(annotation: Any) -> Any:
+    """The model of an optional section; any other annotation as it is."""
     members = get_args(annotation)
     return members[0] if len(members) > 1 and members[1] is type(None) and _is_section(members[0]) else annotation
 
@@ -202,9 +205,9 @@ def _is_section(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
-def _unknown(what: str, word: str, known: list[str], later: Sequence[str]) -> tuple[str, str]:
-    names = ", ".join(known)
+def _unknown_name(noun: str, word: str, choices: list[str], later: Sequence[str]) -> tuple[str, str]:
+    names = ", ".join(choices)
     if word in later:
-        return f"this version does not have the {what} {word} yet", f"one of {names}"
-    near = get_close_matches(word, known)
-    return f"{word!r} is no {what} here", f"{' or '.join(near)} (of {names})" if near else f"one of {names}"
+        return f"this version does not have the {noun} {word} yet", f"one of {names}"
+    matches = get_close_matches(word, choices)
+    return f"{word!r} is no {noun} here", f"{' or '.join(matches)} (of {names})" if matches else f"one of {names}"

@@ -1,4 +1,4 @@
-"""What a user declares: one continuous query, as frozen models. declare.py loads it from a file."""
+"""Frozen model of one declared continuous query; loading.py loads it from a file."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Query(Section):
     @classmethod
     def _take_one_stream(cls, streams: dict[str, Stream], info: ValidationInfo) -> dict[str, Stream]:
         if len(streams) != 1:
-            found = "no stream" if not streams else f"{len(streams)} streams: {', '.join(streams)}"
-            wrong = f"kind {info.data.get('kind', 'aggregate')} takes one stream, here is {found}"
+            summary = "no stream" if not streams else f"{len(streams)} streams: {', '.join(streams)}"
+            wrong = f"kind {info.data.get('kind', 'aggregate')} takes one stream, here is {summary}"
             raise field_error(wrong, "exactly one stream under streams")
         return streams
 
@@ -87,7 +87,7 @@ class Query(Section):
 
     @property
     def tick(self) -> timedelta:
-        """The step of arrival time: as declared, else the smaller of slide and 100 ms."""
+        """Length of a tick, the step of arrival time: as declared, else the smaller of slide and 100 ms."""
         return min(self.window.slide, timedelta(milliseconds=100)) if self.disorder.tick is None else self.disorder.tick
 
     @property
@@ -99,14 +99,16 @@ class Query(Section):
         return ms(self.disorder.idle)
 
     def structure(self) -> dict[str, Any]:
-        """Everything that a checkpoint is bound to, by the field's path: all but what tells when, and where from.
+        """The part of the declaration that a checkpoint is bound to, as values by field path.
 
-        Two declarations may share a checkpoint if these are equal; keys with unequal values name what changed.
+        It leaves out the settings of when (`disorder` but its tick, and `correction`), those of where from (the path
+        and rate of a source), and the sections of other kinds. Two declarations may share a checkpoint if these are
+        equal; keys with unequal values name what changed.
         """
-        hidden: Any = {"disorder": True, "correction": True, "streams": {"__all__": {"source": {"path", "rate"}}}}
-        hidden |= {kind: True for kind in KINDS if kind != self.kind}
-        declared = self.model_dump(mode="json", exclude=hidden) | {"disorder": {"tick": self.tick_ms}}
-        return dict(_flatten(declared))
+        exclusions: Any = {"disorder": True, "correction": True, "streams": {"__all__": {"source": {"path", "rate"}}}}
+        exclusions |= {kind: True for kind in KINDS if kind != self.kind}
+        declaration = self.model_dump(mode="json", exclude=exclusions) | {"disorder": {"tick": self.tick_ms}}
+        return dict(_flatten(declaration))
 
 
 def _flatten(section: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:

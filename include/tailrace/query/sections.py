@@ -1,6 +1,6 @@
-"""The sections of a query file, as frozen models; query.py puts them together.
+"""Frozen models of the sections of a query file; query.py composes them.
 
-Each field's description ends in an example after its colon: refusals are made from them.
+Each field's description ends in a colon and an example: error messages and the JSON Schema are made from them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CRON_FIELDS = 5
 
 
 class Source(Section):
-    """Where a stream's tuples come from."""
+    """The source of a stream's tuples."""
 
     format: Literal["parquet", "json", "delta", "replay"] = Field(description="how the tuples are stored: parquet")
     path: Path = Field(description="a file or a directory, relative to the query file: data/readings")
@@ -42,14 +42,14 @@ class Source(Section):
     @field_validator("path", mode="before")
     @classmethod
     def _resolve(cls, path: Any, info: ValidationInfo) -> Any:
-        """Take a relative path from the directory that the loader gives, the query file's."""
+        """Resolve a relative path against the query file's directory, which the loader passes in the context."""
         if isinstance(path, str):
             path = os.path.abspath(Path((info.context or {}).get("directory", ""), path)) if path else None
         return path
 
 
 class Bounds(Section):
-    """Which event times are accepted: from `earliest` to `ahead` after the tuple's arrival, both included."""
+    """Bounds of the accepted event times: from `earliest` to `ahead` after the tuple's arrival, both included."""
 
     earliest: Time = Field(default=datetime(2000, 1, 1, tzinfo=UTC), description="the first time accepted: 2000-01-01")
     ahead: NonNegativeDuration = Field(
@@ -66,7 +66,7 @@ class Bounds(Section):
 
 
 class Stream(Section):
-    """A stream: its source, and which columns hold what."""
+    """A stream: its source, its columns, and the event times accepted."""
 
     source: Source = Field(description="where the tuples come from: {format: parquet, path: data/readings}")
     event_time: Column = Field(description="column of the time when it happened: event_time")
@@ -101,7 +101,7 @@ class Window(Section):
 
 
 class Disorder(Section):
-    """How long windows wait for late tuples. In a file the policy's settings stand beside `tick`."""
+    """The wait for late tuples (slack K, allowed lateness). In a file the policy's settings stand beside `tick`."""
 
     policy: AnyPolicy = Field(default=NoSlack(), description="how the waiting time is found: k_slack")
     tick: NonNegativeDuration | None = Field(
@@ -122,7 +122,7 @@ class Disorder(Section):
 
 
 class Correction(Section):
-    """When late tuples are corrected."""
+    """Schedule and trigger of the correction of late tuples."""
 
     schedule: str = Field(default="@daily", description="cron expression of the intervals of arrival, UTC: 0 0 * * *")
     gap: PositiveDuration | None = Field(
@@ -139,7 +139,7 @@ class Correction(Section):
 
 
 class Aggregate(Section):
-    """What an aggregate query computes of each key and window."""
+    """The aggregate that a query computes for each key and window."""
 
     function: Literal["sum", "count", "avg", "min", "max", "median", "quantile"] = Field(
         description="what is computed of each window: sum"
@@ -167,7 +167,7 @@ class Aggregate(Section):
 
 
 class TopK(Section):
-    """Which tuples of each key and window a top-k query finds."""
+    """The ranking by which a top-k query selects the tuples of each key and window."""
 
     k: Annotated[int, Field(ge=1, le=10_000)] = Field(description="how many tuples, from 1 to 10000: 5")
     score: Column = Field(description="column of the numbers that tuples are ranked by: price")

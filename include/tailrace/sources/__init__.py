@@ -1,1 +1,1 @@
-"""Streams as they come: file formats, feeds, the check of raw records, quarantine and history."""
+"""Sources of streams: file formats, feeds, the check of raw records, quarantine and history."""

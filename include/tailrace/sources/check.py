@@ -1,4 +1,4 @@
-"""The check of raw records: what passes is a tuple, what does not goes to quarantine with the reason."""
+"""Checks raw records: valid ones become tuples, the others go to quarantine with a reason."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tailrace.ground.time_limits import LATEST_MS
 Ints = NDArray[np.int64]
 
 _PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
-_LAST_ARRIVAL_MS = 253_370_764_799_999  # the end of the year 9998: in 9999 ticks end, and silence passes
+_LAST_ARRIVAL_MS = 253_370_764_799_999  # the end of 9998: ticks and idle times that follow end within 9999
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Where a tuple's parts stand in a source's records, and the times that are accepted.
+    """Columns of a source that hold the parts of a tuple, and the bounds of the accepted event times.
 
     Attributes
     ----------
     values : dict
         Numeric columns the kind needs: name in the tuple → column of the source.
     earliest_ms, ahead_ms, latest_ms : int
-        An event time is accepted from `earliest_ms` up to its arrival time + `ahead_ms`, and to `latest_ms`: the last
-        one whose windows all end in time that a calendar can print.
+        An event time is accepted from `earliest_ms` up to its arrival time + `ahead_ms`, and up to `latest_ms`: the
+        last one whose windows all end at a time that a calendar can print.
     """
 
     event_time: str
@@ -40,14 +40,14 @@ class Columns:
     latest_ms: int = LATEST_MS
 
     def named(self) -> dict[str, str]:
-        """The source's columns that must be there, by their part in the tuple."""
+        """The columns that the source must have, by the part of the tuple that they hold."""
         parts = {"event_time": self.event_time, "arrival_time": self.arrival_time, "id": self.id, "key": self.key}
         return {part: name for part, name in parts.items() if name is not None} | self.values
 
 
 @dataclass(frozen=True)
 class Checked:
-    """Accepted tuples, and the rows that were not, with their reasons.
+    """Result of the check: the accepted tuples, and the rejected records with their reasons.
 
     Attributes
     ----------
@@ -56,8 +56,9 @@ class Checked:
     rejected : ndarray, shape (m,)
         Indices into the raw records.
     reasons : list of str, length m
+        The reason against each rejected record.
     arrivals : list, length m
-        The arrival time of each in ms, None where it could not be read.
+        Arrival time of each rejected record in ms; None where it could not be read or is out of range.
     """
 
     tuples: pa.RecordBatch
@@ -74,7 +75,7 @@ def check(raw: pa.Table, columns: Columns, row: Ints, key_type: pa.DataType, ing
     row : ndarray, shape (n,)
         The position of each record in its segment.
     ingested_ms : int or None
-        The arrival time of all of them where the source has no column for it.
+        Arrival time of all records where the source has no column for it.
     """
     verdict = _Verdict(raw.num_rows)
     event = _times(verdict, raw, columns.event_time)
@@ -87,7 +88,7 @@ def check(raw: pa.Table, columns: Columns, row: Ints, key_type: pa.DataType, ing
         f"{columns.arrival_time} out of bounds: an arrival time lies between 1970 and 9998",
     )
     verdict.reject(event < columns.earliest_ms, f"{columns.event_time} out of bounds: before the earliest accepted")
-    # Compared from the other side, so that no sum can overflow.
+    # Subtracted from the event time: the sum of arrival and ahead_ms could overflow.
     verdict.reject(event - columns.ahead_ms > arrival, f"{columns.event_time} out of bounds: too far ahead of arrival")
     verdict.reject(event > columns.latest_ms, f"{columns.event_time} out of bounds: its last window ends after 9999")
     parts: dict[str, pa.Array] = {}
@@ -95,7 +96,7 @@ def check(raw: pa.Table, columns: Columns, row: Ints, key_type: pa.DataType, ing
         if name is None:
             parts[part] = pa.nulls(raw.num_rows, key_type)
             continue
-        parts[part] = _plain(raw.column(name), kind)
+        parts[part] = _cast(raw.column(name), kind)
         verdict.reject(np.asarray(parts[part].is_null()), f"{name} is null")
     for part, name in columns.values.items():
         value = np.asarray(raw.column(name).cast(pa.float64(), safe=False).combine_chunks().fill_null(0.0))
@@ -115,19 +116,19 @@ def check(raw: pa.Table, columns: Columns, row: Ints, key_type: pa.DataType, ing
 
 
 class _Verdict:
-    """The first reason against each record."""
+    """The first reason against each record, as a code from 1 into `reasons`; 0: none."""
 
     def __init__(self, records: int) -> None:
         self.code = np.zeros(records, np.int32)
         self.reasons: list[str] = []
 
-    def reject(self, wrong: NDArray[np.bool_], reason: str) -> None:
+    def reject(self, mask: NDArray[np.bool_], reason: str) -> None:
         self.reasons.append(reason)
-        self.code[wrong & (self.code == 0)] = len(self.reasons)
+        self.code[mask & (self.code == 0)] = len(self.reasons)
 
 
 def _times(verdict: _Verdict, raw: pa.Table, name: str) -> Ints:
-    """Epoch milliseconds, floored; what is null or no time is rejected and read as 0."""
+    """Epoch milliseconds of a column, floored; a null or unreadable time is rejected and read as 0."""
     column = raw.column(name).combine_chunks()
     missing = np.asarray(column.is_null())
     verdict.reject(missing, f"{name} is null")
@@ -139,22 +140,22 @@ def _times(verdict: _Verdict, raw: pa.Table, name: str) -> Ints:
         )
     unit = column.type.unit if pa.types.is_timestamp(column.type) else "ms"
     value = np.asarray(column.cast(pa.int64()).fill_null(0))
-    if unit == "s":  # clipped: it must not wrap around into the accepted times
+    if unit == "s":  # clipped, since the product could wrap around into the accepted times
         return np.asarray(np.clip(value, -LATEST_MS, LATEST_MS) * 1000)
     return np.asarray(value // _PER_MS[unit])
 
 
 def _parse(column: pa.Array) -> pa.Array:
-    """ISO 8601 texts as timestamps in UTC; null where a text is none."""
-    import pandas as pd  # only JSON brings times as text
+    """Parse ISO 8601 texts as timestamps in UTC; null where a text is no time."""
+    import pandas as pd  # imported here: only JSON has times as text
 
-    column = pc.if_else(pc.match_substring_regex(column, r"^\s*\d"), column, None)  # `now` is no time of the stream's
-    parsed = pd.to_datetime(column.to_pandas(), format="ISO8601", utc=True, errors="coerce")
-    return pa.array(parsed.dt.as_unit("ms"), pa.timestamp("ms", "UTC"), from_pandas=True)
+    column = pc.if_else(pc.match_substring_regex(column, r"^\s*\d"), column, None)  # pandas would read `now` too
+    times = pd.to_datetime(column.to_pandas(), format="ISO8601", utc=True, errors="coerce")
+    return pa.array(times.dt.as_unit("ms"), pa.timestamp("ms", "UTC"), from_pandas=True)
 
 
-def _plain(column: pa.ChunkedArray, kind: pa.DataType | None) -> pa.Array:
-    """Ids and keys as text or int64."""
+def _cast(column: pa.ChunkedArray, kind: pa.DataType | None) -> pa.Array:
+    """Cast ids or keys to `kind`; None: integers to int64, all else to text."""
     if kind is None:
         kind = pa.int64() if pa.types.is_integer(column.type) else pa.string()
     return pc.cast(column, kind).combine_chunks()

@@ -1,4 +1,4 @@
-"""Feeds: what of a stream's log is there by now, as the driver sees it."""
+"""Feeds, by which the driver polls a stream's growing log for new segments."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ from tailrace.sources.segments import Segment, Types, is_integer
 
 
 class Feed(Protocol):
-    """The growing end of a source's log."""
+    """Protocol of a feed: the growing end of a source's log."""
 
     @property
     def types(self) -> Types:
-        """The types of the columns that are read; empty as long as no record tells them."""
+        """Types of the columns that the query reads; empty until a record shows them."""
 
     @property
     def identity(self) -> str:
-        """Tells the source from another one in its place, if it can be told; else empty."""
+        """Identifier that tells the source from another one in its place; empty where it has none."""
 
     @property
     def version(self) -> int:
-        """The version of the source's table that was last looked at; 0 where it is no table."""
+        """The version of the source's table that was last read; 0 where the source is no table."""
 
     @property
     def holds_back(self) -> bool:
-        """Whether there is more that it knows of: then nothing is no silence."""
+        """True while it knows of more than it has given: then a call of `fresh` without segments is no silence."""
 
     @property
     def problem(self) -> str | None:
-        """The reason why it gives no more for now, though nothing failed; None: there is none."""
+        """The reason for which it gives no more for now, though nothing failed; None: there is no such reason."""
 
     def fresh(self) -> list[Segment]:
-        """What was not given before, in the order of the log; to be called again and again, also after an error.
+        """The segments that it has not given before, in log order; callers poll it, also after an error.
 
         Raises
         ------
         Refused
             When the source is missing, unreadable, lacks a column, or has one of a wrong type.
         SourceChanged
-            When it has changed where it was read already.
+            When a part of it that was read already has changed.
         """
 
 
 @dataclass(frozen=True)
 class ReadFile:
-    """A file that was taken: the rows read of it, all that it has, and its size and time of change then."""
+    """Reading progress in a file: rows read, rows in all, and its size and time of change when it was taken."""
 
     path: str
     rows: int
@@ -62,30 +62,31 @@ class ReadFile:
 
 
 def read_files(segments: Iterable[Segment], before: Mapping[str, ReadFile]) -> dict[str, ReadFile]:
-    """What was read of the files of these segments, by path; `before` is what was read of them earlier."""
-    found: dict[str, ReadFile] = {}
+    """Reading progress in the files of these segments, by path; `before` is their progress before the segments."""
+    progress: dict[str, ReadFile] = {}
     for segment in segments:
         path, end = segment.path, segment.first_row + segment.rows
-        earlier = found.get(path) or before.get(path)
-        rows = max(end, earlier.rows) if earlier else end
-        found[path] = ReadFile(path, rows, segment.of_rows, segment.size, segment.mtime_ns)
-    return found
+        last = progress.get(path) or before.get(path)
+        rows = max(end, last.rows) if last else end
+        progress[path] = ReadFile(path, rows, segment.of_rows, segment.size, segment.mtime_ns)
+    return progress
 
 
 class ReplayFeed:
-    """A log that is there in full, given out at a rate.
+    """Replays a log that is there in full, at a rate in rows per second.
 
-    The first call looks, and gives nothing; time begins with the second, when there is somebody to read.
+    The first call of `fresh` only polls the log, and gives nothing; the clock starts with the second, when there is a
+    reader.
     """
 
     version, identity, problem = 0, "", None
 
     def __init__(self, log: Feed, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """`rate` in rows a second; `clock` in seconds."""
+        """Take `rate` in rows per second, and `clock` in seconds."""
         self._log, self._rate, self._clock = log, rate, clock
-        self._begun: float | None = None
-        self._looked, self._given = False, 0
-        self._waiting: deque[Segment] = deque()
+        self._start_s: float | None = None
+        self._has_polled, self._row_count = False, 0
+        self._queue: deque[Segment] = deque()
 
     @property
     def types(self) -> Types:
@@ -93,39 +94,47 @@ class ReplayFeed:
 
     @property
     def holds_back(self) -> bool:
-        return bool(self._waiting) or self._log.holds_back
+        return bool(self._queue) or self._log.holds_back
 
     def fresh(self) -> list[Segment]:
-        self._waiting += self._log.fresh()
-        if not self._looked:
-            self._looked = True
+        self._queue += self._log.fresh()
+        if not self._has_polled:
+            self._has_polled = True
             return []
-        self._begun = self._clock() if self._begun is None else self._begun
-        due = int((self._clock() - self._begun) * self._rate) - self._given
-        found: list[Segment] = []
-        while due > 0 and self._waiting:
-            segment = self._waiting.popleft()
-            head = replace(segment, rows=min(segment.rows, due))
-            self._waiting.extendleft(remaining([segment], head.first_row + head.rows))
-            found.append(head)
-            due -= head.rows
-            self._given += head.rows
-        return found
+        self._start_s = self._clock() if self._start_s is None else self._start_s
+        quota = int((self._clock() - self._start_s) * self._rate) - self._row_count
+        segments: list[Segment] = []
+        while quota > 0 and self._queue:
+            segment = self._queue.popleft()
+            head = replace(segment, rows=min(segment.rows, quota))
+            self._queue.extendleft(remaining([segment], head.first_row + head.rows))
+            segments.append(head)
+            quota -= head.rows
+            self._row_count += head.rows
+        return segments
 
 
 def merge_types(file: Path, format_name: str, columns: Columns, types: Types) -> Types:
-    """The types of the columns that are read, from this file and those before it."""
-    found = FORMATS[format_name].types(file, columns) or types
+    """Column types of a source up to this file: those of the files before it, else its own.
+
+    Raises
+    ------
+    Refused
+        When the format refuses the file, or its ids or keys are integers and those before it are not, or the reverse.
+    """
+    file_types = FORMATS[format_name].types(file, columns) or types
     for part in ("id", "key"):
         name = columns.named().get(part)
-        if name and types and is_integer(types[name]) != is_integer(found[name]):
+        if name and types and is_integer(types[name]) != is_integer(file_types[name]):
             raise refuse(
-                f"{file}: column {name}", f"its type is {found[name]}, in files before it {types[name]}", "one of them"
+                f"{file}: column {name}",
+                f"its type is {file_types[name]}, in files before it {types[name]}",
+                "one of them",
             )
-    return types or found
+    return types or file_types
 
 
 def remaining(segments: list[Segment], row: int) -> list[Segment]:
-    """What of a file's segments lies at or after a row; empty ones are left out."""
-    cut = [(max(segment.first_row, row), segment.first_row + segment.rows, segment) for segment in segments]
-    return [replace(segment, first_row=first, rows=end - first) for first, end, segment in cut if end > first]
+    """The parts of a file's segments at or after a row; empty ones are left out."""
+    bounds = [(max(segment.first_row, row), segment.first_row + segment.rows, segment) for segment in segments]
+    return [replace(segment, first_row=first, rows=end - first) for first, end, segment in bounds if end > first]

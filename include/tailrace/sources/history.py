@@ -1,4 +1,4 @@
-"""History: accepted tuples kept as Parquet by event date and hour, where the source is no durable log itself."""
+"""History: accepted tuples in Parquet by event date and hour, where the source itself is no durable log."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ PARTITIONS = ["event_date", "event_hour"]
 FILES = pa.schema(
     {"path": pa.string(), "size": pa.int64(), "rows": pa.int64(), "event_date": pa.string(), "event_hour": pa.int64()}
 )
-"""How a written file is told to the table."""
+"""Schema of the records by which written files enter the table's log."""
 
 _HOUR_MS = 3_600_000
 _TIMES = ("event_time", "arrival_time")
 
 
 def schema(id_type: pa.DataType, key_type: pa.DataType, values: list[str]) -> pa.Schema:
-    """A tuple's times, id, key and values, its position, its tick and the end of it as its segment saw them."""
+    """Schema of the table: a tuple's times, id, key, values, position, its tick and that tick's end, and its partition.
+
+    Tick and end are those that follow from the tuple's segment alone.
+    """
     time, number = pa.timestamp("us", "UTC"), pa.int64()
     columns = dict.fromkeys(_TIMES, time) | {"id": id_type, "key": key_type} | dict.fromkeys(values, pa.float64())
     columns |= dict.fromkeys(("position", "tick", "end"), number)
@@ -30,7 +33,7 @@ def schema(id_type: pa.DataType, key_type: pa.DataType, values: list[str]) -> pa
 
 
 def write(tuples: pa.RecordBatch, ordinal: int, directory: Path) -> pa.RecordBatch:
-    """Write a segment's tuples, one file for each hour of event time; writing them again puts the same in place.
+    """Write a segment's tuples, one file for each hour of event time; idempotent: a repeat replaces each by the same.
 
     Returns
     -------
@@ -40,18 +43,18 @@ def write(tuples: pa.RecordBatch, ordinal: int, directory: Path) -> pa.RecordBat
     table = pa.table(tuples).drop_columns(["row"])
     event = np.asarray(tuples.column("event_time"))
     for name in _TIMES:
-        place = table.schema.get_field_index(name)
+        index = table.schema.get_field_index(name)
         micros = pc.cast(pc.cast(table.column(name), pa.timestamp("ms", "UTC")), pa.timestamp("us", "UTC"))
-        table = table.set_column(place, name, micros)
+        table = table.set_column(index, name, micros)
     hours, files = event // _HOUR_MS, []
     for hour in np.unique(hours).tolist():
-        date, of_day = str(np.datetime64(hour, "h").astype("datetime64[D]")), hour % 24
-        path = Path(f"event_date={date}", f"event_hour={of_day}", f"part-{ordinal:08d}.parquet")
+        date, hour_of_day = str(np.datetime64(hour, "h").astype("datetime64[D]")), hour % 24
+        path = Path(f"event_date={date}", f"event_hour={hour_of_day}", f"part-{ordinal:08d}.parquet")
         target = directory / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        with new_file(target) as new:
-            pq.write_table(table.filter(pa.array(hours == hour)), new)
+        with new_file(target) as temporary:
+            pq.write_table(table.filter(pa.array(hours == hour)), temporary)
         rows = int((hours == hour).sum())
-        place = {"event_date": date, "event_hour": of_day}
-        files.append({"path": str(path), "size": target.stat().st_size, "rows": rows} | place)
+        partition = {"event_date": date, "event_hour": hour_of_day}
+        files.append({"path": str(path), "size": target.stat().st_size, "rows": rows} | partition)
     return pa.RecordBatch.from_pylist(files, FILES)

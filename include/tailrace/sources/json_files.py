@@ -1,4 +1,4 @@
-"""Streams kept as JSON lines."""
+"""Streams stored as JSON lines."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from tailrace.ground.errors import refuse
 from tailrace.sources.check import Columns
 from tailrace.sources.segments import MalformedRecord, RawSegment, Segment, Types, require, require_taken
 
-_FITS = {"event_time": (str, int), "arrival_time": (str, int), "id": (str, int), "key": (str, int)}
+_PART_TYPES = {"event_time": (str, int), "arrival_time": (str, int), "id": (str, int), "key": (str, int)}
 _OBJECT = re.compile(rb"^[ \t\r]*\{.*\}[ \t\r]*$", re.MULTILINE)
-"""A line that may be a record: nothing else reaches the parser, which dies of a line that says `null`."""
+"""A line that may be a record; no other reaches the parser, which crashes on a line `null`."""
 
-_BYTES_PER_SEGMENT = 16 << 20  # so that several readers share a large file, and none holds more of it at once
+_BYTES_PER_SEGMENT = 16 << 20  # several readers share a large file, and none holds more of it in memory
 
 _NUMBER = (int, float)
-_PYTHON: dict[str, tuple[type, ...]] = {"string": (str,), "int64": (int,), "double": _NUMBER}
+_PYTHON_TYPES: dict[str, tuple[type, ...]] = {"string": (str,), "int64": (int,), "double": _NUMBER}
 
 
 class JsonFiles:
-    """One record a line. A line that is no record, or holds a wrong type, goes to quarantine alone."""
+    """JSON lines, one record a line; a line that is no record, or has a wrong type, goes to quarantine alone."""
 
     suffixes = (".json", ".jsonl", ".ndjson")
 
@@ -38,16 +38,16 @@ class JsonFiles:
         return still and _ends_with_a_record(path)
 
     def types(self, path: Path, columns: Columns) -> Types | None:
-        """From the first record, if any, with a value of a fitting type in every column.
+        """Column types of the first record, if any, with a value of a fitting type in every column.
 
         Times are ISO 8601 texts or epoch milliseconds.
         """
         names: set[str] = set()
         for record in _records(path):
             names |= record.keys()
-            found = {name: _type(part, record.get(name)) for part, name in columns.named().items()}
-            types = {name: kind for name, kind in found.items() if kind is not None}
-            if len(types) == len(found):
+            kinds = {name: _type(part, record.get(name)) for part, name in columns.named().items()}
+            types = {name: kind for name, kind in kinds.items() if kind is not None}
+            if len(types) == len(kinds):
                 return types
         if names:
             require(path, columns, sorted(names))
@@ -65,15 +65,15 @@ class JsonFiles:
     def read(self, segment: Segment, types: Types) -> RawSegment:
         lines = _lines(segment)
         schema = pa.schema([(name, _arrow(kind)) for name, kind in types.items()])
-        tables, rows, broken = [schema.empty_table()], [np.zeros(0, np.int64)], []
+        tables, rows, malformed = [schema.empty_table()], [np.zeros(0, np.int64)], []
         for start, stop, table in _parse(lines, 0, len(lines), schema):
             if table is None:
                 text = lines[start].decode(errors="replace")
-                broken.append(MalformedRecord(start, _why(text, types), text))
+                malformed.append(MalformedRecord(start, _reason(text, types), text))
             else:
                 tables.append(table.select(schema.names))
                 rows.append(np.arange(start, stop))
-        return RawSegment(pa.concat_tables(tables), np.concatenate(rows), broken)
+        return RawSegment(pa.concat_tables(tables), np.concatenate(rows), malformed)
 
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
         lines = _lines(segment)
@@ -83,37 +83,37 @@ class JsonFiles:
 def _open(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
-    except FileNotFoundError as error:  # what else stands in the way may pass
+    except FileNotFoundError as error:  # any other fault may pass, and is no refusal
         raise refuse(str(path), f"it can't be read ({error})", "a file of JSON lines") from error
 
 
 def _blocks(path: Path) -> list[tuple[int, int, int]]:
-    """The blocks of a file, cut at ends of lines: first byte, end, and lines of each; an empty file has none."""
-    found: list[tuple[int, int, int]] = []
-    start = at = 0
+    """The blocks of a file, cut at line ends: first byte, end and number of lines of each; an empty file has none."""
+    blocks: list[tuple[int, int, int]] = []
+    start = offset = 0
     with _open(path) as file:
         while block := file.read(_BYTES_PER_SEGMENT):
             if line := block.rfind(b"\n") + 1:  # a line may be longer than a block
-                found.append((start, at + line, block.count(b"\n")))
-                start = at + line
-            at += len(block)
-    if start < at:  # the last line has no end
-        before, _, lines = found.pop() if found else (0, 0, 0)
-        found.append((before, at, lines + 1))
-    return found
+                blocks.append((start, offset + line, block.count(b"\n")))
+                start = offset + line
+            offset += len(block)
+    if start < offset:  # the last line has no newline: it joins the last block
+        first, _, lines = blocks.pop() if blocks else (0, 0, 0)
+        blocks.append((first, offset, lines + 1))
+    return blocks
 
 
 def _ends_with_a_record(path: Path) -> bool:
-    """Whether the last line is ended, or is a JSON value; true of an empty file."""
-    reach = 1 << 12
+    """True if the last line ends in a newline or is a JSON value, or the file is empty."""
+    tail_bytes = 1 << 12
     with _open(path) as file:
         size = file.seek(0, os.SEEK_END)
         while True:
-            file.seek(max(size - reach, 0))
+            file.seek(max(size - tail_bytes, 0))
             tail = file.read(size - file.tell())
-            if b"\n" in tail or reach >= size:
+            if b"\n" in tail or tail_bytes >= size:
                 break
-            reach *= 16
+            tail_bytes *= 16
     last = tail.rpartition(b"\n")[2]
     try:
         if last:
@@ -134,7 +134,7 @@ def _lines(segment: Segment) -> list[bytes]:
 
 
 def _parse(lines: list[bytes], start: int, stop: int, schema: pa.Schema) -> Iterator[tuple[int, int, pa.Table | None]]:
-    """Tables of whole stretches of lines; a stretch with a fault is halved until the fault stands alone."""
+    """Parse ranges of lines into tables; a range with a fault is halved down to the faulty line, which gets None."""
     if start == stop:
         return
     options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore", newlines_in_values=False)
@@ -160,8 +160,8 @@ def _parse(lines: list[bytes], start: int, stop: int, schema: pa.Schema) -> Iter
         yield from _parse(lines, middle, stop, schema)
 
 
-def _why(text: str, types: Types) -> str:
-    """Why a line is no record of these types."""
+def _reason(text: str, types: Types) -> str:
+    """The reason for which a line is no record of these types."""
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -172,7 +172,7 @@ def _why(text: str, types: Types) -> str:
         return "no JSON object"
     for name, kind in types.items():
         value = record.get(name)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, _PYTHON[kind])):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, _PYTHON_TYPES[kind])):
             return f"{name} is of the wrong type: {type(value).__name__}, not {kind}"
     return "no record that could be read"
 
@@ -189,9 +189,9 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _type(part: str, value: Any) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, _FITS.get(part, _NUMBER)):
+    if isinstance(value, bool) or not isinstance(value, _PART_TYPES.get(part, _NUMBER)):
         return None
-    if part not in _FITS:
+    if part not in _PART_TYPES:
         return "double"
     return "string" if isinstance(value, str) else "int64"
 

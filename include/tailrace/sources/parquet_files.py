@@ -1,4 +1,4 @@
-"""Streams kept as Parquet files."""
+"""Streams stored as Parquet files."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _ROWS_PER_SEGMENT = 500_000  # large files are cut between row groups, so that s
 
 
 class ParquetFiles:
-    """Types stand in the file, so a column of the wrong type is refused as a whole."""
+    """Parquet files: each states its column types, so a column of a wrong type is refused as a whole."""
 
     suffixes = (".parquet",)
 
     def whole(self, path: Path, still: bool) -> bool:
-        return True  # without its footer it can't be opened
+        return True  # an incomplete file has no footer and can't be opened
 
     def types(self, path: Path, columns: Columns) -> Types | None:
         schema = _open(path).schema_arrow
         require(path, columns, schema.names)
         for part, name in columns.named().items():
-            kind, (fits, right) = _plain(schema.field(name).type), _FITS.get(part, _FITS["value"])
-            if not fits(kind):
+            kind, (accepts, right) = _value_type(schema.field(name).type), _PART_RULES.get(part, _PART_RULES["value"])
+            if not accepts(kind):
                 raise refuse(f"{path}: column {name}", f"its type is {kind}, but it is the query's {part}", right)
-        return {name: str(_plain(schema.field(name).type)) for name in columns.named().values()}
+        return {name: str(_value_type(schema.field(name).type)) for name in columns.named().values()}
 
     def split(self, path: Path) -> list[Segment]:
         metadata = _open(path).metadata
@@ -55,7 +55,7 @@ class ParquetFiles:
         table = self._table(segment, None).take(pa.array(rows, pa.int64()))
         try:
             records = table.to_pylist()
-        except (OverflowError, ValueError):  # a time that no calendar has: all of them as the numbers that they are
+        except (OverflowError, ValueError):  # a time beyond the calendar: write all times as integers
             fields = [f.with_type(pa.int64()) if pa.types.is_timestamp(f.type) else f for f in table.schema]
             records = table.cast(pa.schema(fields)).to_pylist()
         return [json.dumps(record, default=str) for record in records]
@@ -76,12 +76,12 @@ def _open(path: Path) -> pq.ParquetFile:
         return pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError) as error:
         if isinstance(error, OSError) and error.errno not in (None, errno.ENOENT):
-            raise  # not the file, but the way to it: it may pass
+            raise  # the fault is not the file's but on the way to it, and may pass
         raise refuse(str(path), f"it can't be read as Parquet ({error})", "a whole Parquet file") from error
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
-    """The type of the values, where they are kept as a dictionary."""
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    """The value type of a dictionary type; any other type as it is."""
     return kind.value_type if isinstance(kind, pa.DictionaryType) else kind
 
 
@@ -99,7 +99,7 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
-_FITS = {
+_PART_RULES = {
     "event_time": (_is_time, "a timestamp, or int64 in epoch milliseconds"),
     "arrival_time": (_is_time, "a timestamp, or int64 in epoch milliseconds"),
     "id": (_is_name, "a string or an integer up to int64"),

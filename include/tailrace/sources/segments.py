@@ -1,4 +1,7 @@
-"""Segments: the pieces of a stream's log, in order. A directory of files is one source partition, by file name."""
+"""Segments, the ordered pieces of a stream's log, and the protocol of the file formats that they are read from.
+
+A directory of files is one source partition, in the order of file names.
+"""
 
 from __future__ import annotations
 
@@ -22,28 +25,28 @@ Types = dict[str, str]
 
 
 def is_integer(type_name: str) -> bool:
-    """Whether a type of `Types` is one of the integers."""
+    """True if an Arrow type name, as in `Types`, is that of an integer."""
     return type_name.startswith(("int", "uint"))
 
 
 @dataclass(frozen=True)
 class Segment:
-    """`rows` records of a file from its record `first_row` on.
+    """A piece of the log: `rows` records of a file from its record `first_row` on.
 
     Attributes
     ----------
     ordinal, position : int
-        Its place in the log: how many segments, and how many records, are before it.
+        Its place in the log: the number of segments, and of records, before it.
     ingested_ms : int or None
-        The arrival time of its records where they bring none.
+        Arrival time of its records where the source has no column for it.
     size, of_rows : int
-        The file's size in bytes, and how many records it has in all.
+        The file's size in bytes, and the number of its records in all.
     version : int
-        The version of the table that brought the file; 0 where the source is no table.
+        The version of the table that added the file; 0 where the source is no table.
     mtime_ns : int or None
-        When the file was last changed; None where its name alone tells that it is the same (a table's).
+        Time of the file's last change; None where its name alone identifies its content (a table's file).
     block_start, block_end, block_row : int
-        The bytes of the file that hold its records, and the first record in them; an end of 0: the whole file.
+        The byte range of the file that holds its records, and the first record in it; an end of 0: the whole file.
     """
 
     path: str
@@ -66,7 +69,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class MalformedRecord:
-    """A record that is not even one: its row in the segment, why, and its text."""
+    """A record that can't be parsed into the query's columns: its row in the segment, the reason, and its text."""
 
     row: int
     reason: str
@@ -75,7 +78,7 @@ class MalformedRecord:
 
 @dataclass(frozen=True)
 class RawSegment:
-    """What a segment holds: the records that could be read, their rows, and the broken ones."""
+    """Content of a segment: the records that could be parsed, their rows, and the malformed ones."""
 
     table: pa.Table
     row: NDArray[np.int64]
@@ -83,17 +86,17 @@ class RawSegment:
 
 
 class Format(Protocol):
-    """A way to store a stream as files."""
+    """Protocol of a file format that stores a stream."""
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """How its files' names end."""
+        """Suffixes of its files' names."""
 
     def whole(self, path: Path, still: bool) -> bool:
-        """Whether all of a file is there, as far as can be told; `still`: it is as it was a look ago."""
+        """True if a file is complete, as far as can be told; `still`: unchanged for `file_feed.STILL_S` seconds."""
 
     def types(self, path: Path, columns: Columns) -> Types | None:
-        """The types of the columns that are read; None from a file without records.
+        """Types of the columns that the query reads; None from a file whose records don't show them.
 
         Raises
         ------
@@ -105,31 +108,31 @@ class Format(Protocol):
         """The file's segments, in order, without `size` and `mtime_ns`."""
 
     def read(self, segment: Segment, types: Types) -> RawSegment:
-        """The columns of `types`, of every record.
+        """Read the columns of `types` of every record of a segment.
 
         Raises
         ------
         SourceChanged
-            When the file is not the one that was taken.
+            When the file was changed or removed since it was taken.
         """
 
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
-        """The given records as text, as they stand in the file."""
+        """The given records of a segment as text, for the quarantine."""
 
 
 def state_of(file: Path) -> State | None:
-    """A file's size and time of change; None where it is gone from its directory."""
+    """A file's size and time of change; None if it is gone from its directory."""
     try:
         now = file.stat()
     except FileNotFoundError:
         if not file.parent.is_dir():
-            raise  # not the file, but the way to it: it may come back
+            raise  # the fault is not the file's but on the way to it, which may come back
         return None
     return now.st_size, now.st_mtime_ns
 
 
 def require_taken(segment: Segment) -> None:
-    """Refuse to read a file that is not the one that was taken."""
+    """Refuse to read a file that was changed or removed since it was taken."""
     if segment.mtime_ns is None:
         return
     state = state_of(Path(segment.path))
@@ -140,18 +143,18 @@ def require_taken(segment: Segment) -> None:
 
 
 def removed(path: str) -> SourceChanged:
-    """The refusal of a file that is gone, and is still needed."""
+    """Build the error for a file that was removed and is still needed."""
     return changed(path, "it was removed, and the stream has still to read it, or to correct by it")
 
 
 def changed(path: str, wrong: str) -> SourceChanged:
-    """The refusal of a file that is not what it was when it was taken."""
+    """Build the error for a file that is not as it was when it was taken."""
     right = "files that stay as they are, and new names for new ones; or another name for the query, to begin anew"
     return SourceChanged([Problem(path, wrong, right)])
 
 
 def require(path: Path, columns: Columns, present: Sequence[str]) -> None:
-    """Refuse a file that lacks a column."""
+    """Refuse a file that lacks a column of the query."""
     for part, name in columns.named().items():
         if name not in present:
             raise refuse(

@@ -1,1 +1,1 @@
-"""The engine on Spark: sessions, the source, the operator, the sink, the stream app. Only here is pyspark imported."""
+"""The engine on Spark: sessions, source, operator, sink, stream app. Beside it only the benchmarks import pyspark."""

@@ -1,4 +1,4 @@
-"""The stream app: a declared query over its source, live or to the end of what is there."""
+"""The stream app: runs a declared query over its source, live or to the end of the input."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def run(
     progress: Progress | None = None,
     spark: SparkSession | None = None,
 ) -> int:
-    """Run the query from where its checkpoint stands: to the end of its input, or until it is asked to drain.
+    """Run the query from its checkpoint on, to the end of its input, or until it is asked to drain.
 
     Parameters
     ----------
     spark : SparkSession, optional
-        A session that is there, with as many shuffle partitions as the query's parallelism; else one of its own.
+        An open session, with as many shuffle partitions as the query's parallelism; by default the run opens its own.
 
     Returns
     -------
     int
-        How many batches were run.
+        The number of batches that were run.
 
     Raises
     ------
@@ -55,98 +55,98 @@ def run(
         When the source is not fit, or the checkpoint is closed, in use, or was begun for another query.
     """
     layout, stream = Layout.of(warehouse, query.name), query.stream[1]
-    origin = checkpoint.resumable(layout, query)
-    waiting: list[Segment] = []
-    if origin is None:  # what is wrong is refused before anything is written
-        feed = open_feed(query, layout, origin, plan.live)
-        waiting = feed.fresh()
-        if not feed.types and not plan.live:  # no record yet, and so nothing that tells the types
+    manifest = checkpoint.resumable(layout, query)
+    segments: list[Segment] = []
+    if manifest is None:  # what is wrong is refused before anything is written
+        feed = open_feed(query, layout, manifest, plan.live)
+        segments = feed.fresh()
+        if not feed.types and not plan.live:  # no record yet, so the types are not known
             return 0
     with layout.lock("stream"):
-        origin = checkpoint.resumable(layout, query)
-        watch = StatusReporter(layout)
-        if origin is not None:  # as it stands now: another may have gone on with it, or begun it, meanwhile
-            opened = _opened_again(partial(open_feed, query, layout, origin, plan.live), plan, watch)
-            if opened is None:
-                watch.report("drained")
+        manifest = checkpoint.resumable(layout, query)
+        reporter = StatusReporter(layout)
+        if manifest is not None:  # read again: another process may have changed or created it meanwhile
+            source = _reopen(partial(open_feed, query, layout, manifest, plan.live), plan, reporter)
+            if source is None:
+                reporter.report("drained")
                 return 0
-            feed, waiting = opened
-        waiting += _first_record(feed, watch)
+            feed, segments = source
+        segments += _first_record(feed, reporter)
         if not feed.types:  # drained before anything came
-            watch.report("drained")
+            reporter.report("drained")
             return 0
-        origin = origin or layout.create_checkpoint(query.structure(), feed.types, feed.identity)
-        intake = BatchPlanner(
+        manifest = manifest or layout.create_checkpoint(query.structure(), feed.types, feed.identity)
+        planner = BatchPlanner(
             Journal(layout.journal),
             feed,
-            waiting,
+            segments,
             partial(Proposals(layout).settings_in_force, query.policy.model_dump_json()),
             query.tick_ms,
             query.idle_ms,
             stream.arrival_time is None,
             plan,
         )
-        return _go(query, layout, origin, intake, watch, progress, spark)
+        return _run_batches(query, layout, manifest, planner, reporter, progress, spark)
 
 
-def _opened_again(
-    opened: Callable[[], Feed], plan: RunOptions, watch: StatusReporter
+def _reopen(
+    open_source: Callable[[], Feed], plan: RunOptions, reporter: StatusReporter
 ) -> tuple[Feed, list[Segment]] | None:
-    """Open the source of a stream that goes on, and look into it; None when it is drained before that succeeds.
+    """Open the source of a resumed stream, and read what is new; None when it is drained before that succeeds.
 
     A live stream waits for a source that is away: its driver may be back before a disk is.
     """
     retries = Retries()
-    while not watch.drain_requested:
+    while not reporter.drain_requested:
         if not plan.live:
-            feed = opened()
+            feed = open_source()
             return feed, feed.fresh()
         if retries.due:
-            with retried(retries, watch):
-                feed = opened()
+            with retried(retries, reporter):
+                feed = open_source()
                 return feed, feed.fresh()
-        watch.report("waiting")
+        reporter.report("waiting")
         time.sleep(LOOK_S)
     return None
 
 
-def _first_record(feed: Feed, watch: StatusReporter) -> list[Segment]:
-    """Wait for the first record of a live stream: it tells the types."""
-    found: list[Segment] = []
+def _first_record(feed: Feed, reporter: StatusReporter) -> list[Segment]:
+    """Wait for the first record of a live stream, as only a record gives the types; returns the segments that came."""
+    segments: list[Segment] = []
     retries = Retries()
-    while not feed.types and not watch.drain_requested:
-        watch.report("waiting")
+    while not feed.types and not reporter.drain_requested:
+        reporter.report("waiting")
         time.sleep(LOOK_S)
         if retries.due:
-            with retried(retries, watch):
-                found += feed.fresh()
-                watch.report_problem(SOURCE, feed.problem)
-    return found
+            with retried(retries, reporter):
+                segments += feed.fresh()
+                reporter.report_problem(SOURCE, feed.problem)
+    return segments
 
 
-def _go(
+def _run_batches(
     query: Query,
     layout: Layout,
-    origin: CheckpointManifest,
-    intake: BatchPlanner,
-    watch: StatusReporter,
+    manifest: CheckpointManifest,
+    planner: BatchPlanner,
+    reporter: StatusReporter,
     progress: Progress | None,
-    there: SparkSession | None,
+    open_session: SparkSession | None,
 ) -> int:
-    """Run what is planned, and what is to be planned; returns how many batches that were."""
-    first, stage = committed_batches(layout), Stage.of(query, origin.types, layout.table("history"))
-    watch.starting(first)
-    if intake.batches == first:  # all that was planned is done
-        intake.refuse_ended()
-        if not intake.options.live and intake.plan() is None:
+    """Run the batches that are planned already, and plan and run more; returns how many were run."""
+    committed, stage = committed_batches(layout), Stage.of(query, manifest.types, layout.table("history"))
+    reporter.starting(committed)
+    if planner.batches == committed:  # all that was planned is done
+        planner.refuse_ended()
+        if not planner.options.live and planner.plan() is None:
             return 0
     id_type = stage.kind.id_type
-    wanted, tables = schemas(stage.kind.answer, id_type), Tables(layout)
-    past = history.schema(id_type, stage.kind.key_type, list(stage.columns.values))
-    tables.create(wanted | ({} if stage.history is None else {"history": past}), STREAM_TABLES)
-    sink = Sink(tables, wanted | {"history": history.FILES}, origin.id)
-    own = session(f"tailrace {query.name}", query.parallelism)
-    with own if there is None else nullcontext(there) as spark:
-        Attempts(layout, stage, intake, watch, sink, progress).run(spark)
-    watch.report("ended" if intake.ended else "drained", intake.rows_left)
-    return intake.batches - first
+    table_schemas, tables = schemas(stage.kind.answer, id_type), Tables(layout)
+    history_schema = history.schema(id_type, stage.kind.key_type, list(stage.columns.values))
+    tables.create(table_schemas | ({} if stage.history is None else {"history": history_schema}), STREAM_TABLES)
+    sink = Sink(tables, table_schemas | {"history": history.FILES}, manifest.id)
+    own_session = session(f"tailrace {query.name}", query.parallelism)
+    with own_session if open_session is None else nullcontext(open_session) as spark:
+        Attempts(layout, stage, planner, reporter, sink, progress).run(spark)
+    reporter.report("ended" if planner.ended else "drained", planner.rows_left)
+    return planner.batches - committed

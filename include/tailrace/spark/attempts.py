@@ -1,4 +1,4 @@
-"""A stream's query as it runs on Spark: batch by batch, and again from its checkpoint after a failure that passes."""
+"""Attempts to run a stream on Spark: batch by batch, and again from its checkpoint after a transient failure."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from tailrace.stream.failures import Failure
 from tailrace.stream.status_reporter import StatusReporter
 
 Progress = Callable[[int, int, dict[str, pa.Table]], None]
-"""Told after each batch: its number, how many rows are still to be read, and the rows it gave to each table."""
+"""Called after each batch with its number, the number of rows still to be read, and the rows given to each table."""
 
 LOOK_S = 0.2
-"""Seconds from look to look of a live run: for what is new, and for a wish to drain."""
+"""Seconds between two looks of a live run for new input, and for a request to drain."""
 
 SOURCE = "source"
-"""The part of a stream by which a problem of its source is told."""
+"""The part of a stream under which problems of its source are reported."""
 
 _DISK, _STREAM = "disk or network", "stream"
-_BUSY_TRIES = 5  # how often in a row a Python process may not start in time
+_BUSY_TRIES = 5  # how often in a row a Python process may fail to start in time
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Attempts:
     written: queue.SimpleQueue[tuple[int, dict[str, pa.Table]]] = field(default_factory=queue.SimpleQueue)
     """The rows of each batch that the sink has written; from its thread to this one."""
     seen: int = 0
-    """The number of batches whose rows were told."""
+    """The number of batches whose rows were reported."""
 
     def run(self, spark: SparkSession) -> None:
         """Run the stream to its end, or until it is asked to drain.
@@ -63,15 +63,15 @@ class Attempts:
         Damaged
             When Spark can't go on from its checkpoint.
         RuntimeError
-            When it fails of what no further attempt helps against.
+            When it fails in a way that no further attempt can help.
         """
         retries, groups = Retries(), labels(spark, self.stage.tasks)
         while True:
-            before, error = committed_batches(self.layout), self.attempt(spark, groups)
+            committed, error = committed_batches(self.layout), self.attempt(spark, groups)
             if error is None:
                 return
             failure = Failure.of(error)
-            if committed_batches(self.layout) > before:
+            if committed_batches(self.layout) > committed:
                 retries.succeed()
             retries.fail()
             self.refuse(failure, retries.failures, error)
@@ -83,49 +83,50 @@ class Attempts:
                 time.sleep(LOOK_S)
 
     def refuse(self, failure: Failure, failures: int, error: BaseException) -> None:
-        """Raise what no further try helps against.
+        """Raise an error where no further attempt can help.
 
-        A live stream waits for what comes back as long as it takes, a bounded one has somebody who waits for it.
+        After a transient failure a live stream tries again as long as it takes; a bounded one fails, as somebody waits
+        for it. After a process that did not start in time both try again, a few times.
         """
         if failure.kind == "checkpoint":
             wrong = f"Spark can't go on from it: {failure.reason}"
             raise Damaged([Problem(str(self.layout.checkpoint), wrong, repair(self.layout))]) from error
-        again = (failure.kind == "passes" and self.intake.options.live) or (
+        retryable = (failure.kind == "passes" and self.intake.options.live) or (
             failure.kind == "busy" and failures <= _BUSY_TRIES
         )
-        if not again:
+        if not retryable:
             raise RuntimeError(f"the stream failed: {failure.reason}") from error
 
     def attempt(self, spark: SparkSession, groups: list[int]) -> BaseException | None:
-        """Run the stream until there is no more to do; returns what it failed of."""
-        raised: list[BaseException] = []
+        """Run the stream until there is no more to do; returns the error with which it failed, else None."""
+        sink_errors: list[BaseException] = []
 
         def write(rows: DataFrame, batch: int) -> None:
             try:
                 self.written.put((batch, self.sink.write(rows, batch)))
             except BaseException as error:
-                raised.append(error)  # Spark would tell it as text, within a trace of its own
+                sink_errors.append(error)  # Spark would pass it on only as text, within a trace of its own
                 raise
 
         try:
             rows = read_journal(spark, self.intake.journal, self.stage, groups)
             output = run_tasks(rows, self.stage, groups).writeStream.foreachBatch(write)
             stream = output.option("checkpointLocation", str(self.layout.checkpoint)).start()
-        except Exception as error:  # Spark's, or py4j's for what Spark gives no name
+        except Exception as error:  # Spark's, or py4j's where Spark has no class for it
             return error
-        while not self.written.empty():  # by the attempt before, which will come again
+        while not self.written.empty():  # from the attempt before; these batches will come again
             self.written.get()
         try:
             if self.go_on(stream, committed_batches(self.layout)):
                 return None
-        except (OSError, DeltaError) as error:  # of the warehouse
+        except (OSError, DeltaError) as error:  # of the warehouse's disk
             return error
         finally:
             stream.stop()
-        return raised[0] if raised else stream.exception() or RuntimeError("Spark has stopped it")
+        return sink_errors[0] if sink_errors else stream.exception() or RuntimeError("Spark has stopped it")
 
     def go_on(self, stream: StreamingQuery, done: int) -> bool:
-        """Plan a batch whenever the one before is written; `done` are written. False: Spark does not go on."""
+        """Plan a batch whenever the one before is written, from batch `done` on; returns False if Spark has stopped."""
         committed, retries = committed_until(self.layout), Retries()
         while stream.isActive:
             idle = done == self.intake.batches
@@ -142,7 +143,7 @@ class Attempts:
                 continue
             done = batch + 1
             self.watch.report_problem(_STREAM, None)
-            if batch < self.seen:  # it was written already, and not committed when the attempt before failed
+            if batch < self.seen:  # reported already: it was written, but not committed, when the attempt before failed
                 continue
             self.seen, committed = batch + 1, self.watch.batch_written(batch, tables)
             self.intake.adapt_batch_size(
@@ -153,7 +154,7 @@ class Attempts:
         return False
 
     def plan(self, retries: Retries, committed: int | None) -> bool:
-        """Plan a batch, if there is one to plan and its try is due."""
+        """Plan a batch, if there is one to plan and a try is due; returns True if one was planned."""
         if not self.intake.options.live:
             return self.intake.plan(committed) is not None
         planned = False
@@ -166,7 +167,7 @@ class Attempts:
 
 @contextmanager
 def retried(retries: Retries, watch: StatusReporter) -> Iterator[None]:
-    """Tell what is wrong with a live source or with the disk in the status, and go on; not what no retry helps."""
+    """Report a failure of a live source or of the disk in the status, and go on; raise one that no retry can help."""
     try:
         yield
     except (SourceChanged, Ended):

@@ -1,4 +1,4 @@
-"""The correction with Spark at hand, for histories that one process does not read."""
+"""The correction with Spark, for histories that are too large for one process."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tailrace.spark.session import session
 
 
 def correct(query: Query, warehouse: Path, span: CorrectionRange = CorrectionRange()) -> Report:  # noqa: B008 (frozen)
-    """As `correction.correct`; Spark is started only where much has to be read."""
-    with ExitStack() as opened:
+    """Correct late tuples, as `correction.correct` does; Spark is started only where much has to be read."""
+    with ExitStack() as sessions:
 
         def scan(buckets: int) -> SparkScan:
-            return SparkScan(opened.enter_context(session(f"tailrace correct {query.name}", buckets)))
+            return SparkScan(sessions.enter_context(session(f"tailrace correct {query.name}", buckets)))
 
         return correction.correct(query, warehouse, span, scan)

@@ -1,7 +1,7 @@
-"""The scan of history on Spark, for what is too much to be read by one process.
+"""The scan of history on Spark, for histories that are too large for one process.
 
-Readers send each tuple to a bucket by its id, where it is told from those with the same id; from there it goes to a
-bucket by its key, where the kind evaluates.
+Readers send each tuple to a bucket by its id, where tuples are deduplicated; from there it goes to a bucket by its key,
+where the kind evaluates.
 """
 
 from __future__ import annotations
@@ -26,43 +26,45 @@ Step = Callable[[pa.Table], pa.Table]
 
 @dataclass(frozen=True)
 class SparkScan:
-    """The scan of history by a Spark session."""
+    """Scans history with a Spark session."""
 
     spark: SparkSession
 
     def evaluate(self, job: ScanJob, affected: AffectedWindows) -> pa.Table:
         def distinct(bucket: pa.Table) -> pa.Table:
-            tuples, others = _received(bucket, "tuples"), _received(bucket, "others")
+            tuples, others = _part(bucket, "tuples"), _part(bucket, "others")
             first = tuples.filter(pa.array(deduplication.first_arrivals(tuples, others)))
-            return _sent({"tuples": first}, "key", job.buckets)
+            return _to_buckets({"tuples": first}, "key", job.buckets)
 
         def evaluate(bucket: pa.Table) -> pa.Table:
-            return _given(deduplication.evaluate(job.kind, _received(bucket, "tuples"), affected))
+            return _to_driver(deduplication.evaluate(job.kind, _part(bucket, "tuples"), affected))
 
-        return _collected(_by_task(_by_task(self._read(job), distinct), evaluate))
+        return _result(_apply_by_task(_apply_by_task(self._read(job), distinct), evaluate))
 
     def windows_with_repeats(self, job: ScanJob) -> pa.Table:
         def search(bucket: pa.Table) -> pa.Table:
-            tuples, others = _received(bucket, "tuples"), _received(bucket, "others")
-            again = tuples.filter(pa.array(deduplication.repeated(tuples, others)))
-            return _given(deduplication.windows_of(job.kind.windows, again))
+            tuples, others = _part(bucket, "tuples"), _part(bucket, "others")
+            repeats = tuples.filter(pa.array(deduplication.repeated(tuples, others)))
+            return _to_driver(deduplication.windows_of(job.kind.windows, repeats))
 
-        return _collected(_by_task(self._read(job), search))
+        return _result(_apply_by_task(self._read(job), search))
 
     def find(self, reader: Reader, pieces: list[Piece], ids: pa.Array) -> pa.Table:
-        """Nothing but what is found leaves the readers."""
-        return _collected(_of_each(self.spark, pieces, lambda piece: _given(with_ids(reader.read(piece, ORDER), ids))))
+        """`log.ORDER` of the tuples with one of these ids; only these leave the readers."""
+        return _result(
+            _map_pieces(self.spark, pieces, lambda piece: _to_driver(with_ids(reader.read(piece, ORDER), ids)))
+        )
 
     def _read(self, job: ScanJob) -> DataFrame:
         def read(piece: Piece) -> pa.Table:
             tuples, others = job.reader.split(piece, job.ranges, job.columns)
-            return _sent({"tuples": tuples, "others": others}, "id", job.buckets)
+            return _to_buckets({"tuples": tuples, "others": others}, "id", job.buckets)
 
-        return _of_each(self.spark, job.pieces, read)
+        return _map_pieces(self.spark, job.pieces, read)
 
 
-def _of_each(spark: SparkSession, pieces: list[Piece], read: Callable[[Piece], pa.Table]) -> DataFrame:
-    """What is made of each piece; there must be one."""
+def _map_pieces(spark: SparkSession, pieces: list[Piece], read: Callable[[Piece], pa.Table]) -> DataFrame:
+    """Apply `read` to each of the pieces, at least one, spread over Spark's partitions."""
     parts = min(len(pieces), 4 * spark.sparkContext.defaultParallelism)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -73,12 +75,12 @@ def _of_each(spark: SparkSession, pieces: list[Piece], read: Callable[[Piece], p
     return spark.range(0, len(pieces), numPartitions=parts).mapInArrow(run, ROWS)
 
 
-def _by_task(rows: DataFrame, step: Step) -> DataFrame:
+def _apply_by_task(rows: DataFrame, step: Step) -> DataFrame:
     return rows.groupBy("task").applyInArrow(step, ROWS)
 
 
-def _sent(parts: Batches, by: str, buckets: int) -> pa.Table:
-    """The rows of each part to their buckets, by a column."""
+def _to_buckets(parts: Batches, by: str, buckets: int) -> pa.Table:
+    """Address the rows of each part to their buckets, by a hash of a column."""
     bucket = {what: task_of(part.column(by), buckets) for what, part in parts.items()}
     packed = [
         wire.pack({what: part.filter(pa.array(bucket[what] == number)) for what, part in parts.items()})
@@ -87,8 +89,8 @@ def _sent(parts: Batches, by: str, buckets: int) -> pa.Table:
     return _rows(list(range(buckets)), packed)
 
 
-def _given(rows: pa.RecordBatch) -> pa.Table:
-    """The rows to whoever asked."""
+def _to_driver(rows: pa.RecordBatch) -> pa.Table:
+    """Address the rows to the driver."""
     return _rows([0], [wire.pack({"rows": rows})])
 
 
@@ -97,10 +99,10 @@ def _rows(task: list[int], packed: list[bytes]) -> pa.Table:
     return pa.table(columns, names=["task", "what", "bytes"])
 
 
-def _received(bucket: pa.Table, what: str) -> pa.RecordBatch:
+def _part(bucket: pa.Table, what: str) -> pa.RecordBatch:
     return pa.concat_batches([wire.unpack(data)[0][what] for data in bucket.column("bytes").to_pylist()])
 
 
-def _collected(rows: DataFrame) -> pa.Table:
+def _result(rows: DataFrame) -> pa.Table:
     packed = rows.toArrow().column("bytes").to_pylist()
     return pa.Table.from_batches([wire.unpack(data)[0]["rows"] for data in packed])

@@ -1,4 +1,4 @@
-"""Settings by which a Spark with a local master listens on loopback alone, and its ports ask for a secret.
+"""Settings with which Spark under a local master listens on loopback alone, and its ports require a secret.
 
 Spark makes the secret itself where the master is local, so no command line and no file holds one. Where the master is
 a cluster's, executors on other machines must reach the driver: its addresses and its secret are the cluster's affair.
@@ -20,5 +20,5 @@ def conf(master: str) -> dict[str, str]:
 
 
 def environment(master: str) -> dict[str, str]:
-    """Environment variables for the JVM of a driver of this master; they must be there before it starts."""
+    """Environment variables for the JVM of a driver of this master; to be set before it starts."""
     return {"SPARK_LOCAL_IP": _HOST} if _LOCAL.fullmatch(master) else {}

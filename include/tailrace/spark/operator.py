@@ -1,4 +1,4 @@
-"""The only stateful operator: a task of the query for each group."""
+"""The only stateful operator: one task of the query for each group."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tailrace.engine.stage import Stage
 from tailrace.engine.task import Task
 from tailrace.spark.source import ROWS
 
-_VERSION = 3  # of the state's bytes: a later tailrace that reads others must say so here
+_VERSION = 3  # of the state's bytes; to be raised when a later tailrace reads other ones
 
 
 def labels(spark: SparkSession, tasks: int) -> list[int]:
-    """A group key for each task, such that no two land on the same partition.
+    """A group key for each task, so that no two land on the same partition.
 
     Spark places a group by the hash of its key; the hashes of 0 and 1 may be the same modulo `tasks`.
     """
@@ -27,17 +27,19 @@ def labels(spark: SparkSession, tasks: int) -> list[int]:
 
 
 def run_tasks(rows: DataFrame, stage: Stage, labels: list[int]) -> DataFrame:
-    """What the tasks make of the messages to them: rows for the tables, opaque too."""
+    """Run the tasks on the messages to them; the result is rows for the tables, opaque, too."""
 
     def advance(group: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
         messages = [pair for frame in frames for pair in zip(frame["what"], frame["bytes"], strict=True)]
-        kept = None
+        task_state = None
         if state.exists:
-            version, kept = state.get
+            version, task_state = state.get
             if version != _VERSION:
                 raise RuntimeError(f"the checkpoint's state is of version {version}, this tailrace reads {_VERSION}")
-        kept, output = Task(stage.kind, stage.stream, stage.tick_ms, labels.index(group[0])).advance(kept, messages)
-        state.update((_VERSION, kept))
+        task_state, output = Task(stage.kind, stage.stream, stage.tick_ms, labels.index(group[0])).advance(
+            task_state, messages
+        )
+        state.update((_VERSION, task_state))
         what, data = zip(*output, strict=True)
         yield pd.DataFrame({"task": group[0], "what": what, "bytes": data})
 

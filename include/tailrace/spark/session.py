@@ -1,4 +1,4 @@
-"""Spark sessions: local by default, loud about nothing but errors, and gone when they are closed."""
+"""Spark sessions: local by default, silent but for errors, and closed together with their JVM."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from pyspark.sql import SparkSession
 
 from tailrace.spark import loopback
 
-_STATE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
 @contextmanager
 def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None = None) -> Iterator[SparkSession]:
-    """A Spark session for one job, closed at the end with its JVM, whatever happens.
+    """A Spark session for one job; it is closed at the end with its JVM, also after an error.
 
     Parameters
     ----------
     shuffle_partitions : int
-        For a stream this is its parallelism, fixed by its checkpoint.
+        For a stream its parallelism, which its checkpoint fixes.
 
     Raises
     ------
     RuntimeError
-        With what Spark told, when it fails.
+        When Spark fails, with the text of its error.
     """
     os.environ["PYSPARK_PYTHON"] = sys.executable  # workers would take the `python3` on PATH
     os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "conf"))
@@ -47,7 +47,7 @@ def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None 
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxBytesPerBatch": "64m",
-        "spark.sql.streaming.stateStore.providerClass": _STATE,
+        "spark.sql.streaming.stateStore.providerClass": _STATE_STORE,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     }
     builder = SparkSession.builder
@@ -70,7 +70,7 @@ def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None 
 
 
 def _umask() -> str:
-    """The umask of this process: Hadoop's file system, which writes checkpoints, would go by one of its own."""
+    """The umask of this process, for Hadoop's file system, which writes checkpoints and has another by default."""
     umask = os.umask(0o077)
     os.umask(umask)
     return f"{umask:03o}"
@@ -78,27 +78,27 @@ def _umask() -> str:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Put off Ctrl-C and SIGTERM to the end: a JVM whose start is broken off is nobody's, and would stay."""
+    """Defer Ctrl-C, SIGTERM and SIGHUP to the end of the block: the JVM of an interrupted start would stay."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[int] = []
-    before = {
-        number: signal.signal(number, lambda got, _: came.append(got))
+    signals: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda signum, _: signals.append(signum))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         if signal.getsignal(number) != signal.SIG_IGN  # as SIGHUP under nohup
     }
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
-    if came:
+    if signals:
         raise KeyboardInterrupt
 
 
 def _close(spark: SparkSession | None) -> None:
-    """Stop Spark, and see to it that its JVM is gone."""
+    """Stop Spark, and make sure that its JVM ends."""
     gateway = SparkContext._gateway
     process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
     try:

@@ -1,4 +1,4 @@
-"""The sink: a batch's plan is executed once, then each table takes its rows unless it has that batch already.
+"""The sink: executes a batch's plan once, then gives each table its rows unless the table has that batch already.
 
 The order matters. A replayed batch must run the operator again, or Spark finds its state uncommitted, so the plan is
 executed before any table may say that it has the batch; and it must run once, or the state would be stepped twice.
@@ -19,14 +19,14 @@ from tailrace.storage.written_batches import record_written
 
 @dataclass(frozen=True)
 class Sink:
-    """Writes batches to a query's tables.
+    """Writes batches to a query's tables, each exactly once.
 
     Attributes
     ----------
     schemas : dict
-        Of each table.
+        The schema of each table, by its name.
     app : str
-        Names the checkpoint in the tables' app transactions.
+        Identifies the checkpoint in the tables' app transactions.
     """
 
     tables: Tables
@@ -34,51 +34,51 @@ class Sink:
     app: str
 
     def write(self, rows: DataFrame, batch: int) -> dict[str, pa.Table]:
-        """Write a batch, all that it has to say; to be called again for a batch that may have been written in part.
+        """Write a batch to all tables (idempotent); to be called again for one that may have been written in part.
 
         Returns
         -------
         dict
-            The rows that each table has of it.
+            The batch's rows by table.
         """
-        written = self.execute(rows)
-        self.balance(written)
+        table_rows = self.execute(rows)
+        self.balance(table_rows)
         for name in STREAM_TABLES:
-            if name in written:
-                self.tables.append(name, written[name], self.app, batch)
-        record_written(self.tables.layout, written, batch)
+            if name in table_rows:
+                self.tables.append(name, table_rows[name], self.app, batch)
+        record_written(self.tables.layout, table_rows, batch)
         if (batch + 1) % COMPACT_EVERY == 0:
             self.tables.compact(STREAM_TABLES)
-        return written
+        return table_rows
 
     def execute(self, rows: DataFrame) -> dict[str, pa.Table]:
-        """Run the plan, and give the rows of each table."""
-        found: dict[str, list[pa.Table]] = {}
+        """Execute the plan, and return the rows by table."""
+        parts_of: dict[str, list[pa.Table]] = {}
         collected = rows.toArrow()
         for name, data in zip(collected.column("what").to_pylist(), collected.column("bytes").to_pylist(), strict=True):
             part = pa.Table.from_batches([wire.unpack(data)[0][name]])
             now = pa.array([datetime.now(UTC)] * part.num_rows, TIME)
             part = part.append_column("emitted_at", now) if name == "results" else part
-            found.setdefault(name, []).append(with_times(part, self.schemas[name]))
-        return {name: pa.concat_tables(parts) for name, parts in found.items()}
+            parts_of.setdefault(name, []).append(with_times(part, self.schemas[name]))
+        return {name: pa.concat_tables(parts) for name, parts in parts_of.items()}
 
-    def balance(self, written: dict[str, pa.Table]) -> None:
-        """Nothing is dropped: read = accepted + quarantined, and the tasks took in all that was accepted.
+    def balance(self, table_rows: dict[str, pa.Table]) -> None:
+        """Check that nothing is dropped: read = accepted + quarantined, and the tasks took in all that was accepted.
 
         Raises
         ------
         RuntimeError
             When a batch does not balance; nothing of it is written then.
         """
-        if "segments" not in written:
+        if "segments" not in table_rows:
             return
         read, accepted, quarantined = (
-            sum(written["segments"][name].to_pylist()) for name in ("rows", "accepted", "quarantined")
+            sum(table_rows["segments"][name].to_pylist()) for name in ("rows", "accepted", "quarantined")
         )
-        taken = sum(written["metrics"]["rows"].to_pylist())
-        aside = written["quarantine"].num_rows if "quarantine" in written else 0
-        if (read, accepted, quarantined) != (accepted + quarantined, taken, aside):
+        in_tasks = sum(table_rows["metrics"]["rows"].to_pylist())
+        in_quarantine = table_rows["quarantine"].num_rows if "quarantine" in table_rows else 0
+        if (read, accepted, quarantined) != (accepted + quarantined, in_tasks, in_quarantine):
             raise RuntimeError(
-                f"a batch does not balance: {read} read, {accepted} accepted of which the tasks took {taken}, "
-                f"{quarantined} rejected of which {aside} came to quarantine"
+                f"a batch does not balance: {read} read, {accepted} accepted of which the tasks took {in_tasks}, "
+                f"{quarantined} rejected of which {in_quarantine} came to quarantine"
             )

@@ -1,4 +1,4 @@
-"""The journal as a streaming source: one entry a batch, its segments shared out among the readers."""
+"""The journal as a Spark streaming source: one entry a batch, its segments distributed among the readers."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from tailrace.engine.stage import Message, Stage
 
 ROWS = "task int, what string, bytes binary"
-"""Rows through Spark are opaque: it needs no kind's schema."""
+"""The schema of the rows through Spark, which are opaque: Spark needs no kind's schema."""
 
 
 def read_journal(spark: SparkSession, journal: Journal, stage: Stage, labels: list[int]) -> DataFrame:
-    """The stream of what the stage makes of the journal's segments, for each task under its label.
+    """The stream of the messages that the stage makes of the journal's segments, for each task under its label.
 
     Batch n is entry n, also where Spark's checkpoint was lost and all entries are run again.
     """
     readers = spark.sparkContext.defaultParallelism
-    packed = pickle.dumps(stage)  # Spark starts a process for the offsets alone: it need not import what reads
+    packed = pickle.dumps(stage)  # so the process that Spark starts for offsets alone need not import the stage
 
     class Reader(DataSourceStreamReader):
-        """Offsets are {"entry": how many entries}: Spark's own log of them is what a replay goes by."""
+        """A stream reader with offsets {"entry": number of entries}; a replay follows Spark's own log of offsets."""
 
         def initialOffset(self) -> dict[str, int]:
             return {"entry": 0}
@@ -66,19 +66,19 @@ def read_journal(spark: SparkSession, journal: Journal, stage: Stage, labels: li
 
 
 def share(entry: BatchRecord, readers: int) -> list[tuple[bytes | None, bool, list[Segment]]]:
-    """An entry for its readers: neighbouring segments together, rows evenly; the first reader tells the head.
+    """Share out an entry among readers: neighbouring segments together, rows evenly.
 
-    All of them are told whether a sample is wanted.
+    A part is the entry's header, for the first reader only, whether a sample is wanted, and the reader's segments.
     """
     total = max(sum(segment.rows for segment in entry.segments), 1)
     parts: list[list[Segment]] = [[] for _ in range(readers)]
-    before = 0
+    rows_before = 0
     for segment in entry.segments:
-        parts[min((before + segment.rows // 2) * readers // total, readers - 1)].append(segment)
-        before += segment.rows
-    filled = [part for part in parts if part] or [[]]
-    heads = [entry.header.pack()] + [None] * (len(filled) - 1)
-    return [(head, entry.header.sample, part) for head, part in zip(heads, filled, strict=True)]
+        parts[min((rows_before + segment.rows // 2) * readers // total, readers - 1)].append(segment)
+        rows_before += segment.rows
+    non_empty = [part for part in parts if part] or [[]]
+    heads = [entry.header.pack()] + [None] * (len(non_empty) - 1)
+    return [(head, entry.header.sample, part) for head, part in zip(heads, non_empty, strict=True)]
 
 
 def _rows(messages: list[Message], labels: list[int]) -> pa.RecordBatch:

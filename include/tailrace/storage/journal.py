@@ -1,8 +1,8 @@
-"""The journal: entry n says what batch n is. It is Spark's source, so a replayed batch is the same batch.
+"""The journal, a write-ahead log: entry n defines batch n. As Spark's source it makes a replayed batch the same batch.
 
-An entry names the segments to be read, the settings in force, and what the silence of the source says. The driver
-writes one entry at a time, between two batches; it is never changed. So which files came together, in which order, when
-those without an arrival time were taken in, and when the stream was quiet, is decided once.
+An entry names the segments to be read, the settings in force, and what the silence of the source means. The driver
+appends one entry at a time, between two batches, and never changes it. So it is decided only once which files came
+together, in which order, when those without an arrival time were taken in, and when the stream was quiet.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ from tailrace.ground.files import write_atomically
 from tailrace.sources.segments import Segment
 
 _BLOCK = 1000
-"""Entries in a file of old ones."""
+"""The number of entries in a block: older entries are stored as blocks, in a file each."""
 
 
 @dataclass(frozen=True)
 class LogPosition:
-    """How the log stands after an entry.
+    """The state of the source's log after an entry.
 
     Attributes
     ----------
     segments, rows : int
-        How many are in it.
+        The numbers of segments and rows in it.
     version : int
-        Up to which version of its table it holds everything; 0 for files.
+        The version of the source's table up to which it holds everything; 0 for files.
     planned_ms, last_rows_ms : int
-        When the entry was planned, and when the newest one with rows; by the wall clock.
+        Wall-clock times at which the entry was planned, and the newest entry with rows.
     silent_since_ms : int
-        When the newest entry was that had rows or told an arrival time: what silence there is began then.
+        Wall-clock time of the newest entry that had rows, a heartbeat, or the closing of windows for a quiet stream;
+        silence is measured from here.
     heartbeat_ms : int or None
-        The arrival time that the last heartbeat after the newest rows told, if there was one.
+        The arrival time of the last heartbeat after the newest rows; None where there was none.
     quiet : bool
-        Whether the closing of all windows has followed the newest rows.
+        True if the stream was quiet, and its windows were closed, after the newest rows; and before the first rows.
     """
 
     segments: int = 0
@@ -55,7 +56,7 @@ class LogPosition:
 
 @dataclass(frozen=True)
 class BatchRecord:
-    """What a batch is."""
+    """An entry of the journal: the header and segments of a batch, and the state of the log after it."""
 
     header: BatchHeader
     segments: tuple[Segment, ...]
@@ -64,7 +65,7 @@ class BatchRecord:
 
 @dataclass(frozen=True)
 class Journal:
-    """The entries in a directory, from 0 on without a gap; old ones together in files."""
+    """The entries in a directory, numbered from 0 without a gap; older ones are stored in blocks."""
 
     directory: Path
 
@@ -78,36 +79,38 @@ class Journal:
             return _entry(_block(self._block(batch))[batch % _BLOCK])
 
     def last(self) -> BatchRecord | None:
-        """The newest entry."""
-        numbers = self._single()
+        """The newest entry; None where there is none."""
+        numbers = self._single_entries()
         return self[max(numbers)] if numbers else None
 
     def missing(self) -> int | None:
-        """The first entry that is not there though a later one is; None where there is no gap."""
+        """The number of the first missing entry before a later one; None where there is no gap."""
         blocks = {int(file.name.split(".")[0]) for file in self.directory.glob("[0-9]*.jsonl.gz")}
         first = next(block for block in itertools.count(0, _BLOCK) if block not in blocks)
-        single = set(self._single())
+        single = set(self._single_entries())
         later = max([*single, *blocks], default=0)
         return next((number for number in range(first, later) if number not in single), None)
 
     def append(self, entry: BatchRecord) -> None:
-        """Add the next entry; it is there whole or not at all."""
+        """Append the next entry atomically."""
         write_atomically(self._file(entry.header.batch), json.dumps(asdict(entry)))
         if entry.header.batch % _BLOCK == 0:
             self._fold(entry.header.batch // _BLOCK - 1)
 
     def _fold(self, before: int) -> None:
-        """Put the entries of each block before this one into one file; those of the last block stay as they are."""
-        numbers = self._single()
+        """Merge the entries of each block before the given one into one file; later ones keep a file each."""
+        numbers = self._single_entries()
         for block in sorted({number // _BLOCK for number in numbers if number // _BLOCK < before}):
             target = self._block(block * _BLOCK)
-            mine = range(block * _BLOCK, (block + 1) * _BLOCK)
+            batches = range(block * _BLOCK, (block + 1) * _BLOCK)
             if not target.exists():
-                write_atomically(target, gzip.compress(b"\n".join(self._file(number).read_bytes() for number in mine)))
-            for number in mine:
+                write_atomically(
+                    target, gzip.compress(b"\n".join(self._file(number).read_bytes() for number in batches))
+                )
+            for number in batches:
                 self._file(number).unlink(missing_ok=True)
 
-    def _single(self) -> list[int]:
+    def _single_entries(self) -> list[int]:
         return [int(file.stem) for file in self.directory.glob("[0-9]*.json")]
 
     def _file(self, batch: int) -> Path:
@@ -122,6 +125,6 @@ def _block(file: Path) -> list[Any]:
     return [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
 
 
-def _entry(kept: dict[str, Any]) -> BatchRecord:
-    segments = tuple(Segment(**segment) for segment in kept["segments"])
-    return BatchRecord(BatchHeader(**kept["header"]), segments, LogPosition(**kept["position"]))
+def _entry(values: dict[str, Any]) -> BatchRecord:
+    segments = tuple(Segment(**segment) for segment in values["segments"])
+    return BatchRecord(BatchHeader(**values["header"]), segments, LogPosition(**values["position"]))

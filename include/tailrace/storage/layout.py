@@ -1,4 +1,4 @@
-"""Where a query keeps what: everything under WAREHOUSE/QUERY/."""
+"""The directories, files and locks of a query, all under WAREHOUSE/QUERY/."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _FORMAT = 4
 
 @dataclass(frozen=True)
 class CheckpointManifest:
-    """What a stream's checkpoint was made for; fixed for its life.
+    """The manifest of a stream's checkpoint: the query and the source it was created for; it never changes.
 
     Attributes
     ----------
     id : str
-        Names the checkpoint in the tables' app transactions.
+        Identifies the checkpoint in the tables' app transactions.
     structure : dict
-        `Query.structure()`: what may not change while the checkpoint lives.
+        `Query.structure()`: the parts of the query that may not change while the checkpoint lives.
     types : dict
-        The types of the source's columns, as they were first found.
+        The types of the source's columns when they were first read.
     identity : str
-        Of the source, where it has one: a Delta table's id.
+        The identity of the source, where it has one: a Delta table's id.
     """
 
     id: str
@@ -79,16 +79,16 @@ class Layout:
 
     @property
     def drain(self) -> Path:
-        """Where it is, the driver ends after the batch that it is at, and leaves everything open."""
+        """The file whose presence makes the driver end after its current batch, and leave everything open."""
         return self.stream / "drain"
 
     def request_drain(self) -> None:
-        """Ask the driver to end between two batches."""
+        """Ask the driver to end after its current batch."""
         self.stream.mkdir(parents=True, exist_ok=True)
         self.drain.touch()
 
     def manifest(self) -> CheckpointManifest | None:
-        """What the checkpoint was made for; None where there is none yet."""
+        """Read the checkpoint's manifest; None where there is no checkpoint yet."""
         file = self.stream / "origin.json"
         try:
             return CheckpointManifest(**json.loads(file.read_text())) if file.exists() else None
@@ -97,34 +97,42 @@ class Layout:
             raise Damaged([Problem(str(file), f"it is damaged ({error})", right)]) from None
 
     def create_checkpoint(self, structure: dict[str, Any], types: Types, identity: str = "") -> CheckpointManifest:
-        """Begin a checkpoint."""
-        origin = CheckpointManifest(uuid.uuid4().hex, structure, types, identity)
+        """Create a checkpoint: the journal's directory and the manifest, which is returned."""
+        manifest = CheckpointManifest(uuid.uuid4().hex, structure, types, identity)
         self.journal.mkdir(parents=True, exist_ok=True)
-        write_atomically(self.stream / "origin.json", json.dumps(asdict(origin), indent=1))
-        return origin
+        write_atomically(self.stream / "origin.json", json.dumps(asdict(manifest), indent=1))
+        return manifest
 
-    def require_same(self, origin: CheckpointManifest, structure: dict[str, Any]) -> None:
-        """Refuse a query that the checkpoint does not fit any more."""
-        old = json.loads(json.dumps(structure))
-        changed = [
-            name for name in sorted(old.keys() | origin.structure.keys()) if old.get(name) != origin.structure.get(name)
+    def require_same(self, manifest: CheckpointManifest, structure: dict[str, Any]) -> None:
+        """Refuse a query whose structure is not the manifest's, and a manifest of another format."""
+        current = json.loads(json.dumps(structure))
+        differences = [
+            name
+            for name in sorted(current.keys() | manifest.structure.keys())
+            if current.get(name) != manifest.structure.get(name)
         ]
-        if changed or origin.format != _FORMAT:
+        if differences or manifest.format != _FORMAT:
             raise Refused(
                 [
                     Problem(
                         name,
-                        f"it is {old.get(name)!r}, but the stream in {self.home} "
-                        f"was begun with {origin.structure.get(name)!r}",
+                        f"it is {current.get(name)!r}, but the stream in {self.home} "
+                        f"was begun with {manifest.structure.get(name)!r}",
                         "the old value; or another name for the query, or another warehouse, to begin anew",
                     )
-                    for name in changed or ["format"]
+                    for name in differences or ["format"]
                 ]
             )
 
     @contextmanager
     def lock(self, writer: str) -> Iterator[None]:
-        """Be the only writer of its kind; a process that dies gives the lock back."""
+        """Hold the lock of a writer, of which there is one at a time; a process that dies releases it.
+
+        Raises
+        ------
+        Busy
+            When another process holds it.
+        """
         self.home.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self.home / f".{writer}.lock")
         try:

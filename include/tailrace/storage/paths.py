@@ -1,4 +1,4 @@
-"""Paths under which deltalake can keep a table."""
+"""The check that deltalake can keep a table under a path."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 from tailrace.ground.errors import refuse
 
-_UNFIT = re.compile(r"[\x00-\x1f\x7f%\[\]\\^|\ud800-\udfff]")  # found by trying each
+_UNSUPPORTED_CHARACTER = re.compile(r"[\x00-\x1f\x7f%\[\]\\^|\ud800-\udfff]")  # determined by trying each character
 
 
 def require_fit(where: str, path: Path) -> None:
-    """Refuse a path with a character that deltalake fails at, or takes for another one."""
-    if found := _UNFIT.search(str(path)):
-        character = found[0] if found[0].isprintable() else ascii(found[0])
+    """Refuse a path with a character at which deltalake fails, or which it takes for another one."""
+    if match := _UNSUPPORTED_CHARACTER.search(str(path)):
+        character = match[0] if match[0].isprintable() else ascii(match[0])
         raise refuse(where, f"Delta's paths can't hold a {character}", "a path without one")

@@ -1,4 +1,4 @@
-"""How far a stream has come, by its tables. No Spark."""
+"""The progress of a stream, read from its tables. No Spark."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tailrace.storage.tables import Tables
 
 @dataclass(frozen=True)
 class Progress:
-    """As of the last batch that every table has: one that is in `metrics` is in all of them.
+    """The progress as of the newest batch in `metrics`, which all other tables hold, too.
 
     Attributes
     ----------
     until : int
         The point of arrival time up to which everything was taken in, ms; 0 before anything was.
     frontier : int
-        F: windows that end at or before it have closed.
+        F, the frontier (the watermark), ms: windows that end at or before it have closed.
     ended : bool
-        Whether a bounded run has ended the stream.
+        True if a bounded run has ended the stream.
     """
 
     until: int
@@ -30,7 +30,7 @@ class Progress:
 
     @staticmethod
     def read(layout: Layout) -> Progress | None:
-        """None where the stream has no table yet."""
+        """Read the progress; None where the table `metrics` does not exist yet."""
         tables = Tables(layout)
         if not tables.has("metrics"):
             return None
@@ -43,6 +43,6 @@ class Progress:
 
 
 def committed_until(layout: Layout) -> int | None:
-    """The arrival time in ms up to which stream and history have committed; None where the query never ran."""
-    found = Progress.read(layout)
-    return None if found is None or not found.until else found.until
+    """The arrival time in ms up to which stream and history have committed; None where nothing is committed yet."""
+    progress = Progress.read(layout)
+    return None if progress is None or not progress.until else progress.until

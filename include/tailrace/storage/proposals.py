@@ -1,4 +1,4 @@
-"""The table `proposals`: what calibrations found, which the driver takes up between two batches. No Spark."""
+"""The table `proposals`: settings that calibrations propose, and the driver takes up between batches. No Spark."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ class Proposal:
     Attributes
     ----------
     made_at : int
-        When, by the wall clock; ms.
+        Wall-clock time of the proposal, ms.
     declared, settings : str
-        The settings (JSON) that it was made for, and those proposed.
+        The settings (JSON) for which the proposal was made, and those proposed.
     k_ms, lower_ms, upper_ms : int
-        K as proposed, and the interval (lower_ms, upper_ms] that the next calibration searches.
+        The proposed slack K (allowed lateness), and the interval (lower_ms, upper_ms] that the next calibration
+        searches.
     durations : tuple of (int, float)
-        What was measured: each duration in ms, and its accuracy.
+        Each duration that was measured, in ms, and its accuracy.
     windows : int
-        Over how many windows.
+        The number of windows over which they were measured.
     accuracy : float or None
-        That of K; None where K was not measured.
+        The accuracy with K; None where K was not measured.
     until : int
         The point of arrival time up to which history was read; ms.
     evidence : str
-        All this in words.
+        All of this in words.
     """
 
     made_at: int
@@ -53,9 +54,9 @@ class Proposal:
 
 
 class Proposals:
-    """The proposals of a query; its writer is the calibration.
+    """The proposals of a query; calibrations are their only writer.
 
-    `newest` may be asked again and again: the table is read when there is another version of it.
+    `newest` may be called often: the table is read again only when it has another version.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -64,7 +65,7 @@ class Proposals:
         self._newest: dict[str, Proposal] = {}
 
     def newest(self, declared: str) -> Proposal | None:
-        """The newest proposal that was made for exactly these settings (JSON)."""
+        """The newest proposal made for exactly these settings (JSON); None where there is none."""
         version = _version(self.tables.layout.table("proposals"))
         if version is not None and version != self._version:
             rows = self.tables.read("proposals").sort_by("made_at").to_pylist()
@@ -73,15 +74,15 @@ class Proposals:
         return self._newest.get(declared)
 
     def settings_in_force(self, declared: str) -> tuple[str, str]:
-        """The settings that a stream is to have which is declared with these, and where they are from."""
+        """The settings in force for declared ones, and their evidence: the newest proposal's, else the declared."""
         newest = self.newest(declared)
         return (declared, DECLARED) if newest is None else (newest.settings, newest.evidence)
 
     def add(self, proposal: Proposal) -> None:
-        """Append a proposal; to be called with the lock `calibration`."""
-        before = self.newest(proposal.declared)
-        if before is not None:  # the newest stays the newest, though the clock was set back
-            proposal = replace(proposal, made_at=max(proposal.made_at, before.made_at + 1))
+        """Append a proposal; the caller holds the lock `calibration`."""
+        previous = self.newest(proposal.declared)
+        if previous is not None:  # its time is later also when the wall clock was set back
+            proposal = replace(proposal, made_at=max(proposal.made_at, previous.made_at + 1))
         self.tables.create({"proposals": PROPOSALS}, CALIBRATION_TABLES)
         row = asdict(proposal) | {"durations": json.dumps(proposal.durations)}
         self.tables.add("proposals", with_times(pa.Table.from_pylist([row]), PROPOSALS))
@@ -89,7 +90,7 @@ class Proposals:
 
 
 def _version(path: Path) -> int | None:
-    """The newest version of a Delta table, by the names in its log; None where there is no table."""
+    """The newest version of a Delta table, by the file names in its log; None where there is no table."""
     try:
         names = os.listdir(path / "_delta_log")
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Reading answers: the latest version of each window, with its coverage. No Spark."""
+"""Reads a query's answers: the latest version of each window, with its coverage. No Spark."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables, within_any
 from tailrace.windows.sliding import Sliding
 
-_RANGES = 16  # in one condition on a table; more are put together
+_MAX_RANGES = 16  # in one condition on a table; of more, the nearest are merged
 
 
 @dataclass(frozen=True)
 class AnswerTables:
-    """The answers of a query, as its tables hold them; times are integer milliseconds."""
+    """The answers in a query's tables `results` and `corrections`; times are integer milliseconds."""
 
     tables: Tables
     windows: Sliding
 
     def streamed(self, ends: Ranges | None = None) -> pd.DataFrame:
-        """As the stream gave them; if ranges are given, all of windows that end in (low, high], and some others."""
+        """The stream's answers, uncorrected: all, or those of windows that end in (low, high], and some others."""
         return self._read("results", ends).assign(corrected=False, retracted=False)
 
     def versions(self, ends: Ranges | None = None) -> pd.DataFrame:
-        """All versions, the stream's and the corrections'; column `corrected` tells which."""
+        """All versions, the stream's and the corrections' (column `corrected`); ranges as in `streamed`."""
         streamed = self.streamed(ends)
         try:
             corrected = self._read("corrections", ends).assign(corrected=True)
@@ -43,35 +43,35 @@ class AnswerTables:
         return pd.concat([part for part in (streamed, corrected) if len(part)] or [streamed], ignore_index=True)
 
     def ends(self, ends: Ranges) -> Ints:
-        """The ends of windows in ranges (low, high], and of some others: once for each row of any version."""
+        """The ends of windows in ranges (low, high], and some others: one for each row of any version."""
         names = [name for name in ("results", "corrections") if self.tables.has(name)]
-        where = _ending_in(ends)
+        where = _end_condition(ends)
         rows = [self.tables.read(name, ["window_end"], where).column("window_end").to_numpy() for name in names]
         return np.concatenate(rows)
 
     def _read(self, name: str, ends: Ranges | None) -> pd.DataFrame:
-        return frame(self.tables.read(name, where=None if ends is None else _ending_in(ends)))
+        return frame(self.tables.read(name, where=None if ends is None else _end_condition(ends)))
 
     def latest(self) -> pd.DataFrame:
-        """The version of each window that counts; without retracted answers."""
+        """The latest version of each window, without retracted answers."""
         newest = latest_versions(self.versions())
         return newest[~newest["retracted"].astype(bool)]
 
     def late(self, events: Ranges) -> pd.DataFrame:
-        """Rows of the table `late`: all with a pane in one of the ranges of event time, and some others."""
-        low, high = coarsen_ranges(events, _RANGES)
-        return frame(self.tables.read("late", where=within_any("pane_start", *_plain((low - 1, high - 1)))))
+        """Rows of the table `late`: all whose pane starts in one of the ranges of event time, and some others."""
+        low, high = coarsen_ranges(events, _MAX_RANGES)
+        return frame(self.tables.read("late", where=within_any("pane_start", *_as_lists((low - 1, high - 1)))))
 
     def with_coverage(self, answers: pd.DataFrame) -> pd.DataFrame:
-        """The answers with coverage = tuples / (tuples + those that were late for them so far), in order."""
-        missed = missed_by_window(frame(self.tables.read("late")), self.windows)
-        missed = missed[["key", "window_end", "tuples", "arrived"]].rename(columns={"tuples": "missed"})
-        whole = answers[["key", "window_end", "as_of", "corrected"]].drop_duplicates(["key", "window_end"])
-        after = whole.merge(missed, on=["key", "window_end"])
-        # The stream's answer missed all of it; a correction has taken in what arrived before its cut-off.
-        after = after[~after["corrected"] | (after["arrived"] > after["as_of"])]
-        sums = after.groupby(["key", "window_end"], dropna=False)["missed"].sum().reset_index()
-        sums["key"] = sums["key"].astype(answers["key"].dtype)  # without keys pandas would make them numbers
+        """Add coverage = tuples / (tuples + those late for the window so far), and sort by window end, key and rank."""
+        late = missed_by_window(frame(self.tables.read("late")), self.windows)
+        late = late[["key", "window_end", "tuples", "arrived"]].rename(columns={"tuples": "missed"})
+        versions = answers[["key", "window_end", "as_of", "corrected"]].drop_duplicates(["key", "window_end"])
+        late_rows = versions.merge(late, on=["key", "window_end"])
+        # A stream's answer lacks all late tuples; a correction holds those that arrived by its cut-off, its as_of.
+        late_rows = late_rows[~late_rows["corrected"] | (late_rows["arrived"] > late_rows["as_of"])]
+        sums = late_rows.groupby(["key", "window_end"], dropna=False)["missed"].sum().reset_index()
+        sums["key"] = sums["key"].astype(answers["key"].dtype)  # pandas makes numbers of keys that are all null
         answers = answers.merge(sums, how="left", on=["key", "window_end"])
         missing = answers.pop("missed").fillna(0).to_numpy(np.float64)
         answers = answers.assign(coverage=answers["tuples"] / (answers["tuples"] + missing))
@@ -80,12 +80,12 @@ class AnswerTables:
 
 
 def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pd.DataFrame, list[str]]:
-    """A query's answers with their coverage, in order of window end and key, and the columns that users are given.
+    """Read a query's answers with coverage, sorted by window end and key; returns them and the columns for users.
 
     Parameters
     ----------
     streamed : bool
-        As the stream gave them; else the latest version of each window.
+        True: the answers as the stream gave them; False: the latest version of each window.
     """
     layout = Layout.of(warehouse, query.name)
     kind, tables = build(query), Tables(layout)
@@ -93,16 +93,16 @@ def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pd.Data
     columns = [name for name in kind.answer.names if name != "tuples"] + ["tuples", "coverage", "k_ms", "as_of"]
     try:
         answers = AnswerTables(tables, kind.windows)
-        found = answers.streamed() if streamed else answers.latest()
-        return answers.with_coverage(found).astype({"k_ms": "Int64"}), columns  # null where the stream gave no answer
-    except FileNotFoundError:  # it never ran here: no answers yet
+        rows = answers.streamed() if streamed else answers.latest()
+        return answers.with_coverage(rows).astype({"k_ms": "Int64"}), columns  # null where the stream gave no answer
+    except FileNotFoundError:  # the query never ran here, so it has no answers yet
         return pd.DataFrame(columns=columns), columns
 
 
-def _ending_in(ranges: Ranges) -> Any:
+def _end_condition(ranges: Ranges) -> Any:
     """The condition that a window ends in one of some ranges (low, high], or near one."""
-    return within_any("window_end", *_plain(coarsen_ranges(ranges, _RANGES)))
+    return within_any("window_end", *_as_lists(coarsen_ranges(ranges, _MAX_RANGES)))
 
 
-def _plain(ranges: Ranges) -> tuple[list[int], list[int]]:
+def _as_lists(ranges: Ranges) -> tuple[list[int], list[int]]:
     return ranges[0].tolist(), ranges[1].tolist()

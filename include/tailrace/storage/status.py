@@ -1,4 +1,4 @@
-"""How a stream's driver stands, as it says itself in `_stream/status.json`. No Spark."""
+"""The status of a stream's driver, which it writes to `_stream/status.json` itself. No Spark."""
 
 from __future__ import annotations
 
@@ -17,34 +17,38 @@ State = Literal["starting", "streaming", "waiting", "quiet", "drained", "ended"]
 
 @dataclass(frozen=True)
 class Status:
-    """A driver says this every second or so while it lives.
+    """A status, which a driver writes about every second while it lives.
 
     Attributes
     ----------
     state : str
-        `waiting` has nothing to read; `quiet` has had nothing for so long that its windows are closed; `drained` and
-        `ended` are the last words.
+        `waiting`: there is nothing to read; `quiet`: there was nothing for so long that the windows are closed;
+        `drained`, `ended`: the driver has stopped.
     started_ms, at_ms : int
-        When it started, and when it said this, by the wall clock.
+        Wall-clock times of the driver's start and of this status.
     batches : int
-        How many are committed.
+        The number of committed batches.
     committed_at_ms : int or None
-        When the last of them was, by the wall clock; None before the first since the start.
+        Wall-clock time of the last commit; None before the first one since the start.
     rows_left : int
-        Rows that are known to be there and are not yet in a batch.
+        The number of rows that are known to be there and are not yet in a batch.
     committed, frontier, t_max : int or None
-        Arrival time up to which all was taken in, F, and the largest event time, in ms.
-    k_ms, coverage : K in force, and λ over all closed windows
+        The arrival time up to which everything was taken in, the frontier F (the watermark), and the largest event
+        time, in ms.
+    k_ms : int or None
+        The slack K (allowed lateness) in force.
+    coverage : float or None
+        The coverage λ over all closed windows.
     rows, late, answers : int
         Totals since the start of the driver.
     busy_ms : int or None
-        How long the batch under way has been going; None between two batches.
+        The age of the batch under way; None between two batches.
     busy_rows : int
-        How many rows it reads.
+        The number of rows that the batch under way reads.
     batch_ms : int
-        The longest of the newest batches; 0 before the first one since the start.
+        The duration of the longest of the newest batches; 0 before the first one since the start.
     problem : str or None
-        What is wrong with the source or the disk; it is tried again.
+        What is wrong with the source, the disk or the stream; it is tried again.
     """
 
     state: State
@@ -68,25 +72,25 @@ class Status:
     problem: str | None = None
 
     def write(self, layout: Layout) -> None:
-        """Put it in the place of the last one; on a full disk into the last one's own blocks, which are its already."""
+        """Replace the last status; on a full disk overwrite its file in place, which needs no more room."""
         try:
             write_atomically(layout.status, json.dumps(asdict(self)))
         except OSError:
             with suppress(OSError), layout.status.open("r+b") as file:
-                room = os.fstat(file.fileno()).st_size
-                texts = (json.dumps(asdict(said)).encode() for said in (self, replace(self, problem=None)))
-                file.write(next((text.ljust(room) for text in texts if len(text) <= room), b""))
+                size = os.fstat(file.fileno()).st_size
+                texts = (json.dumps(asdict(status)).encode() for status in (self, replace(self, problem=None)))
+                file.write(next((text.ljust(size) for text in texts if len(text) <= size), b""))
 
     @staticmethod
     def read(layout: Layout) -> Status | None:
-        """The last one; None where no driver ever said anything, or one is just saying it on a full disk."""
+        """Read the last status; None where none was ever written, or one is just being overwritten on a full disk."""
         try:
-            said = json.loads(layout.status.read_text())
-            return Status(**{name: said[name] for name in Status.__dataclass_fields__ if name in said})
+            values = json.loads(layout.status.read_text())
+            return Status(**{name: values[name] for name in Status.__dataclass_fields__ if name in values})
         except (FileNotFoundError, json.JSONDecodeError):
             return None
 
 
 def wall_ms() -> int:
-    """Now, by the wall clock, in epoch milliseconds."""
+    """The current wall-clock time in epoch milliseconds."""
     return time.time_ns() // 1_000_000

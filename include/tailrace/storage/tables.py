@@ -1,4 +1,4 @@
-"""The query's Delta tables: their schemas, one writer each, every batch written once."""
+"""The query's Delta tables: their schemas, a single writer for each, every batch appended exactly once."""
 
 from __future__ import annotations
 
@@ -21,20 +21,28 @@ from tailrace.storage.layout import Layout
 TIME = pa.timestamp("us", "UTC")
 INT, TEXT, REAL = pa.int64(), pa.string(), pa.float64()
 
-_FAR = 1 << 53  # in ms: as far as microseconds can tell
+_LARGEST_MS = 1 << 53  # in microseconds it still fits into an int64
 
-_FILE_BYTES = 8 << 20  # a file that is so large is left alone: each compaction writes the last one, not the table, anew
+_FILE_BYTES = 8 << 20  # larger files are left alone: a compaction writes the last one anew, not the table
 _RETENTION = dict.fromkeys(("delta.logRetentionDuration", "delta.deletedFileRetentionDuration"), "interval 1 hours")
 
 CLASSES = ("buffered", "in_process", "expired")
-"""The classes of tuples that came, by where the frontier found them (paper 002, section 1.3)."""
+"""The classes of tuples, by where the frontier (the watermark) stood when they came (paper 002, section 1.3)."""
 
 STAMPS = {"k_ms": INT, "as_of": TIME, "emitted_at": TIME, "facts_version": INT}
-"""What every answer carries beside the kind's own columns."""
+"""The columns that every answer has beside the kind's own."""
 
 
 def schemas(answer: pa.Schema, id_type: pa.DataType = TEXT) -> dict[str, pa.Schema]:
-    """The schema of each table; `answer` is the kind's own part of an answer, key and window included."""
+    """The schema of each table by its name.
+
+    Parameters
+    ----------
+    answer : Schema
+        The kind's own part of an answer, key and window included.
+    id_type : DataType
+        The type of the tuples' ids.
+    """
     answers = {name: TIME if name.startswith("window_") else answer.field(name).type for name in answer.names} | STAMPS
     key = answer.field("key").type
     columns: dict[str, dict[str, pa.DataType]] = {
@@ -79,10 +87,10 @@ def schemas(answer: pa.Schema, id_type: pa.DataType = TEXT) -> dict[str, pa.Sche
 
 
 STREAM_TABLES = ("history", "results", "late", "quarantine", "facts", "segments", "metrics")
-"""The stream's, in the order in which a batch is written: a batch that is in `metrics` is in all of them."""
+"""The stream's tables, in the order in which a batch is written: a batch that is in `metrics` is in all of them."""
 
 COMPACT_EVERY = 64
-"""Batches, each of which adds a file to each table, from one compaction to the next."""
+"""The number of batches from one compaction to the next; each batch adds a file to each table."""
 
 CORRECTION_TABLES = ("corrections", "correction_runs", "quality")
 
@@ -96,38 +104,38 @@ CALIBRATION_TABLES = ("proposals",)
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of one query."""
+    """The Delta tables of one query."""
 
     layout: Layout
 
-    def create(self, wanted: dict[str, pa.Schema], names: Iterable[str]) -> None:
-        """Make those of a writer's tables that are not there yet, empty."""
-        for name, schema in ((name, wanted[name]) for name in names if name in wanted):
+    def create(self, schema_of: dict[str, pa.Schema], names: Iterable[str]) -> None:
+        """Create, empty, those of the named tables that have a schema and do not exist yet."""
+        for name, schema in ((name, schema_of[name]) for name in names if name in schema_of):
             parts = history.PARTITIONS if name == "history" else None
             path = self.layout.table(name)
             DeltaTable.create(path, schema, mode="ignore", partition_by=parts, configuration=_RETENTION)
 
     def append(self, name: str, rows: pa.Table, app: str, batch: int) -> bool:
-        """Append a batch's rows, unless the table has this batch already.
+        """Append a batch's rows, unless the table has this batch already (idempotent).
 
         Parameters
         ----------
         app : str
-            The writer: the same for the life of its checkpoint, and another for each checkpoint.
+            The id of the writer: constant for the life of a checkpoint, and different for each checkpoint.
 
         Returns
         -------
         bool
-            Whether anything was written.
+            True if the rows were appended.
         """
         table = DeltaTable(self.layout.table(name))
         if _last_batch(table, app, name) >= batch:
             return False
-        done = CommitProperties(app_transactions=[Transaction(_writer(app, name), batch)])
-        if name == "history":  # the readers wrote its files: they only have to be named
-            table.create_write_transaction(_added(rows), "append", table.schema(), commit_properties=done)
+        commit = CommitProperties(app_transactions=[Transaction(_app_id(app, name), batch)])
+        if name == "history":  # the readers wrote its files already: the commit only names them
+            table.create_write_transaction(_add_actions(rows), "append", table.schema(), commit_properties=commit)
         else:
-            write_deltalake(table, rows, mode="append", commit_properties=done)
+            write_deltalake(table, rows, mode="append", commit_properties=commit)
         return True
 
     def last_batch(self, name: str, app: str) -> int:
@@ -135,9 +143,9 @@ class Tables:
         return _last_batch(DeltaTable(self.layout.table(name)), app, name)
 
     def compact(self, names: Iterable[str]) -> None:
-        """Put small files together, and clean up what nobody needs any more: to be called by the tables' writer.
+        """Merge small files, and remove files and log entries no longer needed; to be called by the tables' writer.
 
-        Readers have `_RETENTION` to finish with what they have begun to read.
+        What is no longer needed stays for `_RETENTION`, so that readers can finish what they have begun.
         """
         for name in names:
             if self.has(name):
@@ -148,45 +156,45 @@ class Tables:
                 table.cleanup_metadata()
 
     def add(self, name: str, rows: pa.Table) -> None:
-        """Append rows of which it does not matter whether they come twice."""
+        """Append rows without a check for repeats: for rows that do no harm when they come twice."""
         write_deltalake(self.layout.table(name), rows, mode="append")
 
     def replace(self, name: str, rows: pa.Table, column: str, value: str) -> None:
-        """Put these rows in the place of those whose column has the value, in one commit."""
+        """Replace the rows that have the value in the column by these rows, in one commit."""
         path = self.layout.table(name)
-        predicate = f"\"{column}\" = '{value}'"  # quoted: `interval` is a word of SQL
+        predicate = f"\"{column}\" = '{value}'"  # quoted: `interval` is a keyword of SQL
         if rows.num_rows:
             write_deltalake(path, rows, mode="overwrite", predicate=predicate)
         else:
             DeltaTable(path).delete(predicate)
 
     def put(self, name: str, rows: pa.Table, column: str) -> None:
-        """Put these rows in the place of those with the same values in a column, where there are any, in one commit."""
-        same = f'old."{column}" = new."{column}"'
-        merge = DeltaTable(self.layout.table(name)).merge(rows, same, source_alias="new", target_alias="old")
+        """Upsert rows in one commit: a row replaces the one with the same value in a column, or else is added."""
+        condition = f'old."{column}" = new."{column}"'
+        merge = DeltaTable(self.layout.table(name)).merge(rows, condition, source_alias="new", target_alias="old")
         merge.when_matched_update_all().when_not_matched_insert_all().execute()
 
     def has(self, name: str) -> bool:
-        """Whether the table is there; its directory alone is what a process leaves that was killed as it made it."""
+        """True if the table exists: a process that was killed while creating it leaves just the directory."""
         return DeltaTable.is_deltatable(str(self.layout.table(name)))
 
     def greatest(self, name: str, column: str) -> int | None:
-        """The greatest value of a column, from the statistics of the table's files; None where it has no rows."""
+        """The greatest value of a column, from the statistics of the table's files; None where it has none."""
         actions = pa.table(DeltaTable(self.layout.table(name)).get_add_actions(flatten=True))
         return pc.max(actions.column(f"max.{column}")).as_py() if actions.num_rows else None
 
     def read(self, name: str, columns: Iterable[str] | None = None, where: Any = None) -> pa.Table:
-        """The rows of a table, times as int64 milliseconds.
+        """Read rows of a table, times as int64 milliseconds.
 
         Parameters
         ----------
         where : pyarrow.dataset.Expression, optional
-            Only these rows; files that can't have any are not read.
+            The condition that rows must meet; files that can't have such rows are not read.
 
         Raises
         ------
         FileNotFoundError
-            When the query has no such table: it never ran in this warehouse.
+            When the query has no such table, as before its first run in this warehouse.
         """
         path = self.layout.table(name)
         if not self.has(name):
@@ -195,20 +203,20 @@ class Tables:
         return in_ms(rows)
 
 
-def _writer(app: str, name: str) -> str:
-    """The name of a checkpoint's app transactions in a table."""
+def _app_id(app: str, name: str) -> str:
+    """The id under which a writer's transactions are recorded in a table's log."""
     return f"{app}:{name}"
 
 
 def _last_batch(table: DeltaTable, app: str, name: str) -> int:
-    last = table.transaction_version(_writer(app, name))
+    last = table.transaction_version(_app_id(app, name))
     return -1 if last is None else last
 
 
 def within(column: str, low: int, high: int) -> Any:
     """The condition that a time lies in (low, high], both in ms."""
-    first, last = (pa.scalar(min(max(point, -_FAR), _FAR) * 1000, TIME) for point in (low, high))
-    return (ds.field(column) > first) & (ds.field(column) <= last)
+    after, until = (pa.scalar(min(max(point, -_LARGEST_MS), _LARGEST_MS) * 1000, TIME) for point in (low, high))
+    return (ds.field(column) > after) & (ds.field(column) <= until)
 
 
 def within_any(column: str, low: Iterable[int], high: Iterable[int]) -> Any:
@@ -217,20 +225,20 @@ def within_any(column: str, low: Iterable[int], high: Iterable[int]) -> Any:
 
 
 def with_times(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Rows in the table's columns and types; times come as int64 milliseconds."""
-    return pa.table([_as(rows.column(field.name), field.type) for field in schema], schema=schema)
+    """Cast rows to a table's columns and types; times are given as int64 milliseconds."""
+    return pa.table([_cast(rows.column(field.name), field.type) for field in schema], schema=schema)
 
 
 def in_ms(rows: pa.Table) -> pa.Table:
-    """The rows with each timestamp as int64 milliseconds."""
-    for place, field in enumerate(rows.schema):
+    """Convert every timestamp column of some rows to int64 milliseconds."""
+    for index, field in enumerate(rows.schema):
         if pa.types.is_timestamp(field.type):
-            ms = rows.column(place).cast(pa.timestamp("ms", "UTC"), safe=False).cast(INT)
-            rows = rows.set_column(place, field.name, ms)
+            ms = rows.column(index).cast(pa.timestamp("ms", "UTC"), safe=False).cast(INT)
+            rows = rows.set_column(index, field.name, ms)
     return rows
 
 
-def _added(files: pa.Table) -> list[Any]:
+def _add_actions(files: pa.Table) -> list[Any]:
     return [
         AddAction(
             file["path"],
@@ -244,7 +252,7 @@ def _added(files: pa.Table) -> list[Any]:
     ]
 
 
-def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if pa.types.is_timestamp(kind) and pa.types.is_integer(column.type):
         return pc.cast(pc.cast(column, pa.timestamp("ms", "UTC")), kind)
     return pc.cast(column, kind)

@@ -1,4 +1,4 @@
-"""The last batch that each of the stream's tables holds, noted beside Spark's checkpoint. No Spark."""
+"""A note of the last batch that each of the stream's tables holds, kept inside Spark's checkpoint. No Spark."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from tailrace.storage.layout import Layout
 
 
 def path_of(layout: Layout) -> Path:
-    """The note's place, inside Spark's checkpoint: whoever removes that has every batch of the journal run again, by
-    which each table gets what it lacks."""
+    """The path of the note, inside the directory of Spark's checkpoint.
+
+    Whoever removes that directory has every batch of the journal run again, and each table then gets what it lacks.
+    """
     return layout.checkpoint / "tables.json"
 
 
 def read_written(layout: Layout) -> dict[str, int]:
-    """The last batch by table; empty before the first batch of a checkpoint.
+    """Read the last batch by table; empty before the first batch of a checkpoint.
 
     Raises
     ------
@@ -35,14 +37,14 @@ def read_written(layout: Layout) -> dict[str, int]:
 
 
 def record_written(layout: Layout, tables: Iterable[str], batch: int) -> None:
-    """Note that these tables hold a batch, and all before it."""
+    """Write down that these tables hold a batch, and all before it."""
     file = path_of(layout)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, json.dumps(read_written(layout) | dict.fromkeys(tables, batch)))
 
 
 def repair(layout: Layout) -> str:
-    """The command by which the next start makes Spark's checkpoint, and what tables lack, again from the journal."""
+    """The advice by which the next start rebuilds, from the journal, Spark's checkpoint and what the tables lack."""
     return (
         f"mv {layout.checkpoint} {layout.checkpoint}.damaged and then to start the stream again. It runs every batch "
         "of its journal again and gives each table what that lacks; what it has read of its source must still be there"

@@ -1,4 +1,4 @@
-"""Answers as a table, CSV, JSON lines or Parquet, on the terminal or in a file."""
+"""Writes answers as a table, CSV, JSON lines or Parquet, to the terminal or a file."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from tailrace.terminal.screen import out, plain
 
 
 def write_answers(frame: pd.DataFrame, columns: list[str], form: str, output: Path | None, limit: int) -> None:
-    """Give answers in one of four forms: table, csv, jsonl, parquet; times as UTC timestamps in ms."""
+    """Write answers in one of four forms: table, csv, jsonl, parquet; times as UTC timestamps in ms."""
     rows = pa.Table.from_pandas(frame[columns], preserve_index=False)
     if form == "parquet":
         if output is None:
             raise refuse("--output", "Parquet can't go to the terminal", "--output FILE.parquet")
-        for name in _times(columns):
-            place = rows.schema.get_field_index(name)
-            rows = rows.set_column(place, name, rows.column(name).cast(pa.int64()).cast(pa.timestamp("ms", "UTC")))
-        with _whole(output) as new:
+        for name in _time_columns(columns):
+            position = rows.schema.get_field_index(name)
+            rows = rows.set_column(position, name, rows.column(name).cast(pa.int64()).cast(pa.timestamp("ms", "UTC")))
+        with _atomic_file(output) as new:
             pq.write_table(rows, new)
         return
-    text = frame[columns].assign(**{name: [format_time(ms) for ms in frame[name]] for name in _times(columns)})
+    text = frame[columns].assign(**{name: [format_time(ms) for ms in frame[name]] for name in _time_columns(columns)})
     if form == "table" and output is None:
         out.print(_table(text, limit))
         return
@@ -43,19 +43,19 @@ def write_answers(frame: pd.DataFrame, columns: list[str], form: str, output: Pa
     elif form == "jsonl":
         body = text.to_json(orient="records", lines=True, double_precision=15) if len(text) else ""
     else:
-        with Console(record=True, file=open("/dev/null", "w"), width=200) as paper:
-            paper.print(_table(text, len(text)))
-            body = paper.export_text()
+        with Console(record=True, file=open("/dev/null", "w"), width=200) as recorder:
+            recorder.print(_table(text, len(text)))
+            body = recorder.export_text()
     if output is None:
         print(body, end="")
     else:
-        with _whole(output) as new:
+        with _atomic_file(output) as new:
             new.write_text(body)
 
 
 @contextmanager
-def _whole(output: Path) -> Iterator[Path]:
-    """A file that appears whole or not at all."""
+def _atomic_file(output: Path) -> Iterator[Path]:
+    """Give a path to write to; its file becomes `output` at the end of the block, as a whole or not at all."""
     if output.is_dir() or not output.name:
         raise refuse(f"--output {output}", "it is a directory", "the name of a file")
     if not output.parent.is_dir():
@@ -67,8 +67,8 @@ def _whole(output: Path) -> Iterator[Path]:
 
 
 def _table(text: pd.DataFrame, limit: int) -> Table:
-    cut = f"the first {limit:,} of {len(text):,}; --limit or --format gives more" if len(text) > limit else None
-    table = Table(*text.columns, caption=cut)
+    caption = f"the first {limit:,} of {len(text):,}; --limit or --format gives more" if len(text) > limit else None
+    table = Table(*text.columns, caption=caption)
     for row in text.head(limit).itertuples(index=False):
         table.add_row(*map(_cell, row))
     return table
@@ -80,5 +80,5 @@ def _cell(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else plain(str(value))
 
 
-def _times(columns: list[str]) -> list[str]:
+def _time_columns(columns: list[str]) -> list[str]:
     return [name for name in columns if name in ("window_start", "window_end", "as_of", "bucket_start", "bucket_end")]

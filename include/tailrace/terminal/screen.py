@@ -1,4 +1,4 @@
-"""Messages on the terminal: refusals, and a sign of life while something goes on."""
+"""Messages on the terminal: refusals, and a spinner while something goes on."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ out, err = Console(highlight=False), Console(stderr=True, highlight=False)
 
 
 def refusal(refused: Refused) -> None:
-    """Each problem: where, what is wrong, what would be right."""
+    """Print each problem of a refusal: where it is, what is wrong, what would be right."""
     for problem in refused.problems:
         err.print(f"[bold red]refused[/] {plain(str(problem))}", soft_wrap=True)
 
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """A sign of life while something of unknown length goes on."""
+    """Show a spinner while something of unknown length goes on; off a terminal, one line of text."""
     if not err.is_terminal:
         err.print(what)
         yield
@@ -30,5 +30,5 @@ def working(what: str) -> Iterator[None]:
 
 
 def plain(text: str) -> str:
-    """The text as it is: what looks like markup in it is not."""
+    """Escape a text, so that nothing in it is taken for markup."""
     return text.replace("[", r"\[")

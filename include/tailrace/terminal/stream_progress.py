@@ -1,4 +1,4 @@
-"""The progress of a stream on the terminal: a line for each batch, and a bar."""
+"""The progress of a stream on the terminal: a line for each batch, and a progress bar."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tailrace.terminal.screen import err
 
 
 class StreamProgress:
-    """A line for each batch, and a bar of the rows still to come."""
+    """Prints a line for each batch, and shows a progress bar of the rows still to come."""
 
     def __init__(self) -> None:
         bar = BarColumn(), TextColumn("{task.completed:,} of {task.total:,} rows"), TimeElapsedColumn()
         self._bar = Progress(SpinnerColumn(), TextColumn("{task.description}"), *bar, console=err)
         self._task = self._bar.add_task("starting Spark", total=0)
-        self._read = 0
+        self._rows_read = 0
 
     def __enter__(self) -> StreamProgress:
         if err.is_terminal:
@@ -29,17 +29,19 @@ class StreamProgress:
 
     def __call__(self, batch: int, rows_left: int, written: dict[str, pa.Table]) -> None:
         metrics = written["metrics"].to_pandas()
-        now, sums = metrics.iloc[-1], metrics[["rows", "answers", "late"]].sum()
-        self._read += int(sums["rows"])
-        self._bar.update(self._task, total=self._read + rows_left, completed=self._read, description="streaming")
+        last, totals = metrics.iloc[-1], metrics[["rows", "answers", "late"]].sum()
+        self._rows_read += int(totals["rows"])
+        self._bar.update(
+            self._task, total=self._rows_read + rows_left, completed=self._rows_read, description="streaming"
+        )
         parts = [
             f"batch {batch:>4}",
-            f"rows {sums['rows']:>9,}",
-            "t_max –" if pd.isna(now["t_max"]) else f"t_max {now['t_max']:%Y-%m-%d %H:%M:%S}",
-            f"K {format_duration(int(now['k_ms'])):>8}",
-            "coverage –" if pd.isna(now["coverage"]) else f"coverage {now['coverage']:>7.2%}",
-            f"answers {sums['answers']:>7,}",
-            f"late {sums['late']:>6,}",
+            f"rows {totals['rows']:>9,}",
+            "t_max –" if pd.isna(last["t_max"]) else f"t_max {last['t_max']:%Y-%m-%d %H:%M:%S}",
+            f"K {format_duration(int(last['k_ms'])):>8}",
+            "coverage –" if pd.isna(last["coverage"]) else f"coverage {last['coverage']:>7.2%}",
+            f"answers {totals['answers']:>7,}",
+            f"late {totals['late']:>6,}",
         ]
         if "quarantine" in written:
             parts.append(f"quarantined {written['quarantine'].num_rows:,}")

@@ -1,1 +1,1 @@
-"""The k best tuples of each key and window (paper 001)."""
+"""Kind `topk`: the k best tuples of each key and window (paper 001)."""

@@ -1,4 +1,4 @@
-"""How near a ranking is to the true one: the share of the correct top-k that it found (paper 001, section 2.1)."""
+"""The hit rate of a ranking: the share of the correct top-k that it contains (paper 001, section 2.1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WINDOW = ["key", "window_start", "window_end"]
 
 
 def errors(approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
-    """The share of the correct top-k that was not found, of every exactly answered window.
+    """The share of the correct top-k that the approximate answer lacks, for every exactly answered window.
 
     Returns
     -------
@@ -19,8 +19,8 @@ def errors(approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
         `key`, `window_start`, `window_end`, `error` in [0, 1]: 1 where the approximate answer is missing.
     """
     near, true = (frame(part.select([*_WINDOW, "id"])).drop_duplicates() for part in (approximate, exact))
-    found = true.merge(near.assign(found=1.0), how="left", on=[*_WINDOW, "id"])
-    error = 1 - found.fillna({"found": 0.0}).groupby(_WINDOW, dropna=False, sort=False)["found"].mean()
+    hits = true.merge(near.assign(found=1.0), how="left", on=[*_WINDOW, "id"])
+    error = 1 - hits.fillna({"found": 0.0}).groupby(_WINDOW, dropna=False, sort=False)["found"].mean()
     rows: pd.DataFrame = error.rename("error").reset_index().astype({"key": object})
     columns = [exact.schema.field("key"), *((name, pa.int64()) for name in _WINDOW[1:]), ("error", pa.float64())]
     return pa.RecordBatch.from_pandas(rows, pa.schema(columns), preserve_index=False)

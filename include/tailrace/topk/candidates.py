@@ -1,12 +1,12 @@
 """The candidate list of one key: the tuples that are among the k best of some open window, as known so far.
 
-It is the list of MinTopk, which paper 001 takes over: sorted by score, each candidate with the first and the last
-window that it contributes to, and beside it the k-th best of every window, which a new tuple is held against. A tuple
-that beats none of them is let go.
+It is the list of MinTopk, which paper 001 adopts: sorted by score, each candidate with the first and the last window
+that it contributes to, and beside it the k-th best of every window, with which a new tuple is compared. A tuple that
+beats none of them is dropped.
 
-Under disorder the windows that a tuple contributes to may have a gap. The first and the last of them are kept: the
-tuple is in all the windows between, so that a ranking read from the list is right, and the list may be longer than need
-be.
+Under disorder the windows that a tuple contributes to may have a gap. The list stores the first and the last of them:
+the tuple is in all the windows between, so a ranking read from the list is right, and the list may be longer than
+necessary.
 
 References
 ----------
@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Place = tuple[float, Any]
-"""How a tuple ranks: a number that is less for better scores, and the id."""
+"""The sort key of a tuple: a number that is smaller for better scores, and the id."""
 
 
 @dataclass(order=True)
@@ -37,38 +37,38 @@ class Candidate:
 
 @dataclass
 class Ranked:
-    """Tuples in order of their scores, with the windows that each is kept for. Windows are numbered."""
+    """Tuples in order of their scores, each with the first and the last window that it is stored for, by number."""
 
     k: int
     listed: list[Candidate] = field(default_factory=list)
 
     def top(self, window: int) -> list[Place]:
         """The k best of a window, the best first."""
-        return [one.place for one in self.listed if one.first <= window <= one.last][: self.k]
+        return [candidate.place for candidate in self.listed if candidate.first <= window <= candidate.last][: self.k]
 
     def slide(self, window: int) -> None:
-        """The windows up to this one are over."""
-        for one in self.listed:
-            one.first = max(one.first, window + 1)
-        self.listed = [one for one in self.listed if one.first <= one.last]
+        """Drop the windows up to this one, and the tuples that belong to no later one."""
+        for candidate in self.listed:
+            candidate.first = max(candidate.first, window + 1)
+        self.listed = [candidate for candidate in self.listed if candidate.first <= candidate.last]
 
 
 @dataclass
 class Candidates(Ranked):
-    """List C."""
+    """List C of paper 001: the candidates, and the k-th best of each open window."""
 
     lowest: dict[int, Place | None] = field(default_factory=dict)
-    """Of each open window with a candidate the k-th best one; None while it has fewer."""
+    """The k-th best candidate of each open window that has candidates; None while there are fewer than k."""
 
     def insert(self, place: Place, first: int, last: int) -> None:
-        """A tuple of the windows from `first` to `last`, none of which is over."""
-        wins = [window for window in range(first, last + 1) if self._wins(place, window)]
-        if not wins:
+        """Insert a tuple of the windows from `first` to `last`, none of which is over."""
+        windows = [window for window in range(first, last + 1) if self._wins(place, window)]
+        if not windows:
             return
-        insort(self.listed, Candidate(place, wins[0], wins[-1]))
-        for window in wins:
+        insort(self.listed, Candidate(place, windows[0], windows[-1]))
+        for window in windows:
             self._settle(window)
-        self.listed = [one for one in self.listed if one.first <= one.last]
+        self.listed = [candidate for candidate in self.listed if candidate.first <= candidate.last]
 
     def slide(self, window: int) -> None:
         super().slide(window)
@@ -79,24 +79,24 @@ class Candidates(Ranked):
         return lowest is None or place < lowest
 
     def _settle(self, window: int) -> None:
-        """Find the k-th best of a window, and let those after it contribute to it no more."""
-        inside = [one for one in self.listed if one.first <= window <= one.last]
-        self.lowest[window] = inside[self.k - 1].place if len(inside) >= self.k else None
-        for one in inside[self.k :]:
-            if one.first == window:
-                one.first += 1
-            elif one.last == window:
-                one.last -= 1
+        """Update the k-th best of a window; candidates after it lose the window if that is their first or last."""
+        candidates = [candidate for candidate in self.listed if candidate.first <= window <= candidate.last]
+        self.lowest[window] = candidates[self.k - 1].place if len(candidates) >= self.k else None
+        for candidate in candidates[self.k :]:
+            if candidate.first == window:
+                candidate.first += 1
+            elif candidate.last == window:
+                candidate.last -= 1
 
 
 @dataclass
 class Waiting(Candidates):
-    """Lists C and D of paper 001: what comes for later windows alone waits in D, and is merged in when they are next.
+    """Lists C and D of paper 001: tuples of later windows alone wait in D, and move to C when such a window is next.
 
     Attributes
     ----------
     current : int or None
-        The window that closes next: C has what belongs to it or to those before.
+        The window that closes next: C holds the tuples of this window and of earlier ones.
     later : list of Candidate
         List D, in order of arrival.
     """
@@ -120,10 +120,12 @@ class Waiting(Candidates):
         super().slide(window)
 
     def _merge(self, window: int) -> None:
-        """D into C, as far as it belongs to a window: the smallest first."""
+        """Merge into C the tuples of D whose first window is this one or an earlier one, the worst first."""
         if self.current is None or window <= self.current:
             return
         self.current = window
-        due, self.later = ([one for one in self.later if (one.first <= window) == now] for now in (True, False))
-        for one in sorted(due, reverse=True):
-            super().insert(one.place, one.first, one.last)
+        due, self.later = (
+            [candidate for candidate in self.later if (candidate.first <= window) == now] for now in (True, False)
+        )
+        for candidate in sorted(due, reverse=True):
+            super().insert(candidate.place, candidate.first, candidate.last)

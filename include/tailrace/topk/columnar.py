@@ -1,4 +1,4 @@
-"""Top-k in columns: the k best of each pane, and of the panes of a window when it closes. Exact under disorder."""
+"""Columnar top-k: the k best of each pane, and of the panes of a window when it closes; exact under disorder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailrace.windows.sliding import Sliding
 
 @dataclass(frozen=True)
 class Columnar:
-    """What `adaptive` runs on. A window's candidates are at most k of each of its panes.
+    """The method `adaptive`: the candidates of a window are at most k of each of its panes.
 
     A pane is as long as the greatest common divisor of size and slide: where that is much shorter than the slide there
     are many panes, and more candidates.
@@ -30,8 +30,8 @@ class Columnar:
     def start(self) -> PaneState:
         return PaneState.empty(self.key_type, self.best.types)
 
-    def restore(self, kept: dict[str, pa.RecordBatch]) -> PaneState:
-        return PaneState.from_arrow(kept, self.best.types)
+    def restore(self, batches: dict[str, pa.RecordBatch]) -> PaneState:
+        return PaneState.from_arrow(batches, self.best.types)
 
     def step(
         self, state: PaneState, partials: pa.Table, frontier: Frontier

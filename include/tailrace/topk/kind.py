@@ -1,4 +1,4 @@
-"""The kind itself: one frozen object for each declared top-k query."""
+"""The top-k kind: one frozen object for each declared top-k query."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class TopK:
     Attributes
     ----------
     columns : dict
-        The source's column of the `score`.
+        From `score` to the source's column for it.
     key_type, id_type : DataType
-        string or int64, as the stream's key and id come.
+        string or int64, as in the stream.
     """
 
     windows: Sliding
@@ -48,14 +48,14 @@ class TopK:
 
     @property
     def running(self) -> Method:
-        """What its method runs on."""
+        """The implementation of the query's method."""
         return METHODS[self.method](self.windows, self.best, self.key_type)
 
     @property
     def answer(self) -> pa.Schema:
         times = [(name, pa.int64()) for name in ("window_start", "window_end", "rank")]
-        own = [("id", self.id_type), ("score", pa.float64()), ("tuples", pa.int64())]
-        return pa.schema([("key", self.key_type), *times, *own])
+        fields = [("id", self.id_type), ("score", pa.float64()), ("tuples", pa.int64())]
+        return pa.schema([("key", self.key_type), *times, *fields])
 
     def combine(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
         return combine(self.windows, self.best, tuples, across=not self.running.moves)
@@ -66,40 +66,43 @@ class TopK:
     def start(self) -> Any:
         return self.running.start()
 
-    def restore(self, kept: dict[str, pa.RecordBatch]) -> Any:
-        return self.running.restore(kept)
+    def restore(self, batches: dict[str, pa.RecordBatch]) -> Any:
+        return self.running.restore(batches)
 
     def step(self, state: Any, partials: pa.Table, frontier: Frontier) -> tuple[Any, pa.RecordBatch, pa.RecordBatch]:
-        """Returns the new state, the rankings of the windows that closed, and the late tuples."""
-        state, closed, late = self.running.step(state, partials, frontier)
-        return state, self._answers(closed), late
+        """Advance a state to the frontier (the watermark).
+
+        Returns the new state, the rankings of the windows that closed, and the late tuples.
+        """
+        state, rows, late = self.running.step(state, partials, frontier)
+        return state, self._answers(rows), late
 
     def evaluate(self, content: pa.RecordBatch) -> pa.RecordBatch:
-        """The ranking of every window over the given tuples; late, or in which order, means nothing here."""
+        """The ranking of every window over the given tuples, independent of their order and lateness."""
         no_tick = pa.array(np.zeros(content.num_rows, np.int64))
         columns = ["event_time", "key", "id", *self.columns]
         partials = self.combine(content.select(columns).append_column("tick", no_tick))
         key, pane = (np.asarray(column) for column in (partials.column("key").indices, partials.column("pane")))
-        own = {name: partials.column(name).to_numpy(zero_copy_only=False) for name in self.best.types}
-        panes = Rows(key.astype(np.int64), pane, own)
-        closed = evaluate_windows(self.windows, self.best, panes, Rows.empty(self.best.types), None, None)
-        return self._answers(closed.with_keys(partials.column("key").dictionary))
+        values = {name: partials.column(name).to_numpy(zero_copy_only=False) for name in self.best.types}
+        panes = Rows(key.astype(np.int64), pane, values)
+        rows = evaluate_windows(self.windows, self.best, panes, Rows.empty(self.best.types), None, None)
+        return self._answers(rows.with_keys(partials.column("key").dictionary))
 
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
-        """None: a late tuple may change any rank, so that rankings are made anew from history."""
+        """Amend no window: a late tuple may change any rank, so rankings are evaluated anew from history."""
         return pa.RecordBatch.from_pylist([], self.answer)
 
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
-        """The share of the correct top-k that is missing."""
+        """The share of the correct top-k that each approximate answer lacks."""
         return errors(approximate, exact)
 
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
-        """The hit rate: the mean share of the correct top-k that was found, over the exact answers."""
+        """The hit rate: the mean share of the correct top-k in the approximate answers, over the exact answers."""
         error = np.asarray(errors(approximate, exact).column("error"))
         return float(1 - error.mean()) if len(error) else 1.0
 
-    def _answers(self, closed: pa.RecordBatch) -> pa.RecordBatch:
-        end = closed.column("time")
+    def _answers(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        end = rows.column("time")
         start = pc.subtract(end, self.windows.size_ms)
-        own = [closed.column(name).cast(self.answer.field(name).type) for name in ("rank", "id", "score", "tuples")]
-        return pa.RecordBatch.from_arrays([closed.column("key"), start, end, *own], schema=self.answer)
+        columns = [rows.column(name).cast(self.answer.field(name).type) for name in ("rank", "id", "score", "tuples")]
+        return pa.RecordBatch.from_arrays([rows.column("key"), start, end, *columns], schema=self.answer)

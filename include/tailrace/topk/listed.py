@@ -19,7 +19,7 @@ from tailrace.windows.sliding import Sliding
 
 
 class Ranking(Protocol):
-    """What a method keeps of one key. Windows are numbered."""
+    """The candidates of one key, as a method maintains them; windows are numbered."""
 
     listed: list[Candidate]
 
@@ -32,7 +32,7 @@ class Ranking(Protocol):
 
 @dataclass
 class KeyState:
-    """A key's ranking, and how many tuples each pane holds."""
+    """The ranking of a key, and the number of tuples in each of its panes."""
 
     ranking: Ranking
     counts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
@@ -40,35 +40,42 @@ class KeyState:
 
 @dataclass
 class CandidateState:
-    """All keys of a task."""
+    """The state of a task: that of each of its keys."""
 
     keys: dict[Any, KeyState]
     best: Best
     key_type: pa.DataType
 
     def to_arrow(self) -> dict[str, pa.RecordBatch]:
-        listed = [(key, *one.place, one.first, one.last) for key, kept in self.keys.items() for one in _all(kept)]
-        counts = [(key, pane, many) for key, kept in self.keys.items() for pane, many in kept.counts.items()]
-        whole, numbers = ("key", self.key_type), (("first", pa.int64()), ("last", pa.int64()))
-        own = [("worse", pa.float64()), ("id", self.best.id_type)]
+        listed = [
+            (key, *candidate.place, candidate.first, candidate.last)
+            for key, key_state in self.keys.items()
+            for candidate in _candidates(key_state)
+        ]
+        counts = [
+            (key, pane, count) for key, key_state in self.keys.items() for pane, count in key_state.counts.items()
+        ]
+        key_field, windows = ("key", self.key_type), (("first", pa.int64()), ("last", pa.int64()))
+        place = [("worse", pa.float64()), ("id", self.best.id_type)]
         return {
-            "candidates": _batch(listed, pa.schema([whole, *own, *numbers])),
-            "counts": _batch(counts, pa.schema([whole, ("pane", pa.int64()), ("tuples", pa.int64())])),
+            "candidates": _batch(listed, pa.schema([key_field, *place, *windows])),
+            "counts": _batch(counts, pa.schema([key_field, ("pane", pa.int64()), ("tuples", pa.int64())])),
         }
 
 
 @dataclass(frozen=True)
 class CandidateLists:
-    """A method: what it keeps of a key, and what it does to late tuples.
+    """A method by candidate lists: the ranking that it maintains for each key, and its treatment of late tuples.
 
     Attributes
     ----------
     ranking : callable
-        Makes that of a key, for k.
+        Makes the ranking of a key, for k.
     late : callable
-        (panes, F as panes) → in the windows of which panes late tuples count; `BEFORE_ALL`: they are dropped.
+        Takes panes and the frontier F (the watermark) as panes; returns the panes in whose windows late tuples count,
+        `BEFORE_ALL` for tuples to drop.
     moves : bool
-        Whether these may be other panes than their own.
+        True if these may be other panes than the tuples' own.
     """
 
     windows: Sliding
@@ -81,12 +88,12 @@ class CandidateLists:
     def start(self) -> CandidateState:
         return CandidateState({}, self.best, self.key_type)
 
-    def restore(self, kept: dict[str, pa.RecordBatch]) -> CandidateState:
+    def restore(self, batches: dict[str, pa.RecordBatch]) -> CandidateState:
         state = self.start()
-        for row in kept["counts"].to_pylist():
-            self._of(state, row["key"]).counts[row["pane"]] = row["tuples"]
-        for row in kept["candidates"].to_pylist():
-            ranking = self._of(state, row["key"]).ranking
+        for row in batches["counts"].to_pylist():
+            self._key_state(state, row["key"]).counts[row["pane"]] = row["tuples"]
+        for row in batches["candidates"].to_pylist():
+            ranking = self._key_state(state, row["key"]).ranking
             ranking.insert((row["worse"], row["id"]), row["first"], row["last"])
         return state
 
@@ -98,61 +105,61 @@ class CandidateLists:
         before = frontier.before(at)
         is_late = windows.first_end(rows.time) <= before
         late = late_partials(self.best, keys, rows[is_late], tick[is_late], before[is_late])
-        where = np.where(is_late, self.late(rows.time, windows.pane(before)), rows.time)
-        first = np.maximum(windows.first_end(where), windows.end_until(before) + windows.slide_ms)
-        last = windows.last_end(where)
+        target = np.where(is_late, self.late(rows.time, windows.pane(before)), rows.time)
+        first = np.maximum(windows.first_end(target), windows.end_until(before) + windows.slide_ms)
+        last = windows.last_end(target)
         score = -rows.columns["score"] if self.best.descending else rows.columns["score"]
         names, answers = keys.to_pylist(), list[tuple[Any, ...]]()
-        columns = (at, rows.key, where, rows.columns["tuples"], score, rows.columns["id"], first, last)
+        columns = (at, rows.key, target, rows.columns["tuples"], score, rows.columns["id"], first, last)
         pending = sorted(
             zip(*(column.tolist() for column in columns), strict=True), key=lambda row: row[0], reverse=True
         )
         for place in range(len(frontier)):
             while pending and pending[-1][0] == place:
-                _, key, pane, many, worse, name, begin, end = pending.pop()
+                _, key, pane, count, worse, name, begin, end = pending.pop()
                 if begin <= end:
-                    kept = self._of(state, names[key])
-                    kept.counts[pane] += many
-                    kept.ranking.insert((worse, name), self._number(begin), self._number(end))
-            earlier, now = int(frontier.after[place - 1]) if place else frontier.start, int(frontier.after[place])
-            if now > earlier:
-                answers += self._close(state, earlier, now)
-        return state, self._answered(answers), late
+                    key_state = self._key_state(state, names[key])
+                    key_state.counts[pane] += count
+                    key_state.ranking.insert((worse, name), self._window_number(begin), self._window_number(end))
+            f_before, f_after = int(frontier.after[place - 1]) if place else frontier.start, int(frontier.after[place])
+            if f_after > f_before:
+                answers += self._close(state, f_before, f_after)
+        return state, self._answers(answers), late
 
-    def _of(self, state: CandidateState, key: Any) -> KeyState:
+    def _key_state(self, state: CandidateState, key: Any) -> KeyState:
         if key not in state.keys:
             state.keys[key] = KeyState(self.ranking(self.best.k))
         return state.keys[key]
 
-    def _number(self, end: int) -> int:
-        """Of a window, by its end."""
+    def _window_number(self, end: int) -> int:
+        """The number of the window that ends at `end`."""
         return (end - self.windows.size_ms) // self.windows.slide_ms
 
     def _close(self, state: CandidateState, after: int, until: int) -> list[tuple[Any, ...]]:
-        """The rankings of the windows that end in (after, until]; nothing of them is kept."""
-        found, windows = [], self.windows
-        for key, kept in list(state.keys.items()):
-            panes = np.array(sorted(kept.counts), np.int64)
+        """Return the rankings of the windows that end in (after, until], and drop these windows from the state."""
+        rows, windows = [], self.windows
+        for key, key_state in list(state.keys.items()):
+            panes = np.array(sorted(key_state.counts), np.int64)
             for end in np.unique(windows.ends(panes, after, until)[1]).tolist():
-                top = kept.ranking.top(self._number(end))
-                many = sum(kept.counts[pane] for pane in panes.tolist() if end - windows.size_ms <= pane < end)
-                found += [(key, end, rank, name, worse, many) for rank, (worse, name) in enumerate(top, start=1)]
-            kept.ranking.slide(self._number(windows.end_until(until)))
+                top = key_state.ranking.top(self._window_number(end))
+                count = sum(key_state.counts[pane] for pane in panes.tolist() if end - windows.size_ms <= pane < end)
+                rows += [(key, end, rank, name, worse, count) for rank, (worse, name) in enumerate(top, start=1)]
+            key_state.ranking.slide(self._window_number(windows.end_until(until)))
             for pane in panes[windows.last_end(panes) <= until].tolist():
-                del kept.counts[pane]
-            if not kept.counts:
+                del key_state.counts[pane]
+            if not key_state.counts:
                 del state.keys[key]
-        return found
+        return rows
 
-    def _answered(self, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
-        own = [("rank", pa.int64()), ("id", self.best.id_type), ("score", pa.float64()), ("tuples", pa.int64())]
+    def _answers(self, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+        fields = [("rank", pa.int64()), ("id", self.best.id_type), ("score", pa.float64()), ("tuples", pa.int64())]
         sign = -1 if self.best.descending else 1
-        rows = [(key, end, rank, name, sign * worse, many) for key, end, rank, name, worse, many in rows]
-        return _batch(rows, pa.schema([("key", self.key_type), ("time", pa.int64()), *own]))
+        rows = [(key, end, rank, name, sign * worse, count) for key, end, rank, name, worse, count in rows]
+        return _batch(rows, pa.schema([("key", self.key_type), ("time", pa.int64()), *fields]))
 
 
-def _all(kept: KeyState) -> list[Candidate]:
-    return [*kept.ranking.listed, *getattr(kept.ranking, "later", [])]
+def _candidates(key_state: KeyState) -> list[Candidate]:
+    return [*key_state.ranking.listed, *getattr(key_state.ranking, "later", [])]
 
 
 def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:

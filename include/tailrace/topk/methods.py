@@ -1,18 +1,18 @@
-"""The methods that answer a top-k query: a new one is a line in the registry.
+"""The registry of the methods that answer a top-k query; a new method is a line here.
 
-All of them are told the same frontier and partials of the same tuples (of which fewer are left out for `sma`), and all
-register the same late tuples. They differ in how they find the ranking, and in what a tuple does that comes when a
-window of its own has closed:
+All methods are given the same frontier (the watermark) and partials of the same tuples (of which fewer are left out for
+`sma`), and all register the same late tuples. They differ in how they compute the ranking, and in how they treat a
+tuple that comes after one of its windows has closed:
 
-- `adaptive` counts it in its windows that are still open. So do the list method of paper 001, whose answers `adaptive`
-  gives, and `gstopk` (Zhu et al.: immediate answers over unordered streams, without waiting).
-- `mintopk` (Yang et al.) takes the stream for ordered: the tuple is dropped.
-- `sma` (Mouratidis et al.) takes the stream for ordered, by arrival: the tuple is taken for one that is just happening,
-  and counts in the next windows.
+- `adaptive` counts it in its windows that are still open. So do the list method of paper 001, which gives the same
+  answers as `adaptive`, and `gstopk` (Zhu et al.: immediate answers over unordered streams, without waiting).
+- `mintopk` (Yang et al.) assumes an ordered stream: it drops the tuple.
+- `sma` (Mouratidis et al.) assumes a stream ordered by arrival: it treats the tuple as one that is just happening, and
+  counts it in the next windows.
 
-The last two are what paper 001 tells of them (section 3.2): what is late is "dropped, or put off to the next window".
-So they are wrong about windows, too, that had not closed. A correction over event time makes every answer exact; one
-of an interval of arrival, as Γ and schedules start it, those of the windows that had closed.
+The last two follow the account that paper 001 gives of them (section 3.2): what is late is "dropped, or put off to the
+next window". So they are also wrong about windows that had not closed. A correction over event time makes every answer
+exact; one of an interval of arrival, as Γ and schedules start it, only those of the windows that had closed.
 
 References
 ----------
@@ -41,45 +41,49 @@ from tailrace.windows.sliding import Sliding
 
 
 class Method(Protocol):
-    """How the rankings of a task's windows are found while its tuples come."""
+    """The implementation of a method: it maintains the rankings of a task's windows while tuples arrive."""
 
     @property
     def moves(self) -> bool:
-        """Whether late tuples count in other windows than their own."""
+        """True if late tuples may count in other windows than their own."""
 
     def start(self) -> Any:
-        """The state of a task that has seen nothing."""
+        """The initial state of a task."""
 
-    def restore(self, kept: dict[str, pa.RecordBatch]) -> Any:
-        """The state that `to_arrow` gave."""
+    def restore(self, batches: dict[str, pa.RecordBatch]) -> Any:
+        """Restore a state from the batches that its `to_arrow` returned."""
 
     def step(self, state: Any, partials: pa.Table, frontier: Frontier) -> tuple[Any, pa.RecordBatch, pa.RecordBatch]:
-        """The new state; `key`, `time` (the window's end), `rank`, `id`, `score`, `tuples` of what closed; and what
-        came late, as `panes.operator.registered` tells it."""
+        """Advance a state to the frontier.
+
+        Returns the new state; `key`, `time` (the window's end), `rank`, `id`, `score`, `tuples` of the windows that
+        closed; and the late tuples, as `panes.operator.late_partials` returns them.
+        """
 
 
-def _as_they_are(pane: Ints, now: Ints) -> Ints:
+def _own_pane(pane: Ints, now: Ints) -> Ints:
     return pane
 
 
-def _dropped(pane: Ints, now: Ints) -> Ints:
+def _no_pane(pane: Ints, now: Ints) -> Ints:
     return np.full_like(pane, BEFORE_ALL)
 
 
-def _just_now(pane: Ints, now: Ints) -> Ints:
+def _current_pane(pane: Ints, now: Ints) -> Ints:
     return now
 
 
-LIST = partial(CandidateLists, ranking=Waiting, late=_as_they_are)
-"""The method after paper 001: the reference that `adaptive` is held to.
+LIST = partial(CandidateLists, ranking=Waiting, late=_own_pane)
+"""The list method of paper 001: the reference for the answers of `adaptive`.
 
-What it has differently: list D holds all that belongs to later windows alone, and not to the next one only; what
-expires goes by the numbers of the windows; the answers under other durations are not kept but measured from history.
+It deviates from the paper in three points: list D holds all tuples that belong to later windows alone, not only those
+of the next one; tuples expire by the numbers of their windows; the answers under other durations are not stored but
+measured from history.
 """
 
 METHODS: dict[str, Callable[[Sliding, Best, pa.DataType], Method]] = {
     "adaptive": Columnar,
-    "sma": partial(CandidateLists, ranking=Skyband, late=_just_now, moves=True),
-    "mintopk": partial(CandidateLists, ranking=Candidates, late=_dropped),
-    "gstopk": partial(CandidateLists, ranking=Candidates, late=_as_they_are),
+    "sma": partial(CandidateLists, ranking=Skyband, late=_current_pane, moves=True),
+    "mintopk": partial(CandidateLists, ranking=Candidates, late=_no_pane),
+    "gstopk": partial(CandidateLists, ranking=Candidates, late=_own_pane),
 }

@@ -1,7 +1,7 @@
-"""The k-skyband of one key: what SMA keeps (the skyband monitoring algorithm of Mouratidis et al.).
+"""The k-skyband of one key, which SMA maintains (the skyband monitoring algorithm of Mouratidis et al.).
 
-A tuple is in it while fewer than k tuples dominate it: have a better score, and are in all the windows to come that it
-is in. What k tuples dominate can never be among the k best again.
+A tuple is in it while fewer than k tuples dominate it. A tuple dominates another if its score is better and it is in
+all the coming windows that the other is in. A tuple that k tuples dominate can never be among the k best again.
 
 References
 ----------
@@ -19,13 +19,13 @@ from tailrace.topk.candidates import Candidate, Place, Ranked
 
 @dataclass
 class Skyband(Ranked):
-    """Each tuple is kept for all open windows that it is in."""
+    """A ranking that stores each tuple of the skyband for all open windows that it is in."""
 
     def insert(self, place: Place, first: int, last: int) -> None:
-        """A tuple of the windows from `first` to `last`, none of which is over."""
+        """Insert a tuple of the windows from `first` to `last`, none of which is over."""
         insort(self.listed, Candidate(place, first, last))
-        kept: list[Candidate] = []
-        for one in self.listed:  # those before it in the list are better
-            if sum(other.first <= one.first and other.last >= one.last for other in kept) < self.k:
-                kept.append(one)
-        self.listed = kept
+        skyband: list[Candidate] = []
+        for candidate in self.listed:  # those before it in the list are better
+            if sum(other.first <= candidate.first and other.last >= candidate.last for other in skyband) < self.k:
+                skyband.append(candidate)
+        self.listed = skyband

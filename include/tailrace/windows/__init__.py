@@ -1,1 +1,1 @@
-"""Panes and sliding windows: integers only."""
+"""Sliding windows and their panes, in integer arithmetic."""

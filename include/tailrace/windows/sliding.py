@@ -15,7 +15,7 @@ Time = TypeVar("Time", int, NDArray[np.int64])
 
 @dataclass(frozen=True)
 class Sliding:
-    """Windows [j·slide, j·slide + size) for every integer j, slide ≤ size.
+    """Sliding windows [j·slide, j·slide + size) for every integer j, with slide ≤ size.
 
     A pane is [i·p, (i+1)·p) with p = gcd(size, slide): every tuple belongs to one pane and every window is made of
     whole panes. A window is named by its end, a pane by its start.
@@ -29,28 +29,28 @@ class Sliding:
         return gcd(self.size_ms, self.slide_ms)
 
     def pane(self, event_ms: Ints) -> Ints:
-        """The start of the pane of each event time."""
+        """Return the start of the pane that contains each event time."""
         return np.asarray(event_ms // self.pane_ms * self.pane_ms)
 
     def first_end(self, pane: Ints) -> Ints:
-        """The end of the earliest window over each pane."""
+        """Return the end of the earliest window over each pane."""
         return -((self.size_ms - self.pane_ms - pane) // self.slide_ms) * self.slide_ms + self.size_ms
 
     def last_end(self, pane: Ints) -> Ints:
-        """The end of the latest window over each pane."""
+        """Return the end of the latest window over each pane."""
         return np.asarray(pane // self.slide_ms * self.slide_ms + self.size_ms)
 
     def end_until(self, time: Time) -> Time:
-        """The last end of a window at or before a time, or each of some."""
+        """Return the latest window end at or before `time`, elementwise for an array."""
         return (time - self.size_ms) // self.slide_ms * self.slide_ms + self.size_ms
 
     def within(self, low: int, high: int) -> tuple[int, int]:
-        """The first and the last time whose windows all start at `low` or later and end at `high` or before."""
+        """Return the first and the last event time all of whose windows start at or after `low` and end by `high`."""
         first = -(-low // self.slide_ms) * self.slide_ms - self.slide_ms + self.size_ms
         return first, self.end_until(high) - self.size_ms + self.slide_ms - 1
 
     def ends(self, pane: Ints, after: Ints | int | None, until: Ints | int | None) -> tuple[Ints, Ints]:
-        """Every window over each pane whose end is in (after, until].
+        """Enumerate, for each pane, the windows over it that end in (after, until].
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class Sliding:
             first = np.maximum(first, ((after - self.size_ms) // self.slide_ms + 1) * self.slide_ms + self.size_ms)
         if until is not None:
             last = np.minimum(last, (until - self.size_ms) // self.slide_ms * self.slide_ms + self.size_ms)
-        many = np.maximum((last - first) // self.slide_ms + 1, 0)
-        row = np.repeat(np.arange(len(pane)), many)
-        step = np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)
+        counts = np.maximum((last - first) // self.slide_ms + 1, 0)
+        row = np.repeat(np.arange(len(pane)), counts)
+        step = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
         return row, first[row] + step * self.slide_ms

@@ -1,1 +1,1 @@
-"""The experiments of paper 002."""
+"""Experiments of paper 002: aggregates."""

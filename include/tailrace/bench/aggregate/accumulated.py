@@ -1,4 +1,4 @@
-"""The accumulated accuracy of a run over time (paper 002, figure 5), with corrections by Γ and without."""
+"""Accumulated accuracy of a run over time (paper 002, figure 5), with corrections by Γ and without."""
 
 from __future__ import annotations
 
@@ -14,27 +14,29 @@ Floats = NDArray[np.float64]
 
 
 def corrected_at(late: pd.DataFrame, gap_ms: int, pane_ms: int, end_ms: int) -> Ints:
-    """When the late tuples of each row are corrected (paper 002, section 1.4); what is left in the end, at `end_ms`.
+    """Return the time at which each row's late tuples are corrected (paper 002, section 1.4).
+
+    Rows that are left in the end are corrected at `end_ms`.
 
     Parameters
     ----------
     late : DataFrame
-        `pane` (ms), in order of arrival.
+        `pane` and `arrived` (ms), in order of arrival.
     """
-    pane, when = late["pane"].to_numpy(), np.full(len(late), end_ms)
+    pane, correction_ms = late["pane"].to_numpy(), np.full(len(late), end_ms)
     arrived, first = late["arrived"].to_numpy(), 0
     low = high = None
     for row in range(len(late)):
         low, high = (pane[row], pane[row]) if low is None else (min(low, pane[row]), max(high, pane[row]))
         if high - low + pane_ms > gap_ms:
-            when[first : row + 1], first, low = arrived[row], row + 1, None
-    return when
+            correction_ms[first : row + 1], first, low = arrived[row], row + 1, None
+    return correction_ms
 
 
 def accumulated(run: Simulated, windows: Sliding, at_ms: Ints, gap_ms: int | None) -> Floats:
-    """The mean accuracy, 1 − relative error, of all windows that are closed at each time; of SUM over all keys.
+    """Return the mean accuracy, 1 − relative error, of all windows closed at each time; for SUM over all keys.
 
-    A correction adds what came late: it is taken to be there as soon as Γ is exceeded, and at the end of the stream.
+    A correction adds the late tuples; it counts as done as soon as Γ is exceeded, and at the end of the stream.
 
     Parameters
     ----------
@@ -48,21 +50,21 @@ def accumulated(run: Simulated, windows: Sliding, at_ms: Ints, gap_ms: int | Non
     ndarray, shape (m,)
         NaN where no window was closed yet.
     """
-    streamed = run.answers[["window_end", "value", "closed"]]
-    answers = run.exact.merge(streamed, how="left", on="window_end", suffixes=("", "_streamed"))
+    streamed_answers = run.answers[["window_end", "value", "closed"]]
+    answers = run.exact.merge(streamed_answers, how="left", on="window_end", suffixes=("", "_streamed"))
     answers = answers.sort_values("window_end", ignore_index=True)
     end, closed = answers["window_end"].to_numpy(), answers["closed"].to_numpy()
     value, exact = answers["value_streamed"].fillna(0.0).to_numpy(), answers["value"].to_numpy()
     late = run.late.sort_values("arrived", kind="stable", ignore_index=True)
-    when = corrected_at(late, gap_ms or 0, windows.pane_ms, int(run.frontier.end[-1]))
-    row, missed = windows.ends(late["pane"].to_numpy(), None, late["frontier"].to_numpy())
-    place, added, known = np.searchsorted(end, missed), late["total"].to_numpy()[row], when[row]
-    found = np.full(len(at_ms), np.nan)
-    for i, now in enumerate(at_ms):
-        there = closed <= now
-        if there.any():
-            done = (known <= now) & (gap_ms is not None)
-            current = value + np.bincount(place[done], added[done], minlength=len(value))
+    correction_ms = corrected_at(late, gap_ms or 0, windows.pane_ms, int(run.frontier.end[-1]))
+    row, missed_end = windows.ends(late["pane"].to_numpy(), None, late["frontier"].to_numpy())
+    place, late_total, known_ms = np.searchsorted(end, missed_end), late["total"].to_numpy()[row], correction_ms[row]
+    accuracy = np.full(len(at_ms), np.nan)
+    for i, now_ms in enumerate(at_ms):
+        is_closed = closed <= now_ms
+        if is_closed.any():
+            is_corrected = (known_ms <= now_ms) & (gap_ms is not None)
+            current = value + np.bincount(place[is_corrected], late_total[is_corrected], minlength=len(value))
             error = np.abs(current - exact) / np.where(exact == 0, 1.0, np.abs(exact))
-            found[i] = 1 - np.minimum(error[there], 1.0).mean()
-    return found
+            accuracy[i] = 1 - np.minimum(error[is_closed], 1.0).mean()
+    return accuracy

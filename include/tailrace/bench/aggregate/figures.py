@@ -1,4 +1,4 @@
-"""The paper's figures (002, section 2), drawn from measured runs."""
+"""Plots of paper 002: its figures (section 2), drawn from measured runs."""
 
 from __future__ import annotations
 
@@ -24,10 +24,13 @@ _POINTS, _STEP_MS = 270, 2000
 Games = dict[str, dict[str, Simulated]]
 
 
-def buffer_sizes(found: Games, file: Path) -> None:
-    """Figure 3: K over arrival time, the mean of each 2 s: the controllers swing faster than can be drawn."""
-    with Figure(file, len(found)) as axes:
-        for ax, (game, runs) in zip(axes, found.items(), strict=True):
+def buffer_sizes(games: Games, file: Path) -> None:
+    """Draw figure 3: the slack K (allowed lateness) over arrival time.
+
+    Means of each 2 s, since the controllers swing faster than can be drawn.
+    """
+    with Figure(file, len(games)) as axes:
+        for ax, (game, runs) in zip(axes, games.items(), strict=True):
             for policy, run in runs.items():
                 step = ((run.frontier.end - run.frontier.end[0]) // _STEP_MS).astype(np.int64)
                 ticks = np.bincount(step)
@@ -39,41 +42,45 @@ def buffer_sizes(found: Games, file: Path) -> None:
             ax.set_ylim(bottom=0)
 
 
-def latencies(found: Games, file: Path) -> None:
-    """Figure 4: the mean time from a tuple's arrival to an answer that holds it."""
-    with Figure(file, len(found)) as axes:
-        for ax, (game, runs) in zip(axes, found.items(), strict=True):
-            for place, (policy, run) in enumerate(runs.items()):
-                bar = ax.bar(place, run.latency_ms / 1000, color=_COLOURS[policy], label=policy)
+def latencies(games: Games, file: Path) -> None:
+    """Draw figure 4: the mean time from a tuple's arrival to an answer that holds it."""
+    with Figure(file, len(games)) as axes:
+        for ax, (game, runs) in zip(axes, games.items(), strict=True):
+            for index, (policy, run) in enumerate(runs.items()):
+                bar = ax.bar(index, run.latency_ms / 1000, color=_COLOURS[policy], label=policy)
                 ax.bar_label(bar, fmt="{:.2f}", padding=2)
             label(ax, game, "", "mean latency in s")
             ax.set_xticks([])
             ax.margins(y=0.12)
 
 
-def accuracies(found: Games, windows: Sliding, file: Path) -> None:
-    """Figure 5: the accuracy of all windows closed so far, in percent."""
-    with Figure(file, len(found)) as axes:
-        for ax, (game, runs) in zip(axes, found.items(), strict=True):
+def accuracies(games: Games, windows: Sliding, file: Path) -> None:
+    """Draw figure 5: the accuracy of all windows closed so far, in percent."""
+    with Figure(file, len(games)) as axes:
+        for ax, (game, runs) in zip(axes, games.items(), strict=True):
             for policy in ("aq_k_slack", "hybrid", "quantile"):
                 run = runs[policy]
-                at = np.linspace(run.frontier.end[0], run.frontier.end[-1], _POINTS).astype(np.int64)
-                seconds = (at - at[0]) / 1000
-                ax.plot(seconds, 100 * accumulated(run, windows, at, None), color=_COLOURS[policy], label=policy, lw=1)
+                at_ms = np.linspace(run.frontier.end[0], run.frontier.end[-1], _POINTS).astype(np.int64)
+                seconds = (at_ms - at_ms[0]) / 1000
+                ax.plot(
+                    seconds, 100 * accumulated(run, windows, at_ms, None), color=_COLOURS[policy], label=policy, lw=1
+                )
                 if policy != "aq_k_slack":  # it has no batch side
-                    corrected = 100 * accumulated(run, windows, at, GAP_MS)
-                    told = f"{policy}, corrected by Γ"
-                    ax.plot(seconds, corrected, color=_COLOURS[policy], label=told, lw=2, ls="--")
+                    corrected_accuracy = 100 * accumulated(run, windows, at_ms, GAP_MS)
+                    corrected_label = f"{policy}, corrected by Γ"
+                    ax.plot(seconds, corrected_accuracy, color=_COLOURS[policy], label=corrected_label, lw=2, ls="--")
             label(ax, game, "arrival time in s", "accumulated accuracy in %")
 
 
 def throughputs(rows: list[Row], file: Path) -> None:
-    """Figure 6: rows a second by the number of tasks, the medians of the rounds."""
+    """Draw figure 6: rows a second by the number of tasks, as medians of the rounds."""
     games = list(dict.fromkeys(row["game"] for row in rows))
     with Figure(file) as axes:
         for game in games:
-            mine = [row for row in rows if row["game"] == game]
-            axes[0].plot([row["tasks"] for row in mine], [row["rows/s"] / 1e6 for row in mine], "o-", label=game)
+            game_rows = [row for row in rows if row["game"] == game]
+            axes[0].plot(
+                [row["tasks"] for row in game_rows], [row["rows/s"] / 1e6 for row in game_rows], "o-", label=game
+            )
         label(axes[0], "throughput by parallelism", "tasks", "million rows a second")
         axes[0].set_ylim(bottom=0)
         axes[0].set_xticks(sorted({row["tasks"] for row in rows}))

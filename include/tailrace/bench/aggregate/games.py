@@ -1,4 +1,4 @@
-"""The paper's experiments (002, section 2): game 1 and game 2 under every policy, in one run on the same tuples."""
+"""Experiments of paper 002 (section 2): game 1 and game 2 under every policy, in one run on the same tuples."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _BURST_EVERY_MS, _BURST_MS, _BURST_LEAST_MS = 60_000, 3_000, 1_000
 
 @dataclass(frozen=True)
 class Case:
-    """A game as it is, or made worse."""
+    """A game as it is, or made worse by bursts or by a tuple that is 10 min late."""
 
     game: str
     bursts: bool = False
@@ -53,18 +53,18 @@ class Case:
 
     @property
     def declared(self) -> dict[str, Any]:
-        """What its query has beside the paper's."""
+        """The fields of its query beside those of the paper's query."""
         return {"key": "sensor"} if self.keyed else {}
 
     def table(self) -> pa.Table:
-        """The tuples, in order of arrival.
+        """Generate the tuples, in order of arrival.
 
         In a burst, which lasts 3 s of each minute of event time, every delay is ten times as long and at least 1 s.
         A tuple that is 10 min late comes after a third of the others.
         """
         model = MODELS[self.game].build("")
-        plain = generate(RATE * SECONDS, RATE, SENSORS, model, SEED)
-        table = disorder(plain.sort_by("id"), "event_time", _Bursts(model), SEED) if self.bursts else plain
+        base_table = generate(RATE * SECONDS, RATE, SENSORS, model, SEED)
+        table = disorder(base_table.sort_by("id"), "event_time", _Bursts(model), SEED) if self.bursts else base_table
         if not self.huge:
             return table
         event = epoch_ms(table["event_time"])
@@ -75,18 +75,18 @@ class Case:
 
 @dataclass(frozen=True)
 class _Bursts:
-    """A model's delays of evenly spaced tuples, with bursts."""
+    """Delay model of evenly spaced tuples: another model's delays, with bursts."""
 
     model: DelayModel
 
     def sample(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        delays, at = self.model.sample(n, rng), np.arange(n) * 1000 // RATE
-        burst = at % _BURST_EVERY_MS >= _BURST_EVERY_MS - _BURST_MS
-        return np.where(burst, np.maximum(10 * delays, _BURST_LEAST_MS), delays)
+        delays, event_ms = self.model.sample(n, rng), np.arange(n) * 1000 // RATE
+        is_burst = event_ms % _BURST_EVERY_MS >= _BURST_EVERY_MS - _BURST_MS
+        return np.where(is_burst, np.maximum(10 * delays, _BURST_LEAST_MS), delays)
 
 
 def query(policy: str, settings: dict[str, Any], function: str = "sum", **declared: Any) -> Query:
-    """The paper's query: a function over windows of 500 ms that slide by 100 ms, of all sensors together.
+    """Return the paper's query: a function over windows of 500 ms that slide by 100 ms, of all sensors together.
 
     `declared` are other fields of the query, and of its stream `path` and `key`.
     """
@@ -107,68 +107,68 @@ def query(policy: str, settings: dict[str, Any], function: str = "sum", **declar
 
 
 def run(table: pa.Table, policy: str, settings: dict[str, Any], function: str = "sum", **declared: Any) -> Simulated:
-    asked = query(policy, settings, function, **declared)
-    return simulate(asked, Stream.of(asked, table))
+    game_query = query(policy, settings, function, **declared)
+    return simulate(game_query, Stream.of(game_query, table))
 
 
 def fixed(table: pa.Table, k_ms: int, function: str = "sum", **declared: Any) -> Simulated:
-    """With a constant K."""
+    """Run the query with a constant slack K (allowed lateness)."""
     return run(table, "k_slack", {"k": f"{k_ms} ms"}, function, **declared)
 
 
 def smallest_fixed(table: pa.Table, function: str = "sum", **declared: Any) -> Simulated:
-    """With the smallest constant K, in whole ms, that keeps (ERROR, RISK): by bisection, in hindsight."""
+    """Run the query with the smallest constant K, in whole ms, that keeps (ERROR, RISK): by bisection, in hindsight."""
     low, high = -1, 1
     while fixed(table, high, function, **declared).off(ERROR) > RISK:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        enough = fixed(table, middle, function, **declared).off(ERROR) <= RISK
-        low, high = (low, middle) if enough else (middle, high)
+        is_enough = fixed(table, middle, function, **declared).off(ERROR) <= RISK
+        low, high = (low, middle) if is_enough else (middle, high)
     return fixed(table, high, function, **declared)
 
 
 def games(tell: Tell) -> dict[str, dict[str, Simulated]]:
-    """Each game under each policy."""
-    found: dict[str, dict[str, Simulated]] = {}
+    """Run each game under each policy."""
+    runs: dict[str, dict[str, Simulated]] = {}
     for game in GAMES:
         table = Case(game).table()
-        found[game] = {}
+        runs[game] = {}
         for policy, settings in POLICIES.items():
-            found[game][policy] = result = run(table, policy, settings)
+            runs[game][policy] = result = run(table, policy, settings)
             tell(f"{game} {policy:<12} mean K {result.mean_k_ms:,.0f} ms, {result.off(ERROR):.2%} of windows off")
-    return found
+    return runs
 
 
 def kept(tell: Tell, function: str = "sum") -> list[Row]:
-    """`quantile` beside the smallest constant K that keeps the promise, on every case of both games."""
-    rows, both = [], (False, True)
-    cases = [Case(game, *worse) for game in GAMES for worse in product(both, both)]
-    for case in cases + [Case(game, bursts, keyed=True) for game in GAMES for bursts in both]:
-        beside = _beside_fixed(case.table(), function, **case.declared)
-        rows.append({"game": case.game, "case": case.name} | beside)
+    """Compare `quantile` with the smallest constant K that keeps the promise, on every case of both games."""
+    rows, flags = [], (False, True)
+    cases = [Case(game, *changes) for game in GAMES for changes in product(flags, flags)]
+    for case in cases + [Case(game, bursts, keyed=True) for game in GAMES for bursts in flags]:
+        comparison = _compare_with_fixed(case.table(), function, **case.declared)
+        rows.append({"game": case.game, "case": case.name} | comparison)
         tell("  ".join(f"{value:.4g}" if isinstance(value, float) else str(value) for value in rows[-1].values()))
     return rows
 
 
 def by_function(tell: Tell) -> list[Row]:
-    """`quantile` on game 2, for each function."""
+    """Compare `quantile` with the smallest constant K on game 2, for each function."""
     table, rows = Case("game2").table(), []
     for function in FUNCTIONS:
-        rows.append({"function": function} | _beside_fixed(table, function))
+        rows.append({"function": function} | _compare_with_fixed(table, function))
         tell(f"quantile, {function}: {rows[-1]['off']:.2%} of windows off, mean K {rows[-1]['mean K ms']:,.0f} ms")
     return rows
 
 
-def _beside_fixed(table: pa.Table, function: str, **declared: Any) -> Row:
-    ours = run(table, "quantile", PROMISE, function, **declared)
-    least = smallest_fixed(table, function, **declared)
-    k_ms = least.mean_k_ms
+def _compare_with_fixed(table: pa.Table, function: str, **declared: Any) -> Row:
+    quantile_run = run(table, "quantile", PROMISE, function, **declared)
+    fixed_run = smallest_fixed(table, function, **declared)
+    k_ms = fixed_run.mean_k_ms
     return {
-        "windows": len(ours.windows),
-        "off": ours.off(ERROR),
-        "mean K ms": ours.mean_k_ms,
+        "windows": len(quantile_run.windows),
+        "off": quantile_run.off(ERROR),
+        "mean K ms": quantile_run.mean_k_ms,
         "smallest K ms": k_ms,
-        "off with it": least.off(ERROR),
-        "ratio": ours.mean_k_ms / k_ms if k_ms else None,
+        "off with it": fixed_run.off(ERROR),
+        "ratio": quantile_run.mean_k_ms / k_ms if k_ms else None,
     }

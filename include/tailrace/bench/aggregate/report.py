@@ -1,4 +1,4 @@
-"""docs/results/002.md and its plots: the experiments of paper 002 as they were measured, by one command."""
+"""Report of the experiments of paper 002: measures them and writes docs/results/002.md with its plots."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _PROMISE_WINDOWS = 2_000
 
 
 def report(directory: Path, effort: Effort, tell: Tell) -> Path:
-    """Measure all of it, and write `002.md`, `002.json` and the plots."""
+    """Run all experiments and write `002.md`, `002.json` and the plots; return the page's path."""
     directory.mkdir(parents=True, exist_ok=True)
-    found = games.games(tell)
-    figures.buffer_sizes(found, directory / "002-buffer.png")
-    figures.latencies(found, directory / "002-latency.png")
-    figures.accuracies(found, _WINDOWS, directory / "002-accuracy.png")
+    runs = games.games(tell)
+    figures.buffer_sizes(runs, directory / "002-buffer.png")
+    figures.latencies(runs, directory / "002-latency.png")
+    figures.accuracies(runs, _WINDOWS, directory / "002-accuracy.png")
     promises = simulate_promises(_PROMISE_WINDOWS, SEED)
     tables = {
-        "policies": _policies(found),
+        "policies": _policies(runs),
         "kept": games.kept(tell),
         "functions": games.by_function(tell),
         "promises": _worst(promises),
@@ -52,9 +52,9 @@ def report(directory: Path, effort: Effort, tell: Tell) -> Path:
     return write(directory / "002.md", Path(__file__).with_name("002.md"), "aggregate", effort, settings, tables)
 
 
-def _policies(found: dict[str, dict[str, Simulated]]) -> list[Row]:
+def _policies(runs_by_game: dict[str, dict[str, Simulated]]) -> list[Row]:
     rows = []
-    for game, runs in found.items():
+    for game, runs in runs_by_game.items():
         slowest = runs["mp_k_slack"].latency_ms
         for policy, run in runs.items():
             last = run.frontier.end[-1:]
@@ -77,13 +77,13 @@ def _policies(found: dict[str, dict[str, Simulated]]) -> list[Row]:
 
 
 def _worst(promises: list[Row]) -> list[Row]:
-    """Of each function and promise the row with the most windows off, and the mean of all."""
+    """Return for each function and promise the row with the most windows off, and the mean of all rows."""
     rows = []
-    for asked in dict.fromkeys((row["function"], row["error"], row["risk"]) for row in promises):
-        mine = [row for row in promises if (row["function"], row["error"], row["risk"]) == asked]
-        worst = max(mine, key=lambda row: row["off"])
-        mean = sum(row["off"] for row in mine) / len(mine)
+    for promise in dict.fromkeys((row["function"], row["error"], row["risk"]) for row in promises):
+        promise_rows = [row for row in promises if (row["function"], row["error"], row["risk"]) == promise]
+        worst = max(promise_rows, key=lambda row: row["off"])
+        mean = sum(row["off"] for row in promise_rows) / len(promise_rows)
         names = ("distribution", "tuples", "threshold")
-        head = dict(zip(("function", "error", "risk"), asked, strict=True))
+        head = dict(zip(("function", "error", "risk"), promise, strict=True))
         rows.append(head | {"off, mean": mean, "off, worst": worst["off"]} | {name: worst[name] for name in names})
     return rows

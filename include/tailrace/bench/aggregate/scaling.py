@@ -1,4 +1,4 @@
-"""Throughput by parallelism (paper 002, figure 6): the games as keyed streams through Spark, at 1, 2 and 4 tasks."""
+"""Experiment on throughput by parallelism (paper 002, figure 6): keyed games on Spark, at 1, 2 and 4 tasks."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _POLICY = "quantile"
 
 
 def scaling(rows: int, rounds: int, tell: Tell) -> list[Row]:
-    """Rows a second for each game and number of tasks: interleaved, the first round dropped, medians.
+    """Measure rows a second for each game and number of tasks: interleaved, medians without the first round.
 
-    A pass is a bounded run of the paper's query by key; JVM and session are there already.
+    A pass is a bounded run of the paper's query by key, in a JVM and session that run already.
     """
     passes: dict[tuple[str, int], list[float]] = {}
     with tempfile.TemporaryDirectory(prefix="tailrace-scaling-") as name:
@@ -37,22 +37,22 @@ def scaling(rows: int, rounds: int, tell: Tell) -> list[Row]:
             for number in range(rounds + 1):
                 for tasks in TASKS:
                     for game in GAMES:
-                        out = Path(name) / f"out-{number}-{tasks}-{game}"  # Spark may still write where a pass was
+                        out = Path(name) / f"out-{number}-{tasks}-{game}"  # Spark may still write to an earlier one
                         seconds = _pass(spark, Path(name) / game, out, tasks)
                         tell(f"round {number} {game} {tasks} tasks: {rows / seconds:,.0f} rows/s")
                         if number:
                             passes.setdefault((game, tasks), []).append(rows / seconds)
     return [
-        {"game": game, "tasks": tasks, "rows/s": statistics.median(found), "rounds": len(found)}
-        for (game, tasks), found in sorted(passes.items())
+        {"game": game, "tasks": tasks, "rows/s": statistics.median(rates), "rounds": len(rates)}
+        for (game, tasks), rates in sorted(passes.items())
     ]
 
 
 def _pass(spark: SparkSession, files: Path, out: Path, tasks: int) -> float:
     spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
-    asked = query(_POLICY, PROMISE, key="sensor", path=files, parallelism=tasks)
-    began = time.perf_counter()
-    app.run(asked, out, RunOptions(), spark=spark)
-    seconds = time.perf_counter() - began
+    game_query = query(_POLICY, PROMISE, key="sensor", path=files, parallelism=tasks)
+    start_s = time.perf_counter()
+    app.run(game_query, out, RunOptions(), spark=spark)
+    seconds = time.perf_counter() - start_s
     shutil.rmtree(out, ignore_errors=True)
     return seconds

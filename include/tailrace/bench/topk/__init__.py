@@ -1,1 +1,1 @@
-"""The experiments of paper 001."""
+"""Experiments of paper 001: top-k."""

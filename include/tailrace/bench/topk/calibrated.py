@@ -1,4 +1,4 @@
-"""A stream in memory whose K is calibrated while it goes on, as Airflow's DAG does it, at points of arrival time."""
+"""Repeated calibration of the slack K (allowed lateness) of a stream in memory, as Airflow's DAG does it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tailrace.query.query import Query
 
 @dataclass(frozen=True)
 class Calibration:
-    """One step of the search.
+    """One calibration: a step of the interval search.
 
     Attributes
     ----------
     at_ms, tick : int
-        When, and the newest tick that was complete then: what was found holds from the next one on.
+        The arrival time of the calibration, and the newest tick complete then: the result holds from the next one on.
     interval, found : Interval
-        What was searched, and what follows.
+        The interval that was searched, and the next one, with the new K.
     """
 
     at_ms: int
@@ -38,54 +38,56 @@ class Calibration:
 
     @property
     def accuracy(self) -> tuple[float, float] | None:
-        """That of the K found, and its standard error; None where it was not measured."""
-        at = np.flatnonzero(self.measured.durations == self.found.k_ms)
-        return (float(self.measured.accuracy[at[0]]), float(self.measured.error[at[0]])) if len(at) else None
+        """The accuracy of the new K and its standard error; None where it was not measured."""
+        index = np.flatnonzero(self.measured.durations == self.found.k_ms)
+        return (float(self.measured.accuracy[index[0]]), float(self.measured.error[index[0]])) if len(index) else None
 
 
 def calibrations(query: Query, stream: Stream, every_ms: int, doubling: bool = True) -> Iterator[Calibration]:
-    """Calibrate the query at each multiple of a length of arrival time, from when there is enough to go by.
+    """Calibrate the query at each multiple of `every_ms` of arrival time, once there are enough windows.
 
     Parameters
     ----------
     query : Query
         With policy `cache_duration`.
     doubling : bool
-        Whether the search may double its interval; else it is the paper's rule.
+        True: the search may double its interval; False: the paper's rule.
     """
     search = search_of(query, doubling)
     interval, arrival = search.start(policy_of(query).k_ms), stream.arrival_ms
-    for at in range(int(arrival[0] // every_ms + 1) * every_ms, int(arrival[-1]), every_ms):
-        came = int(np.searchsorted(arrival, at))
+    for at_ms in range(int(arrival[0] // every_ms + 1) * every_ms, int(arrival[-1]), every_ms):
+        count = int(np.searchsorted(arrival, at_ms))
         try:
-            one = newest(query, stream, came).measure(search.durations(interval))
+            measurement = newest(query, stream, count).measure(search.durations(interval))
         except NotReady:
             continue
-        found = search.next(interval, one.measured.accuracy, one.measured.error, one.longest_ms)
-        yield Calibration(at, at // query.tick_ms - 1, interval, found, one.measured)
-        interval = found
+        next_interval = search.next(
+            interval, measurement.measured.accuracy, measurement.measured.error, measurement.longest_ms
+        )
+        yield Calibration(at_ms, at_ms // query.tick_ms - 1, interval, next_interval, measurement.measured)
+        interval = next_interval
 
 
 def search_of(query: Query, doubling: bool = True) -> Search:
-    """The search that the query's policy declares."""
+    """Return the search that the query's policy declares."""
     return Search.of(policy_of(query), query.tick_ms, doubling)
 
 
 def stamped(query: Query, steps: Iterable[Calibration]) -> list[tuple[str, int]]:
-    """What calibrations found, as settings, and the tick after which each is in force."""
-    return [(policy_of(query).waiting(one.found.k_ms).model_dump_json(), one.tick) for one in steps]
+    """Return the settings (JSON) of each calibration, with the tick after which they are in force."""
+    return [(policy_of(query).waiting(step.found.k_ms).model_dump_json(), step.tick) for step in steps]
 
 
-def newest(query: Query, stream: Stream, came: int | None = None) -> RecentWindows:
-    """The newest windows of the first tuples of a stream; by default of all."""
+def newest(query: Query, stream: Stream, count: int | None = None) -> RecentWindows:
+    """Return the newest windows among the first `count` tuples of a stream, by default among all."""
     kind = build(query, *(stream.tuples.schema.field(name).type for name in ("key", "id")))
     policy = policy_of(query)
-    return RecentWindows(kind, _Came(stream.tuples.slice(0, came)), policy.queries, policy.accuracy)
+    return RecentWindows(kind, _MemoryHistory(stream.tuples.slice(0, count)), policy.queries, policy.accuracy)
 
 
 @dataclass(frozen=True)
-class _Came:
-    """What has come, in order of arrival; it holds no repeats."""
+class _MemoryHistory:
+    """History of tuples in memory, in order of arrival and without repeats."""
 
     tuples: pa.RecordBatch
 
@@ -98,8 +100,8 @@ class _Came:
 
     def since(self, low: int) -> RecentTuples:
         event, tick = self._column("event_time"), self._column("tick")
-        newer = event >= low
-        course = EventTimeCourse.of(tick[newer], event[newer])
+        is_newer = event >= low
+        course = EventTimeCourse.of(tick[is_newer], event[is_newer])
         first = int(np.searchsorted(tick, course.tick[0]))
         delays = course.delays(tick[first:], event[first:])
-        return RecentTuples(low, self.tuples.filter(pa.array(newer)), course, delays)
+        return RecentTuples(low, self.tuples.filter(pa.array(is_newer)), course, delays)

@@ -1,4 +1,4 @@
-"""A jump of the delays in mid-stream: how soon calibrations keep the promise again, by our rule and by the paper's."""
+"""Experiment on a jump of the delays: calibrations until the promise is kept again, by our and the paper's rule."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tailrace.generators.replay import START_MS
 BEFORE_MS, AFTER_MS, EVERY_MS = 1_000, 10_000, 300_000
 RATE, SECONDS, TOLD = 50, 14_400, 10
 RULES = {"ours": True, "the paper's": False}
-"""Whether the interval may double."""
+"""By rule: True if the interval may double."""
 
 
 class Followed(NamedTuple):
-    """What a rule did, and when the delays jump: in event time, ms."""
+    """Calibrations and windows under a rule, and the event time (ms) at which the delays jump."""
 
     rule: str
     steps: list[Calibration]
@@ -32,44 +32,50 @@ class Followed(NamedTuple):
     jump_ms: int
 
     def rows(self) -> list[Row]:
-        """A row for each of the calibrations after the jump; answers are those up to the next one."""
+        """Return a row for each of the first `TOLD` calibrations after the jump, over the answers until the next."""
         rows = list[Row]()
-        for number, one in enumerate([one for one in self.steps if one.at_ms > self.jump_ms][:TOLD], start=1):
-            answered = self.windows["closed"]
-            mine = self.windows[(answered > one.at_ms) & (answered <= one.at_ms + EVERY_MS)]
-            row = {"rule": self.rule, "calibration": number, "searched": str(one.interval)}
-            row |= {"K s": one.found.k_ms / 1000, "hit(K)": hit(one.found.k_ms, AFTER_MS)}
-            rows.append(row | {"accuracy until the next": float(1 - mine["error"].mean())})
+        for number, step in enumerate([step for step in self.steps if step.at_ms > self.jump_ms][:TOLD], start=1):
+            closed = self.windows["closed"]
+            windows = self.windows[(closed > step.at_ms) & (closed <= step.at_ms + EVERY_MS)]
+            row = {"rule": self.rule, "calibration": number, "searched": str(step.interval)}
+            row |= {"K s": step.found.k_ms / 1000, "hit(K)": hit(step.found.k_ms, AFTER_MS)}
+            rows.append(row | {"accuracy until the next": float(1 - windows["error"].mean())})
         return rows
 
 
 def drift(tell: Tell) -> list[Followed]:
-    """Half of the stream has delays of mean 1 s, the other half of 10 s; it is calibrated every five minutes."""
-    asked, found = query(ADAPTIVE), list[Followed]()
-    stream = Stream.of(asked, table({0.0: BEFORE_MS, 0.5: AFTER_MS}, SECONDS, RATE, 4))
+    """Run each rule on a stream whose delays have the mean 1 s in its first half, and 10 s in the second.
+
+    It is calibrated every five minutes.
+    """
+    topk_query, results = query(ADAPTIVE), list[Followed]()
+    stream = Stream.of(topk_query, table({0.0: BEFORE_MS, 0.5: AFTER_MS}, SECONDS, RATE, 4))
     jump_ms = START_MS + SECONDS * 500
     for rule, doubling in RULES.items():
-        steps = list(calibrations(asked, stream, EVERY_MS, doubling))
-        followed = Followed(rule, steps, whole(simulate(asked, stream, stamped(asked, steps))), jump_ms)
-        tell(f"{rule}: K after the jump " + ", ".join(format(row["K s"], "g") for row in followed.rows()) + " s")
-        found.append(followed)
-    return found
+        steps = list(calibrations(topk_query, stream, EVERY_MS, doubling))
+        result = Followed(rule, steps, whole(simulate(topk_query, stream, stamped(topk_query, steps))), jump_ms)
+        tell(f"{rule}: K after the jump " + ", ".join(format(row["K s"], "g") for row in result.rows()) + " s")
+        results.append(result)
+    return results
 
 
 def needed() -> list[Row]:
-    """How many calibrations after the jump each rule takes to hit(K) ≥ ε, were accuracies measured without noise."""
-    found, asked = list[Row](), query(ADAPTIVE)
+    """Count the calibrations, without noise, that each rule takes from the jump to a K with hit(K) ≥ ε.
+
+    K is the slack (allowed lateness).
+    """
+    rows, topk_query = list[Row](), query(ADAPTIVE)
     for rule, doubling in RULES.items():
-        search = search_of(asked, doubling)
-        interval = search.start(policy_of(asked).k_ms)
-        while (after := search.next(interval, _exact(search, interval, BEFORE_MS))) != interval:
-            interval = after
+        search = search_of(topk_query, doubling)
+        interval = search.start(policy_of(topk_query).k_ms)
+        while (next_interval := search.next(interval, _exact(search, interval, BEFORE_MS))) != interval:
+            interval = next_interval
         for number in count(1):
             interval = search.next(interval, _exact(search, interval, AFTER_MS))
             if hit(interval.k_ms, AFTER_MS) >= ACCURACY:
-                found.append({"rule": rule, "calibrations": number, "K s": interval.k_ms / 1000})
+                rows.append({"rule": rule, "calibrations": number, "K s": interval.k_ms / 1000})
                 break
-    return found
+    return rows
 
 
 def _exact(search: Search, interval: Interval, tau_ms: int) -> NDArray[np.float64]:

@@ -1,4 +1,7 @@
-"""The four methods on the same streams (paper 001, figure 6): accuracy and latency over run time, and by disorder."""
+"""Experiment on the four methods over the same streams (paper 001, figure 6).
+
+It measures accuracy and latency, over run time and by disorder.
+"""
 
 from __future__ import annotations
 
@@ -20,47 +23,49 @@ METHODS: dict[str, dict[str, Any]] = {"adaptive": ADAPTIVE, "sma": AT_ONCE, "min
 
 
 def methods(tell: Tell) -> dict[str, dict[str, Simulated]]:
-    """Each disorder under each method; only `adaptive` waits, as long as it is calibrated to, every minute."""
-    found: dict[str, dict[str, Simulated]] = {}
+    """Run each method under each disorder; only `adaptive` waits, for a time that is calibrated every minute."""
+    runs: dict[str, dict[str, Simulated]] = {}
     for disorder, tau_ms in DISORDER.items():
         rows = table(tau_ms, SECONDS, RATE, SEED)
-        found[disorder] = {}
+        runs[disorder] = {}
         for method, policy in METHODS.items():
-            asked = query(policy, method)
-            stream = Stream.of(asked, rows)
-            steps = calibrations(asked, stream, CALIBRATE_MS) if policy is ADAPTIVE else ()
-            found[disorder][method] = run = simulate(asked, stream, stamped(asked, steps))
-            mine = whole(run)
-            tell(f"{disorder} {method:<8} {1 - mine['error'].mean():.2%} found, {mine['latency_s'].mean():.2f} s late")
-    return found
+            method_query = query(policy, method)
+            stream = Stream.of(method_query, rows)
+            steps = calibrations(method_query, stream, CALIBRATE_MS) if policy is ADAPTIVE else ()
+            runs[disorder][method] = run = simulate(method_query, stream, stamped(method_query, steps))
+            frame = whole(run)
+            tell(
+                f"{disorder} {method:<8} {1 - frame['error'].mean():.2%} found, {frame['latency_s'].mean():.2f} s late"
+            )
+    return runs
 
 
 def whole(run: Simulated) -> pd.DataFrame:
-    """The windows that lie within the stream, with `latency_s`: from the end of each to its answer, in arrival time."""
+    """Return the windows within the stream, with `latency_s`, the arrival time from a window's end to its answer."""
     end = run.windows["window_end"]
-    inside = (end >= START_MS + SIZE_MS) & (end <= run.frontier.t_max[-1] - SIZE_MS)
-    mine = run.windows[inside]
-    return mine.assign(latency_s=(mine["closed"] - mine["window_end"]) / 1000)
+    is_inside = (end >= START_MS + SIZE_MS) & (end <= run.frontier.t_max[-1] - SIZE_MS)
+    windows = run.windows[is_inside]
+    return windows.assign(latency_s=(windows["closed"] - windows["window_end"]) / 1000)
 
 
-def rows(found: dict[str, dict[str, Simulated]]) -> list[Row]:
-    """A row for each disorder and method; `settled` is over the second half of the run."""
-    table: list[Row] = []
-    for disorder, runs in found.items():
+def rows(runs_by_disorder: dict[str, dict[str, Simulated]]) -> list[Row]:
+    """Return a row for each disorder and method; `settled` columns are over the second half of the run."""
+    result: list[Row] = []
+    for disorder, runs in runs_by_disorder.items():
         for method, run in runs.items():
-            mine = whole(run)
-            settled = mine[len(mine) // 2 :]
-            table.append(
+            windows = whole(run)
+            settled_windows = windows[len(windows) // 2 :]
+            result.append(
                 {
                     "disorder": disorder,
                     "mean delay s": DISORDER[disorder] / 1000,
                     "method": method,
-                    "windows": len(mine),
-                    "accuracy": float(1 - mine["error"].mean()),
-                    "accuracy, settled": float(1 - settled["error"].mean()),
-                    "latency s": float(mine["latency_s"].mean()),
-                    "latency s, settled": float(settled["latency_s"].mean()),
-                    "last K s": float(np.asarray(mine["k_ms"])[-1] / 1000),
+                    "windows": len(windows),
+                    "accuracy": float(1 - windows["error"].mean()),
+                    "accuracy, settled": float(1 - settled_windows["error"].mean()),
+                    "latency s": float(windows["latency_s"].mean()),
+                    "latency s, settled": float(settled_windows["latency_s"].mean()),
+                    "last K s": float(np.asarray(windows["k_ms"])[-1] / 1000),
                 }
             )
-    return table
+    return result

@@ -1,4 +1,7 @@
-"""Whether a calibrated K keeps its promise (paper 001, section 2.1), where exponential delays tell what is right."""
+"""Experiment on the promise of a calibrated slack K (allowed lateness), paper 001, section 2.1.
+
+Delays are exponential, since a formula then tells which K is right.
+"""
 
 from __future__ import annotations
 
@@ -30,71 +33,77 @@ MANY, _STEPS = 20_000, 15
 
 
 def hit_rates(tell: Tell) -> list[Row]:
-    """What `WINDOWS` windows measure for each wait, beside the formula.
+    """Measure the hit rate of each wait over `WINDOWS` windows, beside that of the formula.
 
-    F follows t_max, which is behind the clock of arrivals by a lag: the formula is given for the wait, and for the
-    wait and the lag.
+    The frontier F (the watermark) follows t_max, which lags behind the clock of arrivals: the formula is given for
+    the wait, and for the wait plus the lag.
     """
     rows: list[Row] = []
     for tau_ms in TAUS_MS:
-        asked = query(ADAPTIVE | {"queries": WINDOWS})
+        topk_query = query(ADAPTIVE | {"queries": WINDOWS})
         stream = _stream(tau_ms, WINDOWS, 1)
         lag_ms = _lag(stream)
-        measured = newest(asked, stream).measure(WAITS_MS).measured
+        measured = newest(topk_query, stream).measure(WAITS_MS).measured
         columns = zip(WAITS_MS.tolist(), measured.accuracy.tolist(), measured.error.tolist(), strict=True)
         for wait_ms, accuracy, error in columns:
-            told = {"τ s": tau_ms / 1000, "K s": wait_ms / 1000, "hit(K)": hit(wait_ms, tau_ms)}
-            told |= {"hit(K + lag)": hit(wait_ms + lag_ms, tau_ms), "hit rate": accuracy, "share ±": error}
-            rows.append(told | {"lag s": lag_ms / 1000})
+            row = {"τ s": tau_ms / 1000, "K s": wait_ms / 1000, "hit(K)": hit(wait_ms, tau_ms)}
+            row |= {"hit(K + lag)": hit(wait_ms + lag_ms, tau_ms), "hit rate": accuracy, "share ±": error}
+            rows.append(row | {"lag s": lag_ms / 1000})
         tell(f"τ = {tau_ms / 1000:g} s: hit rates {', '.join(f'{rate:.4f}' for rate in measured.accuracy)}")
     return rows
 
 
 def settled(tell: Tell) -> list[Row]:
-    """The K of calibrations over 30 windows each, after the first `SETTLED`; and that over `MANY` windows."""
+    """Return the spread of the calibrated K after the first `SETTLED` calibrations, and K over `MANY` windows.
+
+    Each calibration is over 30 windows.
+    """
     rows: list[Row] = []
     for tau_ms in TAUS_MS:
-        asked = query(ADAPTIVE)
-        steps = list(calibrations(asked, _stream(tau_ms, HOURS * 3_600_000 // SLIDE_MS, 2), EVERY_MS))[SETTLED:]
-        k = np.array([one.found.k_ms for one in steps])
+        topk_query = query(ADAPTIVE)
+        steps = list(calibrations(topk_query, _stream(tau_ms, HOURS * 3_600_000 // SLIDE_MS, 2), EVERY_MS))[SETTLED:]
+        k = np.array([step.found.k_ms for step in steps])
         rates = np.array([hit(k_ms, tau_ms) for k_ms in k])
-        error = float(np.mean([one.accuracy[1] for one in steps if one.accuracy]))
-        first = np.array([max(TICK_MS, k_ms // 20) for k_ms in k])
-        right = np.abs(rates - ACCURACY) <= 2 * error if smallest(tau_ms) else k <= first
+        error = float(np.mean([step.accuracy[1] for step in steps if step.accuracy]))
+        grid_step = np.array([max(TICK_MS, k_ms // 20) for k_ms in k])
+        is_right = np.abs(rates - ACCURACY) <= 2 * error if smallest(tau_ms) else k <= grid_step
         row = {"τ s": tau_ms / 1000, "K* s": smallest(tau_ms) / 1000, "calibrations": len(k)}
         spread = {"mean K s": k.mean(), "5 % K s": np.quantile(k, 0.05), "95 % K s": np.quantile(k, 0.95)}
         row |= {name: float(value) / 1000 for name, value in spread.items()}
         row |= {"hit(K), mean": float(rates.mean())}
         row |= {f"hit(K), {100 * share:g} %": float(np.quantile(rates, share)) for share in (0.05, 0.95)}
-        row |= {"share ±": error, "share right": float(right.mean())}
+        row |= {"share ±": error, "share right": float(is_right.mean())}
         rows.append(row | {f"K s, {MANY:,} windows": ends(tau_ms).k_ms / 1000})
         tell("  ".join(f"{name} {value:.4g}" for name, value in rows[-1].items()))
     return rows
 
 
 def ends(tau_ms: int, seed: int = 1) -> Interval:
-    """Where the search ends if each calibration is over `MANY` windows, side by side, by the clock of arrivals.
+    """Return the interval at which the search ends if each calibration is over `MANY` disjoint windows.
 
-    What is simulated of a window is its k best: they are anywhere in it, and their delays are drawn.
+    Windows wait by the clock of arrivals. Only the k best tuples of a window are simulated: at uniformly random
+    places in it, with random delays.
     """
-    rng, asked = np.random.default_rng(seed), query(ADAPTIVE)
-    search = search_of(asked)
-    interval = search.start(policy_of(asked).k_ms)
+    rng, topk_query = np.random.default_rng(seed), query(ADAPTIVE)
+    search = search_of(topk_query)
+    interval = search.start(policy_of(topk_query).k_ms)
     for _ in range(_STEPS):
-        left, delay = SIZE_MS * rng.random((MANY, K)), rng.exponential(tau_ms, (MANY, K))
-        quality = np.array([(delay <= left + wait).mean(axis=1) for wait in search.durations(interval).tolist()])
+        remaining_ms, delay_ms = SIZE_MS * rng.random((MANY, K)), rng.exponential(tau_ms, (MANY, K))
+        quality = np.array(
+            [(delay_ms <= remaining_ms + wait).mean(axis=1) for wait in search.durations(interval).tolist()]
+        )
         interval = search.next(interval, quality.mean(axis=1), quality.std(axis=1, ddof=1) / np.sqrt(MANY))
     return interval
 
 
 def _stream(tau_ms: int, windows: int, seed: int) -> Stream:
-    """Long enough that so many windows are whole."""
+    """Generate a stream that is long enough for `windows` whole windows."""
     seconds = (windows + 40) * SLIDE_MS // 1000 + 12 * tau_ms // 1000
     return Stream.of(query(ADAPTIVE), table(tau_ms, seconds, RATE, seed))
 
 
 def _lag(stream: Stream) -> float:
-    """By how much t_max is behind the ends of ticks, in ms, at the mean."""
+    """Return the mean lag of t_max behind the ends of ticks, in ms."""
     event, tick = stream.column("event_time"), stream.column("tick")
     last = np.flatnonzero(np.diff(tick, append=tick[-1] + 1))
     return float(np.mean((tick[last] + 1) * TICK_MS - np.maximum.accumulate(event)[last]))

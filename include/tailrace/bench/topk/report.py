@@ -1,4 +1,4 @@
-"""docs/results/001.md and its plots: the experiments of paper 001 as they were measured, by one command."""
+"""Report of the experiments of paper 001: measures them and writes docs/results/001.md with its plots."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from tailrace.bench.topk.speed import speeds
 from tailrace.bench.workloads import CASES
 
 _IN_PROCESS = 16_000_000
-"""More than two windows and K, so that panes expire."""
+"""Upper bound on the rows of the in-process measurement: more than two windows and K, so that panes expire."""
 
 
 def report(directory: Path, effort: Effort, tell: Tell) -> Path:
-    """Measure all of it, and write `001.md`, `001.json` and the plots."""
+    """Run all experiments and write `001.md`, `001.json` and the plots; return the page's path."""
     directory.mkdir(parents=True, exist_ok=True)
-    found = methods.methods(tell)
-    figures.over_time(found["medium"], directory / "001-time.png")
-    tables = {"methods": methods.rows(found), "hits": promise.hit_rates(tell), "settled": promise.settled(tell)}
+    runs = methods.methods(tell)
+    figures.over_time(runs["medium"], directory / "001-time.png")
+    tables = {"methods": methods.rows(runs), "hits": promise.hit_rates(tell), "settled": promise.settled(tell)}
     figures.by_disorder(tables["methods"], directory / "001-disorder.png")
     figures.hit_rates(tables["hits"], directory / "001-hits.png")
-    followed = drift.drift(tell)
-    figures.drift(followed, directory / "001-drift.png")
-    tables |= {"drift": [row for one in followed for row in one.rows()], "needed": drift.needed()}
+    drift_results = drift.drift(tell)
+    figures.drift(drift_results, directory / "001-drift.png")
+    tables |= {"drift": [row for result in drift_results for row in result.rows()], "needed": drift.needed()}
     tables["speed"] = speeds(min(effort.rows, _IN_PROCESS), effort.rounds, tell)
     passes = side_by_side.bench(effort.rows, effort.files, effort.rounds, CASES["topk"], tell, effort.flink)
     tables["spark"] = side_by_side.summary(passes)

@@ -23,31 +23,31 @@ AT_ONCE = {"policy": "none"}
 
 @dataclass(frozen=True)
 class Delays:
-    """Exponential delays of evenly spaced tuples, with another mean from some point on.
+    """Exponential delays of evenly spaced tuples, with a mean that changes along the stream.
 
     Attributes
     ----------
     means_ms : dict
-        From the share of the tuples at which each mean begins, in order, the first at 0, to that mean.
+        Maps the share of the tuples at which a mean begins (in order, the first at 0) to that mean.
     """
 
     means_ms: dict[float, int]
 
     def sample(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        begins = [round(share * n) for share in self.means_ms] + [n]
-        many = np.diff(begins).tolist()
-        parts = zip(self.means_ms.values(), many, strict=True)
+        bounds = [round(share * n) for share in self.means_ms] + [n]
+        counts = np.diff(bounds).tolist()
+        parts = zip(self.means_ms.values(), counts, strict=True)
         return np.concatenate([Exponential(mean).sample(length, rng) for mean, length in parts])
 
 
 def table(tau_ms: int | dict[float, int], seconds: int, rate: int, seed: int) -> pa.Table:
-    """A stream in order of arrival, whose delays have the mean τ, or one after another."""
+    """Generate a stream in order of arrival, with delays of mean τ, or of one mean after another."""
     means = tau_ms if isinstance(tau_ms, dict) else {0.0: tau_ms}
     return generate(rate * seconds, rate, 1, Delays(means), seed)
 
 
 def query(disorder: dict[str, Any], method: str = "adaptive") -> Query:
-    """The paper's query under a policy, by a method."""
+    """Return the paper's query under a disorder policy, with a top-k method."""
     columns = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id"}
     return Query.model_validate(
         {
@@ -61,22 +61,23 @@ def query(disorder: dict[str, Any], method: str = "adaptive") -> Query:
     )
 
 
-def policy_of(asked: Query) -> CacheDuration:
-    """The query's policy, which is to be calibrated."""
-    assert isinstance(asked.policy, CacheDuration)
-    return asked.policy
+def policy_of(topk_query: Query) -> CacheDuration:
+    """Return the query's policy, which must be `cache_duration`."""
+    assert isinstance(topk_query.policy, CacheDuration)
+    return topk_query.policy
 
 
 def hit(k_ms: float, tau_ms: float) -> float:
-    """The share of the correct top-k that a window holds K after its end, by the clock of arrivals.
+    """Return the expected share of the correct top-k that a window holds K after its end.
 
-    A tuple that is anywhere in the window and delayed by an exponential time of mean τ is not there with the
+    K is the slack (allowed lateness), here by the clock of arrivals.
+    A tuple at a uniformly random place in the window, with an exponential delay of mean τ, is missing with the
     probability (τ/W)(1 − e^(−W/τ)) e^(−K/τ), whatever its score.
     """
     return 1 - tau_ms / SIZE_MS * (1 - math.exp(-SIZE_MS / tau_ms)) * math.exp(-k_ms / tau_ms)
 
 
 def smallest(tau_ms: float) -> float:
-    """K*, the smallest K ≥ 0 with hit(K) ≥ `ACCURACY`."""
-    missed = 1 - hit(0, tau_ms)
-    return max(tau_ms * math.log(missed / (1 - ACCURACY)), 0.0)
+    """Return K*, the smallest K ≥ 0 with hit(K) ≥ `ACCURACY`, in ms."""
+    miss_rate = 1 - hit(0, tau_ms)
+    return max(tau_ms * math.log(miss_rate / (1 - ACCURACY)), 0.0)

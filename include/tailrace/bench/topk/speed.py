@@ -1,4 +1,4 @@
-"""The operator of each method in process, on one core: tuples a second, and the candidates that it holds."""
+"""Benchmark of each method's operator in process, on one core: tuples a second, and candidates that it holds."""
 
 from __future__ import annotations
 
@@ -27,43 +27,46 @@ CASES = {
     "1,000 a second, one group": (1_000, 1, None),
     "100,000 a second, one group, 7 scores": (100_000, 1, 7),
 }
-"""Tuples a second of event time, how many keys, and how many different scores there are; None: hardly two alike."""
+"""By case: tuples a second of event time, keys, and different scores (None: hardly two alike)."""
 
-_AT_ONCE, _MOST_S = 500_000, 200
+_BATCH_ROWS, _MAX_STREAM_S = 500_000, 200
 _CONTESTANTS = METHODS | {"list": LIST}
-_KEPT = ("panes", "strays", "candidates")
+_CANDIDATE_TABLES = ("panes", "strays", "candidates")
 
 
 @dataclass(frozen=True)
 class _Batch:
-    """Tuples in order of arrival, of ticks that are complete; and the clock over these."""
+    """Tuples of complete ticks in order of arrival, and the frontier (the watermark) over these ticks."""
 
     tuples: pa.RecordBatch
     frontier: Frontier
 
 
 def speeds(rows: int, rounds: int, tell: Tell) -> list[Row]:
-    """Each case by each method, interleaved, the first round dropped, medians.
+    """Measure each case by each method, interleaved; return medians of the rounds, without the first.
 
     Parameters
     ----------
     rows : int
-        In a case; those with few tuples a second have no more than the stream brings in 200 s.
+        Rows of a case; one with few tuples a second has no more than 200 s of its stream.
     """
-    found: list[Row] = []
+    results: list[Row] = []
     for name, (rate, keys, scores) in CASES.items():
-        batches = _batches(min(rows, rate * _MOST_S), rate, keys, scores)
+        batches = _batches(min(rows, rate * _MAX_STREAM_S), rate, keys, scores)
         passes: dict[str, list[Row]] = {method: [] for method in _CONTESTANTS}
         for number in range(rounds + 1):
             for method in _CONTESTANTS:
-                one = _pass(method, batches)
+                row = _pass(method, batches)
                 tell(
-                    f"{name}, round {number}{' (dropped)' if not number else ''}: {method:<8} {one['tuples/s']:,.0f}/s"
+                    f"{name}, round {number}{' (dropped)' if not number else ''}: {method:<8} {row['tuples/s']:,.0f}/s"
                 )
-                passes[method] += [one] if number else []
-        for method, mine in passes.items():
-            found.append({"case": name, "method": method} | {k: statistics.median(p[k] for p in mine) for k in mine[0]})
-    return found
+                passes[method] += [row] if number else []
+        for method, method_passes in passes.items():
+            results.append(
+                {"case": name, "method": method}
+                | {k: statistics.median(p[k] for p in method_passes) for k in method_passes[0]}
+            )
+    return results
 
 
 def _batches(rows: int, rate: int, keys: int, scores: int | None) -> list[_Batch]:
@@ -77,40 +80,40 @@ def _batches(rows: int, rate: int, keys: int, scores: int | None) -> list[_Batch
     key = names.take(pa.array(rng.integers(keys, size=rows)))
     columns = {"event_time": event, "tick": tick, "id": order, "score": score}
     tuples = pa.RecordBatch.from_pydict({name: pa.array(column) for name, column in columns.items()} | {"key": key})
-    cuts = np.unique([*np.searchsorted(tick, tick[np.arange(0, rows, _AT_ONCE)]).tolist(), rows])
-    clock, found = Clock(), []
+    cuts = np.unique([*np.searchsorted(tick, tick[np.arange(0, rows, _BATCH_ROWS)]).tolist(), rows])
+    clock, batches = Clock(), []
     clock.stamp(WAIT, BEFORE_ALL)
     for first, last in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
-        mine = slice(first, last)
-        frontier = clock.advance(ticks.summarise(tick[mine], end[mine], event[mine]))
-        found.append(_Batch(tuples.slice(first, last - first), frontier))
-    return found
+        part = slice(first, last)
+        frontier = clock.advance(ticks.summarise(tick[part], end[part], event[part]))
+        batches.append(_Batch(tuples.slice(first, last - first), frontier))
+    return batches
 
 
 def _pass(method: str, batches: list[_Batch]) -> Row:
-    """All of the batches; the candidates are counted between them."""
-    windows, many = Sliding(SIZE_MS, SLIDE_MS), sum(one.tuples.num_rows for one in batches)
+    """Run a method over all batches, and count its candidates after each."""
+    windows, tuple_count = Sliding(SIZE_MS, SLIDE_MS), sum(batch.tuples.num_rows for batch in batches)
     kind = TopK(windows, K, True, {"score": "score"}, pa.string(), pa.int64())
-    running = _CONTESTANTS[method](windows, kind.best, kind.key_type)
-    state, combine_s, step_s, held, groups = running.start(), 0.0, 0.0, list[float](), 1
+    operator = _CONTESTANTS[method](windows, kind.best, kind.key_type)
+    state, combine_s, step_s, candidates, groups = operator.start(), 0.0, 0.0, list[float](), 1
     for batch in batches:
-        began = time.perf_counter()
-        partials = pa.Table.from_batches([combine(windows, kind.best, batch.tuples, across=not running.moves)])
-        combined = time.perf_counter()
-        state, _, _ = running.step(state, partials, batch.frontier)
-        combine_s, step_s = combine_s + combined - began, step_s + time.perf_counter() - combined
+        start_s = time.perf_counter()
+        partials = pa.Table.from_batches([combine(windows, kind.best, batch.tuples, across=not operator.moves)])
+        combine_end_s = time.perf_counter()
+        state, _, _ = operator.step(state, partials, batch.frontier)
+        combine_s, step_s = combine_s + combine_end_s - start_s, step_s + time.perf_counter() - combine_end_s
         groups = max(groups, len(partials.column("key").chunk(0).dictionary))
-        kept = sum(part.num_rows for name, part in state.to_arrow().items() if name in _KEPT)
-        held.append(kept / groups / _open(windows, batch.frontier))
+        candidate_count = sum(part.num_rows for name, part in state.to_arrow().items() if name in _CANDIDATE_TABLES)
+        candidates.append(candidate_count / groups / _open_windows(windows, batch.frontier))
     return {
-        "tuples/s": many / (combine_s + step_s),
-        "combine ns": 1e9 * combine_s / many,
-        "step ns": 1e9 * step_s / many,
-        "candidates a window": max(held),
+        "tuples/s": tuple_count / (combine_s + step_s),
+        "combine ns": 1e9 * combine_s / tuple_count,
+        "step ns": 1e9 * step_s / tuple_count,
+        "candidates a window": max(candidates),
     }
 
 
-def _open(windows: Sliding, frontier: Frontier) -> int:
-    """How many windows are open that hold tuples, of one key."""
+def _open_windows(windows: Sliding, frontier: Frontier) -> int:
+    """Return the number of open windows of one key that hold tuples."""
     last = int(windows.last_end(np.array([int(frontier.t_max[-1])]))[0])
     return (last - int(windows.end_until(frontier.last))) // windows.slide_ms

@@ -1,1 +1,1 @@
-"""Policy `quantile`: K as a quantile of the newest delays, at the level at which the promise is kept."""
+"""Policy `quantile`: slack K (allowed lateness) as a quantile of recent delays, at the level that keeps the promise."""

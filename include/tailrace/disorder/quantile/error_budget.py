@@ -1,4 +1,4 @@
-"""Which level keeps a promise: by how many answers each would have broken it, and by what is broken already."""
+"""Choice of the level that keeps a promise, from the answers that each level gets wrong and from those wrong so far."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from tailrace.disorder.quantile.what_if import LEVELS
 from tailrace.disorder.tick_statistics import Floats
 
 MEMORY = 3_000
-"""Windows that the shares go by."""
+"""Memory of the shares of wrong answers, in windows."""
 
-_TOGETHER = 60  # windows that may be off for one reason, as a burst
-_DOUBT = 0.5  # standard errors by which a share may be more than it seems
-_UNSEEN = 3.0  # windows that count as bad beforehand: of n good ones less than 3 / n are off, with 95 % confidence
-_GOAL = 0.82  # of the risk: what is used of it in the long run
-_DEBT = 0.4  # of what MEMORY windows may break: when so many more are off than the goal allows,
-_LEAST = 0.4  # levels are held to this part of the risk
+_NEAR = 60  # windows that may be off for one common reason, such as a burst
+_MARGIN = 0.5  # standard errors by which a share may exceed its measurement
+_PRIOR = 3.0  # windows that count as bad beforehand: of n good ones less than 3 / n are off, with 95 % confidence
+_GOAL = 0.82  # part of the risk that is used in the long run
+_MAX_DEBT = 0.4  # of the windows that may be off in MEMORY: a debt of so many would take all of the risk away
+_MIN_RISK = 0.4  # part of the risk that levels may use in any case, however large the debt
 
 _SUMS, _NUMBERS = ("off", "apart", "squares"), ("answers", "windows", "credit")
 
 
 @dataclass
 class ErrorBudget:
-    """What each level would have broken, and what was broken indeed.
+    """Decaying counts of the answers that each level gets wrong in simulation, and of those that were actually wrong.
 
     Attributes
     ----------
     off, apart, squares : ndarray, shape (s,)
-        Decaying sums over windows: answers that are off with each level; by how many more, of late, than their share
-        tells; and of the squares of that.
+        Decaying sums over windows, by level: of the answers that are off; of their recent excess over the number that
+        their share predicts; and of the squares of that excess.
     answers, windows : float
         Decaying sums of answers, and of windows.
     credit : float
-        How many windows fewer have been off than the goal allows; negative: a debt.
+        The number of windows by which those off stay below what the goal allows; negative: a debt.
     """
 
     off: Floats
@@ -53,42 +53,43 @@ class ErrorBudget:
     def checkpoint(self) -> PolicyState:
         return {name: getattr(self, name) for name in (*_SUMS, *_NUMBERS)}
 
-    def add(self, off: Floats, really: int, answers: int, risk: float) -> None:
-        """A window: how many of its answers are off with each level, shape (s,), and how many are really."""
-        decay, near = 1 - 1 / MEMORY, 1 - 1 / _TOGETHER
+    def add(self, off: Floats, actual: int, answers: int, risk: float) -> None:
+        """Add a window: the number of its answers that are off with each level, shape (s,), and actually."""
+        decay, near = 1 - 1 / MEMORY, 1 - 1 / _NEAR
         self.off = decay * self.off + off
         self.answers = decay * self.answers + answers
         self.windows = decay * self.windows + 1
         self.apart = near * self.apart + off - answers * self.off / self.answers
         self.squares = decay * self.squares + self.apart**2
-        self.credit = (1 - 1 / (2 * MEMORY)) * self.credit + _GOAL * risk - really / answers
+        self.credit = (1 - 1 / (2 * MEMORY)) * self.credit + _GOAL * risk - actual / answers
 
     def level(self, error: float, risk: float) -> float:
-        """The largest level that keeps the promise.
+        """Return the largest level that keeps the promise.
 
-        Before any window is judged it is `error` · `risk`: with a level a window lacks that part of its tuples on
-        average, or less, so that by Markov's inequality no more than level / `error` of the windows lack as much as
-        `error`. From n windows, of which a share is off, the share with a level is taken to be
+        Before any window is judged it is `error` · `risk`. With a level, windows lack on average at most that share of
+        their tuples, so by Markov's inequality at most level / `error` of the windows lack a share of `error` or more.
+        After n windows, the estimate of the share that is off with a level is
 
             (n · share + 3 · min(level / `error`, 1)) / (n + 3) + doubt,
 
-        as if three windows more had been seen, as bad as Markov's inequality allows. While all windows are good the
-        level rises by `error` · `risk` with each three of them; from level ≥ `error` on it is the rule of three. What
-        three windows weigh fades with 1 / n, and the doubt, that of a sample, with 1 / √n.
+        as if there had been three more windows, as bad as Markov's inequality allows. While all windows are good the
+        level rises by `error` · `risk` with every three of them; from level ≥ `error` on this is the rule of three. The
+        weight of the three windows fades with 1 / n, and the doubt, a sampling error, with 1 / √n.
         """
-        careful = error * risk
+        safe_level = error * risk
         if not self.windows:
-            return careful
-        # Near windows are off together. The variance of sums over near ones, (1 − near²) · squares, has that in it.
-        near = 1 - 1 / _TOGETHER
-        doubt = _DOUBT * np.sqrt((1 - near**2) * self.squares) / self.answers
-        worst, known = np.minimum(LEVELS / error, 1), self.windows / (self.windows + _UNSEEN)
-        measured = known * self.off / self.answers + doubt
-        share = np.minimum.accumulate(measured + (1 - known) * worst)
-        allowed = risk * min(max(1 + self.credit / (_DEBT * MEMORY * risk), _LEAST), 1.0)
+            return safe_level
+        # Near windows are off together: (1 − near²) · squares, the variance of sums over near windows, includes their
+        # correlation.
+        near = 1 - 1 / _NEAR
+        doubt = _MARGIN * np.sqrt((1 - near**2) * self.squares) / self.answers
+        worst, weight = np.minimum(LEVELS / error, 1), self.windows / (self.windows + _PRIOR)
+        measured = weight * self.off / self.answers + doubt
+        share = np.minimum.accumulate(measured + (1 - weight) * worst)
+        allowed = risk * min(max(1 + self.credit / (_MAX_DEBT * MEMORY * risk), _MIN_RISK), 1.0)
         i = int(np.argmax(share <= allowed))
         if share[i] > allowed:
-            return min(careful, float(LEVELS[np.argmin(measured)]))
+            return min(safe_level, float(LEVELS[np.argmin(measured)]))
         if not i:
             return float(LEVELS[0])
         part = (allowed - share[i]) / (share[i - 1] - share[i])

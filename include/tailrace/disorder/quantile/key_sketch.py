@@ -1,6 +1,7 @@
-"""Which keys of a sample count: a few of each stretch of event time, alike for every task, however the log is cut.
+"""Bottom-k sketch of the keys to sample: in each stretch of event time the keys with the smallest hashes.
 
-Stretches are chosen anew, so that keys which come no more make room for others.
+It is deterministic: the same in every task, however the log is cut. Each stretch chooses anew, so that keys which no
+longer occur make room for others.
 """
 
 from __future__ import annotations
@@ -20,29 +21,29 @@ from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.windows.sliding import Sliding
 
 GROUPS = 16
-"""So many keys count: of those that have come to a stretch so far the ones with the smallest hashes."""
+"""Number of keys in the sketch of a stretch: those with the smallest hashes of all that have occurred in it so far."""
 
 STRETCH = 8
-"""Windows, side by side, in a stretch of event time."""
+"""Length of a stretch of event time, in sizes of a window."""
 
 Hashes = NDArray[np.uint64]
 
 
 def stretch_of(windows: Sliding, time: Ints) -> Ints:
-    """The number of the stretch that each time or pane is in."""
+    """Return the number of the stretch that each time or pane is in."""
     return time // (STRETCH * windows.size_ms)
 
 
 @dataclass(frozen=True)
 class KeySketch:
-    """The keys that have come to each stretch.
+    """The keys that have occurred in each stretch, and the ticks at which each counts.
 
     Attributes
     ----------
     stretch, group : ndarray, shape (n,)
-        By stretch, and then by the key's hash.
+        The stretch and the hash of each key, sorted by stretch and then by hash.
     first, until : ndarray, shape (n,)
-        A key counts at ticks in [first, until).
+        Each key counts at ticks in [first, until).
     """
 
     stretch: Ints
@@ -52,7 +53,7 @@ class KeySketch:
 
     @staticmethod
     def of(stretch: Ints, group: Hashes, tick: Ints) -> tuple[KeySketch, Ints]:
-        """The keys of some rows, columns of shape (r,), and the place of each row's among them."""
+        """Build the sketch of some rows, columns of shape (r,), and the index in it of each row's key."""
         hashes, rank = np.unique(group, return_inverse=True)
         code, split = pair(stretch, rank)
         distinct, (first,) = grouped(code, (tick, "min"))
@@ -62,32 +63,32 @@ class KeySketch:
 
     @staticmethod
     def restore(windows: Sliding, state: PolicyState, sample: TickRows) -> tuple[KeySketch, NDArray[np.bool_]]:
-        """Those of earlier calls and of the sample of this one; and which of its rows count, shape (r,)."""
-        fresh = {"group_stretch": stretch_of(windows, sample["pane"]), "group_hash": sample["group"]}
-        both = (np.concatenate([state.get(name, column[:0]), column]) for name, column in fresh.items())
-        (stretch, group), early = both, len(state.get("group_hash", ()))
-        at = np.concatenate([np.full(early, -1), sample.at])
+        """Restore the sketch, add the keys of this call's sample, and return which of its rows count, shape (r,)."""
+        new = {"group_stretch": stretch_of(windows, sample["pane"]), "group_hash": sample["group"]}
+        columns = (np.concatenate([state.get(name, column[:0]), column]) for name, column in new.items())
+        (stretch, group), old_count = columns, len(state.get("group_hash", ()))
+        at = np.concatenate([np.full(old_count, -1), sample.at])
         groups, place = KeySketch.of(stretch, group.view(np.uint64), at)
-        return groups, sample.at < groups.until[place[early:]]
+        return groups, sample.at < groups.until[place[old_count:]]
 
     def checkpoint(self, oldest: int) -> PolicyState:
-        """Those that still count in the stretches from `oldest` on."""
-        mine = (self.until == AFTER_ALL) & (self.stretch >= oldest)
-        return {"group_stretch": self.stretch[mine], "group_hash": self.group[mine].view(np.int64)}
+        """Return as state the keys that still count in the stretches from `oldest` on."""
+        stays = (self.until == AFTER_ALL) & (self.stretch >= oldest)
+        return {"group_stretch": self.stretch[stays], "group_hash": self.group[stays].view(np.int64)}
 
     def at(self, tick: int, stretch: int) -> Hashes:
-        """Those that count in a stretch at a tick, ascending."""
-        mine = slice(*np.searchsorted(self.stretch, [stretch, stretch + 1]))
-        return self.group[mine][(self.first[mine] <= tick) & (tick < self.until[mine])]
+        """Return the hashes of the keys that count in a stretch at a tick, ascending."""
+        keys = slice(*np.searchsorted(self.stretch, [stretch, stretch + 1]))
+        return self.group[keys][(self.first[keys] <= tick) & (tick < self.until[keys])]
 
 
 def _until(stretch: Ints, first: Ints) -> Ints:
-    """The ticks at which so many keys with smaller hashes have come that a key counts no more."""
+    """Return the tick from which each key no longer counts: `GROUPS` keys with smaller hashes have occurred by then."""
     until = np.full(len(stretch), AFTER_ALL)
     bounds = np.flatnonzero(np.diff(stretch, prepend=stretch[:1] - 1, append=stretch[-1:] + 1))
     for low, high in pairwise(bounds):
         if high - low > GROUPS:
-            earliest = (-first[low : low + GROUPS]).tolist()  # of those with smaller hashes; the latest on top
+            earliest = (-first[low : low + GROUPS]).tolist()  # of smaller hashes; negated: the latest on top
             heapify(earliest)
             for i in range(low + GROUPS, high):
                 until[i] = -earliest[0]

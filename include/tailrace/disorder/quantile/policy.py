@@ -1,4 +1,4 @@
-"""Quantile: K as a quantile of the newest waits, at the level at which the promise is kept by measurement."""
+"""Policy `quantile`: slack K (allowed lateness) as a quantile of recent waits, at a level that keeps the promise."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from tailrace.disorder.quantile.what_if import LEVELS, WhatIf
 from tailrace.disorder.quantile.window_sample import WindowSample
 from tailrace.disorder.tick_statistics import ErrorModel, Ints, TickRows, TickStatistics
 
-_TO_COME = 0.125  # of `error` · `risk`: when so little of a window may still come, it is judged
-_SHADOWS, _OWN = slice(0, len(LEVELS)), slice(len(LEVELS), None)
+_REMAINDER = 0.125  # of `error` · `risk`: the share of a window that may still arrive when it is judged
+_SIMULATED, _OWN = slice(0, len(LEVELS)), slice(len(LEVELS), None)
 
 
 class Quantile(QualityPromise):
-    """K = the wait that no more than a share of the newest tuples exceeds; the share, the *level*, is measured.
+    """Slack K = the wait that no more than a share of the newest tuples exceeds; the share, the *level*, is measured.
 
-    How long tuples have to be waited for is known from decaying histograms of their waits (`waits`), of the newest
-    thousand in the first place: in a burst K rises within a part of a second, and falls after it. One tuple, however
-    late, is one of a thousand.
+    Decaying histograms of the waits of tuples (`lateness_histogram`), primarily of the newest thousand, give K for a
+    level. In a burst K rises within a fraction of a second, and falls after it. A single tuple, however late, is one of
+    a thousand.
 
-    Which level keeps the promise depends on the delays, on the values, on the function and on how many tuples a window
-    holds. Nothing is assumed of these. A ladder of levels is tried in the shadow (`shadows`): for every window it is
-    known from the ticks alone what it would have held with each. Once next to all of a window's tuples have come, it is
-    judged by a sample of the partials (`evidence`): with which levels would its answers have been off by `error` or
-    more? From the shares of such answers comes the largest level that keeps the promise, with a margin for what is not
-    known yet, and a smaller one while more answers have been off than promised (`allowance`).
+    The level that keeps the promise depends on the delays, the values, the function, and the number of tuples in a
+    window. Nothing is assumed of these. A ladder of levels is simulated (`what_if`): ticks alone tell, for every
+    window, what it would have held with each level. Once nearly all of a window's tuples have arrived, a sample of the
+    partials (`window_sample`) tells with which levels its answers would have been off by `error` or more. The shares of
+    such answers give the largest level that keeps the promise, with a margin for what is not known yet, and a smaller
+    one while more answers have been off than promised (`error_budget`).
 
     Until the first windows are judged the level is `error` · `risk`, which keeps the promise whatever the delays are
-    (Markov's inequality). Each window that is judged good counts at once: the level begins to rise, and K to fall, with
-    the first of them.
+    (Markov's inequality). Each window that is judged good counts at once: with the first of them the level begins to
+    rise, and K to fall.
 
-    The idea to set a quantile by how often it has failed of late is that of adaptive conformal inference.
+    Setting a quantile by its recent failures is the idea of adaptive conformal inference [1]_.
 
     References
     ----------
@@ -67,7 +67,7 @@ class Quantile(QualityPromise):
 
 @dataclass
 class _Run:
-    """A policy at work."""
+    """Working state of a `Quantile` policy during a call."""
 
     policy: Quantile
     error_model: ErrorModel
@@ -95,11 +95,11 @@ class _Run:
         return parts | self.budget.checkpoint() | {"level": self.level}
 
     def tick(self, i: int, cell: Ints, count: Ints, elapsed: float, before: int, t_max: int) -> int:
-        """The tick at place `i`; K at its end."""
+        """Process the tick with index `i` and return K at its end."""
         totals = self.lateness.add(cell, count, elapsed)
-        horizon = totals.at_one(_TO_COME * self.policy.error * self.policy.risk)
+        horizon = totals.at_one(_REMAINDER * self.policy.error * self.policy.risk)
         self.what_if.begin(before, t_max, horizon)
-        self.what_if.close(_SHADOWS, t_max, totals.at(LEVELS))
+        self.what_if.close(_SIMULATED, t_max, totals.at(LEVELS))
         self._judge(i, *self.what_if.due(t_max - horizon))
         k_ms = totals.at_one(self.level)
         self.what_if.close(_OWN, t_max, k_ms)
@@ -109,7 +109,7 @@ class _Run:
         for window, k_ms in zip(end.tolist(), held, strict=True):
             need = self.sample.required_slack(window, i, self.policy.error, self.error_model)
             if len(need):
-                many = (need[:, None] > k_ms).sum(axis=0)
-                self.budget.add(many[_SHADOWS].astype(float), int(many[-1]), len(need), self.policy.risk)
+                off = (need[:, None] > k_ms).sum(axis=0)
+                self.budget.add(off[_SIMULATED].astype(float), int(off[-1]), len(need), self.policy.risk)
         if len(end):
             self.level = self.budget.level(self.policy.error, self.policy.risk)
