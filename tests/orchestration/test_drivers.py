@@ -21,7 +21,7 @@ def listen(host, layout):
 
 
 def test_deploy_makes_a_driver_with_a_new_count_and_no_old_wish_to_drain(host, layout):
-    layout.ask_drain()
+    layout.request_drain()
     (layout.stream / "starts.json").write_text("{}")
     done = drivers.deploy(host, layout, ["go"], {"A": "1"})
     assert (done.made, host.deployed) == (True, [(["go"], {"A": "1"})])
@@ -62,7 +62,7 @@ def test_of_two_who_deploy_at_once_one_makes_the_driver(host, layout):
 
 def test_deploy_waits_for_a_driver_that_drains(host, layout):
     host.is_now("running")
-    layout.ask_drain()
+    layout.request_drain()
     looks = iter(["running"] * 3)
     host.on_look = lambda: host.is_now(next(looks, "ended")) if not host.deployed else None
     assert drivers.deploy(host, layout, ["go"], {}).made
@@ -72,7 +72,7 @@ def test_deploy_is_busy_while_a_driver_drains_on_and_on(host, layout, monkeypatc
     """It would be told that its driver is there, and that one then goes."""
     monkeypatch.setattr(drivers, "_GOING_S", 0.05)
     first = drivers.deploy(host, layout, ["go"], {})
-    layout.ask_drain()
+    layout.request_drain()
     with pytest.raises(Busy, match="its driver still drains"):
         drivers.deploy(host, layout, ["another"], {})
     assert (host.driver.alive, layout.drain.exists(), len(host.deployed)) == (True, True, 1)
@@ -137,7 +137,7 @@ def test_a_wish_to_drain_that_comes_while_another_is_deployed_is_none_to_that_on
     """The one who drains has looked at the old driver, and asks when the new one has its name."""
     host.is_now("running")
     drivers.deploy(host, layout, ["go"], {})
-    ask = type(layout).ask_drain
+    ask = type(layout).request_drain
 
     def deployed_meanwhile(self):
         (layout.stream / "deployment").write_text("another")

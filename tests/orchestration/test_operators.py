@@ -96,7 +96,7 @@ def test_check_names_every_key_of_the_conf_that_is_no_field(make, host, context)
 
 
 def test_check_refuses_a_query_that_its_checkpoint_does_not_fit(make, host, context, place, layout):
-    layout.found(load(place / "queries" / "readings.yaml").structure(), {"id": "int64"})
+    layout.create_checkpoint(load(place / "queries" / "readings.yaml").structure(), {"id": "int64"})
     make(CheckOperator).execute(context)
     declare(place / "queries", "readings", QUERY.replace("2 h", "3 h"))
     with pytest.raises(AirflowFailException, match=r"window.size: .*\n.*the old value; or another name"):
@@ -187,7 +187,7 @@ def test_deploy_refuses_to_start_a_driver_out_of_its_hosts_reach(make, host, con
 def test_deploy_is_tried_again_while_a_driver_drains(make, host, context, layout, monkeypatch):
     monkeypatch.setattr(drivers, "_GOING_S", 0.05)
     make(DeployOperator).execute(context)
-    layout.ask_drain()
+    layout.request_drain()
     with pytest.raises(Busy):  # which Airflow takes for a fault that may pass
         make(DeployOperator).execute(context)
     assert len(host.deployed) == 1
@@ -271,7 +271,7 @@ def test_supervise_puts_a_new_driver_in_the_place_of_one_that_hangs(make, host, 
 def test_supervise_makes_no_new_driver_in_the_place_of_one_that_is_being_drained(make, host, context, layout):
     """It hangs, so somebody drains it, and will stop it by force: nobody wants another one."""
     first = drivers.deploy(host, layout, ["go"], {})
-    layout.ask_drain()
+    layout.request_drain()
     with pytest.raises(TaskDeferred):
         resume(make(SuperviseOperator), context, verdict("hung", first.driver.pid), [], first.deployment)
     assert layout.drain.exists()

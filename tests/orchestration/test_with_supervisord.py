@@ -177,7 +177,7 @@ def test_a_killed_driver_comes_back_and_is_still_watched(make, context, layout):
         seen.append(look().pid)
         await asyncio.to_thread(until, lambda: speaker(layout) == seen[0])
         assert not watching.done()
-        layout.ask_drain()
+        layout.request_drain()
         return await asyncio.wait_for(watching, 60)
 
     assert asyncio.run(watch())["kind"] == "ended"
@@ -202,7 +202,7 @@ def heard(monkeypatch):
         times.add(said and said.at_ms)
         return see(self, driver, said, now_s)
 
-    monkeypatch.setattr(LivenessJudge, "see", listening)
+    monkeypatch.setattr(LivenessJudge, "observe", listening)
     return times
 
 
@@ -285,7 +285,7 @@ def test_a_restart_of_the_driver_host_brings_back_none_that_has_ended(
     else:
         until(lambda: speaker(layout) == look().pid)
     if how in ("drained by one who died", "ended before its drain"):
-        layout.ask_drain()
+        layout.request_drain()
         until(lambda: not look().alive)
     if how in ("drained", "ended before its drain"):
         make(DrainOperator).execute(context)
@@ -344,5 +344,5 @@ def test_a_host_that_is_down_is_waited_for(make, context, embedded, layout):
     assert event["kind"] == "replaced"  # this host's end takes its programs along
     trigger, _ = defer(lambda: make(SuperviseOperator).resume(context, event, **kept))
     until(layout.status.exists)
-    layout.ask_drain()
+    layout.request_drain()
     assert fire(trigger)["kind"] == "ended"

@@ -31,7 +31,7 @@ from tailrace.storage.tables import CORRECTION_TABLES, Tables, schemas, with_tim
 class Report:
     """What a correction did: its cut-off, the late tuples it is about, the answers it gave and those it took back.
 
-    `arrived_from` and `arrived_to` are as in `Span.covered`: which late tuples it corrected in whole.
+    `arrived_from` and `arrived_to` are as in `CorrectionRange.covered`: which late tuples it corrected in whole.
     """
 
     interval: str

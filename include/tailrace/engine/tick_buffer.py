@@ -25,7 +25,7 @@ class TickBuffer:
     ----------
     ticks : Ticks
     counts, sample : Table
-        As in `disorder.seen`: how many tuples each tick brought to each pane, and the partials of some keys.
+        As in `disorder.tick_statistics`: how many tuples each tick brought to each pane, and the partials of some keys.
     newest : (int, int)
         The least tick that a coming tuple can belong to, and the end of it in ms: the newest one with tuples, where
         no heartbeat says more. Ticks before it are complete.
@@ -54,7 +54,7 @@ class TickBuffer:
 
         Returns
         -------
-        arrivals : Arrivals
+        buffer : TickBuffer
         places : list of dict
             What is known of each segment, with the tick and the end of it that the segment found.
         """
