@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from oracle import Passed, Settings, Tuple
 from tailrace.disorder.cache_duration import CacheDuration
-from tailrace.query.query import Query
+from tailrace.query.query import Query, declared_query
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.proposals import Proposal, Proposals
@@ -80,7 +80,7 @@ def make_query(
     disorder |= {"initial" if calibrated else "k": f"{k[0]} ms"} if k else {}
     rate = {"rate": 100} if source == "replay" else {}
     columns = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id", "key": "key"} | stream
-    return Query.model_validate(
+    return declared_query(
         {
             "name": "readings",
             "streams": {"readings": {"source": {"format": source, "path": str(path)} | rate} | columns},

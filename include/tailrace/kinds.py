@@ -9,7 +9,7 @@ import pyarrow as pa
 from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.clock import Frontier
 from tailrace.disorder.tick_statistics import ErrorModel
-from tailrace.query.query import Query
+from tailrace.query.query import AggregateQuery, Query, TopKQuery, WindowedQuery
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 
@@ -99,20 +99,20 @@ class Kind(Protocol):
 
 
 def _aggregate(query: Query, key_type: pa.DataType, id_type: pa.DataType) -> Kind:
+    assert isinstance(query, AggregateQuery)
     section = query.aggregate
-    assert section is not None
     columns = {"value": section.column} if section.column else {}
     return Aggregate(_sliding(query), section.function, columns, key_type, section.q, id_type)
 
 
 def _topk(query: Query, key_type: pa.DataType, id_type: pa.DataType) -> Kind:
+    assert isinstance(query, TopKQuery)
     section = query.topk
-    assert section is not None
     descending, columns = section.order == "descending", {"score": section.score}
     return TopK(_sliding(query), section.k, descending, columns, key_type, id_type, section.method)
 
 
-def _sliding(query: Query) -> Sliding:
+def _sliding(query: WindowedQuery) -> Sliding:
     return Sliding(query.window.size_ms, query.window.slide_ms)
 
 

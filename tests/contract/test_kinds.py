@@ -15,7 +15,7 @@ from tailrace.disorder.clock import Clock, Frontier
 from tailrace.disorder.ticks import number, summarise
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.kinds import KINDS, Kind, build
-from tailrace.query.query import Query
+from tailrace.query.query import declared_query
 
 SAMPLES = {
     "sum": {"kind": "aggregate", "aggregate": {"function": "sum", "column": "value"}},
@@ -46,7 +46,7 @@ def kind_of(name: str, size: int = 500, slide: int = 100) -> Kind:
     window = {"size": f"{size} ms", "slide": f"{slide} ms"}
     declared = {"name": "sample", "streams": {"readings": stream}, "window": window}
     id_type = pa.int64() if name in INTEGERS else pa.string()
-    return build(Query.model_validate(declared | SAMPLES[name]), pa.string(), id_type)
+    return build(declared_query(declared | SAMPLES[name]), pa.string(), id_type)
 
 
 def content(kind: Kind, tuples: list[Tuple], tick: list[int] | None = None) -> pa.RecordBatch:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tailrace.bench.questions import SUM, TOP_K, TOP_K_AT_ONCE, Question
 from tailrace.generators.delays import Exponential, epoch_ms
 from tailrace.generators.replay import generate, write
-from tailrace.query.query import Query
+from tailrace.query.query import Query, declared_query
 
 MEAN_DELAY_MS = 200
 
@@ -76,7 +76,7 @@ class Workload:
         """Return the workload as a declared query."""
         columns = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id"}
         columns |= {"key": "sensor"} if self.case.keyed else {}
-        return Query.model_validate(
+        return declared_query(
             {
                 "name": "bench",
                 "streams": {"readings": {"source": {"format": "parquet", "path": str(self.directory)}} | columns},

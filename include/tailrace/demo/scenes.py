@@ -17,7 +17,7 @@ from tailrace.disorder.quality_promise import QualityPromise
 from tailrace.ground.polling import polls
 from tailrace.orchestration.airflow_api import Api
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
-from tailrace.query.query import Query
+from tailrace.query.query import Query, TopKQuery
 from tailrace.storage.layout import Layout
 from tailrace.storage.proposals import Proposals
 from tailrace.storage.results import read_answers
@@ -118,11 +118,13 @@ class Scene:
         )
         true_answers, policy = truth(self.query), self.query.policy
         right_shares = [share_right(answers, true_answers) for answers in (streamed, corrected)]
-        shares = {"windows right" if self.query.topk is None else "windows whole, and ranked right": right_shares}
+        shares = {
+            "windows whole, and ranked right" if isinstance(self.query, TopKQuery) else "windows right": right_shares
+        }
         if isinstance(policy, QualityPromise):
             label = f"windows {policy.error:.0%} or more off (promised: {policy.risk:.0%} at most)"
             shares[label] = [share_off(answers, true_answers, policy.error) for answers in (streamed, corrected)]
-        if self.query.topk is not None:
+        if isinstance(self.query, TopKQuery):
             promise = f" (promised: {policy.accuracy:.0%})" if isinstance(policy, CacheDuration) else ""
             shares[f"of the correct top-k{promise}"] = [
                 share_found(answers, true_answers) for answers in (streamed, corrected)

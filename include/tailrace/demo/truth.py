@@ -12,7 +12,8 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 
-from tailrace.query.query import Query
+from tailrace.aggregate.section import AggregateSection
+from tailrace.query.query import AggregateQuery, Query, TopKQuery, WindowedQuery
 
 Window = tuple[str | int | None, int, int]
 Held = list[tuple[float, Any]]
@@ -23,8 +24,9 @@ Answer = tuple[Any, int]
 
 def truth(query: Query) -> dict[Window, Answer]:
     """The true answer of every window, computed tuple by tuple."""
+    assert isinstance(query, WindowedQuery)
     stream, size, slide = query.stream[1], query.window.size_ms, query.window.slide_ms
-    column = query.aggregate.column if query.aggregate else query.topk.score if query.topk else None
+    column = query.topk.score if isinstance(query, TopKQuery) else _aggregate(query).column
     contents: defaultdict[Window, Held] = defaultdict(list)
     for row in pq.read_table(stream.source.path).to_pylist():
         time = round(row[stream.event_time].timestamp() * 1000)
@@ -39,16 +41,20 @@ def truth(query: Query) -> dict[Window, Answer]:
 
 
 def _answer(query: Query) -> Callable[[Held], Any]:
-    if query.topk is not None:
+    if isinstance(query, TopKQuery):
         k, sign = query.topk.k, -1 if query.topk.order == "descending" else 1
         return lambda tuples: sorted(tuples, key=lambda pair: (sign * pair[0], pair[1]))[:k]
-    assert query.aggregate is not None
     functions: dict[str, Callable[[Held], float]] = {
         "sum": lambda tuples: sum(number for number, _ in tuples),
         "count": lambda tuples: float(len(tuples)),
         "avg": lambda tuples: sum(number for number, _ in tuples) / len(tuples),
     }
-    return functions[query.aggregate.function]
+    return functions[_aggregate(query).function]
+
+
+def _aggregate(query: Query) -> AggregateSection:
+    assert isinstance(query, AggregateQuery)
+    return query.aggregate
 
 
 def given(answers: pd.DataFrame) -> dict[Window, Answer]:

@@ -1,8 +1,8 @@
 """The stateful side of a query: one task, one batch at a time, in process or inside Spark's only stateful operator.
 
-Each batch brings an entry (`BatchHeader`: what holds from now on, what silence says) and segments of the log. Every task sees
-the statistics of all segments, runs the query's clock over the ticks that are complete, and steps its own partials.
-The newest tick stays pending, more of it may come; until a heartbeat says that the source has passed it, or that the
+Each batch brings its header (`BatchHeader`: the settings in force, heartbeats) and segments of the log. Every task
+sees the statistics of all segments, runs the query's clock over the complete ticks, and steps its own partials. The
+newest tick stays pending, more of it may come; until a heartbeat says that the source has passed it, or that the
 stream is quiet.
 """
 

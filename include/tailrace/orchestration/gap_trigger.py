@@ -13,7 +13,7 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from tailrace.ground.duration import format_time
 from tailrace.orchestration import settings
 from tailrace.orchestration.triggers import TELL_S
-from tailrace.query.query import Query
+from tailrace.query.query import Query, WindowedQuery
 from tailrace.storage.layout import Layout
 from tailrace.windows.sliding import Sliding
 
@@ -46,6 +46,7 @@ class GapTrigger(BaseEventTrigger):
 
     @staticmethod
     def of(query: Query, gap_ms: int) -> GapTrigger:
+        assert isinstance(query, WindowedQuery)
         pane_ms = Sliding(query.window.size_ms, query.window.slide_ms).pane_ms
         return GapTrigger(query.name, gap_ms, query.tick_ms, pane_ms)
 

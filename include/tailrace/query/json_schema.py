@@ -13,13 +13,12 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from tailrace.ground.duration import _UNIT_OF, format_duration, ms
-from tailrace.query.query import Query
-from tailrace.query.trial import Needs, needs, sizes
+from tailrace.query.query import ADAPTER
 
 Json = dict[str, Any]
 
@@ -32,13 +31,16 @@ FIRST_DAY, LAST_DAY = 1_01_01, 9999_12_31  # 2000-01-01 may be written 20000101,
 QUOTED = r"^\s*[+-]?[\d_]*\.?\d+\.?([eE][+-]?\d+)?\s*$"  # a number that YAML parsers read as text: quoted, or 1_000
 
 
-def json_schema(query: type[BaseModel] = Query) -> Json:
+def json_schema(query: TypeAdapter[Any] = ADAPTER) -> Json:
     """The JSON Schema (draft 2020-12) of the files that declare a query."""
-    root = query.model_json_schema(schema_generator=_Generator)
+    root = query.json_schema(schema_generator=_Generator)
     sections = {name: _in_file(section) for name, section in root.pop("$defs", {}).items()}
     for section in sections.values():
-        _spread(section, sections)
-    schema = {"$schema": DIALECT, "title": "A tailrace query", **_in_file(root)}
+        _spread_policy(section, sections)
+    for section in [*sections.values()]:
+        _merge_members(section, sections)
+    whole = _merged(root, sections) if "discriminator" in root else _in_file(root)
+    schema = {"$schema": DIALECT, "title": "A tailrace query", **whole}
     text = json.dumps([schema, sections])
     return schema | {"$defs": {name: section for name, section in sections.items() if f'"#/$defs/{name}"' in text}}
 
@@ -64,14 +66,9 @@ class _Generator(GenerateJsonSchema):
         return section
 
     def model_schema(self, schema: core_schema.ModelSchema) -> Json:
-        model: type[BaseModel] = schema["cls"]
         section = super().model_schema(schema)
         section.pop("title", None)
         section["description"] = section.get("description", "").partition("\n\n")[0]
-        for name, (least, most) in sizes(model).items():
-            section["properties"][name] |= {"minProperties": least} | ({} if most is None else {"maxProperties": most})
-        if rules := needs(model):
-            section["allOf"] = [_rule(rule) for rule in rules]
         return section
 
 
@@ -95,7 +92,7 @@ def _in_file(node: Json) -> Json:
     if "enum" not in node and "const" not in node:
         node |= _leaf(node, node.pop("format", None))
         meaning, _, example = node.get("description", "").partition(": ")
-        if example and "type" in node and node["type"] not in ("object", "array"):
+        if example and "type" in node and node["type"] not in ("object", "array", "null"):
             node["examples"] = [json.loads(example) if {"integer", "number"} & {node["type"][0]} else example]
             if "pattern" in node:  # editors show this in place of the pattern
                 node["patternErrorMessage"] = f"right would be: {example} ({meaning})"
@@ -119,12 +116,17 @@ def _leaf(node: Json, form: str | None) -> Json:
     return {}
 
 
-def _spread(section: Json, sections: Mapping[str, Json]) -> None:
-    """Move the settings of a union's members up to the section's own fields, where they stand in a file."""
+def _members(node: Json, sections: Mapping[str, Json]) -> dict[str, Json]:
+    """The sections of a discriminated union, by tag."""
+    return {tag: sections[place.split("/")[-1]] for tag, place in node["discriminator"]["mapping"].items()}
+
+
+def _spread_policy(section: Json, sections: Mapping[str, Json]) -> None:
+    """Move the settings of a union's members up to the section's own fields, where a policy's stand in a file."""
     fields = section["properties"]
-    for name in [name for name, node in fields.items() if "discriminator" in node]:
+    for name in [name for name, node in fields.items() if node.get("discriminator", {}).get("propertyName") == name]:
         node = fields[name]
-        members = {tag: sections[place.split("/")[-1]] for tag, place in node["discriminator"]["mapping"].items()}
+        members = _members(node, sections)
         summary = "; ".join(f"{tag}: {member['description']}" for tag, member in members.items())
         fields[name] = {"type": "string", "enum": [*members], "description": f"{node['description']} ({summary})"}
         settings = dict.fromkeys(key for member in members.values() for key in member["properties"] if key != name)
@@ -132,18 +134,53 @@ def _spread(section: Json, sections: Mapping[str, Json]) -> None:
         for tag, member in members.items():
             own = {key: value for key, value in member["properties"].items() if key != name}
             required = [key for key in member.get("required", []) if key != name]
-            then = {"required": required, "properties": dict.fromkeys(settings, False) | own}
-            rules.append(_when(name, [tag], then | {"allOf": member.get("allOf")}))
+            rules.append(_when(name, [tag], {"required": required, "properties": dict.fromkeys(settings, False) | own}))
         rules += [{"if": {"required": [key]}, "then": {"required": [name]}} for key in settings]
         fields |= {key: {} for key in settings}  # known fields; the rules above say what each policy takes
 
 
-def _rule(rule: Needs) -> Json:
-    properties: Json = {name: {"type": "null"} for name in rule.excluded}
-    properties |= {name: {"not": {"type": "null"}} for name in rule.needed}
-    return _when(rule.choice, rule.values, {"required": rule.needed, "properties": properties}, rule.by_default)
+def _merge_members(section: Json, sections: dict[str, Json]) -> None:
+    """Make one section of the members of each field that is a union: an editor then reports the field that is wrong."""
+    for name, node in section["properties"].items():
+        if "discriminator" in node:
+            title = name.capitalize()
+            if title not in sections:
+                sections[title] = _merged(node, sections) | {"description": node["description"].partition(": ")[0]}
+            section["properties"][name] = {"$ref": f"#/$defs/{title}", "description": node["description"]}
 
 
-def _when(name: str, values: list[Any], then: Json, by_default: bool = False) -> Json:
-    condition = {"properties": {name: {"enum": values}}, "required": [] if by_default else [name]}
+def _merged(union: Json, sections: Mapping[str, Json]) -> Json:
+    """A section with the fields of all members, and rules that say which of them goes with which tag."""
+    name, members = union["discriminator"]["propertyName"], _members(union, sections)
+    fields = dict.fromkeys(key for member in members.values() for key in member["properties"])
+    required = [key for key in fields if all(key in member.get("required", []) for member in members.values())]
+    properties: Json = {}
+    for key in fields:
+        nodes = [member["properties"].get(key) for member in members.values()]
+        node = next(node for node in nodes if node is not None)
+        shared = all(other == node for other in nodes)
+        properties[key] = node if shared else {"description": node["description"]}
+    tag = next(iter(members.values()))["properties"][name]
+    properties[name] = {"type": "string", "enum": [*members], "description": tag["description"]}
+    rules = []
+    for member in {id(member): member for member in members.values()}.values():
+        own = {
+            key: member["properties"].get(key, False)
+            for key in fields
+            if key != name and member["properties"].get(key) != properties[key]
+        }
+        needed = [key for key in member.get("required", []) if key not in required]
+        tags = [tag for tag, other in members.items() if other is member]
+        rules.append(_when(name, tags, {"required": needed, "properties": own}))
+        rules += member.get("allOf", [])
+    schema = {"type": "object", "description": next(iter(members.values()))["description"], "properties": properties}
+    return schema | {
+        "required": required,
+        "additionalProperties": False,
+        "allOf": [rule for rule in rules if rule["then"]],
+    }
+
+
+def _when(name: str, values: list[Any], then: Json) -> Json:
+    condition = {"properties": {name: {"enum": values}}, "required": [name]}
     return {"if": condition, "then": {key: value for key, value in then.items() if value}}

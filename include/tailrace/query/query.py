@@ -1,36 +1,47 @@
-"""Frozen model of one declared continuous query; loading.py loads it from a file."""
+"""One declared continuous query as a frozen model, discriminated by its kind; loading.py loads it from a file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from typing import Any, Literal, Self
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, TypeAdapter, ValidationInfo, field_validator, model_validator
 
 from tailrace.aggregate.promise import refusal
+from tailrace.aggregate.section import AggregateSection
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.quality_promise import QualityPromise
 from tailrace.ground.duration import ms
-from tailrace.query.fields import Name, Section, Tasks, field_error
-from tailrace.query.sections import Aggregate, Correction, Disorder, Stream, TopK, Window
+from tailrace.ground.fields import Name, Section, Tasks, field_error
+from tailrace.query.sections import Correction, Disorder, Stream, Window
+from tailrace.topk.section import TopKSection
 
-KINDS = ("aggregate", "topk")
+_KIND = "the kind of query: aggregate"
+_WINDOW = "span and step of the windows: {size: 500 ms, slide: 100 ms}"
+_LONGEST_DEFAULT_TICK = timedelta(milliseconds=100)
 
 
 class Query(Section):
-    """One continuous query."""
+    """The part of a declared query that all kinds share.
+
+    Attributes
+    ----------
+    promises_errors : bool
+        Whether policies that promise (error, risk) go with the kind.
+    """
+
+    promises_errors: ClassVar[bool] = False
 
     name: Name = Field(description="its name, of a-z, 0-9 and _, a letter first, at most 63 characters: ball_load")
-    kind: Literal["aggregate", "topk"] = Field(description="the kind of query: aggregate")
-    streams: dict[str, Stream] = Field(description="the stream, by a name of yours: {readings: {source: ..., id: ...}}")
-    window: Window = Field(description="span and step of the windows: {size: 500 ms, slide: 100 ms}")
-    disorder: Disorder = Field(default=Disorder(), description="how long windows wait: {policy: k_slack, k: 2 s}")
-    aggregate: Aggregate | None = Field(
-        default=None, description="what is computed, for kind aggregate: {function: sum, column: speed}"
+    kind: str = Field(description=_KIND)
+    streams: dict[str, Stream] = Field(
+        description="the stream, by a name of yours: {readings: {source: ..., id: ...}}",
+        json_schema_extra={"minProperties": 1, "maxProperties": 1},
     )
-    topk: TopK | None = Field(default=None, description="what is found, for kind topk: {k: 5, score: price}")
+    disorder: Disorder = Field(default=Disorder(), description="how long windows wait: {policy: k_slack, k: 2 s}")
     correction: Correction = Field(
         default=Correction(), description="when late tuples are corrected: {schedule: '@daily'}"
     )
@@ -46,34 +57,10 @@ class Query(Section):
         return streams
 
     @model_validator(mode="after")
-    def _have_the_section_of_the_kind(self) -> Self:
-        for kind in KINDS:
-            if (getattr(self, kind) is not None) != (kind == self.kind):
-                example = str(type(self).model_fields[kind].description).split(": ", 1)[1]
-                if kind == self.kind:
-                    raise field_error(f"kind {kind} needs a section {kind}", f"{kind}: {example}", kind)
-                raise field_error(
-                    f"kind {self.kind} takes no section {kind}", f"kind: {kind}, or no such section", kind
-                )
-        return self
-
-    @model_validator(mode="after")
-    def _pair_methods_with_policies(self) -> Self:
-        if self.topk is not None and self.topk.method != "adaptive" and not isinstance(self.policy, NoSlack):
-            wrong = f"method {self.topk.method} does not wait, and policy {self.policy.policy} tells how long to"
-            raise field_error(wrong, "policy: none, or method: adaptive", "topk.method")
-        return self
-
-    @model_validator(mode="after")
-    def _promise_what_can_be_kept(self) -> Self:
-        policy = self.policy
-        if isinstance(policy, QualityPromise):
-            if self.aggregate is None:
-                wrong = f"policy {policy.policy} promises (error, risk), which kind {self.kind} has no measure for"
-                raise field_error(wrong, "policy: cache_duration, which promises an accuracy", "disorder.policy")
-            reason = refusal(self.aggregate.function, policy.error, policy.risk)
-            if reason is not None:
-                raise field_error(*reason, "disorder.risk" if 0 < policy.error < 1 else "disorder.error")
+    def _promise_what_has_a_measure(self) -> Self:
+        if isinstance(self.policy, QualityPromise) and not self.promises_errors:
+            wrong = f"policy {self.policy.policy} promises (error, risk), which kind {self.kind} has no measure for"
+            raise field_error(wrong, "policy: cache_duration, which promises an accuracy", "disorder.policy")
         return self
 
     @property
@@ -88,7 +75,11 @@ class Query(Section):
     @property
     def tick(self) -> timedelta:
         """Length of a tick, the step of arrival time: as declared, else the smaller of slide and 100 ms."""
-        return min(self.window.slide, timedelta(milliseconds=100)) if self.disorder.tick is None else self.disorder.tick
+        return self._default_tick if self.disorder.tick is None else self.disorder.tick
+
+    @property
+    def _default_tick(self) -> timedelta:
+        return _LONGEST_DEFAULT_TICK
 
     @property
     def tick_ms(self) -> int:
@@ -101,14 +92,69 @@ class Query(Section):
     def structure(self) -> dict[str, Any]:
         """The part of the declaration that a checkpoint is bound to, as values by field path.
 
-        It leaves out the settings of when (`disorder` but its tick, and `correction`), those of where from (the path
-        and rate of a source), and the sections of other kinds. Two declarations may share a checkpoint if these are
-        equal; keys with unequal values name what changed.
+        It leaves out the settings of when (`disorder` but its tick, and `correction`), and those of where from (the
+        path and rate of a source). Two declarations may share a checkpoint if these are equal; keys with unequal values
+        name what changed.
         """
         exclusions: Any = {"disorder": True, "correction": True, "streams": {"__all__": {"source": {"path", "rate"}}}}
-        exclusions |= {kind: True for kind in KINDS if kind != self.kind}
         declaration = self.model_dump(mode="json", exclude=exclusions) | {"disorder": {"tick": self.tick_ms}}
         return dict(_flatten(declaration))
+
+
+class WindowedQuery(Query):
+    """A query over sliding windows of one stream."""
+
+    window: Window = Field(description=_WINDOW)
+
+    @property
+    def _default_tick(self) -> timedelta:
+        return min(self.window.slide, _LONGEST_DEFAULT_TICK)
+
+
+class AggregateQuery(WindowedQuery):
+    """An aggregate function over the sliding windows of each key."""
+
+    promises_errors: ClassVar[bool] = True
+
+    kind: Literal["aggregate"] = Field(description=_KIND)
+    aggregate: AggregateSection = Field(description="what is computed: {function: sum, column: speed}")
+
+    @model_validator(mode="after")
+    def _promise_what_can_be_kept(self) -> Self:
+        policy = self.policy
+        if isinstance(policy, QualityPromise):
+            reason = refusal(self.aggregate.function, policy.error, policy.risk)
+            if reason is not None:
+                raise field_error(*reason, "disorder.risk" if 0 < policy.error < 1 else "disorder.error")
+        return self
+
+
+class TopKQuery(WindowedQuery):
+    """The k best tuples in the sliding windows of each key."""
+
+    kind: Literal["topk"] = Field(description=_KIND)
+    topk: TopKSection = Field(description="what is found: {k: 5, score: price}")
+
+    @model_validator(mode="after")
+    def _pair_methods_with_policies(self) -> Self:
+        if self.topk.method != "adaptive" and not isinstance(self.policy, NoSlack):
+            wrong = f"method {self.topk.method} does not wait, and policy {self.policy.policy} tells how long to"
+            raise field_error(wrong, "policy: none, or method: adaptive", "topk.method")
+        return self
+
+
+AnyQuery = Annotated[AggregateQuery | TopKQuery, Field(discriminator="kind")]
+ADAPTER: TypeAdapter[Query] = TypeAdapter(AnyQuery)
+
+
+def declared_query(fields: Mapping[str, Any], directory: Path | None = None) -> Query:
+    """The query with these fields, as they stand in a file of this directory.
+
+    Raises
+    ------
+    pydantic.ValidationError
+    """
+    return ADAPTER.validate_python(fields, context={} if directory is None else {"directory": directory})
 
 
 def _flatten(section: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:

@@ -17,27 +17,16 @@ from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.policies import AnyPolicy
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.ground.duration import ms
-from tailrace.query.fields import EPOCH, Column, NonNegativeDuration, PositiveDuration, Section, Time, field_error
+from tailrace.ground.fields import EPOCH, Column, NonNegativeDuration, PositiveDuration, Section, Time, field_error
 
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly")
 CRON_FIELDS = 5
+_FORMAT = "how the tuples are stored: parquet"
+_RATE = "rows a second at which a live run replays Parquet files, for format replay: 2000"
 
 
-class Source(Section):
-    """The source of a stream's tuples."""
-
-    format: Literal["parquet", "json", "delta", "replay"] = Field(description="how the tuples are stored: parquet")
+class _Path(Section):
     path: Path = Field(description="a file or a directory, relative to the query file: data/readings")
-    rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
-        default=None, description="rows a second at which a live run replays Parquet files, for format replay: 2000"
-    )
-
-    @model_validator(mode="after")
-    def _know_the_rate(self) -> Self:
-        if (self.format == "replay") != (self.rate is not None):
-            wrong = "format replay needs a rate" if self.rate is None else f"format {self.format} takes no rate"
-            raise field_error(wrong, "format: replay and rate: 2000 (rows a second), or neither of them", "rate")
-        return self
 
     @field_validator("path", mode="before")
     @classmethod
@@ -46,6 +35,23 @@ class Source(Section):
         if isinstance(path, str):
             path = os.path.abspath(Path((info.context or {}).get("directory", ""), path)) if path else None
         return path
+
+
+class Files(_Path):
+    """A directory of files, or a Delta table, that grows."""
+
+    format: Literal["parquet", "json", "delta"] = Field(description=_FORMAT)
+    rate: None = Field(default=None, description=_RATE)
+
+
+class Replay(_Path):
+    """Parquet files that a live run gives out at a rate."""
+
+    format: Literal["replay"] = Field(description=_FORMAT)
+    rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(description=_RATE)
+
+
+Source = Annotated[Files | Replay, Field(discriminator="format")]
 
 
 class Bounds(Section):
@@ -136,44 +142,3 @@ class Correction(Section):
             right = f"five fields (minute, hour, day, month, weekday) as in '0 0 * * *', or one of {', '.join(PRESETS)}"
             raise field_error(f"{schedule!r} is no cron expression", right)
         return schedule
-
-
-class Aggregate(Section):
-    """The aggregate that a query computes for each key and window."""
-
-    function: Literal["sum", "count", "avg", "min", "max", "median", "quantile"] = Field(
-        description="what is computed of each window: sum"
-    )
-    column: Column | None = Field(default=None, description="column of the numbers: speed")
-    q: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = Field(
-        default=None, description="the share of the numbers that lie below, for function quantile: 0.9"
-    )
-
-    @model_validator(mode="after")
-    def _know_the_column(self) -> Self:
-        if self.column is None and self.function != "count":
-            right = f"column: speed (the numbers' column), or function: count in place of {self.function}"
-            raise field_error(f"function {self.function} needs a column", right, "column")
-        return self
-
-    @model_validator(mode="after")
-    def _know_the_quantile(self) -> Self:
-        if (self.function == "quantile") != (self.q is not None):
-            wrong = "function quantile needs q" if self.q is None else f"function {self.function} takes no q"
-            raise field_error(
-                wrong, "function: quantile and q: 0.9 (more than 0, less than 1), or neither of them", "q"
-            )
-        return self
-
-
-class TopK(Section):
-    """The ranking by which a top-k query selects the tuples of each key and window."""
-
-    k: Annotated[int, Field(ge=1, le=10_000)] = Field(description="how many tuples, from 1 to 10000: 5")
-    score: Column = Field(description="column of the numbers that tuples are ranked by: price")
-    order: Literal["descending", "ascending"] = Field(
-        default="descending", description="whether the largest scores come first, or the smallest: descending"
-    )
-    method: Literal["adaptive", "sma", "mintopk", "gstopk"] = Field(
-        default="adaptive", description="how they are found; all but adaptive are baselines: adaptive"
-    )

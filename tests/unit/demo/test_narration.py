@@ -15,7 +15,7 @@ from rich.console import Console
 from tailrace.demo.narration import line, summary
 from tailrace.demo.truth import share_found, share_off, share_right, truth
 from tailrace.query.loading import load
-from tailrace.query.query import Query
+from tailrace.query.query import declared_query
 from tailrace.storage.status import Status
 
 FLIGHTS = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
@@ -110,7 +110,7 @@ def test_the_truth_of_a_ranking_is_by_score_and_then_by_id(tmp_path, order):
     columns = {"at": times, "id": [4, 2, 3, 1], "symbol": ["a"] * 4, "amount": [5.0, 5.0, 7.0, 1.0]}
     pq.write_table(pa.table(columns), tmp_path / "part.parquet")
     source = {"format": "parquet", "path": str(tmp_path)}
-    query = Query.model_validate(
+    query = declared_query(
         {
             "name": "trades",
             "kind": "topk",

@@ -15,7 +15,7 @@ from tailrace.engine.stage import Stage, columns_of, key_type_of
 from tailrace.ground import wire
 from tailrace.partition.by_key import task_of
 from tailrace.query.loading import load
-from tailrace.query.query import Query
+from tailrace.query.query import Query, declared_query
 from tailrace.sources.formats import FORMATS
 from tailrace.sources.segments import Segment
 
@@ -32,7 +32,7 @@ def declared(
     stream |= {"key": key} if key else {}
     fields = {"name": "q", "kind": "aggregate", "streams": {"readings": stream}, "parallelism": 3}
     fields |= {"window": {"size": "1 s", "slide": "500 ms"}, "disorder": {"policy": "none", "tick": "10 ms"}}
-    return Query.model_validate(fields | {"aggregate": {"function": "sum", "column": "speed"}})
+    return declared_query(fields | {"aggregate": {"function": "sum", "column": "speed"}})
 
 
 @pytest.fixture

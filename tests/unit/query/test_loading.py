@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 import pytest
 
+from tailrace.aggregate.section import Numbers
 from tailrace.disorder.k_slack import KSlack
 from tailrace.ground.errors import Problem, Refused
-from tailrace.query.loading import MAX_MESSAGE, load
-from tailrace.query.sections import Aggregate, TopK
+from tailrace.query.loading import load
+from tailrace.query.yaml_file import MAX_MESSAGE
+from tailrace.topk.section import TopKSection
 
 GOOD = """\
 name: flights
@@ -54,7 +56,7 @@ def test_a_good_file(tmp_path: Path) -> None:
     assert (stream.source.format, stream.source.path) == ("parquet", tmp_path / "samples" / "flights")
     assert (query.window.size_ms, query.window.slide_ms, query.tick_ms) == (3_600_000, 900_000, 60_000)
     assert query.policy == KSlack(policy="k_slack", k=timedelta(minutes=30))
-    assert query.aggregate == Aggregate(function="avg", column="delay")
+    assert query.aggregate == Numbers(function="avg", column="delay")
 
 
 def test_an_absolute_path_stays(tmp_path: Path) -> None:
@@ -89,7 +91,6 @@ WRONG = [
     Wrong("name: flights", "name: Flights-2", 1, "name", "'Flights-2'", "a-z, 0-9 and _"),
     Wrong("name: flights", "name:", 1, "name", "no value", "ball_load"),
     Wrong("kind: aggregate", "kind: emd_join", 2, "kind", "does not have the kind emd_join yet", "aggregate, topk"),
-    Wrong("kind: aggregate", "kind: topk", 12, "aggregate", "kind topk takes no section aggregate", "kind: aggregate"),
     Wrong("parallelism: 2", "topk: {k: 5, score: delay}", 13, "topk", "kind aggregate takes no section topk", "topk"),
     Wrong("kind: aggregate", "kind: agregate", 2, "kind", "'agregate' is no kind", "aggregate (of"),
     Wrong(
@@ -154,18 +155,25 @@ WRONG = [
     Wrong("tick: 1 min", "idle: 0 ms", 11, "disorder.idle", "'0 ms' does not fit", "more than 0 ms"),
     Wrong("parallelism: 2", "correction: {schedule: daily}", 13, "correction.schedule", "no cron", "0 0 * * *"),
     Wrong("parallelism: 2", "correction: {schedule: '61 * * * *'}", 13, "correction.schedule", "no cron", "@daily"),
-    Wrong("format: parquet", "format: replay", 5, "streams.departures.source.rate", "needs a rate", "rate: 2000"),
-    Wrong("format: parquet", "rate: 5, format: json", 5, "streams.departures.source.rate", "takes no rate", "neither"),
+    Wrong("format: parquet", "format: replay", 5, "streams.departures.source.rate", "is missing", "rate: 2000"),
+    Wrong(
+        "format: parquet",
+        "rate: 5, format: json",
+        5,
+        "streams.departures.source.rate",
+        "format json takes no rate",
+        "or no rate",
+    ),
     Wrong(
         "format: parquet", "rate: 0, format: replay", 5, "streams.departures.source.rate", "'0' does not", "more than"
     ),
-    Wrong("avg", "mean", 12, "aggregate.function", "'mean' is no function", "median (of sum, count, avg, min, max,"),
-    Wrong("avg", "quantile", 12, "aggregate.q", "function quantile needs q", "quantile and q: 0.9"),
-    Wrong("avg", "median, q: 0.5", 12, "aggregate.q", "function median takes no q", "or neither of them"),
+    Wrong("avg", "mean", 12, "aggregate.function", "'mean' is no function", "median (of sum, avg, min, max, median,"),
+    Wrong("avg", "quantile", 12, "aggregate.q", "is missing", "q: 0.9"),
+    Wrong("avg", "median, q: 0.5", 12, "aggregate.q", "function median takes no q", "or no q"),
     Wrong("avg", "quantile, q: 90", 12, "aggregate.q", "'90' does not fit", "less than 1.0, as in q: 0.9"),
     Wrong("avg", "quantile, q: 0", 12, "aggregate.q", "'0' does not fit", "more than 0.0, as in q: 0.9"),
     Wrong("avg", "quantile, q: most", 12, "aggregate.q", "'most' does not fit", "q: 0.9 (the share"),
-    Wrong(", column: delay", "", 12, "aggregate.column", "function avg needs a column", "count in place of avg"),
+    Wrong(", column: delay", "", 12, "aggregate.column", "is missing", "column: speed"),
     Wrong("parallelism: 2", "parallelism: 0", 13, "parallelism", "'0' does not fit", "at least 1"),
     Wrong("parallelism: 2", "parallelism: many", 13, "parallelism", "'many' does not fit", "from 1 to 64"),
     Wrong("parallelism: 2", "correction: {gap: 0 s}", 13, "correction.gap", "'0 s' does not fit", "more than 0 ms"),
@@ -231,9 +239,17 @@ def test_a_file_that_is_not_utf_8_or_too_large_is_refused(tmp_path: Path) -> Non
     assert "64 KiB" in problem.wrong
 
 
+def test_the_section_of_another_kind_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD.replace("kind: aggregate", "kind: topk"))
+    missing, surplus = problems_of(path)
+    assert (missing.where, missing.wrong) == (f"{path}:1: topk", "is missing")
+    assert (surplus.where, surplus.wrong) == (f"{path}:12: aggregate", "kind topk takes no section aggregate")
+    assert surplus.right == "kind: aggregate, or no such section"
+
+
 TOPK = GOOD.replace("kind: aggregate", "kind: topk").replace("aggregate: {function: avg, column: delay}", "TOPK")
 WRONG_TOPK = [
-    ("", 1, "topk", "kind topk needs a section topk", "topk: {k: 5, score: price}"),
+    ("", 1, "topk", "is missing", "topk: {k: 5, score: price}"),
     ("topk: {score: delay}", 12, "topk.k", "is missing", "k: 5"),
     ("topk: {k: 5}", 12, "topk.score", "is missing", "score: price"),
     ("topk: {k: 0, score: delay}", 12, "topk.k", "'0' does not fit", "at least 1"),
@@ -265,8 +281,8 @@ def test_a_top_k_makes_no_promise_of_errors(tmp_path: Path, policy: str) -> None
 
 def test_a_good_top_k(tmp_path: Path) -> None:
     query = load(write(tmp_path, TOPK.replace("TOPK", "topk: {k: 5, score: delay}")))
-    assert query.topk == TopK(k=5, score="delay")
-    assert (query.topk.order, query.topk.method, query.aggregate) == ("descending", "adaptive", None)
+    assert query.topk == TopKSection(k=5, score="delay")
+    assert (query.topk.order, query.topk.method) == ("descending", "adaptive")
     assert "topk.k" in query.structure()
     assert not any(name.startswith("aggregate") for name in query.structure())
 

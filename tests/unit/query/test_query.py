@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from tailrace.disorder.k_slack import KSlack
 from tailrace.disorder.no_slack import NoSlack
-from tailrace.query.query import Query
+from tailrace.query.query import Query, declared_query
 from tailrace.query.sections import Disorder
 
 SMALLEST: dict[str, Any] = {
@@ -25,7 +25,7 @@ SMALLEST: dict[str, Any] = {
 
 
 def declare(**changes: Any) -> Query:
-    return Query.model_validate(copy.deepcopy(SMALLEST) | changes)
+    return declared_query(copy.deepcopy(SMALLEST) | changes)
 
 
 def test_what_is_left_out_has_a_default() -> None:
@@ -76,7 +76,7 @@ def test_a_query_is_frozen_and_travels() -> None:
 
 
 def test_a_path_is_taken_from_the_given_directory(tmp_path: Path) -> None:
-    query = Query.model_validate(SMALLEST, context={"directory": tmp_path / "queries"})
+    query = declared_query(SMALLEST, tmp_path / "queries")
     assert query.stream[1].source.path == tmp_path / "queries" / "in"
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tailrace.engine.stage import Stage, columns_of
 from tailrace.ground.errors import Refused
-from tailrace.query.query import Query
+from tailrace.query.query import declared_query
 from tailrace.sources import parquet_files
 from tailrace.sources.check import Columns
 from tailrace.sources.parquet_files import ParquetFiles
@@ -239,7 +239,7 @@ def test_a_key_of_any_type_of_text_is_text(path: Path, kind: pa.DataType) -> Non
         "key": "sensor",
     }
     declared = {"name": "q", "kind": "aggregate", "streams": {"s": stream}, "window": {"size": "1 s", "slide": "1 s"}}
-    query = Query.model_validate(declared | {"aggregate": {"function": "sum", "column": "speed"}})
+    query = declared_query(declared | {"aggregate": {"function": "sum", "column": "speed"}})
     stage = Stage.of(query, FILES.types(path, columns_of(query)), path.parent)
     assert stage.kind.key_type == pa.string()
     tuples = stage.content(Segment(str(path), 0, 2)).tuples

@@ -14,7 +14,7 @@ from oracle import Settings, Tuple
 from planning import entries
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.errors import SourceChanged
-from tailrace.query.query import Query
+from tailrace.query.query import Query, declared_query
 from tailrace.sources.feeds import ReplayFeed
 from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.segments import Segment
@@ -35,7 +35,7 @@ def query(path: Path, source: str = "parquet", **more: object) -> Query:
     declared = make_query(path, Settings(100, 100, 10), source="parquet").model_dump(mode="json", exclude_none=True)
     declared["streams"]["readings"]["source"] |= {"format": source, "path": str(path)} | more
     declared["disorder"] = {"policy": "none"}
-    return Query.model_validate(declared)
+    return declared_query(declared)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tailrace.bench.progress import Row, Tell
 from tailrace.bench.simulate import Simulated, Stream, simulate
 from tailrace.generators.delays import MODELS, DelayModel, epoch_ms
 from tailrace.generators.replay import TIME, disorder, generate
-from tailrace.query.query import Query
+from tailrace.query.query import Query, declared_query
 
 RATE, SECONDS, SEED = 1000, 540, 1
 """Tuples a second and seconds: 540,000 tuples, as game 1 has 544,223."""
@@ -93,7 +93,7 @@ def query(policy: str, settings: dict[str, Any], function: str = "sum", **declar
     columns = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id"}
     columns |= {"key": declared.pop("key")} if "key" in declared else {}
     source = {"format": "parquet", "path": str(declared.pop("path", "readings"))}
-    return Query.model_validate(
+    return declared_query(
         {
             "name": "game",
             "kind": "aggregate",

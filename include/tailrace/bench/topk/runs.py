@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.generators.delays import Exponential
 from tailrace.generators.replay import generate
-from tailrace.query.query import Query
+from tailrace.query.query import Query, declared_query
 
 K, SIZE_MS, SLIDE_MS, TICK_MS = 5, 60_000, 5_000, 100
 ACCURACY = 0.95
@@ -49,7 +49,7 @@ def table(tau_ms: int | dict[float, int], seconds: int, rate: int, seed: int) ->
 def query(disorder: dict[str, Any], method: str = "adaptive") -> Query:
     """Return the paper's query under a disorder policy, with a top-k method."""
     columns = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id"}
-    return Query.model_validate(
+    return declared_query(
         {
             "name": "best",
             "kind": "topk",

@@ -1,0 +1,171 @@
+"""Translates pydantic's validation errors into refusals: where in the file, what is wrong, what would be right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from difflib import get_close_matches
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from tailrace.ground.duration import format_duration, ms
+from tailrace.query.query import AnyQuery, Query
+from tailrace.query.sections import Disorder
+from tailrace.query.yaml_file import FieldPath
+
+# In the contract, but not in this version yet: values by their field, and fields.
+LATER_VALUES = {
+    "kind": ("emd_join", "spatial_join"),
+    "format": ("kafka",),
+}
+LATER_FIELDS = ("emd_join", "spatial_join", "deduplicate")
+LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+_BESIDE_POLICY = [name for name in Disorder.model_fields if name != "policy"]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The place of an error: its path in the file, the section that has the field, and the member of a union.
+
+    Attributes
+    ----------
+    owner : type
+        The model of the section, or a dict whose names are the user's.
+    choice : (str, str) or None
+        The innermost discriminator on the way and its value, as kind: aggregate.
+    annotation : type or None
+        The annotation at the path itself, and the field that has it.
+    """
+
+    path: FieldPath
+    owner: Any
+    choice: tuple[str, str] | None
+    annotation: Any
+    declaration: FieldInfo | None = None
+
+    @staticmethod
+    def of(location: FieldPath) -> _Place:
+        place = _Place((), AnyQuery, None, AnyQuery)
+        for part in location:
+            place = place._below(part)
+        return place
+
+    def _below(self, part: str) -> _Place:
+        if members := members_of(self.annotation):
+            member = next(model for model in members if part in tags_of(model, discriminator_of(members)))
+            return _Place(self.path, member, (discriminator_of(members), part), member)
+        if get_origin(self.annotation) is dict:
+            return _Place((*self.path, part), self.annotation, self.choice, get_args(self.annotation)[1])
+        field = self.annotation.model_fields.get(part)
+        inner = None if field is None else _section_type(field.annotation)
+        # In the file a policy's settings stand directly in `disorder`, in the model below `policy`.
+        path = self.path if self.annotation is Disorder and part == "policy" else (*self.path, part)
+        return _Place(path, self.annotation, self.choice, inner, field)
+
+    def field(self) -> tuple[FieldPath, str, FieldInfo]:
+        """Path, name and declaration of the field; of a union the discriminator, which stands in its section."""
+        if members := members_of(self.annotation):
+            name = discriminator_of(members)
+            field = members[0].model_fields[name]
+            return (*self.path, name), name, field if field.description else self.declaration or field
+        if get_origin(self.owner) is dict:  # a name of the user's, as a stream's: the field that holds it describes it
+            return self.path, self.path[-2], Query.model_fields[self.path[-2]]
+        return self.path, self.path[-1], self.owner.model_fields[self.path[-1]]
+
+
+def explain(details: ErrorDetails) -> tuple[FieldPath, str, str]:
+    """Translate a validation error into its path in the file, what is wrong, and what would be right."""
+    error, value, context = details["type"], details["input"], details.get("ctx", {})
+    place = _Place.of(tuple(map(str, details["loc"])))
+    if error == "taught":
+        subpath = context["field"].split(".") if context["field"] else []
+        return (*place.path, *subpath), context["wrong"], context["right"]
+    if error == "extra_forbidden":
+        return place.path, *_surplus(place)
+    if not error.startswith("union_tag") and members_of(place.annotation):  # a word where a section is expected
+        field = place.owner.model_fields[place.path[-1]]
+        return place.path, *_messages(error, place.path[-1], value, context, _hint(place.path[-1], field))
+    path, name, field = place.field()
+    if error == "none_required":
+        assert place.choice is not None
+        discriminator, tag = place.choice
+        return path, f"{discriminator} {tag} takes no {name}", f"another {discriminator}, or no {name}"
+    value = value[name] if error == "union_tag_invalid" else value
+    return path, *_messages(error, path[-1], value, context, _hint(name, field))
+
+
+def _hint(name: str, field: FieldInfo) -> str:
+    meaning, _, example = (field.description or "").partition(": ")
+    return f"{name}: {example} ({meaning})"
+
+
+def _surplus(place: _Place) -> tuple[str, str]:
+    """The messages about a field that its section does not have."""
+    name = place.path[-1]
+    kinds = [tag for model in members_of(AnyQuery) for tag in tags_of(model, "kind")]
+    if len(place.path) == 1 and name in kinds:
+        assert place.choice is not None
+        return f"kind {place.choice[1]} takes no section {name}", f"kind: {name}, or no such section"
+    beside = _BESIDE_POLICY if place.path[0] == "disorder" else []
+    return _unknown_name("field", name, [*place.owner.model_fields, *beside], LATER_FIELDS)
+
+
+def _messages(error: str, field: str, value: Any, context: dict[str, Any], hint: str) -> tuple[str, str]:
+    if error in ("missing", "union_tag_not_found"):
+        return "is missing", hint
+    if value in (None, ""):
+        return "has no value", hint
+    if error in ("literal_error", "union_tag_invalid"):
+        choices = re.findall(r"'(\w+)'", context.get("expected") or context["expected_tags"])
+        return _unknown_name(field, str(value), choices, LATER_VALUES.get(field, ()))
+    if error == "value_error" and re.fullmatch(r"\d+", str(value)):
+        return f"{value} has no unit", f"write {value} ms, if you mean milliseconds; {hint}"
+    if error == "value_error":
+        return str(context["error"]), hint
+    # Pydantic gives the bound of a duration as text, in more than one form; it is always zero.
+    limits = [(word, context[limit]) for limit, word in LIMITS.items() if limit in context]
+    right = [f"{word} {bound if isinstance(bound, int | float) else '0 ms'}" for word, bound in limits]
+    value_text = format_duration(ms(value)) if isinstance(value, timedelta) else repr(value)
+    return f"{value_text} does not fit", ", as in ".join([*right, hint])
+
+
+def members_of(annotation: Any) -> tuple[type[BaseModel], ...]:
+    """The models of a discriminated union; none of any other annotation."""
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    models = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else ()
+    return models if len(models) > 1 and all(map(_is_section, models)) else ()
+
+
+def discriminator_of(members: tuple[type[BaseModel], ...]) -> str:
+    """The field that tells the members of a union apart: each has it, as a literal."""
+    first, *others = ({n for n, f in m.model_fields.items() if get_origin(f.annotation) is Literal} for m in members)
+    return next(name for name in members[0].model_fields if name in first.intersection(*others))
+
+
+def tags_of(model: type[BaseModel], discriminator: str) -> tuple[str, ...]:
+    return get_args(model.model_fields[discriminator].annotation)
+
+
+def _section_type(annotation: Any) -> Any:
+    """The model of an optional section; any other annotation as it is."""
+    members = get_args(annotation)
+    return members[0] if len(members) > 1 and members[1] is type(None) and _is_section(members[0]) else annotation
+
+
+def _is_section(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _unknown_name(noun: str, word: str, choices: list[str], later: Sequence[str]) -> tuple[str, str]:
+    names = ", ".join(choices)
+    if word in later:
+        return f"this version does not have the {noun} {word} yet", f"one of {names}"
+    matches = get_close_matches(word, choices)
+    return f"{word!r} is no {noun} here", f"{' or '.join(matches)} (of {names})" if matches else f"one of {names}"

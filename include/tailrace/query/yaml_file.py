@@ -1,0 +1,110 @@
+"""A YAML file as plain data: every scalar as text, the line of every field, and the problems found in it."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tailrace.ground.errors import Problem, Refused, refuse
+
+MAX_BYTES, MAX_DEPTH, MAX_MESSAGE = 64 * 1024, 20, 300
+FieldPath = tuple[str, ...]
+
+
+class YamlFile:
+    """A parsed YAML text: its plain data, the line of every path in it, and its problems.
+
+    Scalars stay text, and each field parses its own: so YAML 1.1 can't make something else of `on`, `12:30` or `010`.
+    """
+
+    def __init__(self, file: Path, text: str) -> None:
+        self.file = file
+        self.lines: dict[FieldPath, int] = {(): 1}
+        self.problems: list[tuple[int, Problem]] = []
+        try:
+            self._check_events(text)
+            root = yaml.compose(text, yaml.SafeLoader)
+        except (yaml.YAMLError, ValueError, OverflowError) as error:  # the last two: an escape names no character
+            raise self._explain_syntax(text, error) from None
+        if not isinstance(root, yaml.MappingNode):
+            raise refuse(f"{file}:1", "holds no fields", "fields, one a line, beginning with name: ball_load")
+        self.data = self._plain_data(root, ())
+
+    def add(self, path: FieldPath, wrong: str, right: str, line: int | None = None) -> None:
+        """Record a problem; a path that is not in the file gets the line of the nearest section above it that is."""
+        ancestor = path
+        while ancestor not in self.lines:
+            ancestor = ancestor[:-1]
+        line = self.lines[ancestor] if line is None else line
+        where = f"{self.file}:{line}: {'.'.join(path)[:MAX_MESSAGE]}" if path else f"{self.file}:{line}"
+        self.problems.append((line, Problem(where, wrong[:MAX_MESSAGE], right[:MAX_MESSAGE])))
+
+    def refuse(self) -> None:
+        if self.problems:
+            raise Refused([problem for _, problem in sorted(self.problems, key=lambda entry: entry[0])])
+
+    def _check_events(self, text: str) -> None:
+        """Refuse anchors, aliases, tags, a second document and deep nesting before anything is built from the text.
+
+        So a file can't say something else than it shows.
+        """
+        depth = documents = 0
+        for event in yaml.parse(text, yaml.SafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            documents += isinstance(event, yaml.DocumentStartEvent)
+            line = getattr(event.start_mark, "line", 0) + 1
+            if anchor := getattr(event, "anchor", None):
+                self.add((), f"anchors and aliases are not read (here {anchor})", "the value itself", line)
+            if tag := getattr(event, "tag", None):
+                self.add((), f"tags are not read (here {tag!r})", "the value without the tag", line)
+            if documents > 1 or depth > MAX_DEPTH:
+                wrong = "a second document begins (---)" if documents > 1 else f"nested deeper than {MAX_DEPTH} levels"
+                self.add((), wrong, "one query a file, of fields in sections", line)
+                break
+        self.refuse()
+
+    def _explain_syntax(self, text: str, error: Exception) -> Refused:
+        mark, context_mark = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
+        line = mark.line + 1 if mark else text.count("\n", 0, getattr(error, "position", 0)) + 1
+        reason = getattr(error, "problem", None) or getattr(error, "reason", None) or error
+        context = f" in what begins in line {context_mark.line + 1}" if context_mark else ""
+        right = "a colon and a space after each field, even indentation by spaces, closed brackets and quotes"
+        return refuse(f"{self.file}:{line}", f"is no YAML: {reason}{context}", right)
+
+    def _plain_data(self, node: yaml.Node, path: FieldPath) -> Any:
+        if isinstance(node, yaml.SequenceNode):
+            return [self._plain_data(item, (*path, str(i))) for i, item in enumerate(node.value)]
+        if isinstance(node, yaml.ScalarNode):
+            return None if node.style is None and node.value in ("", "~", "null") else node.value
+        section: dict[str, Any] = {}
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode) or not key.value.isprintable():
+                self.add(path, "a field's name is no plain word", "a name, a colon, a value", line)
+            elif key.value in section:
+                first_line = self.lines[*path, key.value]
+                self.add((*path, key.value), f"stands twice, first in line {first_line}", "one of the two", line)
+            else:
+                self.lines[*path, key.value] = line
+                section[key.value] = self._plain_data(value, (*path, key.value))
+        return section
+
+
+def read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        matches = get_close_matches(path.name, [file.name for file in path.parent.glob("*.y*ml")])
+        right = " or ".join(matches) if matches else "the path of a query file that you may read"
+        raise refuse(str(path), f"cannot be read: {error.strerror}", right) from None
+    if len(content) > MAX_BYTES:
+        raise refuse(f"{path}", "is larger than 64 KiB, so hardly a query file", "a YAML file of one query")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise refuse(f"{path}:{line}", "is not UTF-8", "the file saved as text in UTF-8") from None
