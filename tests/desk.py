@@ -16,7 +16,7 @@ from tailrace.correction.versions import revise
 from tailrace.engine.stage import Stage
 from tailrace.ground.frames import frame
 from tailrace.storage.log import Log
-from tailrace.storage.tables import schemas
+from tailrace.storage.table_schemas import schemas
 
 WINDOW = ("key", "window_start", "window_end")
 

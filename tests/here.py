@@ -17,7 +17,8 @@ from tailrace.sources import history
 from tailrace.sources.formats import FORMATS
 from tailrace.sources.segments import Segment
 from tailrace.storage.layout import Layout
-from tailrace.storage.tables import STREAM_TABLES, TIME, Tables, schemas, with_times
+from tailrace.storage.table_schemas import STREAM_TABLES, TIME, schemas
+from tailrace.storage.tables import Tables, with_times
 from warehouse import make_query, write_files
 
 

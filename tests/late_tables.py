@@ -9,7 +9,8 @@ from itertools import count
 import pyarrow as pa
 
 from tailrace.storage.layout import Layout
-from tailrace.storage.tables import Tables, schemas, with_times
+from tailrace.storage.table_schemas import schemas
+from tailrace.storage.tables import Tables, with_times
 
 ANSWER = pa.schema([("key", pa.string()), ("window_start", pa.int64()), ("window_end", pa.int64())])
 SCHEMA = schemas(ANSWER)

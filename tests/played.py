@@ -17,7 +17,8 @@ from tailrace.sources import history
 from tailrace.sources.segments import is_integer
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
-from tailrace.storage.tables import STREAM_TABLES, Tables, schemas
+from tailrace.storage.table_schemas import STREAM_TABLES, schemas
+from tailrace.storage.tables import Tables
 from tailrace.stream.batch_planner import BatchPlanner, RunOptions
 from tailrace.stream.source_opening import open_feed
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,13 +13,13 @@ from typer.exceptions import TyperException
 
 from tailrace.cli import drivers
 from tailrace.cli.calibrate import calibrate
+from tailrace.cli.readers import File, Warehouse, quality, results
 from tailrace.cli.tools import bench, demo, replay, schema, time_option
 from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.query.loading import load
 from tailrace.query.query import Query
 from tailrace.terminal import screen
-from tailrace.terminal.answers import write_answers
 from tailrace.terminal.stream_progress import StreamProgress
 
 _INTERRUPTED = 130
@@ -32,21 +31,6 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
 )
-
-File = Annotated[Path, typer.Argument(help="The query file.", metavar="FILE")]
-Warehouse = Annotated[Path, typer.Option(help="The directory that holds the tables of all queries.")]
-
-
-class Form(StrEnum):
-    table = "table"
-    csv = "csv"
-    jsonl = "jsonl"
-    parquet = "parquet"
-
-
-class Version(StrEnum):
-    stream = "stream"
-    corrected = "corrected"
 
 
 @app.command(epilog="Example: [bold]tailrace validate include/queries/flights.yaml[/]")
@@ -147,41 +131,10 @@ def correct(
         _print_report(run_correction(query, warehouse, correction_range))
 
 
-@app.command(
+app.command(
     epilog="Example: [bold]tailrace results flights.yaml --warehouse warehouse --format csv --output answers.csv[/]"
-)
-def results(
-    file: File,
-    warehouse: Warehouse,
-    as_of: Annotated[
-        Version, typer.Option(help="As the stream gave them, or their latest versions.")
-    ] = Version.corrected,
-    format: Annotated[Form, typer.Option(help="How they are written.")] = Form.table,
-    output: Annotated[Path | None, typer.Option(help="The file to write; absent: the terminal.")] = None,
-    limit: Annotated[int, typer.Option(help="How many rows a table on the terminal shows.", min=0)] = 50,
-) -> None:
-    """Read answers, without starting Spark."""
-    from tailrace.storage.results import read_answers
-
-    frame, columns = read_answers(load(file), warehouse, streamed=as_of is Version.stream)
-    write_answers(frame, columns, format.value, output, limit)
-
-
-@app.command(epilog="Example: [bold]tailrace quality flights.yaml --warehouse warehouse[/]")
-def quality(
-    file: File,
-    warehouse: Warehouse,
-    format: Annotated[Form, typer.Option(help="How it is written.")] = Form.table,
-    output: Annotated[Path | None, typer.Option(help="The file to write; absent: the terminal.")] = None,
-    limit: Annotated[int, typer.Option(help="How many rows a table on the terminal shows.", min=0)] = 50,
-) -> None:
-    """Show how far answers were from what corrections found, over time, against what is promised."""
-    from tailrace.correction.quality import read_quality
-
-    frame, columns = read_quality(load(file), warehouse)
-    write_answers(frame, columns, format.value, output, limit)
-
-
+)(results)
+app.command(epilog="Example: [bold]tailrace quality flights.yaml --warehouse warehouse[/]")(quality)
 app.command(epilog="Example: [bold]tailrace calibrate flights.yaml --warehouse warehouse --dry-run[/]")(calibrate)
 for verb in (drivers.deploy, drivers.status, drivers.drain, drivers.stop):
     app.command(epilog=f"Example: [bold]tailrace {verb.__name__} flights[/]")(verb)

@@ -24,7 +24,8 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
 from tailrace.storage.progress import Progress
 from tailrace.storage.results import AnswerTables
-from tailrace.storage.tables import CORRECTION_TABLES, Tables, schemas, with_times, within
+from tailrace.storage.table_schemas import CORRECTION_TABLES, schemas
+from tailrace.storage.tables import Tables, with_times, within
 
 
 @dataclass(frozen=True)

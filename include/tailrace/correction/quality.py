@@ -23,7 +23,8 @@ from tailrace.query.query import Query
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables
-from tailrace.storage.tables import Tables, schemas, with_times
+from tailrace.storage.table_schemas import schemas
+from tailrace.storage.tables import Tables, with_times
 
 OFF = 0.05
 """The error from which on an answer is off, where the query's policy promises none."""

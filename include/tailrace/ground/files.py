@@ -14,15 +14,20 @@ def new_file(target: Path) -> Iterator[Path]:
     new = target.with_name(f".{target.name}.new")
     try:
         yield new
-        new.replace(target)
-    finally:
+        new.rename(target)
+    except BaseException:
         new.unlink(missing_ok=True)  # frees the space of a partial file: the disk may be full
+        raise
 
 
 def write_atomically(target: Path, content: str | bytes, mode: int = 0o666) -> None:
-    """Write a file atomically, with an fsync of its content before it replaces the target; `mode` as in `os.open`."""
-    data = content.encode() if isinstance(content, str) else content
-    with new_file(target) as new, open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as out:
-        out.write(data)
-        out.flush()
-        os.fsync(out.fileno())
+    """Write a file atomically, with an fsync of its content before it replaces the target.
+
+    `mode` is that of the new file, before the umask.
+    """
+    with new_file(target) as new:
+        new.touch(mode)
+        with new.open("wb") as out:
+            out.write(content.encode() if isinstance(content, str) else content)
+            out.flush()
+            os.fsync(out.fileno())

@@ -24,7 +24,8 @@ from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import CheckpointManifest, Layout
 from tailrace.storage.proposals import Proposals
-from tailrace.storage.tables import STREAM_TABLES, Tables, schemas
+from tailrace.storage.table_schemas import STREAM_TABLES, schemas
+from tailrace.storage.tables import Tables
 from tailrace.stream.batch_planner import BatchPlanner, RunOptions
 from tailrace.stream.source_opening import open_feed
 from tailrace.stream.status_reporter import StatusReporter

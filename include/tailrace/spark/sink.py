@@ -13,7 +13,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from tailrace.ground import wire
-from tailrace.storage.tables import COMPACT_EVERY, STREAM_TABLES, TIME, Tables, with_times
+from tailrace.storage.table_schemas import STREAM_TABLES, TIME
+from tailrace.storage.tables import COMPACT_EVERY, Tables, with_times
 from tailrace.storage.written_batches import record_written
 
 

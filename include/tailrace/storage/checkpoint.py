@@ -14,7 +14,8 @@ from tailrace.ground.errors import Busy, Damaged, Problem, Refused
 from tailrace.query.query import Query
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import CheckpointManifest, Layout
-from tailrace.storage.tables import STREAM_TABLES, Tables
+from tailrace.storage.table_schemas import STREAM_TABLES
+from tailrace.storage.tables import Tables
 from tailrace.storage.written_batches import path_of, read_written, repair
 
 

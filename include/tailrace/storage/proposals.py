@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from tailrace.engine.batch_header import DECLARED
 from tailrace.storage.layout import Layout
-from tailrace.storage.tables import CALIBRATION_TABLES, PROPOSALS, Tables, with_times
+from tailrace.storage.table_schemas import CALIBRATION_TABLES, PROPOSALS
+from tailrace.storage.tables import Tables, with_times
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from tailrace.correction.uncorrected import Uncorrected, uncovered
 from tailrace.kinds import build
 from tailrace.spark.correct import correct
 from tailrace.storage.layout import Layout
-from tailrace.storage.tables import STREAM_TABLES, in_ms, schemas
+from tailrace.storage.table_schemas import STREAM_TABLES, schemas
+from tailrace.storage.tables import in_ms
 from warehouse import EPOCH, make_query
 
 TICK, PANE = 10, 4

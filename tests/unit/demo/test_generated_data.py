@@ -14,6 +14,7 @@ from tailrace.demo.generated_data import DELAYS, GAME2, STREAMS, TRADES, declare
 from tailrace.generators.delays import epoch_ms
 from tailrace.ground.duration import ms
 from tailrace.query.loading import load
+from tailrace.query.query import TopKQuery
 
 FLIGHTS = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
 
@@ -39,7 +40,11 @@ def test_a_stream_is_what_its_query_reads(tmp_path, file):
     assert (len(table), len(parts)) == (told.rows, told.files)
     arrival, event = (epoch_ms(table[column]) for column in (stream.arrival_time, stream.event_time))
     assert (np.diff(arrival) >= 0).all()
-    asked = {stream.id, stream.key or stream.id, query.aggregate.column if query.aggregate else query.topk.score}
+    asked = {
+        stream.id,
+        stream.key or stream.id,
+        query.topk.score if isinstance(query, TopKQuery) else query.aggregate.column,
+    }
     assert asked <= set(table.column_names)
     assert (event.max() - event.min()) / 1000 == pytest.approx(told.rows / told.rate, abs=1)
     delays = arrival - event

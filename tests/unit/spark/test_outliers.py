@@ -32,7 +32,7 @@ from tailrace.query.sections import Disorder
 from tailrace.spark import correct as module
 from tailrace.spark.correct import correct
 from tailrace.storage.results import read_answers
-from tailrace.storage.tables import CORRECTION_TABLES, STREAM_TABLES
+from tailrace.storage.table_schemas import CORRECTION_TABLES, STREAM_TABLES
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, make_query, make_stream

@@ -15,7 +15,8 @@ from tailrace.spark import sink as sink_module
 from tailrace.spark.sink import Sink
 from tailrace.storage import tables as tables_module
 from tailrace.storage.layout import Layout
-from tailrace.storage.tables import CLASSES, STREAM_TABLES, Tables, schemas, with_times
+from tailrace.storage.table_schemas import CLASSES, STREAM_TABLES, schemas
+from tailrace.storage.tables import Tables, with_times
 from tailrace.storage.written_batches import read_written
 
 INT = pa.int64()

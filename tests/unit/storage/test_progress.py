@@ -10,7 +10,8 @@ from deltalake import DeltaTable
 
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import Progress, committed_until
-from tailrace.storage.tables import CLASSES, Tables, schemas, with_times
+from tailrace.storage.table_schemas import CLASSES, schemas
+from tailrace.storage.tables import Tables, with_times
 
 ANSWER = pa.schema([("key", pa.string()), ("window_start", pa.int64()), ("window_end", pa.int64())])
 SCHEMA = schemas(ANSWER)

@@ -7,7 +7,8 @@ import pytest
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.storage.layout import Layout
 from tailrace.storage.proposals import Proposal, Proposals
-from tailrace.storage.tables import CALIBRATION_TABLES, PROPOSALS, Tables
+from tailrace.storage.table_schemas import CALIBRATION_TABLES, PROPOSALS
+from tailrace.storage.tables import Tables
 
 POLICY = CacheDuration(policy="cache_duration")
 DECLARED, OTHER = POLICY.model_dump_json(), POLICY.model_copy(update={"accuracy": 0.9}).model_dump_json()

@@ -21,7 +21,8 @@ from tailrace.sources.segments import Segment
 from tailrace.storage.delta_feed import DeltaFeed
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition
 from tailrace.storage.layout import CheckpointManifest, Layout
-from tailrace.storage.tables import Tables, schemas, with_times
+from tailrace.storage.table_schemas import schemas
+from tailrace.storage.tables import Tables, with_times
 from tailrace.stream import source_opening
 from tailrace.stream.source_opening import open_feed
 from warehouse import make_query, write_files

@@ -11,7 +11,8 @@ import pytest
 from tailrace.drivers.fence import MARK
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
-from tailrace.storage.tables import CLASSES, schemas, with_times
+from tailrace.storage.table_schemas import CLASSES, schemas
+from tailrace.storage.tables import with_times
 from tailrace.stream import status_reporter as watching
 from tailrace.stream.status_reporter import StatusReporter
 

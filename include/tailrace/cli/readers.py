@@ -1,0 +1,58 @@
+"""The commands that read answers and their quality, without starting Spark."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tailrace.query.loading import load
+from tailrace.terminal.answers import write_answers
+
+File = Annotated[Path, typer.Argument(help="The query file.", metavar="FILE")]
+Warehouse = Annotated[Path, typer.Option(help="The directory that holds the tables of all queries.")]
+
+
+class Form(StrEnum):
+    table = "table"
+    csv = "csv"
+    jsonl = "jsonl"
+    parquet = "parquet"
+
+
+class Version(StrEnum):
+    stream = "stream"
+    corrected = "corrected"
+
+
+def results(
+    file: File,
+    warehouse: Warehouse,
+    as_of: Annotated[
+        Version, typer.Option(help="As the stream gave them, or their latest versions.")
+    ] = Version.corrected,
+    format: Annotated[Form, typer.Option(help="How they are written.")] = Form.table,
+    output: Annotated[Path | None, typer.Option(help="The file to write; absent: the terminal.")] = None,
+    limit: Annotated[int, typer.Option(help="How many rows a table on the terminal shows.", min=0)] = 50,
+) -> None:
+    """Read answers, without starting Spark."""
+    from tailrace.storage.results import read_answers
+
+    frame, columns = read_answers(load(file), warehouse, streamed=as_of is Version.stream)
+    write_answers(frame, columns, format.value, output, limit)
+
+
+def quality(
+    file: File,
+    warehouse: Warehouse,
+    format: Annotated[Form, typer.Option(help="How it is written.")] = Form.table,
+    output: Annotated[Path | None, typer.Option(help="The file to write; absent: the terminal.")] = None,
+    limit: Annotated[int, typer.Option(help="How many rows a table on the terminal shows.", min=0)] = 50,
+) -> None:
+    """Show how far answers were from what corrections found, over time, against what is promised."""
+    from tailrace.correction.quality import read_quality
+
+    frame, columns = read_quality(load(file), warehouse)
+    write_answers(frame, columns, format.value, output, limit)

@@ -1,0 +1,80 @@
+"""The schemas of a query's Delta tables, and which job writes which table."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+TIME = pa.timestamp("us", "UTC")
+INT, TEXT, REAL = pa.int64(), pa.string(), pa.float64()
+
+CLASSES = ("buffered", "in_process", "expired")
+"""The classes of tuples, by where the frontier (the watermark) stood when they came (paper 002, section 1.3)."""
+
+STAMPS = {"k_ms": INT, "as_of": TIME, "emitted_at": TIME, "facts_version": INT}
+"""The columns that every answer has beside the kind's own."""
+
+
+def schemas(answer: pa.Schema, id_type: pa.DataType = TEXT) -> dict[str, pa.Schema]:
+    """The schema of each table by its name.
+
+    Parameters
+    ----------
+    answer : Schema
+        The kind's own part of an answer, key and window included.
+    id_type : DataType
+        The type of the tuples' ids.
+    """
+    answers = {name: TIME if name.startswith("window_") else answer.field(name).type for name in answer.names} | STAMPS
+    key = answer.field("key").type
+    columns: dict[str, dict[str, pa.DataType]] = {
+        "results": answers,
+        "late": {"stream": TEXT, "key": key, "pane_start": TIME, "tick": INT, "tuples": INT}
+        | {"total": REAL, "arrived": TIME, "frontier": TIME},
+        "quarantine": {"stream": TEXT, "position": TEXT, "arrival_time": TIME, "reason": TEXT, "record": TEXT},
+        "facts": {"version": INT, "from_tick": INT, "settings": TEXT, "evidence": TEXT},
+        "segments": dict.fromkeys(("batch", "ordinal", "position"), INT)
+        | {"path": TEXT}
+        | dict.fromkeys(
+            (
+                "first_row",
+                "rows",
+                "of_rows",
+                "size",
+                "mtime_ns",
+                "ingested_ms",
+                "accepted",
+                "quarantined",
+                "before_tick",
+                "before_end",
+                "min_event",
+                "max_event",
+            ),
+            INT,
+        )
+        | {"min_id": id_type, "max_id": id_type},
+        "metrics": dict.fromkeys(("batch", "task", "rows", "partials", "late", "answers"), INT)
+        | dict.fromkeys(("ticks", "k_ms", *CLASSES), INT)
+        | dict.fromkeys(("t_max", "frontier", "committed"), TIME)
+        | {"coverage": REAL, "latency_ms": REAL, "load": REAL, "flushed": pa.bool_()},
+        "corrections": answers | {"interval": TEXT, "retracted": pa.bool_()},
+        "correction_runs": {"interval": TEXT, "as_of": TIME, "started_at": TIME}
+        | {"arrived_from": TIME, "arrived_to": TIME}
+        | dict.fromkeys(("late", "answers", "retracted"), INT),
+        "quality": dict.fromkeys(("bucket_start", "bucket_end"), TIME)
+        | dict.fromkeys(("answers", "corrected", "missing", "off"), INT)
+        | dict.fromkeys(("share", "mean_error", "worst_error", "mean_k_ms", "error", "risk", "accuracy"), REAL),
+    }
+    return {name: pa.schema(list(fields.items())) for name, fields in columns.items()}
+
+
+STREAM_TABLES = ("history", "results", "late", "quarantine", "facts", "segments", "metrics")
+"""The stream's tables, in the order in which a batch is written: a batch that is in `metrics` is in all of them."""
+
+CORRECTION_TABLES = ("corrections", "correction_runs", "quality")
+
+PROPOSALS = pa.schema(
+    [("made_at", TIME), ("declared", TEXT), ("settings", TEXT)]
+    + [(name, INT) for name in ("k_ms", "lower_ms", "upper_ms")]
+    + [("durations", TEXT), ("windows", INT), ("accuracy", REAL), ("until", TIME), ("evidence", TEXT)]
+)
+CALIBRATION_TABLES = ("proposals",)
