@@ -143,7 +143,7 @@ def test_a_wish_to_drain_that_comes_while_another_is_deployed_is_none_to_that_on
         (layout.stream / "deployment").write_text("another")
         ask(self)
 
-    monkeypatch.setattr(type(layout), "ask_drain", deployed_meanwhile)
+    monkeypatch.setattr(type(layout), "request_drain", deployed_meanwhile)
     told = []
     drivers.drain(host, layout, 30, 5, told.append)
     assert not layout.drain.exists()

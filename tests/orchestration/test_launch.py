@@ -172,7 +172,7 @@ def test_a_damaged_count_is_begun_anew(home, capsys, text):
 def test_a_count_that_dies_half_written_is_not_seen(home, monkeypatch):
     pause(home, 5, 600, 1.0)
     before = starts_file(home).read_text()
-    monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(Path, "rename", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         pause(home, 5, 600, 2.0)
     assert starts_file(home).read_text() == before

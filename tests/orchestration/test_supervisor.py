@@ -56,7 +56,7 @@ NASTY = [
 VICTIM = """
 import os, signal, sys
 from pathlib import Path
-from tailrace.orchestration import rpc
+from tailrace.drivers import rpc
 from tailrace.drivers.supervisor import SupervisorHost
 when, point, url, programs, password, name, *command = sys.argv[1:]
 real = rpc.Rpc.call

@@ -41,7 +41,7 @@ def test_without_the_carried_tick_arrival_that_goes_backwards_tells(monkeypatch)
     tuples = [Tuple(250, 310, "a", "k", 1.0), Tuple(260, 110, "b", "k", 2.0), Tuple(40, 320, "c", "k", 4.0)]
     assert_streamed(run(tuples, SETTINGS, cuts=[1]), stream(tuples, SETTINGS))
     follow = TickBuffer.append
-    monkeypatch.setattr(TickBuffer, "follow", lambda self, segments: follow(replace(self, newest=(-1, -1)), segments))
+    monkeypatch.setattr(TickBuffer, "append", lambda self, segments: follow(replace(self, newest=(-1, -1)), segments))
     with pytest.raises(AssertionError):
         assert_streamed(run(tuples, SETTINGS, cuts=[1]), stream(tuples, SETTINGS))
 
