@@ -14,9 +14,9 @@ from tailrace.correction import history_scan
 from tailrace.correction.affected_windows import CorrectionRange
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import Refused
-from tailrace.spark import history_scan as job
 from tailrace.spark.app import run
 from tailrace.spark.correct import correct
+from tailrace.spark.history_scan import SparkScan
 from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.storage.tables import Tables
 from tailrace.stream.batch_planner import RunOptions
@@ -102,8 +102,8 @@ def test_intervals_of_arrival_in_any_order_and_twice(tmp_path, spark, tick, func
 def test_what_is_read_by_the_process_alone_or_in_part_is_what_spark_reads(tmp_path, spark, monkeypatch):
     """The newest windows lie in a few of the seven files; tuples with their ids may be in all."""
     query, found, asked = streamed(tmp_path), [], []
-    find = job.find
-    monkeypatch.setattr(job, "find", lambda *about: asked.append(about) or find(*about))
+    find = SparkScan.find
+    monkeypatch.setattr(SparkScan, "find", lambda *about: asked.append(about) or find(*about))
     for at_once in (0, 3 * 72, 500):
         monkeypatch.setattr(history_scan, "AT_ONCE", at_once)
         for span in (CorrectionRange(), CorrectionRange(EPOCH + 9500)):
