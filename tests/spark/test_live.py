@@ -62,7 +62,7 @@ def test_files_that_keep_coming_a_drain_and_silence(tmp_path, spark):
     write_files(TUPLES, tmp_path / "in", bounds[4:], first=4)
     live(query, warehouse, lambda beside: beside.until(all_and_quiet))
     passed = silences_of(warehouse)
-    assert passed[-1].quiet
+    assert any(silence.quiet for silence in passed)
     assert_streamed(rows_of(warehouse), stream(TUPLES, SETTINGS, flush=False, passed=passed))
     assert sum(row["rows"] for row in rows_of(warehouse)["metrics"]) == len(TUPLES)
     (fact,) = [f for f in tables_of(warehouse).read("facts").to_pylist() if f["evidence"].startswith("quiet")][-1:]
