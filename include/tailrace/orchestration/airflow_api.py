@@ -16,7 +16,7 @@ from tailrace.duration import format_time
 
 _ANSWER_S = 30.0
 _PATIENCE_S, _AGAIN_S = 600.0, 2.0  # a busy laptop may give no answer for minutes
-_SAY_S = 30.0  # from one word about a missing answer to the next
+_SAY_S = 30.0  # between two messages that an answer is missing
 _MAY_REPEAT = ("GET", "PATCH")  # done twice, it is as done once
 
 

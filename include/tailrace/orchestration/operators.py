@@ -145,7 +145,7 @@ class SuperviseOperator(StreamOperator):
         raise AirflowFailException(told)
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
-        """Resume; whatever ended the watch, also a trigger that broke, nobody wished that the stream ends."""
+        """Resume, and clear the mark of the watch: `drain` must not take its end for a person's wish."""
         context["ti"].xcom_push(WATCHED, "")
         return super().resume_execution(next_method, next_kwargs, context)
 

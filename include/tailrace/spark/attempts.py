@@ -34,7 +34,7 @@ LOOK_S = 0.2
 """Seconds from look to look of a live run: for what is new, and for a wish to drain."""
 
 SOURCE = "source"
-"""The part of a stream by which a problem of its source is told."""
+"""Names the source among the problems that a stream's status reports."""
 
 _DISK, _STREAM = "disk or network", "stream"
 _BUSY_TRIES = 5  # how often in a row a Python process may not start in time
