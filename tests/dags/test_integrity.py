@@ -59,8 +59,7 @@ def queries(tmp_path, monkeypatch):
 def found(**environment):
     """Of each DAG file: its DAGs, its import errors, what it took, and slow modules that it imported.
 
-    What it took is CPU time, in that of importing `airflow.sdk`: 1.9 s on two quiet cores, thrice as long on a slow
-    machine.
+    What it took is CPU time, as a share of that of importing `airflow.sdk`, which a slow machine slows alike.
     """
     run = subprocess.run(
         [sys.executable, "-c", PARSE, str(DAGS)],
@@ -91,7 +90,7 @@ def test_the_repositorys_own_queries_are_found_beside_the_dags():
     assert not any(errors for _, errors, *_ in parsed.values())
 
 
-def test_ten_queries_parse_sooner_than_airflow_is_imported(queries):
+def test_ten_queries_parse_in_half_the_time_of_importing_airflow(queries):
     names = [f"query_{number}" for number in range(10)]
     for name in names:
         declare(queries, name, GAP)
@@ -101,7 +100,7 @@ def test_ten_queries_parse_sooner_than_airflow_is_imported(queries):
     assert parsed["calibrations.py"][0] == [f"calibrate_{name}" for name in names]
     for name, (_, errors, took, slow) in parsed.items():
         assert not errors, name
-        assert took < 1, name
+        assert took < 0.5, name
         assert not slow, name
 
 

@@ -80,7 +80,7 @@ def assert_same_effort(work: Callable[[Path, list[Tuple]], dict[str, Callable[[]
         with measured() as near[name], suppress(NotReady):
             step()
     for name, step in work(tmp_path / "far", with_outliers(**how, **FAR)).items():
-        most = Effort(2 * near[name].calls + 1_000, 2 * near[name].peak + 200_000_000)
+        most = Effort(2 * near[name].calls + 1_000, 2 * near[name].peak + 32_000_000)
         with measured(most, name), suppress(NotReady):
             step()
 
