@@ -28,14 +28,14 @@ RUN = """
 import json, sys
 from pathlib import Path
 from oracle import Settings
-from tailrace.spark import watch
 from tailrace.spark.app import run
-from tailrace.stream.batch_planner import Plan
+from tailrace.stream import status_reporter
+from tailrace.stream.batch_planner import RunOptions
 from warehouse import make_query
-watch._GRACE_S = 1.0
+status_reporter._GRACE_S = 1.0
 told = json.loads(sys.argv[1])
 settings = Settings(**told["settings"] | {"policy": tuple(told["settings"]["policy"])})
-run(make_query(Path(told["in"]), settings), Path(told["wh"]), Plan(100, pace_ms=100, live=True))
+run(make_query(Path(told["in"]), settings), Path(told["wh"]), RunOptions(100, pace_ms=100, live=True))
 """
 BOUNDS = even(len(TUPLES), 12)
 

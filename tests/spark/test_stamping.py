@@ -58,7 +58,7 @@ def test_a_k_that_takes_effect_amid_a_kill_and_a_replay_changes_no_answer(tmp_pa
 def test_without_the_stamp_of_a_batch_a_replay_sees_what_is_newest(tmp_path, spark, monkeypatch):
     stamped = attempts.read_journal
 
-    def unstamped(spark, journal, stage, labels):
+    def unstamped(spark, journal, stage, keys):
         settings = tables_of(tmp_path / "wh").read("proposals").sort_by("made_at").to_pylist()[-1]["settings"]
 
         class AsItIsNow:  # the source runs in a process of its own, and takes this class along
@@ -69,7 +69,7 @@ def test_without_the_stamp_of_a_batch_a_replay_sees_what_is_newest(tmp_path, spa
                 entry = journal[batch]
                 return replace(entry, header=replace(entry.header, settings=settings))
 
-        return stamped(spark, AsItIsNow(), stage, labels)
+        return stamped(spark, AsItIsNow(), stage, keys)
 
     monkeypatch.setattr(attempts, "read_journal", unstamped)
     rows = go_on(tmp_path)

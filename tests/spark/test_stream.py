@@ -9,6 +9,7 @@ import pytest
 from expect import assert_streamed
 from oracle import Settings, stream
 from tailrace.spark.app import run
+from tailrace.spark.group_keys import spark_hash
 from tailrace.stream.batch_planner import RunOptions
 from warehouse import even, make_query, make_stream, rows_of, write_files
 
@@ -50,11 +51,7 @@ def test_stopped_and_resumed_anywhere_the_answers_are_the_same(tmp_path, spark, 
     assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, settings))
 
 
-def test_no_two_tasks_share_a_partition(spark):
-    from tailrace.spark.operator import labels
-
-    for tasks in (1, 2, 3, 7, 16):
-        places = spark.createDataFrame([(label,) for label in labels(spark, tasks)], "task int").selectExpr(
-            f"pmod(hash(task), {tasks}) as place"
-        )
-        assert sorted(row["place"] for row in places.collect()) == list(range(tasks))
+def test_integers_hash_as_in_spark(spark):
+    values = [*range(2_000), -1, -2_000, 2**31 - 1, -(2**31)]
+    rows = spark.createDataFrame([(value,) for value in values], "value int").selectExpr("value", "hash(value) as hash")
+    assert {row["value"]: row["hash"] for row in rows.collect()} == {value: spark_hash(value) for value in values}

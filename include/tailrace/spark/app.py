@@ -19,6 +19,7 @@ from tailrace.sources.segments import Segment
 from tailrace.spark.attempts import LOOK_S, SOURCE, Attempts, Progress, retried
 from tailrace.spark.session import session
 from tailrace.spark.sink import Sink
+from tailrace.spark.warm_up import warming_up
 from tailrace.storage import checkpoint
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.journal import Journal
@@ -148,6 +149,7 @@ def _run_batches(
     sink = Sink(tables, table_schemas | {"history": history.FILES}, manifest.id)
     own_session = session(f"tailrace {query.name}", query.parallelism)
     with own_session if open_session is None else nullcontext(open_session) as spark:
-        Attempts(layout, stage, planner, reporter, sink, progress).run(spark)
+        with warming_up(spark, stage) if open_session is None else nullcontext():
+            Attempts(layout, stage, planner, reporter, sink, progress).run(spark)
     reporter.report("ended" if planner.ended else "drained", planner.rows_left)
     return planner.batches - committed

@@ -16,7 +16,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tailrace.engine.stage import Stage
 from tailrace.ground.errors import Damaged, Problem, Refused, SourceChanged
 from tailrace.ground.retries import Retries
-from tailrace.spark.operator import labels, run_tasks
+from tailrace.spark.group_keys import group_keys
+from tailrace.spark.operator import run_tasks
 from tailrace.spark.sink import Sink
 from tailrace.spark.source import read_journal
 from tailrace.storage.checkpoint import committed_batches
@@ -65,9 +66,9 @@ class Attempts:
         RuntimeError
             When it fails in a way that no further attempt can help.
         """
-        retries, groups = Retries(), labels(spark, self.stage.tasks)
+        retries, keys = Retries(), group_keys(self.stage.tasks)
         while True:
-            committed, error = committed_batches(self.layout), self.attempt(spark, groups)
+            committed, error = committed_batches(self.layout), self.attempt(spark, keys)
             if error is None:
                 return
             failure = Failure.of(error)
@@ -97,7 +98,7 @@ class Attempts:
         if not retryable:
             raise RuntimeError(f"the stream failed: {failure.reason}") from error
 
-    def attempt(self, spark: SparkSession, groups: list[int]) -> BaseException | None:
+    def attempt(self, spark: SparkSession, keys: list[int]) -> BaseException | None:
         """Run the stream until there is no more to do; returns the error with which it failed, else None."""
         sink_errors: list[BaseException] = []
 
@@ -109,8 +110,8 @@ class Attempts:
                 raise
 
         try:
-            rows = read_journal(spark, self.intake.journal, self.stage, groups)
-            output = run_tasks(rows, self.stage, groups).writeStream.foreachBatch(write)
+            rows = read_journal(spark, self.intake.journal, self.stage, keys)
+            output = run_tasks(rows, self.stage, keys).writeStream.foreachBatch(write)
             stream = output.option("checkpointLocation", str(self.layout.checkpoint)).start()
         except Exception as error:  # Spark's, or py4j's where Spark has no class for it
             return error

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.state import GroupState
 
 from tailrace.engine.stage import Stage
@@ -16,17 +16,7 @@ from tailrace.spark.source import ROWS
 _VERSION = 3  # of the state's bytes; to be raised when a later tailrace reads other ones
 
 
-def labels(spark: SparkSession, tasks: int) -> list[int]:
-    """A group key for each task, so that no two land on the same partition.
-
-    Spark places a group by the hash of its key; the hashes of 0 and 1 may be the same modulo `tasks`.
-    """
-    hashes = spark.sql(f"select transform(sequence(0, {64 * tasks}), x -> pmod(hash(x), {tasks})) as place").head()
-    assert hashes is not None
-    return [hashes["place"].index(task) for task in range(tasks)]
-
-
-def run_tasks(rows: DataFrame, stage: Stage, labels: list[int]) -> DataFrame:
+def run_tasks(rows: DataFrame, stage: Stage, keys: list[int]) -> DataFrame:
     """Run the tasks on the messages to them; the result is rows for the tables, opaque, too."""
 
     def advance(group: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
@@ -36,7 +26,7 @@ def run_tasks(rows: DataFrame, stage: Stage, labels: list[int]) -> DataFrame:
             version, task_state = state.get
             if version != _VERSION:
                 raise RuntimeError(f"the checkpoint's state is of version {version}, this tailrace reads {_VERSION}")
-        task_state, output = Task(stage.kind, stage.stream, stage.tick_ms, labels.index(group[0])).advance(
+        task_state, output = Task(stage.kind, stage.stream, stage.tick_ms, keys.index(group[0])).advance(
             task_state, messages
         )
         state.update((_VERSION, task_state))

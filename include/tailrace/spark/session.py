@@ -15,7 +15,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from tailrace.spark import loopback
+from tailrace.spark import local_master
 
 _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -54,8 +54,8 @@ def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None 
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # else spark-submit has started the JVM, with master and addresses
         master = os.environ.get("TAILRACE_MASTER", "local[*]")
         builder = builder.master(master)
-        os.environ.update(loopback.environment(master))
-        conf |= loopback.conf(master)
+        os.environ.update(local_master.environment(master))
+        conf |= local_master.conf(master)
     for key, value in {**conf, **(settings or {})}.items():
         builder = builder.config(key, value)
     spark = None

@@ -20,8 +20,8 @@ ROWS = "task int, what string, bytes binary"
 """The schema of the rows through Spark, which are opaque: Spark needs no kind's schema."""
 
 
-def read_journal(spark: SparkSession, journal: Journal, stage: Stage, labels: list[int]) -> DataFrame:
-    """The stream of the messages that the stage makes of the journal's segments, for each task under its label.
+def read_journal(spark: SparkSession, journal: Journal, stage: Stage, keys: list[int]) -> DataFrame:
+    """The stream of the messages that the stage makes of the journal's segments, for each task under its group key.
 
     Batch n is entry n, also where Spark's checkpoint was lost and all entries are run again.
     """
@@ -46,9 +46,9 @@ def read_journal(spark: SparkSession, journal: Journal, stage: Stage, labels: li
             stage: Stage = pickle.loads(packed)
             messages: Iterator[Message] = (m for segment in segments for m in stage.messages(segment, sample))
             for message in messages:
-                yield _rows([message], labels)
+                yield _rows([message], keys)
             if head is not None:
-                yield _rows([(task, "entry", head) for task in range(stage.tasks)], labels)
+                yield _rows([(task, "entry", head) for task in range(stage.tasks)], keys)
 
     class Source(DataSource):
         @classmethod
@@ -81,10 +81,10 @@ def share(entry: BatchRecord, readers: int) -> list[tuple[bytes | None, bool, li
     return [(head, entry.header.sample, part) for head, part in zip(heads, non_empty, strict=True)]
 
 
-def _rows(messages: list[Message], labels: list[int]) -> pa.RecordBatch:
+def _rows(messages: list[Message], keys: list[int]) -> pa.RecordBatch:
     task, what, data = zip(*messages, strict=True)
     columns = [
-        pa.array([labels[t] for t in task], pa.int32()),
+        pa.array([keys[t] for t in task], pa.int32()),
         pa.array(what, pa.string()),
         pa.array(data, pa.binary()),
     ]

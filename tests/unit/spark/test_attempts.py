@@ -177,9 +177,8 @@ def test_a_checkpoint_that_spark_cannot_read_tells_the_repair(tmp_path, clock):
 def test_a_failed_attempt_is_followed_by_another_and_hears_a_drain_meanwhile(tmp_path, clock, monkeypatch):
     attempts = attempts_over(tmp_path, Log())
     outcomes = [FULL, FULL, None, FULL]
-    monkeypatch.setattr(module, "labels", lambda *_: [0])
     monkeypatch.setattr(module.time, "sleep", lambda _: clock.sleep(0.5), raising=False)
-    monkeypatch.setattr(Attempts, "attempt", lambda self, spark, groups: outcomes.pop(0))
+    monkeypatch.setattr(Attempts, "attempt", lambda self, spark, keys: outcomes.pop(0))
     attempts.stage = type("Stage", (), {"tasks": 1})
     attempts.run(None)
     assert outcomes == [FULL]

@@ -1,0 +1,45 @@
+"""Warm-up of Spark in the background, while a stream starts: its Python workers, with the modules of the tasks."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread
+
+import pandas as pd
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from py4j.protocol import Py4JError
+
+from tailrace.engine.stage import Stage
+from tailrace.spark.source import ROWS
+
+
+@contextmanager
+def warming_up(spark: SparkSession, stage: Stage) -> Iterator[None]:
+    """Run an empty job like a stream's batch beside the block.
+
+    A stream starts one Python process after the other for its source, and leaves the other cores idle. What fails here
+    would fail in the stream as well, and is reported there.
+    """
+    packed = pickle.dumps(stage)
+
+    def load(group: pd.DataFrame) -> pd.DataFrame:
+        pickle.loads(packed)
+        from tailrace.engine import task  # noqa: F401, PLC0415
+
+        return group
+
+    def run() -> None:
+        tasks = stage.tasks
+        rows = spark.range(0, tasks, 1, tasks).selectExpr("cast(id as int) task", "'' what", "binary('') bytes")
+        try:
+            rows.groupBy("task").applyInPandas(load, ROWS).collect()
+        except (PySparkException, Py4JError):
+            pass
+
+    thread = Thread(target=run, name="warm-up", daemon=True)
+    thread.start()
+    yield
+    thread.join()
