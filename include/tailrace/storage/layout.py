@@ -18,7 +18,7 @@ from tailrace.ground.files import write_atomically
 from tailrace.sources.segments import Types
 from tailrace.storage.paths import require_fit
 
-_FORMAT = 4
+_FORMAT = 5  # of the journal and of what tasks hold; to be raised when a later tailrace reads other ones
 
 
 @dataclass(frozen=True)
@@ -104,14 +104,18 @@ class Layout:
         return manifest
 
     def require_same(self, manifest: CheckpointManifest, structure: dict[str, Any]) -> None:
-        """Refuse a query whose structure is not the manifest's, and a manifest of another format."""
+        """Refuse a manifest of another format, and a query whose structure is not the manifest's."""
+        anew = f"or another warehouse, or mv {self.home} {self.home}.old, to begin anew and read the source from its start"
+        if manifest.format != _FORMAT:
+            wrong = f"the stream was begun by another version of tailrace: format {manifest.format}, here {_FORMAT}"
+            raise refuse(str(self.home), wrong, f"that version of tailrace, to go on with it; {anew}")
         current = json.loads(json.dumps(structure))
         differences = [
             name
             for name in sorted(current.keys() | manifest.structure.keys())
             if current.get(name) != manifest.structure.get(name)
         ]
-        if differences or manifest.format != _FORMAT:
+        if differences:
             raise Refused(
                 [
                     Problem(
@@ -120,7 +124,7 @@ class Layout:
                         f"was begun with {manifest.structure.get(name)!r}",
                         "the old value; or another name for the query, or another warehouse, to begin anew",
                     )
-                    for name in differences or ["format"]
+                    for name in differences
                 ]
             )
 

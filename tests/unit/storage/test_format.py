@@ -1,0 +1,54 @@
+"""A warehouse that an earlier tailrace wrote is refused with the choices, and left as it is."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from oracle import Settings
+from tailrace.ground.errors import Refused
+from tailrace.query.query import Query
+from tailrace.spark import app
+from tailrace.storage import checkpoint
+from tailrace.storage.layout import Layout
+from tailrace.stream.batch_planner import RunOptions
+from warehouse import make_query, make_stream, write_files
+
+FORMAT_4 = Path(__file__).parents[2] / "data" / "warehouse_format_4.tar.gz"
+"""Written by commit 7296674: a bounded run with --keep-open over 40 rows."""
+
+
+@pytest.fixture
+def warehouse(tmp_path) -> Path:
+    with tarfile.open(FORMAT_4) as archive:
+        archive.extractall(tmp_path / "wh", filter="data")
+    return tmp_path / "wh"
+
+
+@pytest.fixture
+def query(tmp_path) -> Query:
+    write_files(make_stream(40, seed=1), tmp_path / "in", [0, 40])
+    return make_query(tmp_path / "in", Settings(1000, 500, 100, "sum", ("k_slack", 100)))
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(directory)): file.read_bytes() for file in directory.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_stream_does_not_go_on_from_it(warehouse, query, live):
+    before = contents(warehouse)
+    with pytest.raises(Refused) as refused:
+        app.run(query, warehouse, RunOptions(live=live))
+    message = str(refused.value)
+    assert f"{warehouse / 'readings'}: the stream was begun by another version of tailrace: format 4" in message
+    assert f"that version of tailrace, to go on with it; or another warehouse, or mv {warehouse / 'readings'} " in message
+    assert contents(warehouse) == before
+
+
+@pytest.mark.parametrize("look", [checkpoint.readable, checkpoint.resumable])
+def test_neither_is_it_read(warehouse, query, look):
+    with pytest.raises(Refused, match="begun by another version of tailrace"):
+        look(Layout.of(warehouse, query.name), query)
