@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from killed import SETTINGS, TESTS, TUPLES
+from kill_points import SETTINGS, TESTS, TUPLES
 from processes import command, is_dead, until
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.liveness import START_S, LivenessJudge

@@ -1,14 +1,19 @@
-"""kill -9 at K1, K2, K3, K4, at batch 0 and later: the next run goes on, the same answers, nothing twice."""
+"""kill -9 of a driver at each kill point, at batch 0 and later: the next run goes on, the same answers, nothing twice.
+
+What a kill leaves on the disk is copied at all points of one run; the copies are gone on from. Two drivers and two
+corrections are killed for real.
+"""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from deltalake import CommitProperties
 
 from expect import assert_close, assert_streamed
-from killed import SETTINGS, TUPLES, kill
+from kill_points import BATCH_ROWS, SETTINGS, TUPLES, arm, kill, leave, write_input
 from oracle import corrected, stream
 from tailrace.correction.affected_windows import CorrectionRange
 from tailrace.spark.app import run
@@ -18,62 +23,101 @@ from tailrace.storage import checkpoint, tables
 from tailrace.stream.batch_planner import RunOptions
 from warehouse import EPOCH, make_query, rows_of, tables_of
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("kill")]
+
+POINTS = [(point, batch) for point in ("K1", "K2", "K3", "K3p", "K4", "K12") for batch in (0, 3)]
+RANGE = EPOCH, EPOCH + 4000
 
 
 def go_on(directory: Path) -> dict[str, list[dict]]:
-    run(make_query(directory / "in", SETTINGS), directory / "wh", RunOptions(100))
+    run(make_query((directory / "in").resolve(), SETTINGS), directory / "wh", RunOptions(BATCH_ROWS))
     return rows_of(directory / "wh")
 
 
-@pytest.mark.parametrize("batch", [0, 3])
-@pytest.mark.parametrize("point", ["K1", "K2", "K3", "K3p", "K4", "K12"])
-def test_the_next_run_goes_on(tmp_path, spark, point, batch):
-    kill(tmp_path, point, batch)
-    written = {name: len(rows) for name, rows in rows_of(tmp_path / "wh").items()}
+@pytest.fixture(scope="module")
+def left(tmp_path_factory, _spark) -> Path:
+    """What a kill leaves at each point, by its name, in a directory each; and the whole run as `end`."""
+    home = tmp_path_factory.mktemp("left")
+    write_input(home)
+    _spark.conf.set("spark.sql.shuffle.partitions", "2")
+    with pytest.MonkeyPatch.context() as patch:
+        for point, batch in POINTS:
+            arm(patch, point, batch, lambda name=f"{point}-{batch}": leave(home / "wh", home / name))
+        run(make_query(home / "in", SETTINGS), home / "wh", RunOptions(BATCH_ROWS), spark=_spark)
+    (home / "wh").rename(home / "end")
+    return home
+
+
+@pytest.fixture
+def killed(left, tmp_path):
+    """Make a directory with the input, and with what a kill at the point has left as its warehouse."""
+
+    def make(name: str) -> Path:
+        (tmp_path / "in").symlink_to(left / "in")
+        shutil.copytree(left / name, tmp_path / "wh")
+        return tmp_path
+
+    return make
+
+
+def assert_goes_on(directory: Path, point: str, batch: int) -> None:
+    written = {name: len(rows) for name, rows in rows_of(directory / "wh").items()}
     assert (written["metrics"] > 2 * batch) == (point in ("K3", "K3p", "K12")), "it died elsewhere"
-    rows = go_on(tmp_path)
+    rows = go_on(directory)
     assert_streamed(rows, stream(TUPLES, SETTINGS))
     assert len(rows["segments"]) == 12
     assert sum(row["accepted"] + row["quarantined"] for row in rows["segments"]) == len(TUPLES)
     assert sum(row["rows"] for row in rows["metrics"]) == len(TUPLES)
 
 
-def test_without_app_transactions_a_batch_comes_twice(tmp_path, spark, monkeypatch):
-    kill(tmp_path, "K3", 0)
+@pytest.mark.parametrize(("point", "batch"), POINTS)
+def test_the_next_run_goes_on(killed, spark, point, batch):
+    assert_goes_on(killed(f"{point}-{batch}"), point, batch)
+
+
+@pytest.mark.parametrize(("point", "batch"), [("K2", 0), ("K3p", 3)])
+def test_the_next_run_goes_on_after_a_real_kill(tmp_path, spark, point, batch):
+    write_input(tmp_path)
+    kill(tmp_path, point, batch)
+    assert_goes_on(tmp_path, point, batch)
+
+
+def test_without_app_transactions_a_batch_comes_twice(killed, spark, monkeypatch):
+    directory = killed("K3-0")
     monkeypatch.setattr(tables, "CommitProperties", lambda app_transactions: CommitProperties())
     monkeypatch.setattr(tables.DeltaTable, "transaction_version", lambda *_: None)
     monkeypatch.setattr(checkpoint, "_check_tables", lambda *_: None)  # it goes by the transactions
-    rows = go_on(tmp_path)
+    rows = go_on(directory)
     with pytest.raises(AssertionError, match="twice"):
         assert_streamed(rows, stream(TUPLES, SETTINGS))
 
 
-def test_a_batch_that_is_skipped_unexecuted_fails(tmp_path, spark, monkeypatch):
-    kill(tmp_path, "K3", 0)
+def test_a_batch_that_is_skipped_unexecuted_fails(killed, spark, monkeypatch):
+    directory = killed("K3-0")
     write = Sink.write
 
     def ask_first(self, rows, batch):
-        if (tables_of(tmp_path / "wh").read("metrics")["batch"].to_numpy() == batch).any():
-            return {"metrics": tables_of(tmp_path / "wh").read("metrics")}
+        if (tables_of(directory / "wh").read("metrics")["batch"].to_numpy() == batch).any():
+            return {"metrics": tables_of(directory / "wh").read("metrics")}
         return write(self, rows, batch)
 
     monkeypatch.setattr(Sink, "write", ask_first)
     with pytest.raises(RuntimeError, match="STATE_STORE_COMMIT_VALIDATION_FAILED"):
-        go_on(tmp_path)
+        go_on(directory)
 
 
 @pytest.mark.parametrize("point", ["K6", "K7"])
-def test_a_correction_that_was_killed_is_run_again(tmp_path, spark, point):
-    a, b = EPOCH, EPOCH + 4000
-    kill(tmp_path, point, 0, span=[a, b])
-    query, tables = make_query(tmp_path / "in", SETTINGS), tables_of(tmp_path / "wh")
+def test_a_correction_that_was_killed_is_run_again(killed, point):
+    directory = killed("end")
+    kill(directory, point, 0, span=RANGE)
+    query, tables = make_query((directory / "in").resolve(), SETTINGS), tables_of(directory / "wh")
     assert bool(tables.read("corrections").num_rows) == (point == "K7"), "it died elsewhere"
     assert not tables.read("correction_runs").num_rows
     for _ in range(2):
-        report = correct(query, tmp_path / "wh", CorrectionRange(a, b, arrival=True))
+        report = correct(query, directory / "wh", CorrectionRange(*RANGE, arrival=True))
     outcome = stream(TUPLES, SETTINGS)
-    expected = {window: version for window, version in corrected(outcome, TUPLES, SETTINGS, a, b).items() if version}
+    versions = corrected(outcome, TUPLES, SETTINGS, *RANGE)
+    expected = {window: version for window, version in versions.items() if version}
     rows = tables.read("corrections").to_pylist()
     found = {(row["key"], row["window_start"], row["window_end"]): row for row in rows}
     assert len(rows) == len(found) == len(expected) == report.answers > 0

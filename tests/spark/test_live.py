@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-import killed
+import kill_points
 from beside import live
 from expect import assert_close, assert_streamed
-from killed import kill
+from kill_points import kill, write_input
 from oracle import Settings, batch, stream
 from tailrace.spark import sink
 from tailrace.spark.app import run
@@ -84,11 +84,12 @@ def assert_corrected(warehouse: Path) -> None:
 
 
 def test_a_silent_stream_gives_its_last_windows_though_it_was_killed_in_between(tmp_path, spark):
+    write_input(tmp_path)
     kill(tmp_path, "silent", 3, idle="20 s")
     assert not silences_of(tmp_path / "wh"), "it died too late"
-    outcome = stream(killed.TUPLES, killed.SETTINGS)
+    outcome = stream(kill_points.TUPLES, kill_points.SETTINGS)
     assert len(rows_of(tmp_path / "wh")["results"]) < len(outcome.answers)
-    query = make_query(tmp_path / "in", killed.SETTINGS, idle="20 s")
+    query = make_query(tmp_path / "in", kill_points.SETTINGS, idle="20 s")
     live(query, tmp_path / "wh", lambda beside: beside.until(quiet))
     assert_streamed(rows_of(tmp_path / "wh"), outcome)
 

@@ -3,35 +3,49 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
 
 from expect import assert_streamed
-from killed import SETTINGS, TUPLES, kill
+from kill_points import BATCH_ROWS, SETTINGS, TUPLES, arm, calibrate, leave, write_input
 from oracle import stream
 from tailrace.spark import app, attempts
 from tailrace.stream.batch_planner import RunOptions
 from warehouse import make_query, propose, rows_of, tables_of
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("stamping")]
 
 DIES, SLOWER, FASTER = 3, 1500, 50
 
 
-def go_on(directory) -> dict[str, list[dict]]:
-    """A driver dies after batch 3, which came under a new K, and another K is proposed before the next one starts."""
-    kill(directory, "K3", DIES, calibrations={1: SLOWER})
-    query = make_query(directory / "in", SETTINGS, calibrated=True)
+@pytest.fixture(scope="module")
+def left(tmp_path_factory, _spark):
+    """What a kill leaves after batch 3, which came under a new K."""
+    home = tmp_path_factory.mktemp("left")
+    write_input(home)
+    query = make_query(home / "in", SETTINGS, calibrated=True)
+    _spark.conf.set("spark.sql.shuffle.partitions", "2")
+    with pytest.MonkeyPatch.context() as patch:
+        arm(patch, "K3", DIES, lambda: leave(home / "wh", home / "left"))
+        calibrate(patch, query, home / "wh", {1: SLOWER})
+        app.run(query, home / "wh", RunOptions(BATCH_ROWS), spark=_spark)
+    return home
+
+
+def go_on(left, directory) -> dict[str, list[dict]]:
+    """Another K is proposed before the next driver starts."""
+    shutil.copytree(left / "left", directory / "wh")
+    query = make_query(left / "in", SETTINGS, calibrated=True)
     propose(query, directory / "wh", FASTER)
-    app.run(query, directory / "wh", RunOptions(BATCH))
+    app.run(query, directory / "wh", RunOptions(BATCH_ROWS))
     return rows_of(directory / "wh", "results", "late", "metrics", "segments", "facts")
 
 
-BATCH = 100
 # The first tick after those that had come when a batch was planned.
 FACTS = [{"from_tick": 0}] + [
-    {"from_tick": max(item.arrival_time for item in TUPLES[: BATCH * batches]) // SETTINGS.tick + 1}
+    {"from_tick": max(item.arrival_time for item in TUPLES[: BATCH_ROWS * batches]) // SETTINGS.tick + 1}
     for batches in (2, DIES + 1)
 ]
 
@@ -42,8 +56,8 @@ def as_stamped(facts: list[dict]):
     return replace(SETTINGS, changes=tuple(held))
 
 
-def test_a_k_that_takes_effect_amid_a_kill_and_a_replay_changes_no_answer(tmp_path, spark):
-    rows = go_on(tmp_path)
+def test_a_k_that_takes_effect_amid_a_kill_and_a_replay_changes_no_answer(left, tmp_path, spark):
+    rows = go_on(left, tmp_path)
     facts = sorted(rows["facts"], key=lambda row: row["version"])
     assert [row["version"] for row in facts] == [1, 2, 3]
     assert [row["evidence"] for row in facts] == ["declared", "found 1500", "found 50"]
@@ -55,7 +69,7 @@ def test_a_k_that_takes_effect_amid_a_kill_and_a_replay_changes_no_answer(tmp_pa
     assert [by_batch[batch] for batch in (1, DIES, max(by_batch))] == [300, SLOWER, FASTER]
 
 
-def test_without_the_stamp_of_a_batch_a_replay_sees_what_is_newest(tmp_path, spark, monkeypatch):
+def test_without_the_stamp_of_a_batch_a_replay_sees_what_is_newest(left, tmp_path, spark, monkeypatch):
     stamped = attempts.read_journal
 
     def unstamped(spark, journal, stage, keys):
@@ -72,6 +86,6 @@ def test_without_the_stamp_of_a_batch_a_replay_sees_what_is_newest(tmp_path, spa
         return stamped(spark, AsItIsNow(), stage, keys)
 
     monkeypatch.setattr(attempts, "read_journal", unstamped)
-    rows = go_on(tmp_path)
+    rows = go_on(left, tmp_path)
     with pytest.raises(AssertionError):
         assert_streamed(rows, stream(TUPLES, as_stamped(FACTS)))

@@ -44,7 +44,9 @@ def test_a_stream_does_not_go_on_from_it(warehouse, query, live):
         app.run(query, warehouse, RunOptions(live=live))
     message = str(refused.value)
     assert f"{warehouse / 'readings'}: the stream was begun by another version of tailrace: format 4" in message
-    assert f"that version of tailrace, to go on with it; or another warehouse, or mv {warehouse / 'readings'} " in message
+    assert (
+        f"that version of tailrace, to go on with it; or another warehouse, or mv {warehouse / 'readings'} " in message
+    )
     assert contents(warehouse) == before
 
 
