@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import pytest
 
@@ -27,5 +27,6 @@ def spark(_spark, monkeypatch):
         yield _spark
 
     monkeypatch.setattr(app, "session", shared)
+    monkeypatch.setattr(app, "warming_up", lambda *_: nullcontext())
     monkeypatch.setattr(correct, "session", shared)
     return _spark

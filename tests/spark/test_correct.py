@@ -49,7 +49,7 @@ BOUNDED = RunOptions()
 
 @pytest.fixture(autouse=True)
 def all_on_spark(monkeypatch):
-    """However little is to be read; unit/spark/test_correct.py has what is done without."""
+    """However little is to be read; unit/correction/test_correct.py has what is done without."""
     monkeypatch.setattr(history_scan, "AT_ONCE", 0)
 
 

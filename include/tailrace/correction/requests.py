@@ -59,7 +59,7 @@ def due_interval(late: Uncorrected, asked: Sequence[CorrectionRequest], gap: Gap
 
 
 def request_correction(layout: Layout, gap: GapRule, now_ms: int) -> tuple[Interval | None, str]:
-    """As `due`, for a query's tables; and how to say it.
+    """As `due_interval`, for a query's tables; and how to say it.
 
     What is asked for is noted beside the tables before this returns: whoever asks next, wherever, knows of it.
 

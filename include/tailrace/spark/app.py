@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -147,9 +146,11 @@ def _run_batches(
     history_schema = history.schema(id_type, stage.kind.key_type, list(stage.columns.values))
     tables.create(table_schemas | ({} if stage.history is None else {"history": history_schema}), STREAM_TABLES)
     sink = Sink(tables, table_schemas | {"history": history.FILES}, manifest.id)
-    own_session = session(f"tailrace {query.name}", query.parallelism)
-    with own_session if open_session is None else nullcontext(open_session) as spark:
-        with warming_up(spark, stage) if open_session is None else nullcontext():
-            Attempts(layout, stage, planner, reporter, sink, progress).run(spark)
+    attempts = Attempts(layout, stage, planner, reporter, sink, progress)
+    if open_session is not None:
+        attempts.run(open_session)
+    else:
+        with session(f"tailrace {query.name}", query.parallelism) as spark, warming_up(spark, stage):
+            attempts.run(spark)
     reporter.report("ended" if planner.ended else "drained", planner.rows_left)
     return planner.batches - committed

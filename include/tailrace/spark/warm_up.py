@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Thread
 
 import pandas as pd
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from py4j.protocol import Py4JError
 
 from tailrace.engine.stage import Stage
 from tailrace.spark.source import ROWS
@@ -32,12 +30,9 @@ def warming_up(spark: SparkSession, stage: Stage) -> Iterator[None]:
         return group
 
     def run() -> None:
-        tasks = stage.tasks
-        rows = spark.range(0, tasks, 1, tasks).selectExpr("cast(id as int) task", "'' what", "binary('') bytes")
-        try:
+        with suppress(Exception):  # Spark's, or py4j's where Spark has no class for it
+            rows = spark.range(stage.tasks).selectExpr("cast(id as int) task", "'' what", "binary('') bytes")
             rows.groupBy("task").applyInPandas(load, ROWS).collect()
-        except (PySparkException, Py4JError):
-            pass
 
     thread = Thread(target=run, name="warm-up", daemon=True)
     thread.start()

@@ -105,10 +105,13 @@ class Layout:
 
     def require_same(self, manifest: CheckpointManifest, structure: dict[str, Any]) -> None:
         """Refuse a manifest of another format, and a query whose structure is not the manifest's."""
-        anew = f"or another warehouse, or mv {self.home} {self.home}.old, to begin anew and read the source from its start"
         if manifest.format != _FORMAT:
             wrong = f"the stream was begun by another version of tailrace: format {manifest.format}, here {_FORMAT}"
-            raise refuse(str(self.home), wrong, f"that version of tailrace, to go on with it; {anew}")
+            right = (
+                "that version of tailrace, to go on with it; or another warehouse, "
+                f"or mv {self.home} {self.home}.old, to begin anew and read the source from its start"
+            )
+            raise refuse(str(self.home), wrong, right)
         current = json.loads(json.dumps(structure))
         differences = [
             name

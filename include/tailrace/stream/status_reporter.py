@@ -19,7 +19,7 @@ _SAY_S = 1.0
 _AT_ONCE = ("starting", "drained", "ended")  # the last words for long
 _GRACE_S = 60.0  # for the batch under way, once a run in the foreground was asked to drain
 _RECENT = 2 * COMPACT_EVERY + 1  # batches, by whose durations the next one is judged: with some that compacted tables
-_LAUNCHED = "TAILRACE_DRIVER"  # in the environment of what a driver host starts: `MARK` of orchestration/fence.py
+_LAUNCHED = "TAILRACE_DRIVER"  # in the environment of what a driver host starts: `MARK` of drivers/fence.py
 
 
 @dataclass
