@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from datetime import UTC, datetime
@@ -206,7 +207,13 @@ def test_a_correction_listens_on_loopback_alone_and_asks_for_a_secret(correct, c
     correct.execute(context())
     words, where = called()[2:]
     conf = {words[number + 1] for number, word in enumerate(words) if word == "--conf"}
-    assert conf == {"spark.driver.bindAddress=127.0.0.1", "spark.driver.host=127.0.0.1", "spark.authenticate=true"}
+    assert conf == {
+        "spark.driver.bindAddress=127.0.0.1",
+        "spark.driver.host=127.0.0.1",
+        "spark.authenticate=true",
+        "spark.driver.defaultJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        f"spark.pyspark.driver.python={sys.executable}",
+    }
     assert where == "127.0.0.1"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -140,7 +141,7 @@ def test_deploy_makes_one_driver_of_the_form(make, host, context, place):
     assert "--master local[*]" in words
     assert "--driver-memory 3g" in words
     assert words.endswith(f"stream.py {place}/queries/readings.yaml --warehouse {place}/warehouse --batch-rows 5")
-    assert set(environment) == {"PYSPARK_PYTHON", "SPARK_CONF_DIR", "SPARK_LOCAL_IP"}
+    assert set(environment) == {"PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_CONF_DIR", "SPARK_LOCAL_IP"}
     assert Path(environment["SPARK_CONF_DIR"], "log4j2.properties").exists()
 
 
@@ -155,6 +156,8 @@ def test_a_local_driver_listens_on_loopback_alone_and_asks_for_a_secret(make, ho
         "spark.driver.bindAddress=127.0.0.1",
         "spark.driver.host=127.0.0.1",
         "spark.authenticate=true",
+        "spark.driver.defaultJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        f"spark.pyspark.driver.python={sys.executable}",
     }
 
 
@@ -165,7 +168,7 @@ def test_a_driver_of_a_cluster_keeps_the_address_that_its_executors_reach(make, 
     [(command, environment)] = host.deployed
     assert "spark://local:7077" in command
     assert "--conf" not in command
-    assert "SPARK_LOCAL_IP" not in environment
+    assert not {"SPARK_LOCAL_IP", "PYSPARK_DRIVER_PYTHON"} & environment.keys()
 
 
 @pytest.mark.parametrize("memory", ["999999g", "499m", "2g\n", "2", "2 g", "2t", ""])
