@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import replace
 
 import pyarrow as pa
 
 from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.clock import Clock
-from tailrace.disorder.policies import policy_from_json
-from tailrace.engine.batch_header import BatchHeader
+from tailrace.disorder.policies import policy_of
+from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.local import LocalEngine, MemoryFormat
 from tailrace.engine.stage import Stage
 from tailrace.ground import wire
+from tailrace.ground.facts import Fact, stamp
 from tailrace.kinds import Kind
 from tailrace.sources.check import Columns
 from tailrace.sources.segments import Segment
@@ -29,17 +29,28 @@ def raw_table(tuples) -> pa.Table:
     return pa.table(data | {"value": pa.array([t.value for t in tuples], pa.float64())})
 
 
-def policy_json(policy) -> str:
-    """The settings of a policy as the oracle writes it: 'none', ('k_slack', ms) or 'mp_k_slack'."""
+def policy_of_oracle(policy) -> SlackPolicy:
+    """The policy that the oracle writes as 'none', ('k_slack', ms) or 'mp_k_slack'."""
     name, *k = policy if isinstance(policy, tuple) else (policy,)
-    declared = {"policy": name} | ({"k": f"{k[0]} ms"} if k else {})
-    return policy_from_json(json.dumps(declared)).model_dump_json()
+    return policy_of({"policy": name} | ({"k": f"{k[0]} ms"} if k else {}))
+
+
+def policy_json(policy) -> str:
+    return policy_of_oracle(policy).model_dump_json()
 
 
 def again(clock: Clock) -> Clock:
     """The clock after a restart: all that it keeps goes through bytes."""
     batches, values = clock.pack()
-    return Clock.unpack(*wire.unpack(wire.pack(batches, **values)))
+    restored = Clock.unpack(*wire.unpack(wire.pack(batches, **values)))
+    restored.facts = clock.facts  # they come with each batch
+    return restored
+
+
+def stamp_settings(clock: Clock, settings: str, newest: int) -> Fact:
+    """Let settings (JSON) hold from the tick after the newest one on, as the driver stamps them."""
+    clock.facts = stamp(clock.facts, "settings", json.loads(settings), max(newest + 1, 0), "declared")
+    return clock.facts[-1]
 
 
 def make_stage(
@@ -65,25 +76,25 @@ def run(
     bounds = [0, *cuts, len(tuples)]
     tables = {str(i): raw_table(tuples[a:b]) for i, (a, b) in enumerate(itertools.pairwise(bounds))}
     stage = make_stage(settings, tasks, keyed=all(t.key is not None for t in tuples), kind=kind, tables=tables)
-    batches: dict[int, list[tuple[int, str, bytes]]] = {}
+    batches: dict[int, list[Segment]] = {}
     for i, table in enumerate(tables.values()):
-        messages = stage.messages(Segment(str(i), 0, table.num_rows, ordinal=i, position=bounds[i]), sample=True)
-        batches.setdefault(batch_of(i), []).extend(messages)
-    engine = LocalEngine(stage)
-    rows: dict[str, list[dict]] = {}
-    policy = policy_json(settings.policy)
-    heads = [(BatchHeader(0, policy, passed, closes), []) for after, passed, closes in silences if after < 0]
+        segment = Segment(str(i), 0, table.num_rows, ordinal=i, position=bounds[i])
+        batches.setdefault(batch_of(i), []).append(segment)
+    policy = policy_of_oracle(settings.policy)
+    steps = [([], policy, passed, closes) for after, passed, closes in silences if after < 0]
     for batch in sorted(batches):
         changed = dict(changes).get(batch)
-        policy = policy if changed is None or batch == min(batches) else policy_json(changed)
-        heads.append((BatchHeader(0, policy), batches[batch]))
-        heads += [(BatchHeader(0, policy, passed, closes), []) for after, passed, closes in silences if after == batch]
+        policy = policy if changed is None or batch == min(batches) else policy_of_oracle(changed)
+        steps.append((batches[batch], policy, None, False))
+        steps += [([], policy, passed, closes) for after, passed, closes in silences if after == batch]
     if flush:  # as a run that is over does: the end comes with the last rows, or alone after a silence
-        head, messages = heads.pop()
-        quiet = head.closes or head.heartbeat_ms is not None
-        heads += [(head, messages)] if quiet else []
-        heads.append((BatchHeader(0, policy, closes=True, ends=True), [] if quiet else messages))
-    for batch, (head, messages) in enumerate(heads):
-        for table, part in engine.deliver(replace(head, batch=batch), messages).items():
+        segments, _, heartbeat_ms, closes = last = steps.pop()
+        quiet = closes or heartbeat_ms is not None
+        steps += [last] if quiet else []
+        steps.append(([] if quiet else segments, policy, None, "ends"))
+    engine, rows = LocalEngine(stage), {}
+    for segments, in_force, heartbeat_ms, closes in steps:
+        batch = engine.batch(in_force, segments, heartbeat_ms=heartbeat_ms, closes=bool(closes), ends=closes == "ends")
+        for table, part in batch.items():
             rows.setdefault(table, []).extend(part.to_pylist())
     return rows

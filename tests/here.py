@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from oracle import Settings, Tuple
-from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.local import LocalEngine
 from tailrace.engine.stage import Stage
 from tailrace.query.query import Query
@@ -50,8 +49,8 @@ def streamed_here(
     engine = LocalEngine(stage)
     for batch, (file, (first, last)) in enumerate(zip(files, itertools.pairwise(bounds), strict=True)):
         closes = flush and batch == len(files) - 1
-        head = BatchHeader(batch, query.policy.model_dump_json(), closes=closes, ends=closes)
-        rows = engine.run(head, [Segment(str(file), 0, last - first, batch, first)])
+        segment = Segment(str(file), 0, last - first, batch, first)
+        rows = engine.batch(query.policy, [segment], closes=closes, ends=closes)
         write(tables, rows, wanted, batch, datetime.now(UTC))
     return query
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from itertools import accumulate
 from pathlib import Path
 
+from tailrace.disorder.policies import policy_from_json
+from tailrace.ground.facts import newest
 from tailrace.sources.feeds import remaining
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal
+from tailrace.storage.progress import Progress
 from tailrace.stream.batch_planner import BatchPlanner, RunOptions
 
 # file → the rows of its segments
@@ -64,7 +68,7 @@ class Driver:
             journal,
             self.log,
             waiting,
-            lambda: (self.settings, "declared"),
+            lambda: (policy_from_json(self.settings), "declared"),
             TICK,
             IDLE,
             self.stamps,
@@ -72,9 +76,9 @@ class Driver:
             lambda: self.time,
         )
 
-    def plan(self, after: int = 0, committed: int | None = None) -> BatchRecord | None:
+    def plan(self, after: int = 0, committed: int | None = None, newest_tick: int | None = None) -> BatchRecord | None:
         self.time += after
-        return self.intake.plan(committed)
+        return self.intake.plan(Progress(committed or 0, 0, False, newest_tick))
 
     def go(self) -> None:
         while self.plan() is not None:
@@ -98,6 +102,11 @@ def rows_read(directory: Path) -> list[tuple[str, int]]:
             found += [(Path(segment.path).name, segment.first_row + row) for row in range(segment.rows)]
         assert (entry.position.segments, entry.position.rows) == (ordinal, position)
     return found
+
+
+def in_force(entry: BatchRecord) -> str:
+    """The settings (JSON) that an entry's newest fact holds."""
+    return json.dumps(newest(entry.header.facts, "settings").value)
 
 
 def said(entry: BatchRecord | None) -> tuple[int | None, bool, int] | None:

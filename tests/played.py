@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from here import write
+from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.batch_header import DECLARED
 from tailrace.engine.local import LocalEngine
 from tailrace.engine.stage import Stage
@@ -17,6 +18,7 @@ from tailrace.sources import history
 from tailrace.sources.segments import is_integer
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
+from tailrace.storage.progress import Progress
 from tailrace.storage.table_schemas import STREAM_TABLES, schemas
 from tailrace.storage.tables import Tables
 from tailrace.stream.batch_planner import BatchPlanner, RunOptions
@@ -32,10 +34,10 @@ class Played:
     """
 
     def __init__(
-        self, query: Query, warehouse: Path, wanted: Callable[[], tuple[str, str]] | None = None, now: int = NOW
+        self, query: Query, warehouse: Path, wanted: Callable[[], tuple[SlackPolicy, str]] | None = None, now: int = NOW
     ) -> None:
         self.query, self.layout, self.now = query, Layout.of(warehouse, query.name), now
-        declared = query.policy.model_dump_json(), DECLARED
+        declared = query.policy, DECLARED
         self.wanted = wanted or (lambda: declared)
         feed = open_feed(query, self.layout, None, live=False)
         feed.fresh()
@@ -57,7 +59,7 @@ class Played:
         clock = (self.query.tick_ms, self.query.idle_ms, stamps, plan, lambda: self.now)
         intake = BatchPlanner(Journal(self.layout.journal), feed, feed.fresh(), self.wanted, *clock)
         done = 0
-        while (entry := intake.plan()) is not None:
+        while (entry := intake.plan(Progress.read(self.layout))) is not None:
             self._batch(entry)
             done += 1
         return done

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from harness import policy_json
+from harness import policy_json, stamp_settings
 from oracle import Tuple
 from streams import cuts, disordered, pieces
 from tailrace.disorder.clock import Clock, Frontier
@@ -106,7 +106,7 @@ class Run:
         self.event = np.array([item.event_time for item in tuples], np.int64)
         self.tick, self.end = number(arrival, np.arange(len(tuples)), tick_ms)
         self.clock, self.state = Clock(), kind.start()
-        self.clock.stamp(policy_json(policy), BEFORE_ALL)
+        stamp_settings(self.clock, policy_json(policy), BEFORE_ALL)
 
     def advance(self, mine: np.ndarray, close: bool) -> Frontier:
         frontier = self.clock.advance(summarise(self.tick[mine], self.end[mine], self.event[mine]))

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from harness import again
+from harness import again, stamp_settings
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.clock import Clock
@@ -69,7 +69,7 @@ def brought(ticks: Ticks, function: str) -> TickContents:
 def slack(name: str, ticks: Ticks, cuts: list[int], quiet: bool = False, function: str = "sum") -> list[int]:
     """K at each tick, taken in in pieces; between them the clock goes through bytes, and the stream may be quiet."""
     clock, found = Clock(), []
-    clock.stamp(policy(name).model_dump_json(), BEFORE_ALL)
+    stamp_settings(clock, policy(name).model_dump_json(), BEFORE_ALL)
     for a, b in zip([0, *cuts], [*cuts, len(ticks)], strict=True):
         clock = again(clock)
         frontier = clock.advance(ticks[a:b], brought(ticks[a:b], function))
@@ -146,7 +146,7 @@ def test_k_is_the_same_when_segments_end_inside_ticks_and_keys_come_and_go(name:
     found = []
     for segments, calls in (([], []), (ends, [40, 41, 150, 222])):
         told, clock, k_ms = in_segments(kind, rows, segments), Clock(), []
-        clock.stamp(policy(name).model_dump_json(), BEFORE_ALL)
+        stamp_settings(clock, policy(name).model_dump_json(), BEFORE_ALL)
         for a, b in itertools.pairwise([0, *calls, len(ticks)]):
             k_ms += clock.advance(ticks[a:b], of_ticks(told, ticks[a:b])).k_ms.tolist()
             clock = again(clock)

@@ -33,7 +33,7 @@ def as_stamped(query: Settings, changes: list, facts: list[dict]) -> Settings:
     assert [row["version"] for row in facts] == list(range(1, len(changes) + 2))
     assert facts[0]["from_tick"] == 0
     declared = [query.policy, *(policy for _, policy in changes)]
-    assert [json.loads(row["settings"]) for row in facts] == [json.loads(policy_json(policy)) for policy in declared]
+    assert [json.loads(row["value"]) for row in facts] == [json.loads(policy_json(policy)) for policy in declared]
     held = tuple((row["from_tick"], policy) for row, (_, policy) in zip(facts[1:], changes, strict=True))
     return replace(query, changes=held)
 

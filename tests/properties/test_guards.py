@@ -9,9 +9,9 @@ import pytest
 from expect import assert_streamed
 from harness import run
 from oracle import Settings, Tuple, stream
-from tailrace.disorder.clock import Clock
-from tailrace.engine import task
+from tailrace.engine import batch_header
 from tailrace.engine.tick_buffer import TickBuffer
+from tailrace.ground.facts import stamp
 
 #   arrival   0 ─────── tick 0 ─────── 100 ─ tick 1 ─
 #   event        250 │ 40                  300        one tick, cut in two batches at │
@@ -54,8 +54,8 @@ def test_settings_that_touch_what_was_seen_tell(monkeypatch):
     held = Settings(100, 100, 100, "sum", "none", ((fact["from_tick"], ("k_slack", 1000)),))
     assert fact["from_tick"] == 1
     assert_streamed(rows, stream(TUPLES, held))
-    stamp = Clock.stamp
-    monkeypatch.setattr(task.Clock, "stamp", lambda self, settings, newest: stamp(self, settings, newest - 1))
+    early = lambda facts, about, value, since, *more: stamp(facts, about, value, since - 1, *more)  # noqa: E731
+    monkeypatch.setattr(batch_header, "stamp", early)
     early = run(TUPLES, SETTINGS, cuts=[1], batch_of=lambda segment: segment, changes=changes)
     with pytest.raises(AssertionError):
         assert_streamed(early, stream(TUPLES, held))

@@ -34,7 +34,7 @@ def test_the_stream_goes_on_with_the_k_that_was_found(tmp_path, spark):
         found.append(calibrate(query, tmp_path / "wh"))
     facts = tables_of(tmp_path / "wh").read("facts").sort_by("version").to_pylist()
     assert [fact["evidence"] for fact in facts] == ["declared", found[0].evidence, found[1].evidence]
-    k = [json.loads(fact["settings"])["initial"] for fact in facts]
+    k = [json.loads(fact["value"])["initial"] for fact in facts]
     assert k[0] == "3 s"
     k_ms = [3000, found[0].found.k_ms, found[1].found.k_ms]
     changes = tuple((fact["from_tick"], ("k_slack", k)) for fact, k in zip(facts[1:], k_ms[1:], strict=True))

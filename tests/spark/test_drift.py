@@ -56,7 +56,7 @@ def test_the_promise_is_kept_again_within_five_calibrations_without_a_restart(tm
 
     assert Status.read(Layout.of(tmp_path / "wh", "readings")).state == "drained"
     facts = sorted(rows_of(tmp_path / "wh", "facts")["facts"], key=lambda row: row["version"])
-    waits = [ms(parse_duration(json.loads(row["settings"])["initial"])) for row in facts]
+    waits = [ms(parse_duration(json.loads(row["value"])["initial"])) for row in facts]
     found = [report.found.k_ms for report in reports]
     changed = [k for before, k in zip([200, *found], found, strict=False) if k != before]
     assert waits == [200, *changed]

@@ -61,7 +61,7 @@ def test_a_k_that_takes_effect_amid_a_kill_and_a_replay_changes_no_answer(left, 
     facts = sorted(rows["facts"], key=lambda row: row["version"])
     assert [row["version"] for row in facts] == [1, 2, 3]
     assert [row["evidence"] for row in facts] == ["declared", "found 1500", "found 50"]
-    assert [json.loads(row["settings"])["initial"] for row in facts] == ["300 ms", "1500 ms", "50 ms"]
+    assert [json.loads(row["value"])["initial"] for row in facts] == ["300 ms", "1500 ms", "50 ms"]
     assert [row["from_tick"] for row in facts] == [row["from_tick"] for row in FACTS]
     assert {row["facts_version"] for row in rows["results"]} == {1, 2, 3}
     assert_streamed(rows, stream(TUPLES, as_stamped(facts)))
@@ -73,7 +73,7 @@ def test_without_the_stamp_of_a_batch_a_replay_sees_what_is_newest(left, tmp_pat
     stamped = attempts.read_journal
 
     def unstamped(spark, journal, stage, keys):
-        settings = tables_of(tmp_path / "wh").read("proposals").sort_by("made_at").to_pylist()[-1]["settings"]
+        proposed = tables_of(tmp_path / "wh").read("proposals").sort_by("made_at").to_pylist()[-1]["settings"]
 
         class AsItIsNow:  # the source runs in a process of its own, and takes this class along
             def __contains__(self, batch):
@@ -81,7 +81,8 @@ def test_without_the_stamp_of_a_batch_a_replay_sees_what_is_newest(left, tmp_pat
 
             def __getitem__(self, batch):
                 entry = journal[batch]
-                return replace(entry, header=replace(entry.header, settings=settings))
+                facts = tuple(replace(fact, value=json.loads(proposed)) for fact in entry.header.facts)
+                return replace(entry, header=replace(entry.header, facts=facts))
 
         return stamped(spark, AsItIsNow(), stage, keys)
 

@@ -16,10 +16,13 @@ from numpy.typing import NDArray
 
 from tailrace.disorder import ticks
 from tailrace.disorder.clock import Clock, Frontier
+from tailrace.disorder.policies import settings_of
+from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.tick_statistics import COUNTS, TickContents
+from tailrace.engine.batch_header import DECLARED
 from tailrace.generators.delays import epoch_ms
 from tailrace.ground.columns import group_sums, pair
-from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.ground.facts import stamp
 from tailrace.kinds import build
 from tailrace.query.query import Query
 
@@ -90,12 +93,12 @@ class Simulated:
         return float(np.average(self.frontier.k_ms[1:], weights=lengths)) if lengths.sum() else 0.0
 
 
-def simulate(query: Query, stream: Stream, later_settings: Iterable[tuple[str, int]] = ()) -> Simulated:
+def simulate(query: Query, stream: Stream, later_settings: Iterable[tuple[SlackPolicy, int]] = ()) -> Simulated:
     """Run the query's policy and kind over the whole stream, and close all windows at its end.
 
     Parameters
     ----------
-    later_settings : pairs of settings (JSON) and int
+    later_settings : pairs of SlackPolicy and int
         Settings that come into force later: each from the first tick after the given one, in order.
     """
     kind = build(query, *(stream.tuples.schema.field(name).type for name in ("key", "id")))
@@ -106,9 +109,10 @@ def simulate(query: Query, stream: Stream, later_settings: Iterable[tuple[str, i
     code, (count,) = group_sums(code, np.ones(len(tick), np.int64))
     counts = pa.table([*split(code), count], schema=COUNTS)
     sample = pa.Table.from_batches([kind.sample(stream.tuples)])
-    clock = Clock()
-    for settings, newest in ((query.policy.model_dump_json(), BEFORE_ALL), *later_settings):
-        clock.stamp(settings, newest)
+    facts = stamp((), "settings", settings_of(query.policy), 0, DECLARED)
+    for policy, newest in later_settings:
+        facts = stamp(facts, "settings", settings_of(policy), newest + 1, "found")
+    clock = Clock(facts=facts)
     contents = TickContents(kind.windows, counts, sample, kind.error_model)
     frontier = clock.advance(ticks.summarise(tick, end, event), contents)
     frontier = clock.close(frontier, int(kind.windows.last_end(np.array([clock.t_max]))[0]))

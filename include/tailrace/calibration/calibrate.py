@@ -116,16 +116,16 @@ def calibrate(query: Query, warehouse: Path, dry_run: bool = False) -> Report:
     run = _calibration_run(query, layout)
     if not isinstance(policy, CacheDuration):
         return run.survey(CacheDuration(policy="cache_duration"))
-    declared, proposals = policy.model_dump_json(), Proposals(layout)
+    proposals = Proposals(layout)
     if dry_run:
-        return run.step(policy, proposals.newest(declared))
+        return run.step(policy, proposals.newest(policy))
     with layout.lock("calibration"):
-        report = run.step(policy, proposals.newest(declared), proposed=True)
+        report = run.step(policy, proposals.newest(policy), proposed=True)
         interval = report.found
         proposals.add(
             Proposal(
                 int(datetime.now(UTC).timestamp() * 1000),
-                declared,
+                policy.model_dump_json(),
                 policy.waiting(interval.k_ms).model_dump_json(),
                 interval.k_ms,
                 interval.lower_ms,

@@ -148,7 +148,7 @@ class Scene:
             return state in _FINAL_STATES
 
         self._wait_until(is_over, f"the calibration of {self.name} did not come to its end", self.airflow.directory)
-        proposal = Proposals(self.layout).newest(self.query.policy.model_dump_json())
+        proposal = Proposals(self.layout).newest(self.query.policy)
         if state == "failed" or proposal is None:
             raise RuntimeError(f"the calibration proposed nothing; its log is in {self.airflow.directory}/logs")
         screen.err.print(proposal.evidence, soft_wrap=True)

@@ -1,33 +1,25 @@
 """The query's clock: t_max, slack K (allowed lateness) and frontier F (the watermark), a function of ticks and facts.
 
-A fact is a configuration change with the tick from which it holds. The clock is deterministic: every task runs it over
+The clock is deterministic: every task runs it over
 the same tick statistics and facts and computes the same F, whatever rows the task itself holds.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.disorder.policies import policy_from_json
+from tailrace.disorder.policies import policy_of
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.tick_statistics import TickContents, TickRows, TickStatistics
 from tailrace.disorder.ticks import Ticks
+from tailrace.ground.facts import Fact, Facts
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.wire import Batches
-
-
-@dataclass(frozen=True)
-class Fact:
-    """Fact: settings (a configuration change) with the tick from which they hold."""
-
-    version: int
-    from_tick: int
-    settings: str
 
 
 @dataclass(frozen=True)
@@ -75,7 +67,16 @@ class Frontier:
 class Clock:
     """State of the query's clock between ticks, as of the last complete one, which ended at `end`.
 
-    `largest` is the largest delay so far, `policy_state` the state of the policy in force.
+    Attributes
+    ----------
+    largest : int
+        The largest delay so far, ms.
+    in_force : Fact or None
+        The settings in force; None before the first tick.
+    policy_state : dict
+        The state of the policy in force.
+    facts : tuple of Fact
+        The settings in force at the next tick, and later ones. They come with each batch, and are no state.
     """
 
     t_max: int = BEFORE_ALL
@@ -83,21 +84,14 @@ class Clock:
     k_ms: int = 0
     end: int = BEFORE_ALL
     largest: int = 0
-    version: int = 0
-    facts: list[Fact] = field(default_factory=list)
+    in_force: Fact | None = None
     policy_state: PolicyState = field(default_factory=dict)
+    facts: Facts = ()
 
     @property
-    def settings(self) -> str | None:
-        """The newest settings, already in force or from a later tick on; None before the first."""
-        return self.facts[-1].settings if self.facts else None
-
-    def stamp(self, settings: str, newest_tick: int) -> Fact:
-        """Record new settings as a fact that holds from the tick after `newest_tick` on, so no earlier tick changes."""
-        version = self.facts[-1].version + 1 if self.facts else 1
-        fact = Fact(version, max(newest_tick + 1, 0), settings)
-        self.facts.append(fact)
-        return fact
+    def version(self) -> int:
+        """The version of the settings in force; 0 before the first tick."""
+        return 0 if self.in_force is None else self.in_force.version
 
     def advance(self, ticks: Ticks, contents: TickContents | None = None) -> Frontier:
         """Complete these ticks, each later than those before: update t_max first, then K, then F.
@@ -116,8 +110,8 @@ class Clock:
         k_ms, version = self._slack(stats)
         after = np.maximum.accumulate(np.maximum(t_max - k_ms, start))
         if len(ticks):
-            self.t_max, self.largest, self.k_ms, self.frontier, self.end, self.version = (
-                int(column[-1]) for column in (t_max, largest, k_ms, after, ticks.end, version)
+            self.t_max, self.largest, self.k_ms, self.frontier, self.end = (
+                int(column[-1]) for column in (t_max, largest, k_ms, after, ticks.end)
             )
         return Frontier(start, ticks.tick, ticks.end, t_max, k_ms, after, version)
 
@@ -130,17 +124,17 @@ class Clock:
         return Frontier(frontier.start, *(np.append(column, value) for column, value in zip(columns, row, strict=True)))
 
     def _slack(self, stats: TickStatistics) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return K and the version of the facts in force at each tick."""
+        """Return K and the version of the settings in force at each tick."""
         k_ms, version = np.empty(len(stats), np.int64), np.empty(len(stats), np.int64)
-        fact_index = np.searchsorted([fact.from_tick for fact in self.facts], stats.ticks.tick, side="right") - 1
-        frontier, in_force = stats.frontier, self.version
+        fact_index = np.searchsorted([fact.since for fact in self.facts], stats.ticks.tick, side="right") - 1
+        frontier = stats.frontier
         for i in np.unique(fact_index):
             fact, (first, end) = self.facts[i], np.searchsorted(fact_index, [i, i + 1])
             tick_range = slice(int(first), int(end))
             part = stats.between(tick_range.start, tick_range.stop, frontier)
-            state = self.policy_state if fact.version == in_force else {}
-            k_ms[tick_range], self.policy_state = policy_from_json(fact.settings).slack(part, state)
-            version[tick_range] = in_force = fact.version
+            state = self.policy_state if fact.version == self.version else {}
+            k_ms[tick_range], self.policy_state = policy_of(fact.value).slack(part, state)
+            version[tick_range], self.in_force = fact.version, fact
             frontier = max(frontier, int((part.t_max - k_ms[tick_range]).max()))
         return k_ms, version
 
@@ -148,12 +142,15 @@ class Clock:
         """Serialize the state as record batches and JSON values."""
         arrays = {name: value for name, value in self.policy_state.items() if isinstance(value, np.ndarray)}
         batches = {name: pa.RecordBatch.from_arrays([pa.array(value)], ["value"]) for name, value in arrays.items()}
-        plain = {name: value for name, value in self.policy_state.items() if name not in arrays}
-        return batches, asdict(self) | {"policy_state": plain}
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "facts"}
+        values["in_force"] = None if self.in_force is None else asdict(self.in_force)
+        values["policy_state"] = {name: value for name, value in self.policy_state.items() if name not in arrays}
+        return batches, values
 
     @staticmethod
     def unpack(batches: Batches, values: dict[str, Any]) -> Clock:
         """Restore the state from the output of `pack`."""
         arrays = {name: np.asarray(batch.column("value")) for name, batch in batches.items()}
-        facts = [Fact(**fact) for fact in values["facts"]]
-        return Clock(**{**values, "facts": facts, "policy_state": values["policy_state"] | arrays})
+        fact = values["in_force"]
+        restored = {"in_force": fact and Fact(**fact), "policy_state": values["policy_state"] | arrays}
+        return Clock(**{**values, **restored})

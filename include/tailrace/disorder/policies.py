@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
@@ -34,3 +35,13 @@ _adapter: TypeAdapter[SlackPolicy] = TypeAdapter(AnyPolicy)
 def policy_from_json(settings: str) -> SlackPolicy:
     """Parse a policy from the output of its `model_dump_json`."""
     return _adapter.validate_json(settings)
+
+
+def policy_of(settings: Mapping[str, Any]) -> SlackPolicy:
+    """Parse a policy from its settings as JSON values, as a fact holds them."""
+    return _adapter.validate_python(settings)
+
+
+def settings_of(policy: SlackPolicy) -> dict[str, Any]:
+    """Return a policy's settings as JSON values, as a fact holds them."""
+    return policy.model_dump(mode="json")

@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from tailrace.engine.batch_header import BatchHeader
+from tailrace.disorder.policy import SlackPolicy
+from tailrace.engine.batch_header import DECLARED, BatchHeader, next_facts
 from tailrace.engine.stage import Stage
 from tailrace.engine.task import Task
 from tailrace.ground import wire
+from tailrace.ground.facts import Facts
 from tailrace.sources.check import Columns
 from tailrace.sources.segments import RawSegment, Segment, Types
 
@@ -65,15 +67,37 @@ class LocalEngine:
     ----------
     states : list of bytes or None
         The state of each task; None before its first batch.
+    newest_tick : int or None
+        The newest tick that a tuple or a heartbeat has reached.
     """
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         self.states: list[bytes | None] = [None] * stage.tasks
+        self.newest_tick: int | None = None
+        self._batches = 0
+        self._facts: Facts = ()
+
+    def batch(
+        self,
+        policy: SlackPolicy,
+        segments: Sequence[Segment] = (),
+        heartbeat_ms: int | None = None,
+        closes: bool = False,
+        ends: bool = False,
+    ) -> dict[str, pa.Table]:
+        """Plan a batch under a policy, as the driver does, and run it; returns the rows that it gives to each table.
+
+        The other parameters are as in `BatchHeader`.
+        """
+        facts = next_facts(self._facts, policy, DECLARED, self.newest_tick, self._batches)
+        rows = self.run(BatchHeader(self._batches, facts, heartbeat_ms, closes, ends), segments)
+        self._batches, self._facts = self._batches + 1, facts
+        return rows
 
     def run(self, header: BatchHeader, segments: Sequence[Segment] = ()) -> dict[str, pa.Table]:
         """Run a batch; returns the rows that it gives to each table."""
-        messages = [message for segment in segments for message in self.stage.messages(segment, header.sample)]
+        messages = [message for segment in segments for message in self.stage.messages(segment, header)]
         return self.deliver(header, messages)
 
     def deliver(self, header: BatchHeader, messages: Sequence[tuple[int, str, bytes]]) -> dict[str, pa.Table]:
@@ -85,4 +109,6 @@ class LocalEngine:
             self.states[index], output = task.advance(self.states[index], [("entry", header.pack()), *to_task])
             for table, data in output:
                 parts.setdefault(table, []).append(wire.unpack(data)[0][table])
-        return {table: pa.Table.from_batches(batches) for table, batches in parts.items()}
+        rows = {table: pa.Table.from_batches(batches) for table, batches in parts.items()}
+        self.newest_tick = rows["metrics"].column("newest_tick")[0].as_py()  # alike in all tasks
+        return rows

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import json
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.disorder.clock import Clock, Fact, Frontier
+from tailrace.disorder.clock import Clock, Frontier
 from tailrace.disorder.coverage import Coverage
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.duration import format_time
+from tailrace.ground.facts import Fact
 from tailrace.ground.time_limits import EARLIEST_MS
 from tailrace.ground.wire import Batches
 from tailrace.windows.sliding import Sliding
 
 _COUNTS = ("rows", "partials", "late", "answers", "ticks", "buffered", "in_process", "expired")
 _METRICS = pa.schema(
-    dict.fromkeys(("batch", "task", *_COUNTS, "t_max", "frontier", "committed", "k_ms"), pa.int64())
+    dict.fromkeys(("batch", "task", *_COUNTS, "t_max", "frontier", "committed", "newest_tick", "k_ms"), pa.int64())
     | dict.fromkeys(("coverage", "latency_ms", "load"), pa.float64())
     | {"flushed": pa.bool_()}
+)
+_FACTS = pa.schema(
+    dict.fromkeys(("about", "value", "evidence"), pa.string())
+    | dict.fromkeys(("version", "from_tick", "from_position"), pa.int64())
 )
 
 
@@ -54,21 +61,21 @@ def late(rows: pa.RecordBatch, frontier: Frontier, stream: str) -> pa.RecordBatc
     )
 
 
-def stamped(fact: Fact, evidence: str) -> dict[str, Any]:
-    """A fact, and where it is from."""
-    return asdict(fact) | {"evidence": evidence}
-
-
-def quiet(clock: Clock, from_tick: int) -> dict[str, Any]:
+def quiet(clock: Clock, from_tick: int) -> Fact:
     """The fact that nothing came for so long that the open windows closed: what comes for them afterwards is late."""
-    now = {"version": clock.version, "from_tick": from_tick, "settings": clock.facts[clock.version - 1].settings}
-    return now | {"evidence": f"quiet: windows are closed up to {format_time(clock.frontier)}"}
+    assert clock.in_force is not None
+    evidence = f"quiet: windows are closed up to {format_time(clock.frontier)}"
+    return replace(clock.in_force, since=from_tick, evidence=evidence)
 
 
-def facts(rows: list[dict[str, Any]]) -> pa.RecordBatch:
-    """What became a fact in this batch."""
-    types = {"version": pa.int64(), "from_tick": pa.int64(), "settings": pa.string(), "evidence": pa.string()}
-    return pa.RecordBatch.from_pylist(rows, pa.schema(types.items()))
+def facts(stamped: Iterable[Fact]) -> pa.RecordBatch:
+    """The facts of this batch: settings hold from a tick, partition plans and tables from a position in the log."""
+    rows = [
+        {"about": fact.about, "version": fact.version, "value": json.dumps(fact.value), "evidence": fact.evidence}
+        | {"from_tick" if fact.about == "settings" else "from_position": fact.since}
+        for fact in stamped
+    ]
+    return pa.RecordBatch.from_pylist(rows, _FACTS)
 
 
 def segments(batch: int, places: list[dict[str, Any]]) -> pa.RecordBatch:
@@ -118,15 +125,20 @@ def arrival_classes(windows: Sliding, counts: pa.Table, frontier: Frontier) -> d
     return dict(zip(("buffered", "in_process", "expired"), found, strict=True))
 
 
-def clock_columns(clock: Clock, coverage: Coverage, committed: int | None) -> dict[str, Any]:
-    """How the query stands, which every task finds alike.
+def clock_columns(clock: Clock, coverage: Coverage, committed: int | None, newest_tick: int | None) -> dict[str, Any]:
+    """The progress of the query, which every task computes alike.
 
-    `committed` is the point of arrival time up to which every tuple has been taken in.
+    Parameters
+    ----------
+    committed : int or None
+        The point of arrival time up to which every tuple has been taken in.
+    newest_tick : int or None
+        The newest tick that a tuple or a heartbeat has reached.
     """
     started = clock.version > 0  # else no tick was ever complete
     frontier = max(clock.frontier, EARLIEST_MS)  # K may reach beyond the calendar's beginning, windows don't
     times = {"t_max": clock.t_max if started else None, "frontier": frontier if started else None}
-    return times | {"committed": committed, "k_ms": clock.k_ms, "coverage": coverage.share}
+    return times | {"committed": committed, "newest_tick": newest_tick, "k_ms": clock.k_ms, "coverage": coverage.share}
 
 
 def metrics(head: BatchHeader, task: int, measured: dict[str, Any]) -> pa.RecordBatch:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from tailrace.disorder import ticks
 from tailrace.disorder.tick_statistics import COUNTS
+from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground import wire
 from tailrace.ground.columns import group_sums, pair
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
@@ -99,18 +100,15 @@ class Stage:
         quarantine = self._quarantine(segment, checked, raw.row, raw.malformed)
         return SegmentContent(tuples, ticks.summarise(tick, end, event), quarantine)
 
-    def messages(self, segment: Segment, sample: bool = False) -> list[Message]:
-        """What every task is told of a segment: its own partials, and the query's statistics.
-
-        `sample`: whether there is a policy that needs one.
-        """
+    def messages(self, segment: Segment, header: BatchHeader) -> list[Message]:
+        """Read a segment of a batch; returns the messages to the tasks: partials, statistics, and rows for tables."""
         content = self.content(segment)
         partials = self.kind.combine(content.tuples)
         counts = self._counts(partials)
         owner = task_of(partials.column("key").dictionary, self.tasks)
         about = segment.to_json() | {"accepted": content.tuples.num_rows, "quarantined": content.quarantine.num_rows}
         about |= _ranges(content.tuples)
-        drawn = self.kind.sample(content.tuples if sample else content.tuples.slice(0, 0))
+        drawn = self.kind.sample(content.tuples if header.sample else content.tuples.slice(0, 0))
         shared = {"ticks": content.summary.to_arrow(), "counts": counts, "sample": drawn}
         found: list[Message] = [
             (task, "segment", wire.pack({"partials": _of_keys(partials, owner == task), **shared}, **about))

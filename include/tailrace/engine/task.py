@@ -61,13 +61,8 @@ class Task:
         segments = [wire.unpack(data) for what, data in messages if what == "segment"]
         segments.sort(key=lambda segment: segment[1]["ordinal"])
         memory = _TaskState.start(self.kind) if kept is None else _TaskState.restore(self.kind, kept)
-        clock, coverage, newest = memory.clock, memory.coverage, memory.pending.newest[0]
-        facts = (
-            [output_tables.stamped(clock.stamp(head.settings, newest), head.evidence)]
-            if head.settings != clock.settings
-            else []
-        )
-
+        clock, coverage, facts = memory.clock, memory.coverage, list(head.stamped)
+        clock.facts = head.settings
         arrived, places = memory.pending.append(segments)
         arrived = self._silent(arrived, head, clock.end)
         complete, pending = arrived.split()
@@ -81,7 +76,7 @@ class Task:
         state, answers, late = self.kind.step(memory.state, complete.partials, frontier)
 
         measured = output_tables.task_counts(segments, len(complete.ticks), answers, late, frontier)
-        measured |= output_tables.clock_columns(clock, coverage, self._committed(pending))
+        measured |= output_tables.clock_columns(clock, coverage, *self._taken_in(pending))
         measured |= output_tables.arrival_classes(windows, complete.counts, frontier)
         output: Batches = {
             "results": output_tables.results(answers, frontier),
@@ -100,10 +95,10 @@ class Task:
             arrived = arrived.heartbeat(head.heartbeat_ms, self.tick_ms)
         return arrived.complete_all(self.tick_ms, last_end) if head.closes else arrived
 
-    def _committed(self, pending: TickBuffer) -> int | None:
-        """The point of arrival time up to which every tuple has been taken in."""
-        end = pending.newest[1]
-        return end - max(self.tick_ms, 1) if end != BEFORE_ALL else None
+    def _taken_in(self, pending: TickBuffer) -> tuple[int | None, int | None]:
+        """The point of arrival time up to which every tuple has been taken in, and the newest tick; None before any."""
+        tick, end = pending.newest
+        return (None, None) if end == BEFORE_ALL else (end - max(self.tick_ms, 1), tick)
 
 
 def _cut(batch: pa.RecordBatch) -> list[pa.RecordBatch]:

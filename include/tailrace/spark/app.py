@@ -15,7 +15,7 @@ from tailrace.query.query import Query
 from tailrace.sources import history
 from tailrace.sources.feeds import Feed
 from tailrace.sources.segments import Segment
-from tailrace.spark.attempts import LOOK_S, SOURCE, Attempts, Progress, retried
+from tailrace.spark.attempts import LOOK_S, SOURCE, Attempts, OnBatch, retried
 from tailrace.spark.session import session
 from tailrace.spark.sink import Sink
 from tailrace.spark.warm_up import warming_up
@@ -23,6 +23,7 @@ from tailrace.storage import checkpoint
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import CheckpointManifest, Layout
+from tailrace.storage.progress import Progress
 from tailrace.storage.proposals import Proposals
 from tailrace.storage.table_schemas import STREAM_TABLES, schemas
 from tailrace.storage.tables import Tables
@@ -35,7 +36,7 @@ def run(
     query: Query,
     warehouse: Path,
     plan: RunOptions = RunOptions(),  # noqa: B008 (frozen)
-    progress: Progress | None = None,
+    progress: OnBatch | None = None,
     spark: SparkSession | None = None,
 ) -> int:
     """Run the query from its checkpoint on, to the end of its input, or until it is asked to drain.
@@ -81,7 +82,7 @@ def run(
             Journal(layout.journal),
             feed,
             segments,
-            partial(Proposals(layout).settings_in_force, query.policy.model_dump_json()),
+            partial(Proposals(layout).settings_in_force, query.policy),
             query.tick_ms,
             query.idle_ms,
             stream.arrival_time is None,
@@ -131,7 +132,7 @@ def _run_batches(
     manifest: CheckpointManifest,
     planner: BatchPlanner,
     reporter: StatusReporter,
-    progress: Progress | None,
+    progress: OnBatch | None,
     open_session: SparkSession | None,
 ) -> int:
     """Run the batches that are planned already, and plan and run more; returns how many were run."""
@@ -139,7 +140,7 @@ def _run_batches(
     reporter.starting(committed)
     if planner.batches == committed:  # all that was planned is done
         planner.refuse_ended()
-        if not planner.options.live and planner.plan() is None:
+        if not planner.options.live and planner.plan(Progress.read(layout)) is None:
             return 0
     id_type = stage.kind.id_type
     table_schemas, tables = schemas(stage.kind.answer, id_type), Tables(layout)

@@ -22,13 +22,13 @@ from tailrace.spark.sink import Sink
 from tailrace.spark.source import read_journal
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.layout import Layout
-from tailrace.storage.progress import committed_until
+from tailrace.storage.progress import Progress
 from tailrace.storage.written_batches import repair
 from tailrace.stream.batch_planner import BatchPlanner, Ended
 from tailrace.stream.failures import Failure
 from tailrace.stream.status_reporter import StatusReporter
 
-Progress = Callable[[int, int, dict[str, pa.Table]], None]
+OnBatch = Callable[[int, int, dict[str, pa.Table]], None]
 """Called after each batch with its number, the number of rows still to be read, and the rows given to each table."""
 
 LOOK_S = 0.2
@@ -50,7 +50,7 @@ class Attempts:
     intake: BatchPlanner
     watch: StatusReporter
     sink: Sink
-    progress: Progress | None
+    progress: OnBatch | None
     written: queue.SimpleQueue[tuple[int, dict[str, pa.Table]]] = field(default_factory=queue.SimpleQueue)
     """The rows of each batch that the sink has written; from its thread to this one."""
     seen: int = 0
@@ -128,10 +128,10 @@ class Attempts:
 
     def go_on(self, stream: StreamingQuery, done: int) -> bool:
         """Plan a batch whenever the one before is written, from batch `done` on; returns False if Spark has stopped."""
-        committed, retries = committed_until(self.layout), Retries()
+        stands, retries = Progress.read(self.layout), Retries()
         while stream.isActive:
             idle = done == self.intake.batches
-            if idle and not self.watch.drain_requested and self.plan(retries, committed):
+            if idle and not self.watch.drain_requested and self.plan(retries, stands):
                 continue
             over = self.watch.drain_requested or self.intake.ended or not self.intake.options.live
             if (idle and over and committed_batches(self.layout) == done) or self.watch.is_overdue:
@@ -146,7 +146,7 @@ class Attempts:
             self.watch.report_problem(_STREAM, None)
             if batch < self.seen:  # reported already: it was written, but not committed, when the attempt before failed
                 continue
-            self.seen, committed = batch + 1, self.watch.batch_written(batch, tables)
+            self.seen, stands = batch + 1, self.watch.batch_written(batch, tables)
             self.intake.adapt_batch_size(
                 *(sum(tables["metrics"][name].to_pylist()) for name in ("rows", "partials", "answers"))
             )
@@ -154,14 +154,14 @@ class Attempts:
                 self.progress(batch, self.intake.rows_left, tables)
         return False
 
-    def plan(self, retries: Retries, committed: int | None) -> bool:
+    def plan(self, retries: Retries, stands: Progress | None) -> bool:
         """Plan a batch, if there is one to plan and a try is due; returns True if one was planned."""
         if not self.intake.options.live:
-            return self.intake.plan(committed) is not None
+            return self.intake.plan(stands) is not None
         planned = False
         if retries.due:
             with retried(retries, self.watch):
-                planned = self.intake.plan(committed) is not None
+                planned = self.intake.plan(stands) is not None
                 self.watch.report_problem(SOURCE, self.intake.feed.problem)
         return planned
 

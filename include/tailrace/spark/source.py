@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
+from tailrace.engine.batch_header import BatchHeader
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal
 
@@ -42,13 +43,14 @@ def read_journal(spark: SparkSession, journal: Journal, stage: Stage, keys: list
             return [InputPartition(part) for entry in entries for part in share(entry, readers)]
 
         def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-            head, sample, segments = partition.value
+            data, first, segments = partition.value
             stage: Stage = pickle.loads(packed)
-            messages: Iterator[Message] = (m for segment in segments for m in stage.messages(segment, sample))
+            header = BatchHeader.unpack(data)
+            messages: Iterator[Message] = (m for segment in segments for m in stage.messages(segment, header))
             for message in messages:
                 yield _rows([message], keys)
-            if head is not None:
-                yield _rows([(task, "entry", head) for task in range(stage.tasks)], keys)
+            if first:
+                yield _rows([(task, "entry", data) for task in range(stage.tasks)], keys)
 
     class Source(DataSource):
         @classmethod
@@ -65,10 +67,10 @@ def read_journal(spark: SparkSession, journal: Journal, stage: Stage, keys: list
     return spark.readStream.format("tailrace_journal").load()
 
 
-def share(entry: BatchRecord, readers: int) -> list[tuple[bytes | None, bool, list[Segment]]]:
+def share(entry: BatchRecord, readers: int) -> list[tuple[bytes, bool, list[Segment]]]:
     """Share out an entry among readers: neighbouring segments together, rows evenly.
 
-    A part is the entry's header, for the first reader only, whether a sample is wanted, and the reader's segments.
+    A part is the entry's header, True for the first reader, which passes the header on, and the reader's segments.
     """
     total = max(sum(segment.rows for segment in entry.segments), 1)
     parts: list[list[Segment]] = [[] for _ in range(readers)]
@@ -77,8 +79,8 @@ def share(entry: BatchRecord, readers: int) -> list[tuple[bytes | None, bool, li
         parts[min((rows_before + segment.rows // 2) * readers // total, readers - 1)].append(segment)
         rows_before += segment.rows
     non_empty = [part for part in parts if part] or [[]]
-    heads = [entry.header.pack()] + [None] * (len(non_empty) - 1)
-    return [(head, entry.header.sample, part) for head, part in zip(heads, non_empty, strict=True)]
+    header = entry.header.pack()
+    return [(header, number == 0, part) for number, part in enumerate(non_empty)]
 
 
 def _rows(messages: list[Message], keys: list[int]) -> pa.RecordBatch:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.batch_header import BatchHeader, header_of
 from tailrace.ground.files import write_atomically
 from tailrace.sources.segments import Segment
 
@@ -127,4 +127,4 @@ def _block(file: Path) -> list[Any]:
 
 def _entry(values: dict[str, Any]) -> BatchRecord:
     segments = tuple(Segment(**segment) for segment in values["segments"])
-    return BatchRecord(BatchHeader(**values["header"]), segments, LogPosition(**values["position"]))
+    return BatchRecord(header_of(values["header"]), segments, LogPosition(**values["position"]))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow.dataset as ds
 
@@ -22,11 +24,14 @@ class Progress:
         F, the frontier (the watermark), ms: windows that end at or before it have closed.
     ended : bool
         True if a bounded run has ended the stream.
+    newest_tick : int or None
+        The newest tick that a tuple or a heartbeat has reached; None before any.
     """
 
     until: int
     frontier: int
     ended: bool
+    newest_tick: int | None = None
 
     @staticmethod
     def read(layout: Layout) -> Progress | None:
@@ -37,9 +42,16 @@ class Progress:
         last = tables.greatest("metrics", "batch")
         if last is None:
             return Progress(0, 0, False)
-        rows = tables.read("metrics", ["committed", "frontier", "flushed"], ds.field("batch") == last).to_pylist()
+        columns = ["committed", "newest_tick", "frontier", "flushed"]
+        return Progress.of(tables.read("metrics", columns, ds.field("batch") == last).to_pylist())
+
+    @staticmethod
+    def of(metrics: Iterable[Mapping[str, Any]]) -> Progress:
+        """Take the progress from the rows of one batch in `metrics`, one a task; times in ms."""
+        rows = list(metrics)
         until, frontier = (max((row[name] or 0 for row in rows), default=0) for name in ("committed", "frontier"))
-        return Progress(until, frontier, any(row["flushed"] for row in rows))
+        ticks = [row["newest_tick"] for row in rows if row["newest_tick"] is not None]
+        return Progress(until, frontier, any(row["flushed"] for row in rows), max(ticks, default=None))
 
 
 def committed_until(layout: Layout) -> int | None:

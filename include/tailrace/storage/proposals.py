@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pydantic import ValidationError
 
+from tailrace.disorder.policies import policy_from_json
+from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.batch_header import DECLARED
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import CALIBRATION_TABLES, PROPOSALS
@@ -63,25 +66,25 @@ class Proposals:
     def __init__(self, layout: Layout) -> None:
         self.tables = Tables(layout)
         self._version: int | None = None
-        self._newest: dict[str, Proposal] = {}
+        self._proposals: list[tuple[SlackPolicy, Proposal]] = []  # oldest first
 
-    def newest(self, declared: str) -> Proposal | None:
-        """The newest proposal made for exactly these settings (JSON); None where there is none."""
+    def newest(self, declared: SlackPolicy) -> Proposal | None:
+        """The newest proposal made for these settings, whatever their text; None where there is none."""
         version = _version(self.tables.layout.table("proposals"))
         if version is not None and version != self._version:
             rows = self.tables.read("proposals").sort_by("made_at").to_pylist()
-            self._newest = {row["declared"]: _proposal(row) for row in rows}
+            self._proposals = [made for row in rows if (made := _proposal(row)) is not None]
             self._version = version
-        return self._newest.get(declared)
+        return next((made for policy, made in reversed(self._proposals) if policy == declared), None)
 
-    def settings_in_force(self, declared: str) -> tuple[str, str]:
-        """The settings in force for declared ones, and their evidence: the newest proposal's, else the declared."""
+    def settings_in_force(self, declared: SlackPolicy) -> tuple[SlackPolicy, str]:
+        """The policy in force for a declared one, and its evidence: the newest proposal's, else the declared one."""
         newest = self.newest(declared)
-        return (declared, DECLARED) if newest is None else (newest.settings, newest.evidence)
+        return (declared, DECLARED) if newest is None else (policy_from_json(newest.settings), newest.evidence)
 
     def add(self, proposal: Proposal) -> None:
         """Append a proposal; the caller holds the lock `calibration`."""
-        previous = self.newest(proposal.declared)
+        previous = self.newest(policy_from_json(proposal.declared))
         if previous is not None:  # its time is later also when the wall clock was set back
             proposal = replace(proposal, made_at=max(proposal.made_at, previous.made_at + 1))
         self.tables.create({"proposals": PROPOSALS}, CALIBRATION_TABLES)
@@ -99,6 +102,10 @@ def _version(path: Path) -> int | None:
     return max((int(name.split(".")[0]) for name in names if name[0].isdigit()), default=None)
 
 
-def _proposal(row: dict[str, Any]) -> Proposal:
+def _proposal(row: dict[str, Any]) -> tuple[SlackPolicy, Proposal] | None:
+    """A row's proposal, and the policy that it was made for; None for one that this version does not know."""
     durations = tuple((int(duration), float(accuracy)) for duration, accuracy in json.loads(row["durations"]))
-    return Proposal(**row | {"durations": durations})
+    try:
+        return policy_from_json(row["declared"]), Proposal(**row | {"durations": durations})
+    except ValidationError:
+        return None

@@ -31,7 +31,8 @@ def schemas(answer: pa.Schema, id_type: pa.DataType = TEXT) -> dict[str, pa.Sche
         "late": {"stream": TEXT, "key": key, "pane_start": TIME, "tick": INT, "tuples": INT}
         | {"total": REAL, "arrived": TIME, "frontier": TIME},
         "quarantine": {"stream": TEXT, "position": TEXT, "arrival_time": TIME, "reason": TEXT, "record": TEXT},
-        "facts": {"version": INT, "from_tick": INT, "settings": TEXT, "evidence": TEXT},
+        "facts": dict.fromkeys(("about", "value", "evidence"), TEXT)
+        | dict.fromkeys(("version", "from_tick", "from_position"), INT),
         "segments": dict.fromkeys(("batch", "ordinal", "position"), INT)
         | {"path": TEXT}
         | dict.fromkeys(
@@ -53,7 +54,7 @@ def schemas(answer: pa.Schema, id_type: pa.DataType = TEXT) -> dict[str, pa.Sche
         )
         | {"min_id": id_type, "max_id": id_type},
         "metrics": dict.fromkeys(("batch", "task", "rows", "partials", "late", "answers"), INT)
-        | dict.fromkeys(("ticks", "k_ms", *CLASSES), INT)
+        | dict.fromkeys(("ticks", "newest_tick", "k_ms", *CLASSES), INT)
         | dict.fromkeys(("t_max", "frontier", "committed"), TIME)
         | {"coverage": REAL, "latency_ms": REAL, "load": REAL, "flushed": pa.bool_()},
         "corrections": answers | {"interval": TEXT, "retracted": pa.bool_()},

@@ -8,20 +8,22 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
-from tailrace.disorder.policies import policy_from_json
-from tailrace.engine.batch_header import BATCH_ROWS, BatchHeader
+from tailrace.disorder.policy import SlackPolicy
+from tailrace.engine.batch_header import BATCH_ROWS, BatchHeader, next_facts
 from tailrace.ground.errors import Problem, Refused
+from tailrace.ground.facts import Facts
 from tailrace.sources.feeds import Feed, remaining
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition
+from tailrace.storage.progress import Progress
 from tailrace.storage.status import wall_ms
 
 _MADE = 1_000_000  # partials or answers that a batch may come to: they go through the driver's memory
 _SEGMENTS = 10_000  # in a batch, however small they are
 
 
-Settings = tuple[str, str]
-"""A policy's settings, and where they are from."""
+Settings = tuple[SlackPolicy, str]
+"""A slack policy, and where its settings come from, in words."""
 
 
 class Ended(Refused):
@@ -59,7 +61,7 @@ class BatchPlanner:
     waiting : list of Segment
         What the feed has given so far.
     wanted : callable
-        Gives the policy's settings as they are to be from now on, and where they are from.
+        Gives the policy as it is to be from now on, and where its settings come from.
     tick_ms, idle_ms : int
         The query's.
     stamps : bool
@@ -81,9 +83,9 @@ class BatchPlanner:
         now: Callable[[], int] = wall_ms,
     ) -> None:
         self.journal, self.feed, self.wanted, self.options, self.now = journal, feed, wanted, plan, now
-        self.settings, self.evidence = wanted()
         self.tick_ms, self.idle_ms, self.stamps = tick_ms, idle_ms, stamps
         self.last = journal.last()
+        self.facts: Facts = ()
         self.position = self.last.position if self.last else LogPosition()
         self.waiting = deque(waiting)
         self.room = min(plan.batch_rows, _MADE)
@@ -120,13 +122,13 @@ class BatchPlanner:
             return "streaming"
         return "quiet" if self.position.quiet and self.position.rows else "waiting"
 
-    def plan(self, committed: int | None = None) -> BatchRecord | None:
+    def plan(self, progress: Progress | None = None) -> BatchRecord | None:
         """Write the next entry; None when there is nothing to be done now.
 
         Parameters
         ----------
-        committed : int or None
-            The arrival time up to which the stream has taken in everything; ms.
+        progress : Progress or None
+            The progress of the stream after the entry before; None before the first batch.
 
         Raises
         ------
@@ -134,8 +136,10 @@ class BatchPlanner:
             When the stream has ended, and there is more to read.
         """
         now = self.now()
-        self.settings, self.evidence = self.wanted()
-        changed = self.last.header.settings != self.settings if self.last else not self.options.live
+        tick = progress.newest_tick if progress else None
+        self.facts = next_facts(self.last.header.facts if self.last else (), *self.wanted(), tick, self.batches)
+        stamped = self.facts[-1].batch == self.batches
+        changed = stamped if self.last else not self.options.live
         if self.options.live:
             if not (self._due(now) or changed):  # what comes meanwhile comes together
                 return None
@@ -147,7 +151,7 @@ class BatchPlanner:
         if self.waiting or changed:
             return self._rows(now)
         if self.options.live:
-            return self._silence(now, committed)
+            return self._silence(now, progress.until or None if progress else None)
         return self._append(self.position, now, (), closes=True) if self.options.flush else None
 
     def refuse_ended(self) -> None:
@@ -221,11 +225,8 @@ class BatchPlanner:
         """Write an entry, or change nothing; `left` begins with the first segment that is in no entry yet."""
         version = left[0].version - 1 if left else self.feed.version
         standing = replace(standing, version=version, planned_ms=now)
-        ends, sampled = closes and not self.options.live, self.last is not None and self.last.header.sample
-        # Once sampled, always: a tick may be pending under settings of long ago.
-        sample = sampled or policy_from_json(self.settings).samples
-        head = BatchHeader(self.batches, self.settings, passed, closes, ends, sample, self.evidence)
-        entry = BatchRecord(head, segments, standing)
+        header = BatchHeader(self.batches, self.facts, passed, closes, ends=closes and not self.options.live)
+        entry = BatchRecord(header, segments, standing)
         self.journal.append(entry)
         self.last, self.position = entry, standing
         return entry

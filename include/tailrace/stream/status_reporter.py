@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from tailrace.storage.layout import Layout
+from tailrace.storage.progress import Progress
 from tailrace.storage.status import State, Status, wall_ms
 from tailrace.storage.tables import COMPACT_EVERY, in_ms
 
@@ -102,8 +103,8 @@ class StatusReporter:
         self._status = replace(self._status, problem=told or None)
         self._said_s = -math.inf
 
-    def batch_written(self, batch: int, written: dict[str, pa.Table]) -> int | None:
-        """Take in what a batch gave to the tables; returns the arrival time up to which all is taken in."""
+    def batch_written(self, batch: int, written: dict[str, pa.Table]) -> Progress:
+        """Add to the status what a batch gave to the tables; returns the progress of the stream after it."""
         took_ms, self._busy_since_s = self._busy_ms(time.monotonic()), None
         if took_ms is not None:
             self._recent_ms.append(took_ms)
@@ -111,7 +112,7 @@ class StatusReporter:
         stands = {name: metrics[-1][name] for name in ("committed", "frontier", "t_max", "k_ms", "coverage")}
         totals = {name: getattr(old, name) + sum(row[name] for row in metrics) for name in ("rows", "late", "answers")}
         self._status = replace(old, batches=batch + 1, committed_at_ms=wall_ms(), **stands, **totals)
-        return self._status.committed
+        return Progress.of(metrics)
 
     def _busy_ms(self, now_s: float) -> int | None:
         return None if self._busy_since_s is None else round((now_s - self._busy_since_s) * 1000)

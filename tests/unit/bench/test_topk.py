@@ -38,9 +38,7 @@ def test_a_calibration_sees_what_has_come_and_no_more(stream):
 
 def test_what_is_found_is_in_force_from_the_next_tick_on(stream):
     asked = query(ADAPTIVE)
-    run = simulate(
-        asked, stream, [(policy_of(asked).waiting(k).model_dump_json(), tick) for k, tick in _changes(stream)]
-    )
+    run = simulate(asked, stream, [(policy_of(asked).waiting(k), tick) for k, tick in _changes(stream)])
     at = run.frontier.tick[:-1]
     (low, first), (high, second) = _changes(stream)
     expected = np.where(at <= first, 2_000, np.where(at <= second, low, high))

@@ -42,8 +42,8 @@ def streamed(tmp_path_factory):
     query = declare(place, initial="3 s")
     bounds, reports = even(6000, 6), []
     write_files(TUPLES, place / "in", bounds[:2])
-    proposals, declared = Proposals(Layout.of(place / "wh", query.name)), query.policy.model_dump_json()
-    played = Played(query, place / "wh", lambda: proposals.settings_in_force(declared))
+    proposals = Proposals(Layout.of(place / "wh", query.name))
+    played = Played(query, place / "wh", lambda: proposals.settings_in_force(query.policy))
     for part in range(6):
         if part:
             write_files(TUPLES, place / "in", bounds[part : part + 2], first=part)
@@ -80,7 +80,7 @@ def test_the_proposals_hold_the_evidence(streamed):
 def test_a_proposal_becomes_a_fact_with_its_evidence_and_the_answers_are_those_of_the_facts(streamed):
     query, warehouse, reports = streamed
     facts = Tables(Layout.of(warehouse, query.name)).read("facts").sort_by("version").to_pylist()
-    k = [CacheDuration.model_validate_json(fact["settings"]).k_ms for fact in facts]
+    k = [CacheDuration.model_validate_json(fact["value"]).k_ms for fact in facts]
     assert k[0] == 3000
     assert set(k) <= {3000} | {one.found.k_ms for one in reports}
     assert {fact["evidence"] for fact in facts} <= {DECLARED} | {one.evidence for one in reports}

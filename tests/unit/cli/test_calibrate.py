@@ -72,7 +72,7 @@ def test_it_shows_what_each_duration_gives_and_what_follows(calibrate, tmp_path)
     assert not (tmp_path / "wh" / "readings" / "proposals").exists()
     told, _ = calibrate(file)
     assert f"; K = {k} proposed" in told
-    declared = load(file).policy.model_dump_json()
+    declared = load(file).policy
     assert Proposals(Layout.of(tmp_path / "wh", "readings")).newest(declared).settings == (
         load(declare(tmp_path, policy="cache_duration", initial=k, durations=5)).policy.model_dump_json()
     )

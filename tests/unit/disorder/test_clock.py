@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from harness import again
+from harness import again, stamp_settings
 from tailrace.disorder.clock import Clock, Frontier
 from tailrace.disorder.ticks import Ticks
 from tailrace.ground.time_limits import BEFORE_ALL
@@ -28,7 +28,7 @@ def ticks(*rows: tuple[int, int, int]) -> Ticks:
 
 def clock(settings: str = NONE) -> Clock:
     started = Clock()
-    started.stamp(settings, BEFORE_ALL)
+    stamp_settings(started, settings, BEFORE_ALL)
     return started
 
 
@@ -84,43 +84,43 @@ def test_no_ticks_change_nothing() -> None:
 # K        0      0      30     30
 def test_a_fact_stamped_midway_holds_from_the_next_tick() -> None:
     one = clock()
-    fact = one.stamp(k_slack(30), 1)
+    fact = stamp_settings(one, k_slack(30), 1)
     frontier = one.advance(ticks((0, 100, 100), (1, 110, 110), (2, 150, 150), (3, 160, 160)))
-    assert (fact.version, fact.from_tick) == (2, 2)
+    assert (fact.version, fact.since) == (2, 2)
     assert frontier.version.tolist() == [1, 1, 2, 2]
     assert frontier.k_ms.tolist() == [0, 0, 30, 30]
 
 
 def test_a_fact_holds_from_the_first_tick_at_or_after_its_own() -> None:
     one = clock()
-    one.stamp(k_slack(30), 4)  # from tick 5, which has no tuples
+    stamp_settings(one, k_slack(30), 4)  # from tick 5, which has no tuples
     assert one.advance(ticks((4, 0, 0), (9, 0, 0))).version.tolist() == [1, 2]
 
 
 def test_of_two_facts_from_the_same_tick_the_later_one_holds() -> None:
     one = clock()
-    one.stamp(k_slack(30), 1)
-    one.stamp(k_slack(50), 1)
+    stamp_settings(one, k_slack(30), 1)
+    stamp_settings(one, k_slack(50), 1)
     frontier = one.advance(ticks((1, 0, 0), (2, 0, 0)))
     assert (frontier.version.tolist(), frontier.k_ms.tolist()) == ([1, 3], [0, 50])
 
 
 def test_facts_in_the_middle_of_one_call_and_back() -> None:
     one = clock(MP)
-    one.stamp(NONE, 1)
-    one.stamp(MP, 2)  # largest goes on being measured while another policy is in force
+    stamp_settings(one, NONE, 1)
+    stamp_settings(one, MP, 2)  # largest goes on being measured while another policy is in force
     frontier = one.advance(ticks((1, 100, 100), (2, 30, 30), (3, 100, 100)))
     assert frontier.k_ms.tolist() == [0, 0, 70]
 
 
 def test_the_first_fact_holds_from_tick_0() -> None:
-    assert clock().facts[0].from_tick == 0
+    assert clock().facts[0].since == 0
 
 
 def test_bytes_and_back() -> None:
     one = clock(MP)
     one.advance(ticks((0, 60, 100)))
-    one.stamp(k_slack(5), 0)
+    stamp_settings(one, k_slack(5), 0)
     later = again(one)
     assert later == one
     assert later.advance(ticks((1, 120, 120))).k_ms.tolist() == [5]
@@ -194,7 +194,7 @@ def test_a_close_does_not_move_f_back() -> None:
 def test_a_close_in_a_batch_without_ticks_has_what_was_in_force() -> None:
     one = clock(k_slack(30))
     one.advance(ticks((2, 100, 100)))
-    one.stamp(NONE, 2)  # from tick 3 on, and none came
+    stamp_settings(one, NONE, 2)  # from tick 3 on, and none came
     later = again(one)
     frontier = later.close(later.advance(ticks((0, 0, 0))[:0]), 400)
     found = (frontier.end, frontier.t_max, frontier.k_ms, frontier.after, frontier.version)
@@ -202,19 +202,21 @@ def test_a_close_in_a_batch_without_ticks_has_what_was_in_force() -> None:
     assert (frontier.start, len(frontier)) == (70, 1)
 
 
-def test_the_newest_settings_are_those_stamped_last() -> None:
+def test_the_settings_in_force_are_those_of_the_last_complete_tick() -> None:
     one = Clock()
-    assert one.settings is None
-    one.stamp(NONE, BEFORE_ALL)
-    one.stamp(MP, 7)
-    assert one.settings == MP
-    assert again(one).settings == MP
+    assert one.in_force is None
+    stamp_settings(one, NONE, BEFORE_ALL)
+    stamp_settings(one, MP, 7)
+    one.advance(ticks((7, 0, 0)))
+    assert one.in_force.value == json.loads(NONE)
+    one.advance(ticks((8, 0, 0)))
+    assert one.in_force.value == again(one).in_force.value == json.loads(MP)
 
 
 def test_the_version_is_that_of_the_last_complete_tick() -> None:
     one = clock()
     assert one.version == 0
-    one.stamp(MP, 3)
+    stamp_settings(one, MP, 3)
     one.advance(ticks((3, 0, 0)))
     assert one.version == 1
     one.advance(ticks((4, 0, 0)))

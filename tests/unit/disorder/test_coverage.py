@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import policy_json
+from harness import policy_json, stamp_settings
 from oracle import stream, windows_of
 from streams import cuts, disordered, pieces
 from tailrace.disorder.clock import Clock, Frontier
@@ -88,7 +88,7 @@ def counted(tuples, query, outcome) -> tuple[int, int]:
 
 def clock_of(query) -> Clock:
     clock = Clock()
-    clock.stamp(policy_json(query.policy), BEFORE_ALL)
+    stamp_settings(clock, policy_json(query.policy), BEFORE_ALL)
     return clock
 
 

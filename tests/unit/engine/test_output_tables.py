@@ -8,14 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tailrace.disorder.clock import Clock, Fact, Frontier
+from tailrace.disorder.clock import Clock, Frontier
 from tailrace.disorder.coverage import Coverage
 from tailrace.engine import output_tables
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.ground.facts import Fact
 from tailrace.windows.sliding import Sliding
 
-HEAD = BatchHeader(8, "{}")
-CLOCK = Clock(t_max=90, frontier=30, k_ms=61, end=100, version=2)
+HEAD = BatchHeader(8, ())
+CLOCK = Clock(t_max=90, frontier=30, k_ms=61, end=100, in_force=Fact("settings", 2, 0, {}, "found"))
 
 # tick          4     7     9 |   9     the last one again, at which the stream is closed
 # its end      50    80   100 | 100
@@ -77,20 +78,21 @@ def test_late_tuples_arrived_at_the_end_of_their_tick() -> None:
 
 
 def test_facts_as_they_were_stamped() -> None:
-    (row,) = output_tables.facts([output_tables.stamped(Fact(2, 7, "{}"), "declared")]).to_pylist()
-    assert row == {"version": 2, "from_tick": 7, "settings": "{}", "evidence": "declared"}
+    facts = [Fact("settings", 2, 7, {"v": 1}, "declared"), Fact("plan", 1, 9, {"p": 2}, "balanced")]
+    rows = output_tables.facts(facts)
+    settings = {"about": "settings", "version": 2, "from_tick": 7, "from_position": None, "value": '{"v": 1}'}
+    plan = {"about": "plan", "version": 1, "from_tick": None, "from_position": 9, "value": '{"p": 2}'}
+    assert rows.to_pylist() == [settings | {"evidence": "declared"}, plan | {"evidence": "balanced"}]
     assert output_tables.facts([]).num_rows == 0
-    assert (
-        output_tables.facts([]).schema
-        == output_tables.facts([output_tables.stamped(Fact(2, 7, "{}"), "declared")]).schema
-    )
+    assert output_tables.facts([]).schema == rows.schema
 
 
 # v1 is in force, v2 holds from the next tick with tuples on: what closes now, closes by v1
 def test_that_a_stream_is_quiet_is_a_fact_by_the_settings_in_force() -> None:
-    clock = dataclasses.replace(CLOCK, version=1, facts=[Fact(1, 0, '{"v": 1}'), Fact(2, 10, '{"v": 2}')])
+    facts = Fact("settings", 1, 0, {"v": 1}, "declared"), Fact("settings", 2, 10, {"v": 2}, "found")
+    clock = dataclasses.replace(CLOCK, in_force=facts[0], facts=facts)
     (row,) = output_tables.facts([output_tables.quiet(clock, 10)]).to_pylist()
-    assert (row["version"], row["from_tick"], row["settings"]) == (1, 10, '{"v": 1}')
+    assert (row["version"], row["from_tick"], row["value"]) == (1, 10, '{"v": 1}')
     assert row["evidence"] == "quiet: windows are closed up to 1970-01-01T00:00:00.030Z"
 
 
@@ -106,14 +108,14 @@ def test_segments_as_they_were_read(first, last) -> None:
 
 def metrics(arrived=(), answers=ANSWERS, late=LATE, clock=CLOCK, frontier=FRONTIER, committed=100, head=HEAD) -> dict:
     measured = output_tables.task_counts(list(arrived), 3, answers, late, frontier)
-    measured |= output_tables.clock_columns(clock, Coverage(3, 1), committed)
+    measured |= output_tables.clock_columns(clock, Coverage(3, 1), committed, 7)
     (row,) = output_tables.metrics(head, 1, measured).to_pylist()
     return row
 
 
 @pytest.mark.parametrize(("closes", "ends"), [(False, False), (True, False), (True, True)])
 def test_only_the_end_of_a_bounded_run_is_a_flush(closes: bool, ends: bool) -> None:
-    assert metrics(head=BatchHeader(8, "{}", 9, closes, ends))["flushed"] is ends
+    assert metrics(head=BatchHeader(8, (), 9, closes, ends))["flushed"] is ends
 
 
 def test_how_a_task_stood() -> None:

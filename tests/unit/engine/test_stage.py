@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tailrace.disorder.policies import policy_of
+from tailrace.engine.batch_header import DECLARED, BatchHeader, next_facts
 from tailrace.engine.stage import Stage, columns_of, key_type_of
 from tailrace.ground import wire
 from tailrace.partition.by_key import task_of
@@ -21,6 +23,10 @@ from tailrace.sources.segments import Segment
 
 NOW = 1_577_836_800_000
 RANGES = {"min_event": NOW, "max_event": NOW + 35, "min_id": 0, "max_id": 7}
+PLAIN, SAMPLED = (
+    BatchHeader(0, next_facts((), policy_of(settings), DECLARED, None, 0))
+    for settings in ({"policy": "none"}, {"policy": "quantile", "error": 0.05, "risk": 0.05})
+)
 KEYS = ["a", "b", "c", "d", "a", "b", "c", "a"]
 
 
@@ -85,7 +91,7 @@ def test_without_a_key_column_it_is_text() -> None:
 
 
 def test_every_partial_goes_to_the_task_of_its_key_and_to_no_other(path: Path) -> None:
-    segments = unpacked(stage_of(declared(path)).messages(segment(path)), "segment")
+    segments = unpacked(stage_of(declared(path)).messages(segment(path), PLAIN), "segment")
     assert sorted(segments) == [0, 1, 2]
     totals: dict[str, float] = {}
     for task, (batches, _) in segments.items():
@@ -96,14 +102,14 @@ def test_every_partial_goes_to_the_task_of_its_key_and_to_no_other(path: Path) -
 
 
 def test_no_task_is_sent_the_keys_of_another(path: Path) -> None:
-    segments = unpacked(stage_of(declared(path)).messages(segment(path)), "segment")
+    segments = unpacked(stage_of(declared(path)).messages(segment(path), PLAIN), "segment")
     keys = [key for batches, _ in segments.values() for key in batches["partials"].column("key").dictionary.to_pylist()]
     assert sorted(keys) == ["a", "b", "c"]
 
 
 # arrival  0   5 | 10  (15) | 20  25 | 30  35      10 ms a tick; what came at 15 is in quarantine
 def test_all_tasks_are_told_the_same_statistics(path: Path) -> None:
-    segments = unpacked(stage_of(declared(path)).messages(segment(path)), "segment")
+    segments = unpacked(stage_of(declared(path)).messages(segment(path), PLAIN), "segment")
     for batches, _ in segments.values():
         assert batches["ticks"].column("count").to_pylist() == [2, 1, 2, 2]
         assert batches["ticks"].column("min_event").to_pylist() == [NOW, NOW + 10, NOW + 20, NOW + 30]
@@ -114,13 +120,13 @@ def test_all_tasks_are_told_the_same_statistics(path: Path) -> None:
 
 def test_they_are_told_how_many_were_accepted_and_where_the_segment_stands(path: Path) -> None:
     place = segment(path)
-    for _, about in unpacked(stage_of(declared(path)).messages(place), "segment").values():
+    for _, about in unpacked(stage_of(declared(path)).messages(place, PLAIN), "segment").values():
         assert about == place.to_json() | {"accepted": 7, "quarantined": 1} | RANGES
 
 
 def test_all_are_told_the_same_sample_where_one_is_wanted(path: Path) -> None:
     stage = stage_of(declared(path))
-    plain, sampled = (unpacked(stage.messages(segment(path), wanted), "segment") for wanted in (False, True))
+    plain, sampled = (unpacked(stage.messages(segment(path), header), "segment") for header in (PLAIN, SAMPLED))
     assert {batches["sample"].num_rows for batches, _ in plain.values()} == {0}
     assert len({wire.pack({"sample": batches["sample"]}) for batches, _ in sampled.values()}) == 1
     for batches, _ in sampled.values():
@@ -136,7 +142,7 @@ def test_tuples_know_their_position_in_the_log_and_their_tick(path: Path) -> Non
 
 
 def test_rejects_go_to_quarantine_with_place_reason_and_record(path: Path) -> None:
-    messages = stage_of(declared(path)).messages(segment(path, ordinal=4))
+    messages = stage_of(declared(path)).messages(segment(path, ordinal=4), PLAIN)
     ((task, (batches, _)),) = unpacked(messages, "quarantine").items()
     (row,) = batches["quarantine"].to_pylist()
     assert task == 4 % 3
@@ -161,17 +167,19 @@ def test_broken_records_and_rejects_together_in_order(tmp_path: Path) -> None:
 
 def test_nothing_wrong_no_quarantine(path: Path) -> None:
     pq.write_table(pq.read_table(path).drop_null(), path)
-    assert not unpacked(stage_of(declared(path)).messages(segment(path)), "quarantine")
+    assert not unpacked(stage_of(declared(path)).messages(segment(path), PLAIN), "quarantine")
 
 
 def test_a_parquet_log_with_arrival_times_is_its_own_history(path: Path, tmp_path: Path) -> None:
     stage = stage_of(declared(path), tmp_path / "history")
     assert stage.history is None
-    assert not unpacked(stage.messages(segment(path)), "history")
+    assert not unpacked(stage.messages(segment(path), PLAIN), "history")
 
 
 def test_another_source_is_kept_in_history(path: Path, tmp_path: Path) -> None:
-    messages = stage_of(declared(path, arrival=None), tmp_path / "history").messages(segment(path, ingested_ms=NOW))
+    messages = stage_of(declared(path, arrival=None), tmp_path / "history").messages(
+        segment(path, ingested_ms=NOW), PLAIN
+    )
     ((_, (batches, _)),) = unpacked(messages, "history").items()
     (file,) = batches["history"].to_pylist()
     assert file["rows"] == 7
@@ -180,7 +188,7 @@ def test_another_source_is_kept_in_history(path: Path, tmp_path: Path) -> None:
 
 def test_all_in_quarantine_leaves_a_segment_without_partials(path: Path) -> None:
     pq.write_table(pq.read_table(path).slice(3, 1), path)
-    segments = unpacked(stage_of(declared(path)).messages(segment(path)), "segment")
+    segments = unpacked(stage_of(declared(path)).messages(segment(path), PLAIN), "segment")
     for batches, about in segments.values():
         assert {name: batch.num_rows for name, batch in batches.items()} == dict.fromkeys(
             ("partials", "ticks", "counts", "sample"), 0
@@ -191,7 +199,7 @@ def test_all_in_quarantine_leaves_a_segment_without_partials(path: Path) -> None
 
 def test_reading_a_segment_twice_gives_the_same_bytes(path: Path) -> None:
     stage = stage_of(declared(path))
-    assert stage.messages(segment(path)) == stage.messages(segment(path))
+    assert stage.messages(segment(path), PLAIN) == stage.messages(segment(path), PLAIN)
 
 
 def test_the_stage_of_the_declared_sample() -> None:

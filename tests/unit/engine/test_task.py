@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from expect import assert_streamed
-from harness import policy_json, run
+from harness import policy_of_oracle, run
 from oracle import Passed, Settings, Tuple, stream
 from tailrace.aggregate.kind import Aggregate
-from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.batch_header import DECLARED, BatchHeader, next_facts
 from tailrace.engine.task import Task
 from tailrace.ground import wire
 from tailrace.windows.sliding import Sliding
@@ -26,7 +26,7 @@ def tuples(*rows: tuple[int, int], key: str = "a") -> list[Tuple]:
 
 
 def entry(policy: str = "none", **said: object) -> tuple[str, bytes]:
-    return "entry", BatchHeader(0, policy_json(policy), **said).pack()
+    return "entry", BatchHeader(0, next_facts((), policy_of_oracle(policy), DECLARED, None, 0), **said).pack()
 
 
 def task(index: int = 0) -> Task:
@@ -163,7 +163,7 @@ def test_what_silence_closes_is_closed_by_the_settings_that_were_in_force() -> N
         (2, 2, "decla"),
         (1, 2, "quiet"),
     ]
-    assert json.loads(rows["facts"][2]["settings"])["policy"] == "none"
+    assert json.loads(rows["facts"][2]["value"])["policy"] == "none"
 
 
 @pytest.mark.parametrize("tick", [10, 0])
@@ -199,13 +199,13 @@ def test_settings_hold_from_the_tick_after_the_newest_that_was_seen() -> None:
 
 def test_settings_that_did_not_change_are_not_stamped_again() -> None:
     rows = run(tuples((10, 0), (20, 150)), QUERY, cuts=[1], silences=[(1, NOW + 40, False)])
-    assert [(row["version"], json.loads(row["settings"])["policy"]) for row in rows["facts"]] == [(1, "none")]
+    assert [(row["version"], json.loads(row["value"])["policy"]) for row in rows["facts"]] == [(1, "none")]
 
 
 def test_settings_that_come_back_are_new_ones() -> None:
     changes = [(1, "mp_k_slack"), (2, "none")]
     rows = run(tuples((10, 0), (20, 150), (30, 160)), QUERY, cuts=[1, 2], changes=changes)
-    assert [(row["version"], json.loads(row["settings"])["policy"]) for row in rows["facts"]] == [
+    assert [(row["version"], json.loads(row["value"])["policy"]) for row in rows["facts"]] == [
         (1, "none"),
         (2, "mp_k_slack"),
         (3, "none"),

@@ -8,10 +8,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from planning import FILES, IDLE, LIVE, NONE, TICK, WAITING, WHOLE, Driver, Log, entries, rows_read, said, segments
+from planning import (
+    FILES,
+    IDLE,
+    LIVE,
+    NONE,
+    TICK,
+    WAITING,
+    WHOLE,
+    Driver,
+    Log,
+    entries,
+    in_force,
+    rows_read,
+    said,
+    segments,
+)
+from tailrace.disorder.policies import policy_from_json
 from tailrace.sources.feeds import ReplayFeed, remaining
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal
+from tailrace.storage.progress import Progress
 from tailrace.stream.batch_planner import BatchPlanner, RunOptions
 
 
@@ -203,7 +220,7 @@ def test_settings_that_change_in_silence_are_told_at_once_and_it_goes_on(tmp_pat
     heard = driver.intake.position.last_rows_ms
     driver.restart(settings=WAITING)
     entry = driver.plan(after=1)
-    assert (said(entry), entry.header.settings) == ((None, False, 0), WAITING)
+    assert (said(entry), in_force(entry)) == ((None, False, 0), WAITING)
     assert (entry.position.last_rows_ms, entry.position.quiet) == (heard, quiet)
     closings = []
     for _ in range(4 * IDLE):
@@ -300,7 +317,7 @@ def test_a_replay_that_is_down_for_longer_than_idle_is_not_quiet_until_all_is_gi
             rest += remaining([segment], segment.first_row + skip)
             done -= skip
         feed = ReplayFeed(Log(*rest), 0.5, clock)  # a row each two idles
-        wanted = lambda: (NONE, "declared")  # noqa: E731
+        wanted = lambda: (policy_from_json(NONE), "declared")  # noqa: E731
         return BatchPlanner(Journal(tmp_path), feed, feed.fresh(), wanted, TICK, IDLE, stamps, LIVE, lambda: clock.ms)
 
     intake, looks = begin(), 0
@@ -308,14 +325,14 @@ def test_a_replay_that_is_down_for_longer_than_idle_is_not_quiet_until_all_is_gi
         if looks in down_at:
             clock.ms += 10 * IDLE
             intake = begin()
-        intake.plan(committed=5_000)
+        intake.plan(Progress(5_000, 0, False))
         clock.ms += IDLE
         looks += 1
         assert looks < 100
     assert looks > len(WHOLE), "it was silent meanwhile"
     assert all(entry.segments for entry in entries(tmp_path)), "and said nothing of it"
     assert rows_read(tmp_path) == WHOLE
-    assert said(intake.plan(committed=5_000))[1:] == (True, 0)  # now it is quiet
+    assert said(intake.plan(Progress(5_000, 0, False)))[1:] == (True, 0)  # now it is quiet
     assert not intake.feed.holds_back
 
 

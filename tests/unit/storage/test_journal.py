@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.ground.facts import Fact
 from tailrace.sources.segments import Segment
 from tailrace.storage import journal as journals
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition
@@ -27,7 +28,8 @@ def entry(batch: int) -> BatchRecord:
         Segment(f"/in/é {batch}\u2028\n", part, 3, 2 * batch + part, 6 * batch + 3 * part, batch or None, 77, 9, batch)
         for part in range(batch % 3)
     )
-    head = BatchHeader(batch, '{"k": "½"}', 5 * batch or None, closes=batch % 2 == 1, ends=batch % 5 == 4)
+    facts = (Fact("settings", 1, 0, {"k": "½"}, "declared"),)
+    head = BatchHeader(batch, facts, 5 * batch or None, closes=batch % 2 == 1, ends=batch % 5 == 4)
     return BatchRecord(
         head, segments, LogPosition(batch, 2 * batch, batch - 1, 9 * batch, 8 * batch, batch or None, batch % 2 == 0)
     )

@@ -30,6 +30,7 @@ def tables(tmp_path: Path) -> Tables:
 def commit(tables: Tables, batch: int, until: int | None, frontier: int | None, ended: bool = False) -> None:
     """A batch of two tasks."""
     row = METRICS | {"batch": batch, "committed": until, "frontier": frontier, "flushed": ended}
+    row |= {"newest_tick": None if until is None else until // 10}
     rows = pa.Table.from_pylist([row | {"task": task} for task in (0, 1)])
     tables.append("metrics", with_times(rows, SCHEMA["metrics"]), "app", batch)
 
@@ -59,19 +60,19 @@ def test_before_anything_is_complete(tables: Tables) -> None:
 def test_the_last_batch_tells(tables: Tables) -> None:
     for batch in range(12):  # by number, not by text
         commit(tables, batch, 9_000 + batch, 8_000 + batch)
-        assert Progress.read(tables.layout) == Progress(9_000 + batch, 8_000 + batch, False)
+        assert Progress.read(tables.layout) == Progress(9_000 + batch, 8_000 + batch, False, 900 + batch // 10)
         assert committed_until(tables.layout) == 9_000 + batch
 
 
 def test_what_has_ended_is_told(tables: Tables) -> None:
     commit(tables, 0, 9_000, 8_000)
     commit(tables, 1, 9_100, 12_000, ended=True)
-    assert Progress.read(tables.layout) == Progress(9_100, 12_000, True)
+    assert Progress.read(tables.layout) == Progress(9_100, 12_000, True, 910)
 
 
 def test_a_heartbeat_before_the_first_tuple_commits(tables: Tables) -> None:
     commit(tables, 0, 9_000, None)
-    assert Progress.read(tables.layout) == Progress(9_000, 0, False)
+    assert Progress.read(tables.layout) == Progress(9_000, 0, False, 900)
 
 
 def test_it_is_the_same_after_the_table_was_compacted(tables: Tables) -> None:
@@ -79,9 +80,9 @@ def test_it_is_the_same_after_the_table_was_compacted(tables: Tables) -> None:
         commit(tables, batch, 9_000 + batch, 8_000 + batch)
     DeltaTable(tables.layout.table("metrics")).optimize.compact()
     commit(tables, 3, 9_003, 8_003)
-    assert Progress.read(tables.layout) == Progress(9_003, 8_003, False)
+    assert Progress.read(tables.layout) == Progress(9_003, 8_003, False, 900)
     DeltaTable(tables.layout.table("metrics")).optimize.compact()
-    assert Progress.read(tables.layout) == Progress(9_003, 8_003, False)
+    assert Progress.read(tables.layout) == Progress(9_003, 8_003, False, 900)
 
 
 def test_only_the_files_of_the_last_batch_are_read(tables: Tables) -> None:
@@ -89,4 +90,4 @@ def test_only_the_files_of_the_last_batch_are_read(tables: Tables) -> None:
     (old,) = tables.layout.table("metrics").glob("*.parquet")
     commit(tables, 1, 9_001, 8_001)
     old.unlink()
-    assert Progress.read(tables.layout) == Progress(9_001, 8_001, False)
+    assert Progress.read(tables.layout) == Progress(9_001, 8_001, False, 900)

@@ -11,7 +11,8 @@ from tailrace.storage.table_schemas import CALIBRATION_TABLES, PROPOSALS
 from tailrace.storage.tables import Tables
 
 POLICY = CacheDuration(policy="cache_duration")
-DECLARED, OTHER = POLICY.model_dump_json(), POLICY.model_copy(update={"accuracy": 0.9}).model_dump_json()
+OTHER_POLICY = POLICY.model_copy(update={"accuracy": 0.9})
+DECLARED, OTHER = POLICY.model_dump_json(), OTHER_POLICY.model_dump_json()
 
 
 def proposal(k_ms: int, declared: str = DECLARED, made_at: int = 1_700_000_000_000) -> Proposal:
@@ -29,38 +30,38 @@ def layout(tmp_path):
 
 def test_there_is_none_without_a_table_and_in_an_empty_one(layout):
     proposals = Proposals(layout)
-    assert proposals.newest(DECLARED) is None
+    assert proposals.newest(POLICY) is None
     Tables(layout).create({"proposals": PROPOSALS}, CALIBRATION_TABLES)
-    assert proposals.newest(DECLARED) is None
+    assert proposals.newest(POLICY) is None
 
 
 def test_what_was_added_comes_back(layout):
     Proposals(layout).add(proposal(1200))
-    found = Proposals(layout).newest(DECLARED)
+    found = Proposals(layout).newest(POLICY)
     assert found == proposal(1200)
     assert (found.lower_ms, found.upper_ms, found.k_ms) == (700, 1700, 1200)
     Proposals(layout).add(Proposal(*[*vars(proposal(900)).values()][:8], None, 1, "tried"))
-    assert Proposals(layout).newest(DECLARED).accuracy is None
+    assert Proposals(layout).newest(POLICY).accuracy is None
 
 
 def test_the_newest_is_the_last_one_though_the_clock_was_set_back(layout):
     for k_ms, made_at in ((900, 2_000), (1200, 1_000), (800, 500)):
         Proposals(layout).add(proposal(k_ms, made_at=made_at))
-        assert Proposals(layout).newest(DECLARED).k_ms == k_ms
+        assert Proposals(layout).newest(POLICY).k_ms == k_ms
 
 
 def test_settings_that_were_declared_otherwise_have_their_own(layout):
     Proposals(layout).add(proposal(900))
     Proposals(layout).add(proposal(1200, OTHER))
-    assert Proposals(layout).newest(DECLARED).k_ms == 900
-    assert Proposals(layout).newest(OTHER).k_ms == 1200
-    assert Proposals(layout).newest(POLICY.waiting(1).model_dump_json()) is None
+    assert Proposals(layout).newest(POLICY).k_ms == 900
+    assert Proposals(layout).newest(OTHER_POLICY).k_ms == 1200
+    assert Proposals(layout).newest(POLICY.waiting(1)) is None
 
 
 def test_a_stream_is_to_have_the_newest_and_what_is_declared_before_there_is_one(layout):
-    assert Proposals(layout).settings_in_force(DECLARED) == (DECLARED, "declared")
+    assert Proposals(layout).settings_in_force(POLICY) == (POLICY, "declared")
     Proposals(layout).add(proposal(900))
-    assert Proposals(layout).settings_in_force(DECLARED) == (POLICY.waiting(900).model_dump_json(), "so it is")
+    assert Proposals(layout).settings_in_force(POLICY) == (POLICY.waiting(900), "so it is")
 
 
 def test_one_who_asks_again_is_told_what_is_new_and_reads_nothing_else(layout, monkeypatch):
@@ -70,5 +71,5 @@ def test_one_who_asks_again_is_told_what_is_new_and_reads_nothing_else(layout, m
     for k_ms in (900, 1200):
         writer.add(proposal(k_ms))
         reads.clear()
-        assert [proposals.newest(DECLARED).k_ms for _ in range(5)] == [k_ms] * 5
+        assert [proposals.newest(POLICY).k_ms for _ in range(5)] == [k_ms] * 5
         assert len(reads) == 1

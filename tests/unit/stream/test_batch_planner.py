@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from planning import IDLE, LIVE, NONE, WAITING, WHOLE, Driver, Log, entries, rows_read, said, segments
+from planning import IDLE, LIVE, NONE, WAITING, WHOLE, Driver, Log, entries, in_force, rows_read, said, segments
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.ground.facts import Fact
 from tailrace.sources.segments import Segment
 from tailrace.spark.source import share
 from tailrace.storage.journal import BatchRecord, LogPosition
@@ -72,11 +74,14 @@ def test_planning_takes_time_in_proportion_to_the_segments(tmp_path, monkeypatch
 def test_settings_are_told_each_time_and_change_at_once(tmp_path):
     driver = Driver(tmp_path, Log(*segments("a")), RunOptions(4, flush=False))
     driver.go()
-    assert [entry.header.settings for entry in entries(tmp_path)] == [NONE] * 3
+    assert [in_force(entry) for entry in entries(tmp_path)] == [NONE] * 3
     driver.restart()
     assert driver.plan() is None
     driver.restart(settings=WAITING)
-    assert driver.plan() == BatchRecord(BatchHeader(3, WAITING), (), driver.intake.position)
+    entry = driver.plan(newest_tick=8)
+    facts = (Fact("settings", 1, 0, json.loads(NONE), "declared"),)
+    facts += (Fact("settings", 2, 9, json.loads(WAITING), "declared", batch=3),)
+    assert entry == BatchRecord(BatchHeader(3, facts), (), driver.intake.position)
     assert driver.plan() is None
 
 
@@ -102,7 +107,8 @@ def test_the_end_of_a_run_that_was_kept_open_may_come_alone(tmp_path):
 def test_nothing_to_read_is_one_batch_that_ends_the_stream(tmp_path):
     driver = Driver(tmp_path, Log(), RunOptions())
     entry = driver.plan()
-    assert (entry.header, entry.segments) == (BatchHeader(0, NONE, None, closes=True, ends=True), ())
+    facts = (Fact("settings", 1, 0, json.loads(NONE), "declared"),)
+    assert (entry.header, entry.segments) == (BatchHeader(0, facts, None, closes=True, ends=True), ())
     assert driver.plan() is None  # it has ended
     driver.restart()
     assert driver.plan() is None
@@ -163,13 +169,14 @@ def test_readers_share_an_entry_in_order_and_one_tells_the_head(tmp_path, reader
     entry = Driver(tmp_path, Log(*segments()), RunOptions(100)).plan()
     parts = share(entry, readers)
     assert [segment for _, _, part in parts for segment in part] == list(entry.segments)
-    assert [head for head, _, _ in parts] == [entry.header.pack()] + [None] * (len(parts) - 1)
+    assert [header for header, _, _ in parts] == [entry.header.pack()] * len(parts)
+    assert [first for _, first, _ in parts] == [True] + [False] * (len(parts) - 1)
     assert 1 <= len(parts) <= readers
 
 
 def test_an_entry_without_segments_is_told_by_one_reader(tmp_path):
     entry = Driver(tmp_path, Log(), RunOptions()).plan()
-    assert share(entry, 4) == [(entry.header.pack(), False, [])]
+    assert share(entry, 4) == [(entry.header.pack(), True, [])]
 
 
 def sizes(driver: Driver, made: list[tuple[int, int]]) -> list[int]:

@@ -57,7 +57,7 @@ def origin(query: Query) -> CheckpointManifest:
 def plan(layout: Layout, segments: list[Segment], version: int = -1) -> None:
     """An entry that names them."""
     batch = len(entries(layout.journal))
-    Journal(layout.journal).append(BatchRecord(BatchHeader(batch, "{}"), tuple(segments), LogPosition(version=version)))
+    Journal(layout.journal).append(BatchRecord(BatchHeader(batch, ()), tuple(segments), LogPosition(version=version)))
 
 
 def write(layout: Layout, batch: int) -> None:

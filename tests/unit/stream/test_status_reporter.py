@@ -10,6 +10,7 @@ import pytest
 
 from tailrace.drivers.fence import MARK
 from tailrace.storage.layout import Layout
+from tailrace.storage.progress import Progress
 from tailrace.storage.status import Status
 from tailrace.storage.table_schemas import CLASSES, schemas
 from tailrace.storage.tables import with_times
@@ -24,6 +25,7 @@ METRICS |= {
     "t_max": 9_000,
     "frontier": 8_700,
     "committed": 9_100,
+    "newest_tick": 91,
     "coverage": 0.75,
     "latency_ms": 1.0,
     "flushed": False,
@@ -216,8 +218,8 @@ def test_it_tells_how_long_it_is_at_a_batch_and_how_long_batches_took(layout: La
 
 def test_before_anything_is_complete_nothing_is_known(layout: Layout, clock: Clock) -> None:
     watch = StatusReporter(layout)
-    none = dict.fromkeys(("t_max", "frontier", "committed", "coverage"))
-    assert watch.batch_written(0, written(none, none | {"task": 1})) is None
+    none = dict.fromkeys(("t_max", "frontier", "committed", "newest_tick", "coverage"))
+    assert watch.batch_written(0, written(none, none | {"task": 1})) == Progress(0, 0, False)
     watch.report("drained")
     status = Status.read(layout)
     assert (status.t_max, status.frontier, status.committed, status.coverage) == (None, None, None, None)
@@ -227,7 +229,8 @@ def test_before_anything_is_complete_nothing_is_known(layout: Layout, clock: Clo
 @pytest.mark.parametrize("time", [-62_135_596_800_000, 0, 253_402_300_799_999])  # the years 1, 1970 and 9999
 def test_any_time_that_a_tuple_can_have_is_told(layout: Layout, clock: Clock, time: int) -> None:
     watch = StatusReporter(layout)
-    assert watch.batch_written(0, written({"t_max": time, "frontier": time, "committed": time})) == time
+    progress = watch.batch_written(0, written({"t_max": time, "frontier": time, "committed": time}))
+    assert progress == Progress(time, time, False, 91)
     watch.report("drained")
     status = Status.read(layout)
     assert (status.t_max, status.frontier, status.committed) == (time, time, time)

@@ -14,6 +14,7 @@ from tailrace.bench.topk.runs import policy_of
 from tailrace.calibration.measure import Accuracies, EventTimeCourse
 from tailrace.calibration.recent_windows import NotReady, RecentTuples, RecentWindows
 from tailrace.calibration.search import Interval, Search
+from tailrace.disorder.policy import SlackPolicy
 from tailrace.kinds import build
 from tailrace.query.query import Query
 
@@ -73,9 +74,9 @@ def search_of(query: Query, doubling: bool = True) -> Search:
     return Search.of(policy_of(query), query.tick_ms, doubling)
 
 
-def stamped(query: Query, steps: Iterable[Calibration]) -> list[tuple[str, int]]:
-    """Return the settings (JSON) of each calibration, with the tick after which they are in force."""
-    return [(policy_of(query).waiting(step.found.k_ms).model_dump_json(), step.tick) for step in steps]
+def stamped(query: Query, steps: Iterable[Calibration]) -> list[tuple[SlackPolicy, int]]:
+    """Return the policy that each calibration proposes, with the tick after which it is in force."""
+    return [(policy_of(query).waiting(step.found.k_ms), step.tick) for step in steps]
 
 
 def newest(query: Query, stream: Stream, count: int | None = None) -> RecentWindows:

@@ -13,14 +13,15 @@ from tailrace.bench.progress import Row, Tell
 from tailrace.bench.topk.runs import SIZE_MS, SLIDE_MS, TICK_MS, K
 from tailrace.disorder import ticks
 from tailrace.disorder.clock import Clock, Frontier
+from tailrace.engine.batch_header import DECLARED
 from tailrace.generators.replay import START_MS
-from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.ground.facts import stamp
 from tailrace.topk.kind import TopK
 from tailrace.topk.methods import LIST, METHODS
 from tailrace.topk.partials import combine
 from tailrace.windows.sliding import Sliding
 
-TAU_MS, WAIT = 1_000, '{"policy": "k_slack", "k": "2 s"}'
+TAU_MS, WAIT = 1_000, {"policy": "k_slack", "k": "2 s"}
 CASES = {
     "100,000 a second, one group": (100_000, 1, None),
     "100,000 a second, 100 keys": (100_000, 100, None),
@@ -81,8 +82,7 @@ def _batches(rows: int, rate: int, keys: int, scores: int | None) -> list[_Batch
     columns = {"event_time": event, "tick": tick, "id": order, "score": score}
     tuples = pa.RecordBatch.from_pydict({name: pa.array(column) for name, column in columns.items()} | {"key": key})
     cuts = np.unique([*np.searchsorted(tick, tick[np.arange(0, rows, _BATCH_ROWS)]).tolist(), rows])
-    clock, batches = Clock(), []
-    clock.stamp(WAIT, BEFORE_ALL)
+    clock, batches = Clock(facts=stamp((), "settings", WAIT, 0, DECLARED)), []
     for first, last in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
         part = slice(first, last)
         frontier = clock.advance(ticks.summarise(tick[part], end[part], event[part]))
