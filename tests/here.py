@@ -43,7 +43,7 @@ def streamed_here(
     wanted = schemas(stage.kind.answer) | {"history": history.FILES}
     if kept:
         stage = as_history(stage, layout)
-        past = history.schema(pa.string(), stage.kind.key_type, list(stage.columns.values))
+        past = history.schema(pa.string(), stage.kind.key_type, stage.columns.value_types())
         tables.create({"history": past}, ["history"])
     tables.create({name: schema for name, schema in wanted.items() if name != "history"}, STREAM_TABLES)
     engine = LocalEngine(stage)

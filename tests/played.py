@@ -45,7 +45,7 @@ class Played:
         self.stage = Stage.of(query, origin.types, self.layout.table("history"))
         id_type = pa.int64() if is_integer(origin.types[self.stage.columns.id]) else pa.string()
         self.schemas = schemas(self.stage.kind.answer, id_type)
-        past = history.schema(id_type, self.stage.kind.key_type, list(self.stage.columns.values))
+        past = history.schema(id_type, self.stage.kind.key_type, self.stage.columns.value_types())
         self.tables = Tables(self.layout)
         wanted_tables = self.schemas | ({} if self.stage.history is None else {"history": past})
         self.tables.create(wanted_tables, STREAM_TABLES)

@@ -128,7 +128,7 @@ class HistoryScan:
         """The tuples with such event times, and `ORDER` of all others with one of their ids."""
         pieces, reader = self.log.of_events(ranges).pieces(ranges), self.log.reader()
         if not pieces:
-            types = dict.fromkeys(self.stage.columns.values, pa.float64()) | {"key": self.stage.kind.key_type}
+            types = self.stage.columns.value_types() | {"key": self.stage.kind.key_type}
             schema = pa.schema([(name, types.get(name, pa.int64())) for name in columns])
             return pa.RecordBatch.from_pylist([], schema), pa.RecordBatch.from_pylist([], schema).select(ORDER)
         inside, outside = zip(*(reader.split(piece, ranges, columns) for piece in pieces), strict=True)

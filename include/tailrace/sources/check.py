@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,12 @@ from numpy.typing import NDArray
 from tailrace.ground.time_limits import LATEST_MS
 
 Ints = NDArray[np.int64]
+
+Reject = tuple[NDArray[np.bool_], str]
+"""A mask of records, shape (n,), and the reason for which these are rejected."""
+
+RowCheck = Callable[[Mapping[str, pa.Array]], Iterable[Reject]]
+"""Checks the values of records, n of each; null where the record has none, which is rejected already."""
 
 _PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
 _LAST_ARRIVAL_MS = 253_370_764_799_999  # the end of 9998: ticks and idle times that follow end within 9999
@@ -24,7 +31,11 @@ class Columns:
     Attributes
     ----------
     values : dict
-        Numeric columns the kind needs: name in the tuple → column of the source.
+        Columns of the kind's own: name in the tuple → column of the source.
+    types : dict
+        The Arrow types of these, by name in the tuple: list<double>, binary or string; float64 where none is given.
+    row_check : callable or None
+        The kind's check of its values, beyond that they are there and, if doubles, finite.
     earliest_ms, ahead_ms, latest_ms : int
         An event time is accepted from `earliest_ms` up to its arrival time + `ahead_ms`, and up to `latest_ms`: the
         last one whose windows all end at a time that a calendar can print.
@@ -38,6 +49,12 @@ class Columns:
     earliest_ms: int
     ahead_ms: int
     latest_ms: int = LATEST_MS
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    row_check: RowCheck | None = None
+
+    def value_types(self) -> dict[str, pa.DataType]:
+        """The Arrow type of each column of the kind's own, by name in the tuple."""
+        return {part: self.types.get(part, pa.float64()) for part in self.values}
 
     def named(self) -> dict[str, str]:
         """The columns that the source must have, by the part of the tuple that they hold."""
@@ -98,12 +115,10 @@ def check(raw: pa.Table, columns: Columns, row: Ints, key_type: pa.DataType, ing
             continue
         parts[part] = _cast(raw.column(name), kind)
         verdict.reject(np.asarray(parts[part].is_null()), f"{name} is null")
-    for part, name in columns.values.items():
-        value = np.asarray(raw.column(name).cast(pa.float64(), safe=False).combine_chunks().fill_null(0.0))
-        verdict.reject(np.asarray(raw.column(name).combine_chunks().is_null()), f"{name} is null")
-        verdict.reject(np.isnan(value), f"{name} is NaN")
-        verdict.reject(np.isinf(value), f"{name} is infinite")
-        parts[part] = pa.array(value)
+    values = {part: _value(verdict, raw, columns.values[part], kind) for part, kind in columns.value_types().items()}
+    for mask, reason in columns.row_check(values) if columns.row_check else ():
+        verdict.reject(mask, reason)
+    parts |= values
     tuples = pa.RecordBatch.from_pydict(
         {"event_time": pa.array(event), "arrival_time": pa.array(arrival), "row": pa.array(row), **parts}
     )
@@ -125,6 +140,19 @@ class _Verdict:
     def reject(self, mask: NDArray[np.bool_], reason: str) -> None:
         self.reasons.append(reason)
         self.code[mask & (self.code == 0)] = len(self.reasons)
+
+
+def _value(verdict: _Verdict, raw: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
+    """A column of the kind's own in the type that the kind takes; a missing double is read as 0."""
+    column = raw.column(name).combine_chunks()
+    verdict.reject(np.asarray(column.is_null()), f"{name} is null")
+    value = column.cast(kind, safe=False)
+    if not pa.types.is_float64(kind):
+        return value
+    numbers = np.asarray(value.fill_null(0.0))
+    verdict.reject(np.isnan(numbers), f"{name} is NaN")
+    verdict.reject(np.isinf(numbers), f"{name} is infinite")
+    return pa.array(numbers)
 
 
 def _times(verdict: _Verdict, raw: pa.Table, name: str) -> Ints:

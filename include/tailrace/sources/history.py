@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +22,13 @@ _HOUR_MS = 3_600_000
 _TIMES = ("event_time", "arrival_time")
 
 
-def schema(id_type: pa.DataType, key_type: pa.DataType, values: list[str]) -> pa.Schema:
+def schema(id_type: pa.DataType, key_type: pa.DataType, values: Mapping[str, pa.DataType]) -> pa.Schema:
     """Schema of the table: a tuple's times, id, key, values, position, its tick and that tick's end, and its partition.
 
     Tick and end are those that follow from the tuple's segment alone.
     """
     time, number = pa.timestamp("us", "UTC"), pa.int64()
-    columns = dict.fromkeys(_TIMES, time) | {"id": id_type, "key": key_type} | dict.fromkeys(values, pa.float64())
+    columns = dict.fromkeys(_TIMES, time) | {"id": id_type, "key": key_type} | dict(values)
     columns |= dict.fromkeys(("position", "tick", "end"), number)
     return pa.schema([*columns.items(), ("event_date", pa.string()), ("event_hour", number)])
 

@@ -27,6 +27,7 @@ _BYTES_PER_SEGMENT = 16 << 20  # several readers share a large file, and none ho
 
 _NUMBER = (int, float)
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {"string": (str,), "int64": (int,), "double": _NUMBER}
+_PYTHON_TYPES |= {"list<double>": (list,)}
 
 
 class JsonFiles:
@@ -45,7 +46,7 @@ class JsonFiles:
         names: set[str] = set()
         for record in _records(path):
             names |= record.keys()
-            kinds = {name: _type(part, record.get(name)) for part, name in columns.named().items()}
+            kinds = {name: _type(part, record.get(name), columns) for part, name in columns.named().items()}
             types = {name: kind for name, kind in kinds.items() if kind is not None}
             if len(types) == len(kinds):
                 return types
@@ -174,7 +175,13 @@ def _reason(text: str, types: Types) -> str:
         value = record.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, _PYTHON_TYPES[kind])):
             return f"{name} is of the wrong type: {type(value).__name__}, not {kind}"
+        if isinstance(value, list) and not all(_is_number(element) for element in value):
+            return f"{name} holds what is no number"
     return "no record that could be read"
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, _NUMBER) and not isinstance(value, bool))
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
@@ -188,13 +195,19 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
                 yield record
 
 
-def _type(part: str, value: Any) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, _PART_TYPES.get(part, _NUMBER)):
+def _type(part: str, value: Any, columns: Columns) -> str | None:
+    """The type of a part of the tuple, by a record's value of it; None where none can come from this value."""
+    kind = None if part in _PART_TYPES else _JSON_TYPES[columns.value_types()[part]]
+    if isinstance(value, bool) or not isinstance(value, _PART_TYPES[part] if kind is None else _PYTHON_TYPES[kind]):
         return None
-    if part not in _PART_TYPES:
-        return "double"
-    return "string" if isinstance(value, str) else "int64"
+    return kind or ("string" if isinstance(value, str) else "int64")
+
+
+_ARROW_TYPES = {"string": pa.string(), "int64": pa.int64(), "double": pa.float64()}
+_ARROW_TYPES |= {"list<double>": pa.list_(pa.float64())}
+_JSON_TYPES = {kind: name for name, kind in _ARROW_TYPES.items()} | {pa.binary(): "string"}
+"""The type of a value in JSON, where binary is the UTF-8 of a text, by the type that the kind takes."""
 
 
 def _arrow(kind: str) -> pa.DataType:
-    return {"string": pa.string(), "int64": pa.int64(), "double": pa.float64()}[kind]
+    return _ARROW_TYPES[kind]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +30,7 @@ class ParquetFiles:
         schema = _open(path).schema_arrow
         require(path, columns, schema.names)
         for part, name in columns.named().items():
-            kind, (accepts, right) = _value_type(schema.field(name).type), _PART_RULES.get(part, _PART_RULES["value"])
+            kind, (accepts, right) = _value_type(schema.field(name).type), _rule(part, columns)
             if not accepts(kind):
                 raise refuse(f"{path}: column {name}", f"its type is {kind}, but it is the query's {part}", right)
         return {name: str(_value_type(schema.field(name).type)) for name in columns.named().values()}
@@ -99,10 +99,35 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
-_PART_RULES = {
+def _is_list_of_numbers(kind: pa.DataType) -> bool:
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    return bool(is_list and _is_number(kind.value_type))
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+Rule = tuple[Callable[[pa.DataType], bool], str]
+"""Whether a part of a tuple may come from a column of a type, and the types that it may come from."""
+
+_PART_RULES: dict[str, Rule] = {
     "event_time": (_is_time, "a timestamp, or int64 in epoch milliseconds"),
     "arrival_time": (_is_time, "a timestamp, or int64 in epoch milliseconds"),
     "id": (_is_name, "a string or an integer up to int64"),
     "key": (_is_name, "a string or an integer up to int64"),
-    "value": (_is_number, "an integer, float or decimal"),
 }
+_VALUE_RULES: dict[pa.DataType, Rule] = {
+    pa.float64(): (_is_number, "an integer, float or decimal"),
+    pa.list_(pa.float64()): (_is_list_of_numbers, "a list of integers, floats or decimals"),
+    pa.binary(): (_is_binary, "binary"),
+    pa.string(): (_is_text, "a string"),
+}
+
+
+def _rule(part: str, columns: Columns) -> Rule:
+    return _PART_RULES.get(part) or _VALUE_RULES[columns.value_types()[part]]

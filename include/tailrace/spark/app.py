@@ -144,7 +144,7 @@ def _run_batches(
             return 0
     id_type = stage.kind.id_type
     table_schemas, tables = schemas(stage.kind.answer, id_type), Tables(layout)
-    history_schema = history.schema(id_type, stage.kind.key_type, list(stage.columns.values))
+    history_schema = history.schema(id_type, stage.kind.key_type, stage.columns.value_types())
     tables.create(table_schemas | ({} if stage.history is None else {"history": history_schema}), STREAM_TABLES)
     sink = Sink(tables, table_schemas | {"history": history.FILES}, manifest.id)
     attempts = Attempts(layout, stage, planner, reporter, sink, progress)

@@ -76,9 +76,11 @@ class Reader:
             stage = _without_values(self.stage) if skips_values else self.stage
             return self.arrived(stage.content(piece).tuples).select(columns)
         names = list(dict.fromkeys([*columns, "position", "tick", "end"]))
-        return self.arrived(single_batch(in_ms(pq.read_table(piece.path, columns=names, partitioning=None)))).select(
-            columns
-        )
+        table = in_ms(pq.read_table(piece.path, columns=names, partitioning=None))
+        for name, kind in self.stage.columns.value_types().items():  # a compacted file may name a list's elements anew
+            if name in names and table.schema.field(name).type != kind:
+                table = table.set_column(table.schema.get_field_index(name), name, table.column(name).cast(kind))
+        return self.arrived(single_batch(table)).select(columns)
 
     def split(self, piece: Piece, ranges: Ranges, columns: Sequence[str]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         """Read the tuples with an event time in one of the ranges, with these columns; and the others, with `ORDER`."""

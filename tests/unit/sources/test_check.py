@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -223,3 +224,43 @@ def test_chunks_and_no_records() -> None:
 
 def test_timestamps_are_moments_in_utc() -> None:
     assert column("event_time", happened=pa.array([datetime(2020, 1, 1)])) == [NOW]
+
+
+def lists(*values: list[float | None] | None) -> pa.Array:
+    return pa.array(values, pa.list_(pa.float32()))
+
+
+SHAPES = replace(
+    COLUMNS,
+    values={"histogram": "hist", "shape": "wkb", "name": "label"},
+    types={"histogram": pa.list_(pa.float64()), "shape": pa.binary(), "name": pa.string()},
+)
+
+
+def shaped(columns: Columns, hist: pa.Array, wkb: pa.Array, label: pa.Array) -> Checked:
+    rows = len(hist)
+    times = {name: pa.array([NOW] * rows) for name in ("happened", "came")}
+    names = {"name": pa.array([f"n{row}" for row in range(rows)]), "sensor": pa.array(["s"] * rows)}
+    raw = pa.table(times | names | {"hist": hist, "wkb": wkb, "label": label})
+    return check(raw, columns, np.arange(rows), pa.string(), None)
+
+
+def test_lists_binary_and_text_reach_the_kind_in_its_types() -> None:
+    checked = shaped(SHAPES, lists([1, 2], []), pa.array([b"\0", b""], pa.large_binary()), pa.array(["é", "a\0b"]))
+    assert [checked.tuples.schema.field(name).type for name in SHAPES.types] == list(SHAPES.types.values())
+    assert checked.tuples.select(["histogram", "shape", "name"]).to_pylist() == [
+        {"histogram": [1.0, 2.0], "shape": b"\0", "name": "é"},
+        {"histogram": [], "shape": b"", "name": "a\0b"},
+    ]
+
+
+def test_what_the_kind_rejects_is_quarantined_with_its_reason() -> None:
+    def mass(values: Mapping[str, pa.Array]) -> list[tuple[np.ndarray, str]]:
+        sums = [sum(row or []) for row in values["histogram"].to_pylist()]
+        return [(np.array(sums) <= 0, "hist has no mass")]
+
+    columns = replace(SHAPES, row_check=mass)
+    hist, names = lists([1, 2], [0, 0], None, []), pa.array([b"a"] * 4)
+    checked = shaped(columns, hist, names, names.cast(pa.string()))
+    assert checked.rejected.tolist() == [1, 2, 3]
+    assert checked.reasons == ["hist has no mass", "hist is null", "hist has no mass"]

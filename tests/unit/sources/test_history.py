@@ -83,7 +83,7 @@ def test_the_tuples_come_back(tmp_path: Path) -> None:
 
 def test_a_file_has_the_columns_of_the_tables_schema_but_those_in_its_path(tmp_path: Path) -> None:
     (path,) = history.write(tuples(NOW), 1, tmp_path).column("path").to_pylist()
-    whole = history.schema(pa.string(), pa.string(), ["value"])
+    whole = history.schema(pa.string(), pa.string(), {"value": pa.float64()})
     assert list(read(tmp_path / path).schema) == [field for field in whole if field.name not in history.PARTITIONS]
 
 

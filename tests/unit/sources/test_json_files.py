@@ -291,3 +291,33 @@ def test_text_that_is_not_utf_8_goes_to_quarantine(path: Path, name: str) -> Non
     columns = Columns("t", None, "id", None, {}, 0, 0)
     check(raw.table, columns, np.arange(raw.table.num_rows), pa.string(), 0)
     assert raw.table.to_pylist() == []
+
+
+SHAPES = replace(COLUMNS, key=None, values={"shape": "v"}, types={"shape": pa.list_(pa.float64())})
+
+
+def test_lists_of_numbers_are_values(path: Path) -> None:
+    path.write_bytes(b'{"t": 1, "id": "a", "v": 3}\n{"t": 1, "id": "a", "v": [1, 2.5]}\n')
+    types = FILES.types(path, SHAPES)
+    assert types == {"t": "int64", "id": "string", "v": "list<double>"}
+    raw = read(path, b'{"t": 1, "id": "a", "v": [1, 2.5]}\n{"t": 2, "id": "b", "v": []}\n', types)
+    assert raw.table.column("v").to_pylist() == [[1.0, 2.5], []]
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (b'[1, "x"]', "v holds what is no number"),
+        (b"[true]", "v holds what is no number"),
+        (b"3", "v is of the wrong type: int, not list<double>"),
+    ],
+)
+def test_a_list_of_anything_else_is_quarantined(path: Path, value: bytes, reason: str) -> None:
+    raw = read(path, b'{"t": 1, "id": "a", "v": ' + value + b"}\n", {"t": "int64", "id": "string", "v": "list<double>"})
+    assert [(malformed.row, malformed.reason) for malformed in raw.malformed] == [(0, reason)]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.binary()])
+def test_text_is_a_value(path: Path, kind: pa.DataType) -> None:
+    path.write_bytes(b'{"t": 1, "id": "a", "v": "POINT (1 2)"}\n')
+    assert FILES.types(path, replace(SHAPES, types={"shape": kind}))["v"] == "string"

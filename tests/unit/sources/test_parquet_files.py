@@ -245,3 +245,29 @@ def test_a_key_of_any_type_of_text_is_text(path: Path, kind: pa.DataType) -> Non
     tuples = stage.content(Segment(str(path), 0, 2)).tuples
     assert tuples.column("key").to_pylist() == ["a", "b"]
     assert (tuples.column("id").type, tuples.column("id").to_pylist()) == (pa.string(), ["n0", "n1"])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "stored", "fits"),
+    [
+        (pa.list_(pa.float64()), pa.list_(pa.float32()), True),
+        (pa.list_(pa.float64()), pa.list_(pa.int16(), 4), True),
+        (pa.list_(pa.float64()), pa.list_(pa.string()), False),
+        (pa.list_(pa.float64()), pa.float64(), False),
+        (pa.binary(), pa.large_binary(), True),
+        (pa.binary(), pa.string(), False),
+        (pa.string(), pa.large_string(), True),
+        (pa.string(), pa.int64(), False),
+    ],
+)
+def test_a_value_column_holds_the_type_that_the_kind_takes(tmp_path: Path, wanted, stored, fits: bool) -> None:
+    columns = Columns("at", "at", "name", None, {"shape": "hist"}, 0, 0, types={"shape": wanted})
+    table = pa.table({"at": pa.array([1]), "name": pa.array(["a"]), "hist": pa.nulls(1, stored)})
+    pq.write_table(table, tmp_path / "part.parquet")
+    if fits:
+        types = ParquetFiles().types(tmp_path / "part.parquet", columns)
+        raw = ParquetFiles().read(Segment(str(tmp_path / "part.parquet"), 0, 1), types).table.column("hist")
+        assert raw.cast(wanted).type == wanted
+    else:
+        with pytest.raises(Refused, match=r"column hist: its type is .* but it is the query's shape\n.*right would be"):
+            ParquetFiles().types(tmp_path / "part.parquet", columns)

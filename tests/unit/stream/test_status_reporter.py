@@ -167,7 +167,9 @@ def test_a_run_in_the_foreground_gives_up_its_batch_a_while_after_a_wish_to_drai
 def test_what_batches_did_adds_up_and_how_they_stand_is_the_last_ones(layout: Layout, clock: Clock) -> None:
     watch = StatusReporter(layout)
     clock.passes(5_000)
-    assert watch.batch_written(6, written({"task": 0, "rows": 1}, {"task": 1, "rows": 2, "late": 0})) == Progress(9_100, 8_700, False, 91)
+    assert watch.batch_written(6, written({"task": 0, "rows": 1}, {"task": 1, "rows": 2, "late": 0})) == Progress(
+        9_100, 8_700, False, 91
+    )
     clock.passes(1)
     later = {"frontier": 9_000, "t_max": 9_300, "committed": 9_400, "k_ms": 310, "coverage": 0.5}
     assert watch.batch_written(7, written(later, later | {"task": 1})) == Progress(9_400, 9_000, False, 91)
