@@ -1,4 +1,4 @@
-"""To be imported before airflow: it gives Airflow a home of its own, which is neither the user's nor left behind."""
+"""Import this before airflow: it sets AIRFLOW_HOME to a temporary directory, removed at exit."""
 
 from __future__ import annotations
 

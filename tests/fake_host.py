@@ -1,4 +1,4 @@
-"""A driver host in memory, whose drivers do as they are told; and queries that are declared for tests."""
+"""A driver host in memory, whose driver is in the state that a test sets; helpers to declare queries."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def declare(directory: Path, name: str, text: str = QUERY) -> Path:
 
 
 def says(layout: Layout, at_ms: int, state: str = "streaming") -> None:
-    """Write a driver's own word."""
+    """Write a driver's status file: its own last report, made at at_ms."""
     layout.stream.mkdir(parents=True, exist_ok=True)
     Status(state, 1, 0, at_ms, batches=3, committed_at_ms=at_ms, rows_left=7).write(layout)
 
 
 @dataclass
 class FakeHost:
-    """One driver. What `on_look` does happens before each look at it."""
+    """A host of one driver, which records its calls; it calls `on_look` before each look at the driver."""
 
     driver: Driver = field(default_factory=lambda: Driver("readings", "absent", None, None, "unknown"))
     on_look: Callable[[], None] = lambda: None
     down: bool = False
-    programs: set[str] = field(default_factory=set)  # what would come back with the host
+    programs: set[str] = field(default_factory=set)  # those that a restart of the host would start again
     deployed: list[tuple[list[str], dict[str, str]]] = field(default_factory=list)
     stopped: list[float] = field(default_factory=list)
     ran: list[list[str]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The driver's planning without Spark: a source whose segments keep coming, a clock, and restarts at any time."""
+"""A `BatchPlanner` without Spark: over a growing source, with a clock of its own, and restartable at any time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.storage.progress import Progress
 from tailrace.stream.batch_planner import BatchPlanner, RunOptions
 
-# file → the rows of its segments
+# file → the number of rows of each of its segments
 FILES = {"a": [3, 3, 2], "b": [4], "d": [1, 1]}
 WHOLE = [(name, row) for name, rows in FILES.items() for row in range(sum(rows))]
 LIVE = RunOptions(batch_rows=4, pace_ms=100, live=True)
@@ -28,7 +28,7 @@ def segments(names: str = "abd", version: int = 0) -> list[Segment]:
 
 
 class Log:
-    """A source whose segments keep coming."""
+    """An in-memory feed: a test appends segments to `there`, and `given` counts those that were returned."""
 
     types = {"event_time": "int64"}  # noqa: RUF012
     version = 0
@@ -39,12 +39,12 @@ class Log:
         self.there, self.given = list(there), 0
 
     def fresh(self) -> list[Segment]:
-        found = self.there[self.given :]
+        unread = self.there[self.given :]
         self.given = len(self.there)
-        return found
+        return unread
 
     def rest(self, rows: int) -> list[Segment]:
-        """What it gives to a driver that has read so many rows."""
+        """The unread segments of a driver that has read `rows` rows, which count as returned."""
         self.given = len(self.there)
         before = [0, *accumulate(segment.rows for segment in self.there)]
         parts = zip(self.there, before, strict=False)
@@ -52,7 +52,7 @@ class Log:
 
 
 class Driver:
-    """An intake with a clock, which may be begun anew at any time."""
+    """A batch planner with a clock of its own, and a journal from which `restart` goes on."""
 
     def __init__(self, directory: Path, log: Log, plan: RunOptions, settings: str = NONE, stamps: bool = False) -> None:
         self.directory, self.log, self.options, self.settings, self.stamps = directory, log, plan, settings, stamps
@@ -63,11 +63,13 @@ class Driver:
         for name, value in changed.items():
             setattr(self, name, value)
         journal = Journal(self.directory)
-        waiting = self.log.rest(sum(part.rows for entry in entries(self.directory) for part in entry.segments))
+        unread_segments = self.log.rest(
+            sum(part.rows for record in entries(self.directory) for part in record.segments)
+        )
         self.intake = BatchPlanner(
             journal,
             self.log,
-            waiting,
+            unread_segments,
             lambda: (policy_from_json(self.settings), "declared"),
             TICK,
             IDLE,
@@ -86,29 +88,29 @@ class Driver:
 
 
 def entries(directory: Path) -> list[BatchRecord]:
-    journal, found = Journal(directory), []
-    while len(found) in journal:
-        found.append(journal[len(found)])
-    return found
+    journal, records = Journal(directory), []
+    while len(records) in journal:
+        records.append(journal[len(records)])
+    return records
 
 
 def rows_read(directory: Path) -> list[tuple[str, int]]:
-    """The rows that the journal names, and each segment's place in the log right."""
-    found, position, ordinal = [], 0, 0
-    for entry in entries(directory):
-        for segment in entry.segments:
+    """The (file, row) pairs that the journal names; each segment's place in the log is asserted."""
+    row_ids, position, ordinal = [], 0, 0
+    for record in entries(directory):
+        for segment in record.segments:
             assert (segment.ordinal, segment.position) == (ordinal, position)
             ordinal, position = ordinal + 1, position + segment.rows
-            found += [(Path(segment.path).name, segment.first_row + row) for row in range(segment.rows)]
-        assert (entry.position.segments, entry.position.rows) == (ordinal, position)
-    return found
+            row_ids += [(Path(segment.path).name, segment.first_row + row) for row in range(segment.rows)]
+        assert (record.position.segments, record.position.rows) == (ordinal, position)
+    return row_ids
 
 
-def in_force(entry: BatchRecord) -> str:
-    """The settings (JSON) that an entry's newest fact holds."""
-    return json.dumps(newest(entry.header.facts, "settings").value)
+def in_force(record: BatchRecord) -> str:
+    """The settings (JSON) of the newest fact of a journal entry."""
+    return json.dumps(newest(record.header.facts, "settings").value)
 
 
-def said(entry: BatchRecord | None) -> tuple[int | None, bool, int] | None:
-    """What silence an entry puts down, and how many segments it has."""
-    return None if entry is None else (entry.header.heartbeat_ms, entry.header.closes, len(entry.segments))
+def said(record: BatchRecord | None) -> tuple[int | None, bool, int] | None:
+    """(heartbeat in ms, whether windows close, number of segments) of a journal entry; None without one."""
+    return None if record is None else (record.header.heartbeat_ms, record.header.closes, len(record.segments))

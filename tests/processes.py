@@ -1,4 +1,4 @@
-"""Watching processes from a test."""
+"""Helpers of tests that start processes: polling, liveness, command lines, listening sockets."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tailrace.drivers.fence import dead
 
 
 def until(condition, seconds=20.0):
-    """Wait for something to be true."""
-    end = time.monotonic() + seconds
+    """Poll a condition until it holds; return its value."""
+    deadline = time.monotonic() + seconds
     while not (value := condition()):
-        assert time.monotonic() < end, "it did not come about"
+        assert time.monotonic() < deadline, "it did not come about"
         time.sleep(0.02)
     return value
 
@@ -28,26 +28,30 @@ def is_dead(pid: int) -> bool:
 
 
 def command(process: psutil.Process) -> list[str]:
-    """A process's command line; empty once it has ended, whether or not anyone has waited for it."""
+    """A process's command line; empty once it has ended, as for a zombie."""
     try:
         return process.cmdline()
-    except psutil.NoSuchProcess:  # a zombie is one, to psutil
+    except psutil.NoSuchProcess:  # psutil raises this for a zombie too
         return []
 
 
 def listening(processes: Iterable[psutil.Process]) -> list[str]:
-    """The addresses, with ports, on which processes listen; a JVM's IPv4 address comes as an IPv6 one."""
-    found = []
+    """The addresses, with ports, on which processes listen; a JVM's IPv4 addresses appear as mapped IPv6 ones."""
+    addresses = []
     for process in processes:
         try:
             sockets = process.net_connections("tcp")
         except psutil.NoSuchProcess:
             continue
-        found += [f"{one.laddr.ip}:{one.laddr.port}" for one in sockets if one.status == psutil.CONN_LISTEN]
-    return found
+        addresses += [
+            f"{connection.laddr.ip}:{connection.laddr.port}"
+            for connection in sockets
+            if connection.status == psutil.CONN_LISTEN
+        ]
+    return addresses
 
 
 def beyond_loopback(addresses: Iterable[str]) -> list[str]:
-    """Those that another machine reaches."""
+    """The addresses that another machine can reach."""
     hosts = {address: ipaddress.ip_address(address.rpartition(":")[0]) for address in addresses}
     return [address for address, host in hosts.items() if not (getattr(host, "ipv4_mapped", None) or host).is_loopback]

@@ -1,4 +1,4 @@
-"""What every slack policy promises. A new policy needs a line in SAMPLES."""
+"""The contract of every slack policy: K depends on the ticks alone. A new policy needs a line in SAMPLES."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ SAMPLES = {
 }
 SAMPLES |= {"cache_duration": {"initial": "4 s"}}
 WINDOWS = Sliding(200, 100)
-every = pytest.mark.parametrize("name", SAMPLES)
-# (gap to the tick before, tuples, smallest event time, span)
+every_policy = pytest.mark.parametrize("name", SAMPLES)
+# (distance to the tick before, number of tuples, smallest event time, range of event times)
 TICKS = st.lists(
     st.tuples(st.integers(1, 5), st.integers(1, 9), st.integers(-5000, 5000), st.integers(0, 3000)), max_size=12
 )
@@ -47,62 +47,62 @@ def policy(name: str) -> SlackPolicy:
 
 
 def ticks_of(rows: list[tuple[int, int, int, int]]) -> Ticks:
-    gap, count, low, span = np.array(rows, np.int64).reshape(-1, 4).T
+    gap, count, smallest, span = np.array(rows, np.int64).reshape(-1, 4).T
     tick = np.cumsum(gap)
-    return Ticks(tick, (tick + 1) * 10, count, low, low + span)
+    return Ticks(tick, (tick + 1) * 10, count, smallest, smallest + span)
 
 
-def brought(ticks: Ticks, function: str) -> TickContents:
+def contents_of(ticks: Ticks, function: str) -> TickContents:
     """Tuples of twenty keys for these ticks, evenly between the smallest and the largest event time of each."""
     kind = Aggregate(WINDOWS, function, {"value": "value"}, pa.string(), 0.5 if function == "quantile" else None)
-    place = np.repeat(np.arange(len(ticks)), ticks.count)
-    number = np.arange(len(place)) - np.repeat(np.cumsum(ticks.count) - ticks.count, ticks.count)
-    share = number / np.maximum(ticks.count[place] - 1, 1)
-    event = (ticks.min_event[place] + share * (ticks.max_event - ticks.min_event)[place]).astype(np.int64)
-    columns = {"event_time": pa.array(event), "tick": pa.array(ticks.tick[place])}
+    index = np.repeat(np.arange(len(ticks)), ticks.count)
+    number = np.arange(len(index)) - np.repeat(np.cumsum(ticks.count) - ticks.count, ticks.count)
+    share = number / np.maximum(ticks.count[index] - 1, 1)
+    event = (ticks.min_event[index] + share * (ticks.max_event - ticks.min_event)[index]).astype(np.int64)
+    columns = {"event_time": pa.array(event), "tick": pa.array(ticks.tick[index])}
     columns |= {"key": pa.array([f"k{i % 20}" for i in event]), "value": pa.array(1.0 + event % 7)}
-    counts = pa.table([ticks.tick[place], WINDOWS.pane(event), np.ones_like(event)], schema=COUNTS)
+    counts = pa.table([ticks.tick[index], WINDOWS.pane(event), np.ones_like(event)], schema=COUNTS)
     sample = pa.Table.from_batches([kind.sample(pa.RecordBatch.from_pydict(columns))])
     return TickContents(WINDOWS, counts, sample, kind.error_model)
 
 
 def slack(name: str, ticks: Ticks, cuts: list[int], quiet: bool = False, function: str = "sum") -> list[int]:
-    """K at each tick, taken in in pieces; between them the clock goes through bytes, and the stream may be quiet."""
-    clock, found = Clock(), []
+    """K at each tick; at the cuts the clock is serialised and, with `quiet`, the open windows close."""
+    clock, slack_ms = Clock(), []
     stamp_settings(clock, policy(name).model_dump_json(), BEFORE_ALL)
     for a, b in zip([0, *cuts], [*cuts, len(ticks)], strict=True):
         clock = again(clock)
-        frontier = clock.advance(ticks[a:b], brought(ticks[a:b], function))
-        found += frontier.k_ms.tolist()
+        frontier = clock.advance(ticks[a:b], contents_of(ticks[a:b], function))
+        slack_ms += frontier.k_ms.tolist()
         if quiet:
-            assert clock.close(frontier, clock.frontier + 1000).k_ms.tolist()[-1:] == (found or [0])[-1:]
-    return found
+            assert clock.close(frontier, clock.frontier + 1000).k_ms.tolist()[-1:] == (slack_ms or [0])[-1:]
+    return slack_ms
 
 
 def test_every_policy_has_a_sample() -> None:
     assert [policy(name).__class__ for name in SAMPLES] == list(POLICIES)
 
 
-@every
+@every_policy
 @settings(max_examples=30, deadline=None)
 @given(rows=TICKS)
-def test_k_is_whole_milliseconds_from_zero_on(name: str, rows: list[tuple[int, int, int, int]]) -> None:
-    found = slack(name, ticks_of(rows), [])
-    assert len(found) == len(rows)
-    assert all(isinstance(k, int) and k >= 0 for k in found)
+def test_k_is_a_non_negative_integer(name: str, rows: list[tuple[int, int, int, int]]) -> None:
+    slack_ms = slack(name, ticks_of(rows), [])
+    assert len(slack_ms) == len(rows)
+    assert all(isinstance(k, int) and k >= 0 for k in slack_ms)
 
 
-@every
+@every_policy
 @settings(max_examples=40, deadline=None)
 @given(rows=TICKS, function=st.sampled_from(sorted(FUNCTIONS)), data=st.data())
-def test_k_is_a_function_of_the_ticks_however_they_are_cut(name: str, rows: list, function: str, data) -> None:
+def test_k_does_not_depend_on_how_ticks_are_cut_into_calls(name: str, rows: list, function: str, data) -> None:
     ticks = ticks_of(rows)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=4), label="cuts"))
     assert slack(name, ticks, cuts, function=function) == slack(name, ticks, [], function=function)
 
 
 def stream_of(n: int) -> dict[str, np.ndarray]:
-    """Tuples in order of arrival, a hundred of event time a tick: keys that come and go, all values 0.1 for long."""
+    """n tuples in order of arrival, 20 per tick of 100 ms: the set of keys drifts, and the first values are all 0.1."""
     rng = np.random.default_rng(7)
     event = 5 * np.arange(n) - (rng.exponential(300, n) * (rng.random(n) < 0.3)).astype(np.int64)
     key = rng.integers(0, 40, n) + event // 4000
@@ -114,11 +114,11 @@ def stream_of(n: int) -> dict[str, np.ndarray]:
     }
 
 
-def in_segments(kind: Aggregate, rows: dict[str, np.ndarray], ends: list[int]) -> TickContents:
-    """What segments of the log tell, that end anywhere in a tick."""
+def in_segments(kind: Aggregate, rows: dict[str, np.ndarray], segment_ends: list[int]) -> TickContents:
+    """The tick contents of a log whose segments end at these rows, so possibly inside a tick."""
     n = len(rows["tick"])
     counts, sample = [], []
-    for low, high in itertools.pairwise([0, *ends, n]):
+    for low, high in itertools.pairwise([0, *segment_ends, n]):
         part = {name: column[low:high] for name, column in rows.items()}
         columns = part | {"key": pa.array(part["key"].astype(str))}
         sample.append(pa.Table.from_batches([kind.sample(pa.RecordBatch.from_pydict(columns))]))
@@ -127,75 +127,75 @@ def in_segments(kind: Aggregate, rows: dict[str, np.ndarray], ends: list[int]) -
     return TickContents(WINDOWS, pa.concat_tables(counts), pa.concat_tables(sample), kind.error_model)
 
 
-def of_ticks(brought: TickContents, ticks: Ticks) -> TickContents:
-    """What some ticks have brought."""
-    tables = brought.counts, brought.sample
+def of_ticks(contents: TickContents, ticks: Ticks) -> TickContents:
+    """The part of these contents that belongs to some ticks."""
+    tables = contents.counts, contents.sample
     counts, sample = (table.filter(pa.array(np.isin(table["tick"].to_numpy(), ticks.tick))) for table in tables)
-    return replace(brought, counts=counts, sample=sample)
+    return replace(contents, counts=counts, sample=sample)
 
 
-@every
+@every_policy
 @pytest.mark.parametrize("function", ["sum", "count", "median"])
-def test_k_is_the_same_when_segments_end_inside_ticks_and_keys_come_and_go(name: str, function: str) -> None:
+def test_k_does_not_depend_on_where_segments_end_while_keys_drift(name: str, function: str) -> None:
     rows = stream_of(6000)
     number, first = np.unique(rows["tick"], return_index=True)
     low, high = (ufunc.reduceat(rows["event_time"], first) for ufunc in (np.minimum, np.maximum))
     ticks = Ticks(number, (number + 1) * 10, np.full(len(number), 20), low, high)
     kind = Aggregate(WINDOWS, function, {"value": "value"}, pa.string(), None)
     ends = sorted(np.random.default_rng(3).choice(6000, 80, replace=False).tolist())
-    found = []
+    runs = []
     for segments, calls in (([], []), (ends, [40, 41, 150, 222])):
-        told, clock, k_ms = in_segments(kind, rows, segments), Clock(), []
+        contents, clock, k_ms = in_segments(kind, rows, segments), Clock(), []
         stamp_settings(clock, policy(name).model_dump_json(), BEFORE_ALL)
         for a, b in itertools.pairwise([0, *calls, len(ticks)]):
-            k_ms += clock.advance(ticks[a:b], of_ticks(told, ticks[a:b])).k_ms.tolist()
+            k_ms += clock.advance(ticks[a:b], of_ticks(contents, ticks[a:b])).k_ms.tolist()
             clock = again(clock)
-        found.append(k_ms)
-    assert found[0] == found[1]
-    assert name in ("none", "k_slack", "cache_duration") or len(set(found[0])) > 2
+        runs.append(k_ms)
+    assert runs[0] == runs[1]
+    assert name in ("none", "k_slack", "cache_duration") or len(set(runs[0])) > 2
 
 
-@every
+@every_policy
 @settings(max_examples=30, deadline=None)
 @given(rows=TICKS, data=st.data())
-def test_k_does_not_change_by_what_silence_closes(name: str, rows: list, data) -> None:
+def test_windows_closed_by_silence_do_not_change_k(name: str, rows: list, data) -> None:
     ticks = ticks_of(rows)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=4), label="cuts"))
     assert slack(name, ticks, cuts, quiet=True) == slack(name, ticks, [])
 
 
-@every
-def test_settings_survive_as_json(name: str) -> None:
+@every_policy
+def test_settings_survive_json(name: str) -> None:
     assert policy_from_json(policy(name).model_dump_json()) == policy(name)
 
 
-@every
+@every_policy
 def test_settings_are_frozen(name: str) -> None:
     with pytest.raises(ValidationError, match="frozen"):
         policy(name).policy = "other"  # type: ignore[misc]
 
 
-@every
-def test_settings_that_nobody_knows_are_refused(name: str) -> None:
+@every_policy
+def test_unknown_settings_are_refused(name: str) -> None:
     with pytest.raises(ValidationError, match="Extra inputs"):
         policy_from_json(json.dumps({"policy": name, "strange": 1} | SAMPLES[name]))
 
 
 @given(TICKS)
 @settings(max_examples=20, deadline=None)
-def test_none_never_waits(rows: list) -> None:
+def test_none_has_slack_zero(rows: list) -> None:
     assert set(slack("none", ticks_of(rows), [])) <= {0}
 
 
 @given(TICKS)
 @settings(max_examples=20, deadline=None)
-def test_k_slack_waits_k(rows: list) -> None:
+def test_k_slack_has_its_constant_k(rows: list) -> None:
     assert set(slack("k_slack", ticks_of(rows), [])) <= {250}
 
 
 @given(TICKS)
 @settings(max_examples=30, deadline=None)
-def test_mp_k_slack_waits_as_long_as_the_most_delayed_so_far_and_never_less(rows: list) -> None:
+def test_mp_k_slack_has_the_largest_delay_so_far(rows: list) -> None:
     ticks = ticks_of(rows)
     expected, t_max, largest = [], None, 0
     for low, high in zip(ticks.min_event.tolist(), ticks.max_event.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Airflow's own home for these tests."""
+"""Gives Airflow a temporary home before any test of the DAG files imports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The DAG files: what Airflow finds in them, how their forms look, how fast they are, and what a wrong query does."""
+"""The DAG files: their DAGs, their forms, their parse time, and import errors for wrong queries."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def queries(tmp_path, monkeypatch):
     return tmp_path
 
 
-def found(**environment):
-    """Of each DAG file: its DAGs, its import errors, what it took, and slow modules that it imported.
+def parse(**environment):
+    """Parse the DAG files; return of each its DAGs, import errors, time and imported slow modules.
 
-    What it took is CPU time, as a share of that of importing `airflow.sdk`, which a slow machine slows alike.
+    The time is CPU time as a share of that of importing `airflow.sdk`, which a slow machine slows alike.
     """
     run = subprocess.run(
         [sys.executable, "-c", PARSE, str(DAGS)],
@@ -70,7 +70,7 @@ def found(**environment):
         timeout=120,
     )
     lines = [json.loads(line[6:]) for line in run.stdout.splitlines() if line.startswith("FOUND ")]
-    return {name: rest for name, *rest in lines}
+    return {name: fields for name, *fields in lines}
 
 
 def load():
@@ -79,10 +79,10 @@ def load():
     return bag.dags
 
 
-def test_the_repositorys_own_queries_are_found_beside_the_dags():
+def test_without_a_setting_the_repositorys_own_queries_become_dags():
     environment = {name: value for name, value in os.environ.items() if name != "TAILRACE_QUERIES"}
     assert "TAILRACE_QUERIES" not in environment
-    parsed = found(AIRFLOW__CORE__DAGS_FOLDER=str(DAGS))
+    parsed = parse(AIRFLOW__CORE__DAGS_FOLDER=str(DAGS))
     assert tuple(parsed) == FILES
     assert "stream_flights" in parsed["streams.py"][0]
     assert "correct_flights" in parsed["corrections.py"][0]
@@ -93,31 +93,31 @@ def test_the_repositorys_own_queries_are_found_beside_the_dags():
 def test_ten_queries_parse_in_half_the_time_of_importing_airflow(queries):
     names = [f"query_{number}" for number in range(10)]
     for name in names:
-        declare(queries, name, GAP)
-    parsed = found()
+        declare(queries, name, GAP_QUERY)
+    parsed = parse()
     assert parsed["streams.py"][0] == [f"stream_{name}" for name in names]
     assert parsed["corrections.py"][0] == [f"correct_{name}" for name in names]
     assert parsed["calibrations.py"][0] == [f"calibrate_{name}" for name in names]
-    for name, (_, errors, took, slow) in parsed.items():
+    for name, (_, errors, time_share, slow_modules) in parsed.items():
         assert not errors, name
-        assert took < 0.5, name
-        assert not slow, name
+        assert time_share < 0.5, name
+        assert not slow_modules, name
 
 
-def test_a_wrong_query_is_told_and_takes_no_other_down(queries):
+def test_a_wrong_query_is_an_import_error_and_affects_no_other_query(queries):
     declare(queries, "right")
-    wrong = declare(queries, "wrong", QUERY.replace("size: 2 h", "size: 2"))
-    parsed = found()
+    wrong_file = declare(queries, "wrong", QUERY.replace("size: 2 h", "size: 2"))
+    parsed = parse()
     assert parsed["streams.py"][:2] == [["stream_right"], {}]
     assert parsed["corrections.py"][:2] == [["correct_right"], {}]
     assert parsed["calibrations.py"][:2] == [["calibrate_right"], {}]
     dags, errors, *_ = parsed["refused_queries.py"]
     assert dags == []
     [error] = errors.values()
-    assert f"{wrong}:9: window.size: 2 has no unit\n    right would be: write 2 ms" in error
+    assert f"{wrong_file}:9: window.size: 2 has no unit\n    right would be: write 2 ms" in error
 
 
-def test_of_two_queries_of_one_name_the_second_is_told(queries):
+def test_a_second_query_of_the_same_name_is_an_import_error(queries):
     declare(queries, "a", QUERY.replace("{name}", "same"))
     declare(queries, "b", QUERY.replace("{name}", "same"))
     bag = DagBag(DAGS, load_op_links=False)
@@ -126,7 +126,7 @@ def test_of_two_queries_of_one_name_the_second_is_told(queries):
     assert "b.yaml: name: same is declared in a.yaml already" in error
 
 
-GAP = QUERY + "correction: {{schedule: '@hourly', gap: 90 s}}\n"
+GAP_QUERY = QUERY + "correction: {{schedule: '@hourly', gap: 90 s}}\n"
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def dags(queries):
 
 def test_each_query_has_its_three_dags(dags):
     assert set(dags) == {
-        f"{does}_{name}" for does in ("stream", "correct", "calibrate") for name in ("first", "second")
+        f"{prefix}_{name}" for prefix in ("stream", "correct", "calibrate") for name in ("first", "second")
     }
     for name in ("stream_first", "stream_second"):
         assert set(dags[name].task_ids) == {"check", "deploy", "supervise", "drain"}
@@ -150,8 +150,8 @@ def test_each_query_has_its_three_dags(dags):
         assert (dag.catchup, dag.start_date.year) == (False, 1970)
 
 
-def test_where_a_gap_is_declared_the_correction_comes_by_schedule_and_by_the_watch(dags, queries):
-    declare(queries, "third", GAP)
+def test_a_declared_gap_triggers_corrections_beside_the_schedule(dags, queries):
+    declare(queries, "third", GAP_QUERY)
     dag = load()["correct_third"]
     assert dag.timetable.timetable == CronDataIntervalTimetable("@hourly", timezone="UTC")
     [asset] = dag.timetable.asset_condition.objects
@@ -159,8 +159,8 @@ def test_where_a_gap_is_declared_the_correction_comes_by_schedule_and_by_the_wat
     path, arguments = watcher.trigger.serialize()
     assert import_string(path) is GapTrigger
     assert (arguments["query"], arguments["gap_ms"]) == ("third", 90_000)
-    written = {asset.name for task in dag.tasks for asset in task.outlets}
-    assert asset.name not in written, "an event of a task has no range"
+    outlet_names = {asset.name for task in dag.tasks for asset in task.outlets}
+    assert asset.name not in outlet_names, "an event of a task has no range"
     assert set(dag.task_ids) == set(dags["correct_first"].task_ids)
     assert (dag.catchup, dag.start_date.year) == (False, 1970)
     assert "more than Γ (90 s)" in dag.doc_md
@@ -169,21 +169,21 @@ def test_where_a_gap_is_declared_the_correction_comes_by_schedule_and_by_the_wat
     assert "no run starts" in dags["correct_first"].doc_md
 
 
-def test_a_dag_with_a_gap_is_stored_whole_and_can_be_backfilled(dags, queries):
-    """Airflow takes up its watch, its asset and its schedule from what is stored."""
-    declare(queries, "third", GAP)
+def test_a_dag_with_a_gap_survives_serialization_and_can_be_backfilled(dags, queries):
+    """Airflow reads the trigger, the asset and the schedule from the serialized DAG."""
+    declare(queries, "third", GAP_QUERY)
     dag = load()["correct_third"]
-    stored = DagSerialization.from_dict(json.loads(json.dumps(DagSerialization.to_dict(dag))))
-    timetable = stored.timetable
+    restored_dag = DagSerialization.from_dict(json.loads(json.dumps(DagSerialization.to_dict(dag))))
+    timetable = restored_dag.timetable
     [asset] = [asset for _, asset in timetable.asset_condition.iter_assets()]
     [watcher] = asset.watchers
     trigger = dict(watcher.trigger)
     assert import_string(trigger["classpath"])(**trigger["kwargs"]).gap_ms == 90_000
     assert timetable.can_be_scheduled
     assert timetable.periodic
-    found = list(stored.iter_dagrun_infos_between(datetime(2013, 1, 1), datetime(2013, 1, 1, 5)))
-    ends = [(info.data_interval.start.hour, info.data_interval.end.hour) for info in found]
-    assert ends == [(hour, hour + 1) for hour in range(6)]
+    runs = list(restored_dag.iter_dagrun_infos_between(datetime(2013, 1, 1), datetime(2013, 1, 1, 5)))
+    hours = [(info.data_interval.start.hour, info.data_interval.end.hour) for info in runs]
+    assert hours == [(hour, hour + 1) for hour in range(6)]
 
 
 def test_dags_are_described(dags):
@@ -199,13 +199,13 @@ def test_dags_are_described(dags):
         assert dag.description
 
 
-def test_forms_have_types_titles_descriptions_and_defaults_that_are_right(dags):
+def test_forms_have_types_titles_descriptions_and_valid_defaults(dags):
     for dag in dags.values():
         assert dag.params
         for name, param in dag.params.items():
             assert {"type", "title"} <= set(param.schema), (dag.dag_id, name)
             assert len(param.description) > 20, (dag.dag_id, name)
-            param.resolve()  # the default is there, and keeps the bounds
+            param.resolve()  # raises where the default is missing or out of bounds
     assert set(dags["stream_first"].params) == {
         "batch_rows",
         "restarts",
@@ -222,21 +222,21 @@ def test_forms_have_types_titles_descriptions_and_defaults_that_are_right(dags):
     [("batch_rows", 0), ("restarts", -1), ("within_s", 9), ("hang_after_s", 5), ("hang_after_s", "a minute")]
     + [("driver_memory", memory) for memory in ("2", "2 g", "0g", "2g --conf x=y", "2g\n", "499m", "999999g")],
 )
-def test_forms_refuse_what_is_out_of_bounds(dags, name, value):
+def test_forms_refuse_values_out_of_bounds(dags, name, value):
     with pytest.raises(ValueError, match=r"Invalid input|does not match|is not|less than"):
         dags["stream_first"].params[name] = value
-    stored = DagSerialization.from_dict(DagSerialization.to_dict(dags["stream_first"]))
-    with pytest.raises(ParamValidationError, match=r"Invalid input"):  # as a run that is triggered has it
-        stored.params.deep_merge({name: value}).validate()
+    restored_dag = DagSerialization.from_dict(DagSerialization.to_dict(dags["stream_first"]))
+    with pytest.raises(ParamValidationError, match=r"Invalid input"):  # as Airflow merges the conf of a triggered run
+        restored_dag.params.deep_merge({name: value}).validate()
 
 
 @pytest.mark.parametrize("memory", ["500m", "2048m", "1g", "999g"])
-def test_forms_take_the_memory_that_a_driver_can_have(dags, memory):
+def test_forms_accept_every_memory_within_the_bounds(dags, memory):
     for dag in dags.values():
         dag.params["driver_memory"] = memory
 
 
-def test_tasks_are_tried_again_with_growing_pauses(dags):
+def test_tasks_are_retried_with_exponential_backoff(dags):
     for dag in dags.values():
         for task in dag.tasks:
             assert task.retries > 0
@@ -244,7 +244,7 @@ def test_tasks_are_tried_again_with_growing_pauses(dags):
             assert task.max_retry_delay
 
 
-def test_drain_is_there_for_what_deploy_set_up_and_decides_nothing(dags):
+def test_drain_is_the_teardown_of_deploy_and_does_not_decide_the_state_of_the_run(dags):
     """With on_failure_fail_dagrun a run whose `supervise` was marked failed would be a success."""
     dag = dags["stream_first"]
     assert dag.get_task("deploy").is_setup
@@ -253,13 +253,13 @@ def test_drain_is_there_for_what_deploy_set_up_and_decides_nothing(dags):
     assert dag.get_task("drain").upstream_task_ids == {"deploy", "supervise"}
 
 
-def test_corrections_run_one_by_one_and_runs_that_wait_hold_up_none(dags):
+def test_corrections_run_one_at_a_time_and_waiting_runs_block_no_other(dags):
     dag = dags["correct_first"]
     assert dag.get_task("correct").max_active_tis_per_dag == 1
     assert dag.max_active_runs >= 100
 
 
-def test_tables_are_assets_and_show_where_they_come_from(dags, queries):
+def test_tables_are_assets_with_their_lineage(dags, queries):
     supervise, correct = dags["stream_first"].get_task("supervise"), dags["correct_first"].get_task("correct")
     assert [asset.uri for asset in supervise.inlets] == [(queries / "readings").as_uri()]
     assert "first.late" in [asset.name for asset in supervise.outlets]
@@ -269,25 +269,25 @@ def test_tables_are_assets_and_show_where_they_come_from(dags, queries):
     assert len(names) == len(set(names)), "each table has one writer"
 
 
-LEARNS = QUERY.replace("{{tick: 1 min}}", "{{policy: cache_duration, tick: 1 min}}")
+LEARNING_QUERY = QUERY.replace("{{tick: 1 min}}", "{{policy: cache_duration, tick: 1 min}}")
 
 
-def test_calibrations_come_by_schedule_where_the_policy_takes_up_what_they_find(dags, queries):
-    declare(queries, "third", LEARNS)
-    learns, constant = load()["calibrate_third"], dags["calibrate_first"]
-    assert learns.timetable == CronTriggerTimetable("@hourly", timezone="UTC")
-    assert (learns.catchup, learns.max_active_runs) == (False, 1)
-    assert constant.schedule is None
-    assert [asset.uri for asset in learns.get_task("calibrate").outlets] == ["tailrace://third/proposals"]
-    assert constant.get_task("calibrate").outlets == []
-    assert (learns.params["dry_run"], constant.params["dry_run"]) == (False, True)
-    learns.params["dry_run"] = True
+def test_calibrations_are_scheduled_only_for_a_policy_that_uses_their_proposals(dags, queries):
+    declare(queries, "third", LEARNING_QUERY)
+    learning_dag, constant_dag = load()["calibrate_third"], dags["calibrate_first"]
+    assert learning_dag.timetable == CronTriggerTimetable("@hourly", timezone="UTC")
+    assert (learning_dag.catchup, learning_dag.max_active_runs) == (False, 1)
+    assert constant_dag.schedule is None
+    assert [asset.uri for asset in learning_dag.get_task("calibrate").outlets] == ["tailrace://third/proposals"]
+    assert constant_dag.get_task("calibrate").outlets == []
+    assert (learning_dag.params["dry_run"], constant_dag.params["dry_run"]) == (False, True)
+    learning_dag.params["dry_run"] = True
     with pytest.raises(ValueError, match="True was expected"):
-        constant.params["dry_run"] = False
-    assert "which takes no proposal" in constant.doc_md
-    assert "(`@hourly`, UTC)" in learns.doc_md
+        constant_dag.params["dry_run"] = False
+    assert "which takes no proposal" in constant_dag.doc_md
+    assert "(`@hourly`, UTC)" in learning_dag.doc_md
 
 
-def test_dags_can_be_stored(dags):
+def test_dags_can_be_serialized(dags):
     for dag in dags.values():
         DagSerialization.to_dict(dag)

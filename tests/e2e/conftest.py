@@ -1,4 +1,4 @@
-"""One Airflow with everything in it, and one driver host, for all end-to-end tests."""
+"""One complete Airflow and one driver host, shared by all end-to-end tests."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Platform:
         return self.api.trigger(dag, conf)
 
     def states(self, dag: str, run: str) -> dict[str, str | None]:
-        found = self.api.call("GET", f"dags/{dag}/dagRuns/{run}/taskInstances")["task_instances"]
-        return {one["task_id"]: one["state"] for one in found}
+        answer = self.api.call("GET", f"dags/{dag}/dagRuns/{run}/taskInstances")["task_instances"]
+        return {instance["task_id"]: instance["state"] for instance in answer}
 
     def log(self, dag: str, run: str, task: str) -> str:
-        """All that a task has logged, in all its tries."""
+        """The log of a task, over all its tries."""
         tries = self.api.call("GET", f"dags/{dag}/dagRuns/{run}/taskInstances/{task}")["try_number"]
         path = f"dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs"
         return "\n".join(json.dumps(self.api.call("GET", f"{path}/{number}")) for number in range(1, tries + 1))
@@ -68,16 +68,16 @@ class Platform:
         return fence.marked(self.layout.home)
 
     def batches(self) -> int:
-        """How many batches the driver that lives has seen committed."""
-        said = Status.read(self.layout)
-        return said.batches if said and said.committed_at_ms else 0
+        """Number of committed batches by the driver's last report; 0 before its first commit."""
+        status = Status.read(self.layout)
+        return status.batches if status and status.committed_at_ms else 0
 
-    def until(self, what: Callable[[], Any], seconds: float = 90) -> Any:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            found = what()
-            if found:
-                return found
+    def until(self, condition: Callable[[], Any], seconds: float = 90) -> Any:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            answer = condition()
+            if answer:
+                return answer
             time.sleep(0.3)
         driver = self.hosting.host
         pytest.fail(
@@ -85,7 +85,7 @@ class Platform:
         )
 
     def streams(self) -> bool:
-        """Whether batches are being committed."""
+        """Wait for a driver that lives and commits another batch."""
         before = self.batches()
         return bool(self.until(lambda: self.driver() and self.batches() > before))
 
@@ -96,20 +96,25 @@ def platform(tmp_path_factory) -> Iterator[Platform]:
     (home / "queries").mkdir()
     with EmbeddedHost(home / "drivers") as hosting:
         access = hosting.access
-        there = {"host": access.host, "port": access.port, "login": access.user, "password": access.password}
+        connection = {"host": access.host, "port": access.port, "login": access.user, "password": access.password}
         extra = {"programs": str(hosting.directory / "programs")}
         environment = {
             "TAILRACE_QUERIES": str(home / "queries"),
             "TAILRACE_WAREHOUSE": str(home / "tables"),
             "AIRFLOW_CONN_TAILRACE_SPARK": json.dumps({"conn_type": "spark", "host": "local[*]"}),
-            "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps({"conn_type": "http", **there, "extra": extra}),
+            "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps({"conn_type": "http", **connection, "extra": extra}),
         }
         airflow = EmbeddedAirflow(home / "airflow", ROOT / "dags", environment)
-        found = Platform(home, hosting, airflow, Api("", ""))
-        found.declare(200)
+        running_platform = Platform(home, hosting, airflow, Api("", ""))
+        running_platform.declare(200)
         with airflow:
-            found.api = airflow.api()
+            running_platform.api = airflow.api()
             for dag in ("stream_flights", "correct_flights"):
-                found.until(lambda dag=dag: dag in [one["dag_id"] for one in found.api.call("GET", "dags")["dags"]])
-                found.api.call("PATCH", f"dags/{dag}", {"is_paused": False})
-            yield found
+                running_platform.until(
+                    lambda dag=dag: (
+                        dag
+                        in [description["dag_id"] for description in running_platform.api.call("GET", "dags")["dags"]]
+                    )
+                )
+                running_platform.api.call("PATCH", f"dags/{dag}", {"is_paused": False})
+            yield running_platform

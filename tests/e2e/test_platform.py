@@ -1,6 +1,6 @@
-"""The platform as users have it: a real scheduler, triggerer and API server, a real supervisord, real drivers.
+"""End-to-end tests with a real scheduler, triggerer and API server, a real supervisord and real drivers.
 
-The tests share one stream, in this order: it is deployed, attacked in many ways, drained, and in the end corrected.
+The tests share one stream, in this order: it is deployed, disturbed in many ways, drained, and finally corrected.
 """
 
 from __future__ import annotations
@@ -31,59 +31,59 @@ pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.timeout(900)]
 
 STREAM, CORRECT = "stream_flights", "correct_flights"
 GONE_S = 60
-PAST = ("--from-date", "2013-01-01T05:00:00+00:00", "--to-date", "2013-02-15T05:00:00+00:00")
+PAST_INTERVALS = ("--from-date", "2013-01-01T05:00:00+00:00", "--to-date", "2013-02-15T05:00:00+00:00")
 
 
-def watched(platform, run):
+def is_deferred(platform, run):
     return lambda: platform.states(STREAM, run)["supervise"] == "deferred"
 
 
-def test_two_triggers_find_one_driver_that_outlives_them_all(platform):
+def test_two_runs_share_one_driver_that_survives_clears_restarts_and_a_kill(platform):
     runs = [platform.trigger(STREAM), platform.trigger(STREAM)]
     for run in runs:
-        platform.until(watched(platform, run))
+        platform.until(is_deferred(platform, run))
     assert platform.streams()
-    first = platform.driver()
-    submits = [p for p in platform.processes() if "org.apache.spark.deploy.SparkSubmit" in command(p)]
-    assert [p.pid for p in submits] == [first]
+    first_pid = platform.driver()
+    submits = [process for process in platform.processes() if "org.apache.spark.deploy.SparkSubmit" in command(process)]
+    assert [process.pid for process in submits] == [first_pid]
     assert "found the driver" in "".join(platform.log(STREAM, run, "deploy") for run in runs)
     assert platform.api.call("GET", "pools/default_pool")["running_slots"] == 0  # no worker slot is held
 
-    # Cleared: reattached.
+    # Clearing `supervise` resumes the watch over the same driver.
     body = {"dry_run": False, "dag_run_id": runs[0], "task_ids": ["supervise"], "only_failed": False}
     platform.api.call("POST", f"dags/{STREAM}/clearTaskInstances", body)
     platform.until(lambda: platform.states(STREAM, runs[0])["supervise"] != "deferred")
-    platform.until(watched(platform, runs[0]))
+    platform.until(is_deferred(platform, runs[0]))
     assert platform.streams()
-    assert platform.driver() == first
+    assert platform.driver() == first_pid
 
-    # Scheduler, triggerer and API server killed and started again: the same driver, still watched.
+    # A kill and restart of scheduler, triggerer and API server leaves the driver as it is, and watched.
     platform.airflow.kill()
     assert not platform.airflow.processes()
     assert platform.streams()
     platform.api = platform.airflow.start()
-    assert platform.driver() == first
+    assert platform.driver() == first_pid
     for run in runs:
-        assert watched(platform, run)()
+        assert is_deferred(platform, run)()
 
-    # Killed: back within a minute, by itself.
-    os.kill(first, signal.SIGKILL)
-    platform.until(lambda: platform.driver() not in (None, first), 60)
-    began = time.monotonic()
+    # A killed driver is restarted within a minute.
+    os.kill(first_pid, signal.SIGKILL)
+    platform.until(lambda: platform.driver() not in (None, first_pid), 60)
+    start_s = time.monotonic()
     platform.until(lambda: Status.read(platform.layout).committed_at_ms is None, 60)
     platform.until(platform.batches, 60)
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - start_s < 60
 
-    # One run is marked failed: drained, and gone within a minute; the other one ends with it.
+    # Marking one run as failed drains the driver within a minute, which ends the other run too.
     platform.mark(runs[0], "failed")
     platform.until(lambda: platform.driver() is None and not platform.processes(), GONE_S)
     assert Status.read(platform.layout).state == "drained"
     platform.until(lambda: platform.states(STREAM, runs[1])["supervise"] == "success")
 
 
-def test_marked_success_while_it_starts(platform):
+def test_a_run_marked_success_during_its_start_is_drained(platform):
     run = platform.trigger(STREAM)
-    platform.until(watched(platform, run))
+    platform.until(is_deferred(platform, run))
     platform.mark(run, "success")
     platform.until(lambda: platform.driver() is None and not platform.processes(), GONE_S)
 
@@ -91,7 +91,7 @@ def test_marked_success_while_it_starts(platform):
 def test_a_crash_loop_fails_the_task_with_the_last_lines(platform):
     journal = platform.layout.journal
     newest = max(journal.glob("[0-9]*.json"))
-    kept = newest.read_text()
+    text = newest.read_text()
     newest.write_text("{ damaged")
     run = platform.trigger(STREAM, restarts=1)
     platform.until(lambda: platform.states(STREAM, run)["supervise"] == "failed", 150)
@@ -100,31 +100,31 @@ def test_a_crash_loop_fails_the_task_with_the_last_lines(platform):
     assert "its newest entry is damaged" in log
     assert f"mv {platform.layout.home} {platform.layout.home}.damaged" in log
     assert platform.driver() is None
-    newest.write_text(kept)
+    newest.write_text(text)
 
 
-def test_a_stopped_driver_is_replaced_and_commits_in_one_lineage(platform):
+def test_a_suspended_driver_is_replaced_and_each_batch_is_committed_exactly_once(platform):
     run = platform.trigger(STREAM, hang_after_s=10)
-    platform.until(watched(platform, run))
+    platform.until(is_deferred(platform, run))
     assert platform.streams()
-    old, stopped = platform.driver(), platform.processes()
-    for process in stopped:
+    old_pid, processes_before = platform.driver(), platform.processes()
+    for process in processes_before:
         process.suspend()
-    deployed = shell(platform, "deploy", "flights")  # a second deploy finds it, stopped as it is
-    assert "found the driver" in deployed.stdout, deployed.stderr
-    platform.until(lambda: platform.driver() not in (None, old), 90)
-    for process in stopped:
+    deployment = shell(platform, "deploy", "flights")  # idempotent also for a suspended driver
+    assert "found the driver" in deployment.stdout, deployment.stderr
+    platform.until(lambda: platform.driver() not in (None, old_pid), 90)
+    for process in processes_before:
         if process.is_running():
             process.resume()
     assert platform.streams()
-    assert old not in [process.pid for process in platform.processes()]
+    assert old_pid not in [process.pid for process in platform.processes()]
     platform.mark(run, "success")
     platform.until(lambda: platform.driver() is None, GONE_S)
-    one_lineage(platform)
+    assert_one_lineage(platform)
 
 
-def one_lineage(platform) -> int:
-    """Each batch once, in order, no row twice; returns how many rows are in."""
+def assert_one_lineage(platform) -> int:
+    """Check that each batch is committed exactly once, in order, and no row twice; return the number of rows."""
     metrics = Tables(platform.layout).read("metrics").to_pandas()
     assert sorted(zip(metrics["batch"], metrics["task"], strict=True)) == [
         (batch, task) for batch in range(metrics["batch"].max() + 1) for task in range(2)
@@ -135,7 +135,7 @@ def one_lineage(platform) -> int:
 
 
 def shell(platform, *words: str) -> subprocess.CompletedProcess[str]:
-    """A command in a shell that has Airflow's environment."""
+    """Run a tailrace command in Airflow's environment."""
     return subprocess.run(
         [sys.executable, "-m", "tailrace", *words],
         env=os.environ | platform.airflow.environment,
@@ -143,48 +143,50 @@ def shell(platform, *words: str) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=120,
         check=False,
-        umask=UMASK,  # as the demonstration's file for shells has it
+        umask=UMASK,  # as in the demonstration's environment file
     )
 
 
 def test_a_correction_waits_for_the_stream_and_says_so(platform):
-    early = platform.airflow.command("backfill", "create", "--dag-id", CORRECT, *PAST)
-    assert early.returncode == 0, early.stderr
-    last = "backfill__2013-03-01T05:00:00+00:00"
-    platform.until(lambda: platform.states(CORRECT, last)["wait"] == "deferred")
-    platform.until(lambda: "this run waits for 2013-03-01T05:00:00" in platform.log(CORRECT, last, "wait"))
-    platform.until(lambda: "no driver runs" in platform.log(CORRECT, last, "wait"))
-    assert platform.states(CORRECT, last)["correct"] is None
+    result = platform.airflow.command("backfill", "create", "--dag-id", CORRECT, *PAST_INTERVALS)
+    assert result.returncode == 0, result.stderr
+    last_run = "backfill__2013-03-01T05:00:00+00:00"
+    platform.until(lambda: platform.states(CORRECT, last_run)["wait"] == "deferred")
+    platform.until(lambda: "this run waits for 2013-03-01T05:00:00" in platform.log(CORRECT, last_run, "wait"))
+    platform.until(lambda: "no driver runs" in platform.log(CORRECT, last_run, "wait"))
+    assert platform.states(CORRECT, last_run)["correct"] is None
 
 
-def test_the_driver_comes_back_and_no_correction_is_lost(platform):
-    """The runs that waited while the driver was down correct what came meanwhile."""
+def test_corrections_that_waited_for_a_driver_run_once_it_is_back(platform):
+    """Their intervals are then corrected completely, and the stream's answers are those of an undisturbed run."""
     platform.declare(20_000)
     run = platform.trigger(STREAM)
     platform.until(lambda: Status.read(platform.layout).state == "quiet", 120)
-    assert one_lineage(platform) == 50_173
+    assert assert_one_lineage(platform) == 50_173
     platform.until(lambda: set(corrections(platform).values()) == {"success"}, 300)
     platform.mark(run, "success")
     platform.until(lambda: platform.driver() is None, GONE_S)
-    assert_right(platform)
-    assert_as_never_disturbed(platform)
+    assert_batch_answers(platform)
+    assert_as_undisturbed(platform)
 
 
-def assert_as_never_disturbed(platform) -> None:
-    """What the stream answered, through all that befell it, is what an undisturbed bounded run answers."""
+def assert_as_undisturbed(platform) -> None:
+    """Check that the stream's answers, in spite of all disturbances, equal those of an undisturbed bounded run."""
     file, home = platform.home / "queries" / "flights.yaml", platform.home / "undisturbed"
-    done = shell(platform, "run", str(file), "--warehouse", str(home), "--bounded")
-    assert done.returncode == 0, done.stderr
-    lived, calm = (read_answers(load(file), there, streamed=True)[0] for there in (platform.home / "tables", home))
+    result = shell(platform, "run", str(file), "--warehouse", str(home), "--bounded")
+    assert result.returncode == 0, result.stderr
+    actual, expected = (
+        read_answers(load(file), warehouse, streamed=True)[0] for warehouse in (platform.home / "tables", home)
+    )
     columns = [*WINDOW, "tuples", "k_ms", "as_of"]
-    pd.testing.assert_frame_equal(lived[columns], calm[columns])
-    pd.testing.assert_series_equal(lived["value"], calm["value"], rtol=1e-9)
+    pd.testing.assert_frame_equal(actual[columns], expected[columns])
+    pd.testing.assert_series_equal(actual["value"], expected["value"], rtol=1e-9)
     assert int(Tables(platform.layout).read("late").to_pandas()["tuples"].sum()) == 2042
 
 
-def backfills_are_over(platform) -> bool:
-    found = platform.api.call("GET", "backfills", dag_id=CORRECT)["backfills"]
-    return all(one["completed_at"] for one in found)
+def backfills_have_ended(platform) -> bool:
+    backfills = platform.api.call("GET", "backfills", dag_id=CORRECT)["backfills"]
+    return all(backfill["completed_at"] for backfill in backfills)
 
 
 def corrections(platform) -> dict[str, str]:
@@ -192,60 +194,60 @@ def corrections(platform) -> dict[str, str]:
     return {run["dag_run_id"]: run["state"] for run in runs}
 
 
-def assert_right(platform) -> pd.DataFrame:
-    """The answers are the batch answers; returns them."""
+def assert_batch_answers(platform) -> pd.DataFrame:
+    """Check that the corrected answers equal the batch answers; return them."""
     query = load(platform.home / "queries" / "flights.yaml")
-    found, columns = read_answers(query, platform.home / "tables", streamed=False)
-    true = truth(query)
-    assert len(found) == len(true)
-    assert share_right(found, true) == 1
-    return found[columns]
+    answers, columns = read_answers(query, platform.home / "tables", streamed=False)
+    expected = truth(query)
+    assert len(answers) == len(expected)
+    assert share_right(answers, expected) == 1
+    return answers[columns]
 
 
-def test_backwards_again_with_one_run_killed_nothing_changes(platform):
-    before = assert_right(platform)
-    platform.until(lambda: backfills_are_over(platform))  # Airflow sees to that each half a minute
-    again = ("--run-backwards", "--reprocess-behavior", "completed")
-    done = platform.airflow.command("backfill", "create", "--dag-id", CORRECT, *PAST, *again)
-    assert done.returncode == 0, done.stderr
+def test_corrections_are_idempotent_also_backwards_and_with_a_killed_run(platform):
+    answers_before = assert_batch_answers(platform)
+    platform.until(lambda: backfills_have_ended(platform))  # Airflow updates that every half minute
+    options = ("--run-backwards", "--reprocess-behavior", "completed")
+    result = platform.airflow.command("backfill", "create", "--dag-id", CORRECT, *PAST_INTERVALS, *options)
+    assert result.returncode == 0, result.stderr
 
-    def correcting() -> list:
+    def correction_processes() -> list:
         return [p for p in platform.airflow.processes() if any("correct.py" in word for word in command(p))]
 
-    for process in platform.until(correcting, 120):
-        with suppress(psutil.NoSuchProcess):  # a child of the one before
+    for process in platform.until(correction_processes, 120):
+        with suppress(psutil.NoSuchProcess):  # it may have ended with its parent
             process.kill()
     platform.until(lambda: "success" in set(corrections(platform).values()), 300)
     platform.until(lambda: set(corrections(platform).values()) == {"success"}, 300)
-    pd.testing.assert_frame_equal(assert_right(platform), before)
+    pd.testing.assert_frame_equal(assert_batch_answers(platform), answers_before)
 
 
-def quiet(platform) -> bool:
-    said = Status.read(platform.layout)
-    return said is not None and said.state == "quiet"
+def is_quiet(platform) -> bool:
+    status = Status.read(platform.layout)
+    return status is not None and status.state == "quiet"
 
 
-def assert_for_this_user_alone(platform) -> None:
-    """Nothing that runs listens beyond loopback, and nobody else can read what is in the home."""
-    everyone = [*platform.processes(), *platform.airflow.processes(), *platform.hosting._ours()]
-    addresses = listening(everyone)
+def assert_private_to_the_user(platform) -> None:
+    """Check that no process listens beyond loopback, and that other users can read no file."""
+    all_processes = [*platform.processes(), *platform.airflow.processes(), *platform.hosting._ours()]
+    addresses = listening(all_processes)
     assert len(addresses) > 3
-    others = []
+    readable_files = []
     for place in (platform.airflow.directory, platform.hosting.directory, platform.home / "tables"):
         for file in (place, *place.rglob("*")):
-            with suppress(FileNotFoundError):  # what a driver writes comes and goes
-                others += [str(file)] if file.stat().st_mode & 0o077 else []
-    assert (beyond_loopback(addresses), others) == ([], [])
+            with suppress(FileNotFoundError):  # a driver may remove its files meanwhile
+                readable_files += [str(file)] if file.stat().st_mode & 0o077 else []
+    assert (beyond_loopback(addresses), readable_files) == ([], [])
 
 
 def test_the_commands_do_what_the_dags_do(platform):
     starts_file(platform.layout.home).unlink(missing_ok=True)
     platform.declare(20_000)
     assert "made a driver" in shell(platform, "deploy", "flights").stdout
-    platform.until(lambda: platform.driver() and quiet(platform), 600)
-    assert_for_this_user_alone(platform)
-    told = shell(platform, "status", "flights")
-    assert "running" in told.stdout
+    platform.until(lambda: platform.driver() and is_quiet(platform), 600)
+    assert_private_to_the_user(platform)
+    result = shell(platform, "status", "flights")
+    assert "running" in result.stdout
     assert shell(platform, "status", "flight").returncode == 2
     assert shell(platform, "drain", "flights").returncode == 0
     assert platform.driver() is None

@@ -1,4 +1,4 @@
-"""Γ as users have it: late tuples are corrected without a hand, once for each advance. After test_platform.py."""
+"""Γ end to end: late tuples are corrected automatically, once per advance by Γ. Runs after test_platform.py."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ correction: {{gap: 5 s}}
 
 @pytest.fixture(scope="module")
 def table() -> pa.Table:
-    """A minute of game 2, in order of arrival."""
+    """A minute of tuples with the delays of game 2, in order of arrival."""
     return generate(60_000, 1000, 8, delay_model("game2"), 3, START_MS)
 
 
@@ -52,70 +52,73 @@ def table() -> pa.Table:
 def query(platform, table) -> Path:
     file, data = platform.home / "queries" / "sums.yaml", platform.home / "sums"
     file.write_text(QUERY.format(path=data))
-    platform.until(lambda: DAG in [one["dag_id"] for one in platform.api.call("GET", "dags", limit=100)["dags"]], 180)
+    platform.until(
+        lambda: DAG in [dag["dag_id"] for dag in platform.api.call("GET", "dags", limit=100)["dags"]],
+        180,
+    )
     platform.api.call("PATCH", f"dags/{DAG}", {"is_paused": False})
-    platform.until(lambda: watched(platform), 90)  # Airflow begins to watch when it has read the DAG again
+    platform.until(lambda: is_watched(platform), 90)  # Airflow starts the trigger at its next parse of the DAG
     write(table, platform.home / "parts", 2)
     data.mkdir()
     return file
 
 
-def watched(platform) -> bool:
+def is_watched(platform) -> bool:
     assets = platform.api.call("GET", "assets", limit=100)["assets"]
-    return any(one["name"] == ASSET and one["watchers"] for one in assets)
+    return any(asset["name"] == ASSET and asset["watchers"] for asset in assets)
 
 
-def stream_on(platform, query: Path, part: int) -> float:
-    """Half of the stream comes; gives when its late tuples were committed, by the wall clock."""
+def stream_part(platform, query: Path, part: int) -> float:
+    """Add one half of the stream and run the query; return the wall-clock time (s) of its last commit of late rows."""
     name = f"part-{part:05d}.parquet"
     (platform.home / "parts" / name).rename(platform.home / "sums" / name)
-    words = ("run", str(query), "--warehouse", str(platform.home / "tables"), "--bounded", "--keep-open")
-    done = subprocess.run(
-        [sys.executable, "-m", "tailrace", *words],
+    arguments = ("run", str(query), "--warehouse", str(platform.home / "tables"), "--bounded", "--keep-open")
+    result = subprocess.run(
+        [sys.executable, "-m", "tailrace", *arguments],
         env=os.environ | platform.airflow.environment,
         capture_output=True,
         text=True,
         timeout=240,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     log = Layout.of(platform.home / "tables", "sums").table("late") / "_delta_log"
     return max(file.stat().st_mtime for file in log.glob("*.json"))
 
 
-def complete(table: pa.Table) -> pa.Table:
-    """Without the newest tick, more of which may come."""
+def without_newest_tick(table: pa.Table) -> pa.Table:
+    """The tuples without those of the newest tick, which may be incomplete."""
     arrival = epoch_ms(table["arrival_time"])
     return table.filter(pa.array(arrival < arrival[-1] // 100 * 100))
 
 
-def right(platform, query: Path, table: pa.Table) -> bool:
-    """Whether each closed window is answered as over all these tuples."""
-    declared = load(query)
-    found, _ = read_answers(declared, platform.home / "tables", streamed=False)
-    tuples = Stream.of(declared, table).tuples
-    true = build(declared, pa.string()).evaluate(tuples).to_pandas()
-    both = found.merge(true, on=WINDOW, suffixes=("", "_true"))
-    assert len(both) == len(found) > 0
+def is_corrected(platform, query: Path, table: pa.Table) -> bool:
+    """Whether the corrected answer of each closed window equals its batch answer over these tuples."""
+    declared_query = load(query)
+    answers, _ = read_answers(declared_query, platform.home / "tables", streamed=False)
+    tuples = Stream.of(declared_query, table).tuples
+    expected = build(declared_query, pa.string()).evaluate(tuples).to_pandas()
+    both = answers.merge(expected, on=WINDOW, suffixes=("", "_true"))
+    assert len(both) == len(answers) > 0
     return bool((both["tuples"] == both["tuples_true"]).all() and np.allclose(both["value"], both["value_true"]))
 
 
-def test_what_came_late_is_corrected_by_itself_within_a_minute_and_once_for_each_advance(platform, query, table):
+def test_late_tuples_are_corrected_within_a_minute_and_once_for_each_advance_by_gap(platform, query, table):
     tables = Tables(Layout.of(platform.home / "tables", "sums"))
     for part in (0, 1):
-        committed = stream_on(platform, query, part)
-        come = complete(table.slice(0, table.num_rows // 2 * (part + 1)))
-        platform.until(lambda come=come: right(platform, query, come), 120)
-        assert time.time() - committed < CORRECTED_S
+        committed_at_s = stream_part(platform, query, part)
+        arrived_tuples = without_newest_tick(table.slice(0, table.num_rows // 2 * (part + 1)))
+        platform.until(lambda arrived_tuples=arrived_tuples: is_corrected(platform, query, arrived_tuples), 120)
+        assert time.time() - committed_at_s < CORRECTED_S
         platform.until(lambda part=part: tables.read("correction_runs").num_rows > part)
         assert tables.read("correction_runs").num_rows == part + 1
-    platform.until(lambda: set(states(platform)) == {"success"})
-    events = [one for one in platform.api.call("GET", "assets/events")["asset_events"] if one["name"] == ASSET]
-    assert len(states(platform)) == len(events) == 2
+    platform.until(lambda: set(run_states(platform)) == {"success"})
+    events = [event for event in platform.api.call("GET", "assets/events")["asset_events"] if event["name"] == ASSET]
+    assert len(run_states(platform)) == len(events) == 2
     assert platform.api.call("GET", "pools/default_pool")["running_slots"] == 0
 
 
-def states(platform) -> list[str]:
-    """Of the runs that nobody and no schedule has started."""
+def run_states(platform) -> list[str]:
+    """The states of the runs that the asset's events have started."""
     runs = platform.api.call("GET", f"dags/{DAG}/dagRuns", run_type="asset_triggered")["dag_runs"]
     return [run["state"] for run in runs]

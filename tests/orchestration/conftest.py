@@ -1,8 +1,8 @@
-"""Airflow's own home for these tests, a declared query, a warehouse, and a driver host in memory."""
+"""Fixtures of the orchestration tests: an Airflow home, a query, a warehouse, a driver host in memory."""
 
 from __future__ import annotations
 
-import airflow_home  # isort: skip  (before whatever imports airflow)
+import airflow_home  # isort: skip  (before any module that imports airflow)
 
 import json
 import os
@@ -20,7 +20,7 @@ assert airflow_home.HOME
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A directory with the declared query `readings`, where Airflow's settings point to."""
+    """A directory with the declared query `readings` and a warehouse; Airflow's settings point to it."""
     declare(tmp_path / "queries", "readings")
     (tmp_path / "warehouse").mkdir()
     monkeypatch.setenv("TAILRACE_QUERIES", str(tmp_path / "queries"))
@@ -45,7 +45,7 @@ def host(place: Path, monkeypatch: pytest.MonkeyPatch) -> FakeHost:
     return host
 
 
-# In the place of spark-submit: notes how it was called, and does as the warehouse says.
+# Stand-in for spark-submit: writes down its call, and behaves as the warehouse's file `told` says.
 STAND_IN = f"""#!{sys.executable}
 import json, os, pathlib, subprocess, sys, time
 told = pathlib.Path(os.environ["TAILRACE_WAREHOUSE"], "told")
@@ -64,17 +64,17 @@ sys.exit(do.get("code", 0))
 
 @pytest.fixture
 def called(place, monkeypatch):
-    """How spark-submit was called: its pid, its child's, its words, the address that it is to keep to."""
+    """Reads the last call of spark-submit: its pid, its child's pid, its arguments, its SPARK_LOCAL_IP."""
     from tailrace.orchestration import settings
 
     program = place / "bin" / "spark-submit"
     program.parent.mkdir()
     program.write_text(STAND_IN)
     program.chmod(0o755)
-    surroundings = settings.spark_environment()
+    environment = settings.spark_environment()
     path = f"{program.parent}:{os.environ['PATH']}"
-    monkeypatch.setattr(settings, "spark_environment", lambda: surroundings | {"PATH": path})
-    before = dict(os.environ)
+    monkeypatch.setattr(settings, "spark_environment", lambda: environment | {"PATH": path})
+    saved_environment = dict(os.environ)
     yield lambda: json.loads((place / "warehouse" / "called").read_text())
     os.environ.clear()
-    os.environ.update(before)
+    os.environ.update(saved_environment)

@@ -1,4 +1,4 @@
-"""The parts of the embedded Airflow: which there are, and that none is left when one ends or all are to."""
+"""The parts of the embedded Airflow: their command lines; the end of one, or a signal, ends them all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from processes import is_dead, until
 from tailrace.ground.files import write_atomically
 from tailrace.orchestration.airflow_parts import PARTS
 
-# In the place of `airflow`: notes its words, and ends at once with what it is told to, or never.
+# Stand-in for `airflow`: writes down its arguments, and exits once a file `<part>.ends` has its exit code.
 STAND_IN = """
 import os, sys, time
 from pathlib import Path
@@ -27,7 +27,7 @@ while not code.exists():
     time.sleep(0.02)
 sys.exit(int(code.read_text()))
 """
-RUN = """
+RUN_PARTS = """
 import sys
 from tailrace.orchestration import airflow_parts
 airflow_parts._AIRFLOW = (sys.executable, "-c", sys.argv[1], sys.argv[2])
@@ -37,18 +37,18 @@ sys.exit(airflow_parts.main())
 
 @pytest.fixture
 def start(tmp_path):
-    started = []
+    processes = []
 
-    def begin() -> subprocess.Popen[bytes]:
-        started.append(subprocess.Popen([sys.executable, "-c", RUN, STAND_IN, str(tmp_path)]))
-        return started[-1]
+    def start_parts() -> subprocess.Popen[bytes]:
+        processes.append(subprocess.Popen([sys.executable, "-c", RUN_PARTS, STAND_IN, str(tmp_path)]))
+        return processes[-1]
 
-    yield begin
-    for process in started:
+    yield start_parts
+    for process in processes:
         process.kill()
         process.wait()
-    for words in PARTS:  # where the test failed
-        ends(tmp_path, words[0], 0)
+    for words in PARTS:  # for parts that a failed test has left
+        let_end(tmp_path, words[0], 0)
 
 
 WAIT_S = 300  # a busy machine starts five Pythons in a minute
@@ -58,32 +58,37 @@ def pids(place: Path) -> list[int]:
     return [int(file.read_text().split()[0]) for words in PARTS if (file := place / words[0]).exists()]
 
 
-def ends(place: Path, part: str, code: int) -> None:
-    """Have a part end, now or when it starts."""
+def let_end(place: Path, part: str, code: int) -> None:
+    """Make a part exit with a code, now or as soon as it starts."""
     write_atomically(place / f"{part}.ends", str(code))
 
 
-def test_no_part_serves_logs(start, tmp_path):
-    """Their servers listen on all addresses."""
+def test_all_parts_start_and_none_serves_logs(start, tmp_path):
+    """The servers of logs would listen on all addresses."""
     process = start()
     until(lambda: len(pids(tmp_path)) == len(PARTS), WAIT_S)
-    started = {(tmp_path / words[0]).read_text().partition(" ")[2] for words in PARTS}
-    assert started == {"scheduler --skip-serve-logs", "triggerer --skip-serve-logs", "dag-processor", "api-server"}
+    command_lines = {(tmp_path / words[0]).read_text().partition(" ")[2] for words in PARTS}
+    assert command_lines == {
+        "scheduler --skip-serve-logs",
+        "triggerer --skip-serve-logs",
+        "dag-processor",
+        "api-server",
+    }
     process.send_signal(signal.SIGINT)
     assert process.wait(WAIT_S) == 0
     assert all(map(is_dead, pids(tmp_path)))
 
 
 @pytest.mark.parametrize(("code", "whole"), [(3, 3), (0, 1)])
-def test_where_a_part_ends_none_stays(start, tmp_path, code, whole):
+def test_the_end_of_one_part_ends_all_parts(start, tmp_path, code, whole):
     process = start()
     until(lambda: len(pids(tmp_path)) == len(PARTS), WAIT_S)
-    ends(tmp_path, "triggerer", code)
+    let_end(tmp_path, "triggerer", code)
     assert process.wait(WAIT_S) == whole
     assert all(map(is_dead, pids(tmp_path)))
 
 
-def test_without_its_database_no_part_starts(start, tmp_path):
-    ends(tmp_path, "db", 1)
+def test_no_part_starts_where_the_database_migration_fails(start, tmp_path):
+    let_end(tmp_path, "db", 1)
     assert start().wait(WAIT_S) != 0
     assert not pids(tmp_path)

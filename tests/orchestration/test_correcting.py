@@ -1,4 +1,4 @@
-"""The tasks of correct_<query>: which interval, when it may begin, and a spark-submit that leaves nothing behind."""
+"""The tasks of correct_<query>: the interval of a run, its wait for the stream, the spark-submit and its end."""
 
 from __future__ import annotations
 
@@ -46,73 +46,73 @@ def ms(text):
 
 
 @pytest.fixture
-def wait(place):
+def wait_task(place):
     return WaitOperator(task_id="wait", query="readings", file=str(place / "queries" / "readings.yaml"))
 
 
 @pytest.fixture
-def committed(monkeypatch):
-    def say(until):
+def set_committed(monkeypatch):
+    def set_until(until):
         monkeypatch.setattr(Progress, "read", staticmethod(lambda layout: Progress(until, until, False)))
 
-    return say
+    return set_until
 
 
 @pytest.mark.parametrize("run_type", ["scheduled", "backfill"])
-def test_a_run_waits_for_the_end_of_its_interval(wait, committed, run_type):
-    committed(ms("2013-01-02T00:00:00") - 1)
-    with pytest.raises(TaskDeferred) as deferred:
-        wait.execute(context(run_type))
-    assert deferred.value.trigger.until_ms == ms("2013-01-02T00:00:00")
-    assert deferred.value.method_name == "resume"
+def test_a_run_waits_for_the_end_of_its_interval(wait_task, set_committed, run_type):
+    set_committed(ms("2013-01-02T00:00:00") - 1)
+    with pytest.raises(TaskDeferred) as deferral:
+        wait_task.execute(context(run_type))
+    assert deferral.value.trigger.until_ms == ms("2013-01-02T00:00:00")
+    assert deferral.value.method_name == "resume"
 
 
-def test_a_run_does_not_wait_for_what_is_committed(wait, committed):
-    committed(ms("2013-01-02T00:00:00"))
-    assert wait.execute(context()) is None
+def test_a_run_does_not_wait_for_a_committed_interval(wait_task, set_committed):
+    set_committed(ms("2013-01-02T00:00:00"))
+    assert wait_task.execute(context()) is None
 
 
-def test_a_run_by_hand_waits_for_nothing(wait):
-    assert wait.execute(context("manual")) is None
+def test_a_manual_run_does_not_wait(wait_task):
+    assert wait_task.execute(context("manual")) is None
 
 
 @pytest.mark.parametrize(("name", "value"), [("from_", "yesterday"), ("to", "2013-13-01")])
-def test_a_range_that_is_no_time_is_refused(wait, name, value):
+def test_a_range_with_an_invalid_time_is_refused(wait_task, name, value):
     with pytest.raises(AirflowFailException, match=f"{value!r} is no time\n.*2013-01-02T00:00:00Z"):
-        wait.execute(context("manual", **{name: value}))
+        wait_task.execute(context("manual", **{name: value}))
 
 
 @pytest.mark.parametrize("to", ["2013-01-01", "2013-01-02", "2013-01-02T01:00:00+02:00"])
-def test_a_range_that_ends_before_it_begins_is_refused_before_anything_starts(wait, correct, called, to):
-    given = context("manual", from_="2013-01-02", to=to)
-    for task in (wait, correct):
+def test_a_range_that_ends_before_it_begins_is_refused_before_anything_starts(wait_task, correct_task, called, to):
+    run_context = context("manual", from_="2013-01-02", to=to)
+    for task in (wait_task, correct_task):
         with pytest.raises(AirflowFailException, match=r"from, to: .*\n.*right would be: "):
-            task.execute(given)
+            task.execute(run_context)
     with pytest.raises(FileNotFoundError):
         called()
 
 
 @pytest.mark.parametrize("run_type", ["manual", "backfill"])
 @pytest.mark.parametrize(("key", "right"), [("From", "from"), ("TO", "to"), ("until", "from, to or driver_memory")])
-def test_a_conf_with_a_key_that_is_no_field_is_refused_before_anything_starts(
-    wait, correct, called, run_type, key, right
+def test_a_conf_with_an_unknown_key_is_refused_before_anything_starts(
+    wait_task, correct_task, called, run_type, key, right
 ):
-    """Airflow hands it over beside the form's fields, and a correction of everything would start."""
-    given = context(run_type, conf={key: "2013-01-02", "driver_memory": "1g"})
-    for task in (wait, correct):
+    """Airflow passes such a key beside the form's fields; if it were ignored, everything would be corrected."""
+    run_context = context(run_type, conf={key: "2013-01-02", "driver_memory": "1g"})
+    for task in (wait_task, correct_task):
         with pytest.raises(AirflowFailException, match=f"conf: {key}: .*\n.*right would be: {right}$"):
-            task.execute(given)
+            task.execute(run_context)
     with pytest.raises(FileNotFoundError):
         called()
 
 
 @pytest.mark.parametrize("run_type", ["scheduled", "backfill"])
-def test_a_run_with_an_interval_takes_no_range(wait, run_type):
+def test_a_run_with_an_interval_refuses_a_range(wait_task, run_type):
     with pytest.raises(AirflowFailException, match="corrects its own interval"):
-        wait.execute(context(run_type, from_="2013-01-01"))
+        wait_task.execute(context(run_type, from_="2013-01-01"))
 
 
-def test_intervals_are_floored_to_the_tick_so_that_they_lie_side_by_side(place):
+def test_intervals_are_floored_to_the_tick_and_stay_adjacent(place):
     query = correction_operators.Declared.read(
         declare(place / "queries", "long", QUERY.replace("tick: 1 min", "tick: 7 min"))
     ).query
@@ -122,7 +122,7 @@ def test_intervals_are_floored_to_the_tick_so_that_they_lie_side_by_side(place):
     assert [end for _, end in spans[:-1]] == [start for start, _ in spans[1:]]
 
 
-def test_an_interval_without_an_end_of_a_tick_is_left_to_the_next(place):
+def test_an_interval_without_an_end_of_a_tick_is_skipped(place):
     query = correction_operators.Declared.read(
         declare(place / "queries", "long", QUERY.replace("tick: 1 min", "tick: 1 h"))
     ).query
@@ -131,26 +131,26 @@ def test_an_interval_without_an_end_of_a_tick_is_left_to_the_next(place):
 
 
 def triggered(*payloads):
-    """A run that Airflow has started by the asset's events, as a task sees it."""
+    """The context of a run that Airflow has started for events of the asset."""
     asset = SimpleNamespace(name="readings.uncorrected", uri="tailrace://readings/uncorrected")
     extras = [{"from_trigger": True, "payload": payload} if payload else {} for payload in payloads]
     events = [SimpleNamespace(asset=asset, source_aliases=[], extra=extra) for extra in extras]
     return context("asset_triggered") | {"triggering_asset_events": TriggeringAssetEventsAccessor.build(events)}
 
 
-def asks(start, end):
+def request(start, end):
     return {"arrived_from": f"2013-01-01T{start}:00.000Z", "arrived_to": f"2013-01-01T{end}:00.000Z"}
 
 
 @pytest.mark.parametrize(
     ("payloads", "ends"),
     [
-        ([asks("06:00", "07:30")], ("06:00", "07:30")),
-        ([asks("07:30", "08:00"), asks("06:00", "07:30")], ("06:00", "08:00")),
-        ([None, asks("06:00", "07:30")], ("06:00", "07:30")),  # beside an event that someone has made by hand
+        ([request("06:00", "07:30")], ("06:00", "07:30")),
+        ([request("07:30", "08:00"), request("06:00", "07:30")], ("06:00", "08:00")),
+        ([None, request("06:00", "07:30")], ("06:00", "07:30")),  # beside a manual event, which has no payload
     ],
 )
-def test_a_run_by_the_asset_is_about_all_that_its_events_ask_for(place, payloads, ends):
+def test_a_run_by_the_asset_covers_the_ranges_of_all_its_events(place, payloads, ends):
     query = correction_operators.Declared.read(place / "queries" / "readings.yaml").query
     assert correction_operators.span(triggered(*payloads), query) == tuple(ms(f"2013-01-01T{end}:00") for end in ends)
 
@@ -159,32 +159,32 @@ def test_a_run_by_the_asset_is_about_all_that_its_events_ask_for(place, payloads
     "payloads",
     [
         *([], [None], ["06:00"], [{"arrived_from": "2013-01-01"}], [{"arrived_to": 5}]),
-        *([asks("soon", "later")], [asks("07:00", "06:00")]),
+        *([request("soon", "later")], [request("07:00", "06:00")]),
     ],
 )
-def test_a_run_by_an_event_without_a_range_is_refused(wait, payloads):
+def test_a_run_by_an_event_without_a_range_is_refused(wait_task, payloads):
     with pytest.raises(AirflowFailException, match=r"no range of arrival is in (?s:.*)trigger this DAG by hand"):
-        wait.execute(triggered(*payloads))
+        wait_task.execute(triggered(*payloads))
 
 
-def test_a_run_by_the_asset_waits_for_the_end_of_its_range(wait, committed):
-    committed(ms("2013-01-01T07:30:00") - 1)
-    with pytest.raises(TaskDeferred) as deferred:
-        wait.execute(triggered(asks("06:00", "07:30")))
-    assert deferred.value.trigger.until_ms == ms("2013-01-01T07:30:00")
+def test_a_run_by_the_asset_waits_for_the_end_of_its_range(wait_task, set_committed):
+    set_committed(ms("2013-01-01T07:30:00") - 1)
+    with pytest.raises(TaskDeferred) as deferral:
+        wait_task.execute(triggered(request("06:00", "07:30")))
+    assert deferral.value.trigger.until_ms == ms("2013-01-01T07:30:00")
 
 
 @pytest.fixture
-def correct(place):
+def correct_task(place):
     return CorrectOperator(task_id="correct", query="readings", file=str(place / "queries" / "readings.yaml"))
 
 
-def told(place, **what):
-    (place / "warehouse" / "told").write_text(json.dumps(what))
+def set_behaviour(place, **behaviour):
+    (place / "warehouse" / "told").write_text(json.dumps(behaviour))
 
 
 @pytest.mark.parametrize(
-    ("given", "range"),
+    ("run_context", "range"),
     [
         (context(), ["--arrived-from", "2013-01-01T00:00:00.000Z", "--arrived-to", "2013-01-02T00:00:00.000Z"]),
         (context("manual"), []),
@@ -195,18 +195,18 @@ def told(place, **what):
         (context("manual", to="2013-01-06"), ["--to", "2013-01-06"]),
     ],
 )
-def test_the_correction_is_told_its_range(correct, called, place, given, range):
-    correct.execute(given)
-    words = called()[2]
-    app = next(number for number, word in enumerate(words) if word.endswith("spark_apps/correct.py"))
-    assert words[app + 1 :] == [f"{place}/queries/readings.yaml", "--warehouse", f"{place}/warehouse", *range]
-    assert words[words.index("--driver-memory") + 1] == "1g"
+def test_the_spark_app_gets_the_range_of_its_run(correct_task, called, place, run_context, range):
+    correct_task.execute(run_context)
+    arguments = called()[2]
+    app = next(number for number, word in enumerate(arguments) if word.endswith("spark_apps/correct.py"))
+    assert arguments[app + 1 :] == [f"{place}/queries/readings.yaml", "--warehouse", f"{place}/warehouse", *range]
+    assert arguments[arguments.index("--driver-memory") + 1] == "1g"
 
 
-def test_a_correction_listens_on_loopback_alone_and_asks_for_a_secret(correct, called):
-    correct.execute(context())
-    words, where = called()[2:]
-    conf = {words[number + 1] for number, word in enumerate(words) if word == "--conf"}
+def test_a_correction_listens_on_loopback_only_and_requires_a_secret(correct_task, called):
+    correct_task.execute(context())
+    arguments, local_ip = called()[2:]
+    conf = {arguments[number + 1] for number, word in enumerate(arguments) if word == "--conf"}
     assert conf == {
         "spark.driver.bindAddress=127.0.0.1",
         "spark.driver.host=127.0.0.1",
@@ -214,66 +214,66 @@ def test_a_correction_listens_on_loopback_alone_and_asks_for_a_secret(correct, c
         "spark.driver.defaultJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         f"spark.pyspark.driver.python={sys.executable}",
     }
-    assert where == "127.0.0.1"
+    assert local_ip == "127.0.0.1"
 
 
-def test_a_memory_that_no_driver_can_have_is_refused(correct, called):
+def test_a_driver_memory_out_of_bounds_is_refused(correct_task, called):
     with pytest.raises(AirflowFailException, match=r"driver_memory.*\n.*from 500m to 999g"):
-        correct.execute(context(driver_memory="999999g"))
+        correct_task.execute(context(driver_memory="999999g"))
     with pytest.raises(FileNotFoundError):
         called()
 
 
 @pytest.fixture
 def late(layout):
-    """A tuple that arrived at seven."""
-    there = LateTables(layout)
-    there.late((ms("2013-01-01T07:00:00"), 0))
-    there.commit(ms("2013-01-01T09:00:00"))
-    return there
+    """Tables with a late tuple that arrived at seven."""
+    tables = LateTables(layout)
+    tables.late((ms("2013-01-01T07:00:00"), 0))
+    tables.commit(ms("2013-01-01T09:00:00"))
+    return tables
 
 
-def test_a_correction_by_the_asset_is_told_its_range(correct, called, late):
-    correct.execute(triggered(asks("06:00", "07:30")))
-    wanted = ["--arrived-from", "2013-01-01T06:00:00.000Z", "--arrived-to", "2013-01-01T07:30:00.000Z"]
-    assert called()[2][-4:] == wanted
+def test_the_spark_app_gets_the_range_of_the_assets_event(correct_task, called, late):
+    correct_task.execute(triggered(request("06:00", "07:30")))
+    expected = ["--arrived-from", "2013-01-01T06:00:00.000Z", "--arrived-to", "2013-01-01T07:30:00.000Z"]
+    assert called()[2][-4:] == expected
 
 
-def test_what_is_corrected_already_is_not_corrected_again_for_the_asset(correct, called, late):
-    """It may have been asked for twice, or have come by schedule while it waited."""
+def test_a_run_by_the_asset_is_skipped_where_all_is_corrected_already(correct_task, called, late):
+    """It may have been requested twice, or a scheduled run has corrected it meanwhile."""
     late.late((ms("2013-01-01T08:00:00"), 0))
     late.run(ms("2013-01-01T06:00:00"), ms("2013-01-01T07:00:00"))
     with pytest.raises(AirflowSkipException, match="is corrected already"):
-        correct.execute(triggered(asks("06:00", "07:30")))
+        correct_task.execute(triggered(request("06:00", "07:30")))
     with pytest.raises(FileNotFoundError):
         called()
-    correct.execute(triggered(asks("06:00", "08:00")))
+    correct_task.execute(triggered(request("06:00", "08:00")))
     assert called()
 
 
-def test_a_scheduled_run_corrects_again_what_is_corrected(correct, called, late):
+def test_a_scheduled_run_repeats_an_earlier_correction(correct_task, called, late):
     late.run(None, ms("2013-01-01T09:00:00"))
-    correct.execute(context())
+    correct_task.execute(context())
     assert called()
 
 
-def test_what_is_refused_is_not_tried_again(correct, called, place):
-    told(place, code=2)
+def test_a_refused_correction_is_not_retried(correct_task, called, place):
+    set_behaviour(place, code=2)
     with pytest.raises(AirflowFailException, match="its last words"):
-        correct.execute(context())
+        correct_task.execute(context())
 
 
-def test_what_fails_is_tried_again(correct, called, place):
-    told(place, code=1)
+def test_a_failed_correction_is_retried(correct_task, called, place):
+    set_behaviour(place, code=1)
     with pytest.raises(AirflowException) as failure:
-        correct.execute(context())
+        correct_task.execute(context())
     assert not isinstance(failure.value, AirflowFailException)
 
 
-def family(called):
-    """The processes of the spark-submit that runs now, once it runs."""
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
+def running_processes(called):
+    """Wait until spark-submit runs; return its process and its child's."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
         try:
             return [psutil.Process(pid) for pid in called()[:2]]
         except FileNotFoundError:
@@ -281,22 +281,22 @@ def family(called):
     raise TimeoutError
 
 
-def test_on_kill_leaves_nothing_behind(correct, called, place):
-    """Also where spark-submit has died first, as by Airflow's signal to the whole group."""
-    told(place, stays=True)
+def test_on_kill_leaves_no_process(correct_task, called, place):
+    """Also where spark-submit has died first, as by Airflow's signal to the whole process group."""
+    set_behaviour(place, stays=True)
     failures = []
 
     def run():
         try:
-            correct.execute(context())
+            correct_task.execute(context())
         except AirflowException as failure:
             failures.append(failure)
 
     thread = threading.Thread(target=run)
     thread.start()
-    parent, child = family(called)
+    parent, child = running_processes(called)
     parent.kill()
-    correct.on_kill()
+    correct_task.on_kill()
     thread.join(30)
     assert not thread.is_alive()
     assert dead(parent)
@@ -304,25 +304,25 @@ def test_on_kill_leaves_nothing_behind(correct, called, place):
     assert failures
 
 
-def test_a_new_correction_kills_what_a_killed_worker_has_left(correct, called, place):
-    told(place, stays=True)
+def test_a_new_correction_kills_the_processes_of_a_killed_worker(correct_task, called, place):
+    set_behaviour(place, stays=True)
     environment = os.environ | {"TAILRACE_CORRECTION": str(place / "warehouse" / "readings")}
-    left = subprocess.Popen([place / "bin" / "spark-submit"], env=environment, stdout=subprocess.DEVNULL)
-    _, child = family(called)
+    orphan = subprocess.Popen([place / "bin" / "spark-submit"], env=environment, stdout=subprocess.DEVNULL)
+    _, child = running_processes(called)
     try:
-        told(place)
-        correct.execute(context())
-        assert left.wait(10) == -signal.SIGKILL
+        set_behaviour(place)
+        correct_task.execute(context())
+        assert orphan.wait(10) == -signal.SIGKILL
         assert dead(child)
     finally:
-        left.kill()
-        left.wait()
+        orphan.kill()
+        orphan.wait()
         child.kill() if child.is_running() else None
 
 
-def test_a_missing_connection_is_refused_and_does_not_mean_yarn(correct, called, monkeypatch):
+def test_a_missing_connection_is_refused_and_does_not_default_to_yarn(correct_task, called, monkeypatch):
     monkeypatch.delenv("AIRFLOW_CONN_TAILRACE_SPARK")
     with pytest.raises(AirflowFailException, match="connection tailrace_spark"):
-        correct.execute(context())
+        correct_task.execute(context())
     with pytest.raises(FileNotFoundError):
         called()

@@ -1,4 +1,4 @@
-"""The verbs on a query's driver, against a host in memory."""
+"""The operations on a query's driver (deploy, status, drain, stop), against a driver host in memory."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tailrace.ground.errors import Busy
 from tailrace.orchestration import drivers
 
 
-def listen(host, layout):
-    """A driver that drains when it is asked to."""
+def let_driver_obey_drain(host, layout):
+    """Give the host a running driver that ends when a drain is requested."""
     host.is_now("running")
     host.on_look = lambda: layout.drain.exists() and host.is_now("ended", 0, "with code 0")
 
 
-def test_deploy_makes_a_driver_with_a_new_count_and_no_old_wish_to_drain(host, layout):
+def test_deploy_creates_a_driver_and_clears_restart_count_and_drain_request(host, layout):
     layout.request_drain()
     (layout.stream / "starts.json").write_text("{}")
-    done = drivers.deploy(host, layout, ["go"], {"A": "1"})
-    assert (done.made, host.deployed) == (True, [(["go"], {"A": "1"})])
+    result = drivers.deploy(host, layout, ["go"], {"A": "1"})
+    assert (result.made, host.deployed) == (True, [(["go"], {"A": "1"})])
     assert not layout.drain.exists()
     assert not (layout.stream / "starts.json").exists()
 
 
-def test_deploy_finds_the_driver_that_is_there(host, layout):
+def test_deploy_is_idempotent_and_leaves_the_restart_count(host, layout):
     first = drivers.deploy(host, layout, ["go"], {})
     (layout.stream / "starts.json").write_text("{}")
     second = drivers.deploy(host, layout, ["another"], {})
@@ -37,27 +37,27 @@ def test_deploy_finds_the_driver_that_is_there(host, layout):
     assert (layout.stream / "starts.json").exists(), "its restarts still count"
 
 
-def test_each_driver_that_is_made_is_another_deployment(host, layout):
+def test_each_new_driver_is_another_deployment(host, layout):
     first = drivers.deploy(host, layout, ["go"], {})
     host.is_now("ended", 0)
     assert drivers.deploy(host, layout, ["go"], {}).deployment != first.deployment
 
 
-def test_of_two_who_deploy_at_once_one_makes_the_driver(host, layout):
-    both, done = threading.Barrier(2), []
+def test_of_two_concurrent_deployments_exactly_one_creates_the_driver(host, layout):
+    barrier, results = threading.Barrier(2), []
     host.on_look = lambda: time.sleep(0.01)
 
     def deploy():
-        both.wait()
-        done.append(drivers.deploy(host, layout, ["go"], {}))
+        barrier.wait()
+        results.append(drivers.deploy(host, layout, ["go"], {}))
 
     threads = [threading.Thread(target=deploy) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(one.made for one in done) == [False, True]
-    assert len({one.deployment for one in done}) == len(host.deployed) == 1
+    assert sorted(result.made for result in results) == [False, True]
+    assert len({result.deployment for result in results}) == len(host.deployed) == 1
 
 
 def test_deploy_waits_for_a_driver_that_drains(host, layout):
@@ -68,8 +68,8 @@ def test_deploy_waits_for_a_driver_that_drains(host, layout):
     assert drivers.deploy(host, layout, ["go"], {}).made
 
 
-def test_deploy_is_busy_while_a_driver_drains_on_and_on(host, layout, monkeypatch):
-    """It would be told that its driver is there, and that one then goes."""
+def test_deploy_raises_busy_where_a_drain_takes_too_long(host, layout, monkeypatch):
+    """Else the caller would get a driver that is about to end."""
     monkeypatch.setattr(drivers, "_GOING_S", 0.05)
     first = drivers.deploy(host, layout, ["go"], {})
     layout.request_drain()
@@ -78,22 +78,22 @@ def test_deploy_is_busy_while_a_driver_drains_on_and_on(host, layout, monkeypatc
     assert (host.driver.alive, layout.drain.exists(), len(host.deployed)) == (True, True, 1)
     assert drivers.deployment(layout) == first.deployment
     host.is_now("ended", 0)
-    assert drivers.deploy(host, layout, ["another"], {}).made, "the same is right a little later"
+    assert drivers.deploy(host, layout, ["another"], {}).made, "a later deployment succeeds"
 
 
 def test_a_driver_that_drains_is_not_stopped(host, layout):
-    listen(host, layout)
-    told = []
-    assert drivers.drain(host, layout, 30, 5, told.append).exit_code == 0
+    let_driver_obey_drain(host, layout)
+    messages = []
+    assert drivers.drain(host, layout, 30, 5, messages.append).exit_code == 0
     assert host.stopped == []
-    assert told == ["readings: to be drained, pid 100", "readings: ended, with code 0"]
+    assert messages == ["readings: to be drained, pid 100", "readings: ended, with code 0"]
 
 
 @pytest.mark.parametrize("how", ["drained", "stopped after the deadline", "stopped", "ended before"])
-def test_a_driver_that_was_ended_does_not_come_back_with_its_host_and_leaves_no_process(host, layout, how):
+def test_a_driver_that_was_ended_leaves_no_program_and_no_process(host, layout, how):
     drivers.deploy(host, layout, ["go"], {})
     if how == "drained":
-        listen(host, layout)
+        let_driver_obey_drain(host, layout)
     elif how == "ended before":
         host.is_now("ended", 0)
     if how == "stopped":
@@ -105,10 +105,10 @@ def test_a_driver_that_was_ended_does_not_come_back_with_its_host_and_leaves_no_
     assert host.ran == [[sys.executable, "-m", "tailrace.drivers.fence", str(layout.home)]]
 
 
-def test_the_wish_to_drain_stands_until_the_next_deployment(host, layout):
-    """Should the one who drains die on the way, the launcher still sees it."""
+def test_a_drain_request_remains_until_the_next_deployment(host, layout):
+    """So the launcher sees it also where the draining process died."""
     drivers.deploy(host, layout, ["go"], {})
-    listen(host, layout)
+    let_driver_obey_drain(host, layout)
     drivers.drain(host, layout, 30, 5)
     assert layout.drain.exists()
     host.on_look = lambda: None
@@ -116,58 +116,58 @@ def test_the_wish_to_drain_stands_until_the_next_deployment(host, layout):
     assert not layout.drain.exists()
 
 
-def test_one_who_drains_leaves_the_driver_that_was_deployed_when_the_old_one_was_gone(host, layout, monkeypatch):
+def test_drain_leaves_a_driver_deployed_after_the_end_of_the_old_one(host, layout, monkeypatch):
     drivers.deploy(host, layout, ["go"], {})
 
-    told = []
+    messages = []
 
-    def follow(*arguments):
+    def deploy_another_first(*arguments):
         drivers.deploy(host, layout, ["another"], {})
         clear_away(*arguments)
 
-    listen(host, layout)
+    let_driver_obey_drain(host, layout)
     clear_away = drivers.clear_away
-    monkeypatch.setattr(drivers, "clear_away", follow)
-    drivers.drain(host, layout, 30, 5, told.append)
-    assert told[-1] == "readings: ended, with code 0"
+    monkeypatch.setattr(drivers, "clear_away", deploy_another_first)
+    drivers.drain(host, layout, 30, 5, messages.append)
+    assert messages[-1] == "readings: ended, with code 0"
     assert (host.driver.alive, host.programs, host.stopped, host.ran) == (True, {"readings"}, [], [])
 
 
-def test_a_wish_to_drain_that_comes_while_another_is_deployed_is_none_to_that_one(host, layout, monkeypatch):
-    """The one who drains has looked at the old driver, and asks when the new one has its name."""
+def test_a_drain_request_written_during_a_deployment_is_withdrawn(host, layout, monkeypatch):
+    """A race: `drain` has seen the old driver, and writes its request when a new one is deployed already."""
     host.is_now("running")
     drivers.deploy(host, layout, ["go"], {})
-    ask = type(layout).request_drain
+    original = type(layout).request_drain
 
-    def deployed_meanwhile(self):
+    def request_after_a_deployment(self):
         (layout.stream / "deployment").write_text("another")
-        ask(self)
+        original(self)
 
-    monkeypatch.setattr(type(layout), "request_drain", deployed_meanwhile)
-    told = []
-    drivers.drain(host, layout, 30, 5, told.append)
+    monkeypatch.setattr(type(layout), "request_drain", request_after_a_deployment)
+    messages = []
+    drivers.drain(host, layout, 30, 5, messages.append)
     assert not layout.drain.exists()
-    assert told[-1] == "readings: another driver was deployed meanwhile, it stays"
+    assert messages[-1] == "readings: another driver was deployed meanwhile, it stays"
 
 
 @pytest.mark.parametrize(("code", "how"), [(1, "exit code 1"), (None, "has not ended in time")])
-def test_what_may_live_on_of_a_driver_is_told(host, layout, code, how):
+def test_a_stop_raises_where_a_process_of_the_driver_may_be_alive(host, layout, code, how):
     drivers.deploy(host, layout, ["go"], {})
     host.exit_code = code
     with pytest.raises(RuntimeError, match=f"something of the driver of readings may live on.*{how}"):
         drivers.stop(host, layout, 5)
 
 
-def test_a_driver_that_does_not_listen_is_stopped_after_the_deadline(host, layout):
+def test_a_driver_that_ignores_a_drain_is_stopped_after_the_deadline(host, layout):
     host.is_now("running")
-    told = []
-    assert drivers.drain(host, layout, 0.05, 5, told.append).state == "ended"
+    messages = []
+    assert drivers.drain(host, layout, 0.05, 5, messages.append).state == "ended"
     assert host.stopped == [5]
-    assert "not drained" in told[1]
+    assert "not drained" in messages[1]
 
 
-def test_a_driver_that_only_starts_is_asked_again(host, layout):
-    """A driver takes away a wish that it finds when it starts."""
+def test_a_drain_request_is_repeated_for_a_driver_that_is_starting(host, layout):
+    """A driver that starts removes an older drain request."""
     host.is_now("starting")
     looks = iter(range(10))
 
@@ -184,32 +184,32 @@ def test_a_driver_that_only_starts_is_asked_again(host, layout):
 
 
 @pytest.mark.parametrize("state", ["absent", "ended", "failed"])
-def test_where_no_driver_lives_nothing_is_drained(host, layout, state):
+def test_drain_writes_no_request_where_no_driver_is_alive(host, layout, state):
     host.is_now(state)
     assert drivers.drain(host, layout, 30, 5).state == state
     assert not layout.drain.exists(), "the next driver would take it for its own"
 
 
-def test_only_the_deployment_that_is_meant_is_drained(host, layout):
-    done = drivers.deploy(host, layout, ["go"], {})
-    told = []
-    assert drivers.drain(host, layout, 30, 5, told.append, only="an earlier one").alive
+def test_only_the_given_deployment_is_drained(host, layout):
+    result = drivers.deploy(host, layout, ["go"], {})
+    messages = []
+    assert drivers.drain(host, layout, 30, 5, messages.append, only="an earlier one").alive
     assert host.stopped == []
-    assert "it stays" in told[-1]
-    listen(host, layout)
-    assert not drivers.drain(host, layout, 30, 5, only=done.deployment).alive
+    assert "it stays" in messages[-1]
+    let_driver_obey_drain(host, layout)
+    assert not drivers.drain(host, layout, 30, 5, only=result.deployment).alive
 
 
-def test_how_it_stands(host, layout, monkeypatch):
+def test_status_combines_the_host_and_the_drivers_report(host, layout, monkeypatch):
     monkeypatch.setattr(drivers, "wall_ms", lambda: 100_000)
     host.is_now("running")
     assert str(drivers.status(host, layout)) == "readings: running, pid 100; it has said nothing yet"
     says(layout, 90_000)
-    standing = drivers.status(host, layout)
-    assert (standing.silent_ms, standing.commit_age_ms, standing.lag_rows) == (10_000, 10_000, 7)
-    assert "streaming, 10 s ago; 3 batches, the last one 10 s ago; 7 rows to read" in str(standing)
+    driver_status = drivers.status(host, layout)
+    assert (driver_status.silent_ms, driver_status.commit_age_ms, driver_status.lag_rows) == (10_000, 10_000, 7)
+    assert "streaming, 10 s ago; 3 batches, the last one 10 s ago; 7 rows to read" in str(driver_status)
 
 
-def test_a_driver_that_never_spoke_has_no_age(host):
-    standing = DriverStatus(host.driver, None, 5)
-    assert (standing.silent_ms, standing.commit_age_ms, standing.lag_rows) == (None, None, None)
+def test_a_status_without_a_report_has_no_ages(host):
+    status = DriverStatus(host.driver, None, 5)
+    assert (status.silent_ms, status.commit_age_ms, status.lag_rows) == (None, None, None)

@@ -1,4 +1,4 @@
-"""The triggers, against a driver host in memory: what fires them, and what they do when Airflow takes them away."""
+"""The triggers, against a driver host in memory: when they fire, what they log, and their `on_kill`."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ TASK = SimpleNamespace(dag_id="stream_readings", task_id="supervise", run_id="r"
 
 @pytest.fixture
 def trigger(place):
-    return watch(place, "")
+    return driver_trigger(place, "")
 
 
-def watch(place, deployment):
+def driver_trigger(place, deployment):
     trigger = DriverTrigger("readings", str(place / "warehouse"), deployment, 0.01, hang_after_s=60, patience_s=0.05)
     trigger.task_instance = TASK
     return trigger
 
 
 @pytest.fixture
-def told(monkeypatch):
-    """What is told in the task's log."""
+def log_lines(monkeypatch):
+    """The lines that a trigger writes to its task's log."""
     lines = []
     log = SimpleNamespace(info=lambda line, *args: lines.append(line % args if args else line))
     for cls in (DriverTrigger, FrontierTrigger):
@@ -39,17 +39,17 @@ def told(monkeypatch):
     return lines
 
 
-async def first(trigger):
+async def first_event(trigger):
     async for event in trigger.run():
         return event.payload
 
 
 def fire(trigger):
-    return asyncio.run(asyncio.wait_for(first(trigger), 30))
+    return asyncio.run(asyncio.wait_for(first_event(trigger), 30))
 
 
 @pytest.mark.parametrize("cls", [DriverTrigger, FrontierTrigger])
-def test_a_trigger_is_made_again_from_what_it_serializes_to(cls):
+def test_a_trigger_survives_serialization(cls):
     arguments = {"query": "q", "warehouse": "/w", "poll_s": 1.0} | (
         {"until_ms": 5} if cls is FrontierTrigger else {"deployment": "d", "hang_after_s": 2.0, "patience_s": 3.0}
     )
@@ -58,35 +58,35 @@ def test_a_trigger_is_made_again_from_what_it_serializes_to(cls):
     assert import_string(path)(**kwargs).serialize() == (path, kwargs)
 
 
-def test_it_watches_until_the_driver_ends(trigger, host, layout, told):
+def test_a_watch_goes_on_until_the_driver_ends(trigger, host, layout, log_lines):
     looks = iter(["running", "running", "starting", "ended"])
     host.on_look = lambda: host.is_now(state := next(looks), 0 if state == "ended" else None, "as told")
     says(layout, 1)
     assert fire(trigger) == {"kind": "ended", "detail": "as told", "pid": None}
-    assert [line.split(";")[0] for line in told] == [
+    assert [line.split(";")[0] for line in log_lines] == [
         "readings: running, pid 100",
         "readings: starting, pid 100",
         "readings: ended (as told)",
     ], "a line when something changes, and none when nothing does"
-    assert "3 batches" in told[0]
-    assert "7 rows to read" in told[0]
+    assert "3 batches" in log_lines[0]
+    assert "7 rows to read" in log_lines[0]
 
 
-def test_it_tells_how_things_stand_each_minute(trigger, host, told, monkeypatch):
+def test_a_watch_logs_the_drivers_status_each_minute(trigger, host, log_lines, monkeypatch):
     monkeypatch.setattr(triggers, "TELL_S", 0.0)
     looks = iter(["running"] * 3 + ["failed"])
     host.on_look = lambda: host.is_now(next(looks))
     assert fire(trigger)["kind"] == "failed"
-    assert len(told) == 4
+    assert len(log_lines) == 4
 
 
-def test_it_waits_for_a_host_that_is_down(trigger, host, told):
+def test_a_watch_waits_for_a_host_that_is_down_and_then_fires_unreachable(trigger, host, log_lines):
     host.down = True
     assert fire(trigger)["kind"] == "unreachable"
-    assert "does not answer" in told[0]
+    assert "does not answer" in log_lines[0]
 
 
-def test_a_broken_status_file_ends_no_watch(trigger, host, layout, told):
+def test_a_watch_survives_a_broken_status_file(trigger, host, layout, log_lines):
     layout.stream.mkdir(parents=True)
     layout.status.write_text("{")
     host.is_now("running")
@@ -99,65 +99,65 @@ def test_a_broken_status_file_ends_no_watch(trigger, host, layout, told):
 
 
 @pytest.fixture
-def states(monkeypatch):
-    """What Airflow says of the task's state."""
-    said = {}
-    monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", staticmethod(lambda **asked: said))
-    return said
+def task_states(monkeypatch):
+    """The task states by run that Airflow returns; empty where the task was deleted."""
+    states = {}
+    monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", staticmethod(lambda **arguments: states))
+    return states
 
 
-def listen(host, layout):
-    """A driver that drains when it is asked to."""
+def let_driver_obey_drain(host, layout):
+    """Give the host a running driver that ends when a drain is requested."""
     host.is_now("running")
     host.on_look = lambda: layout.drain.exists() and host.is_now("ended", 0)
 
 
 @pytest.mark.parametrize("state", [*triggers.OVER, "deleted"])
-def test_on_kill_drains_the_driver_of_a_task_that_is_over(trigger, host, layout, states, state):
-    listen(host, layout)
+def test_on_kill_drains_the_driver_of_a_task_that_is_over(trigger, host, layout, task_states, state):
+    let_driver_obey_drain(host, layout)
     if state != "deleted":
-        states["r"] = {"supervise": state}
+        task_states["r"] = {"supervise": state}
     asyncio.run(trigger.on_kill())
     assert host.driver.state == "ended"
     assert not host.stopped
 
 
 @pytest.mark.parametrize("state", [None, "scheduled", "queued", "running", "deferred", "up_for_retry", "restarting"])
-def test_on_kill_leaves_the_driver_of_a_task_that_comes_back(trigger, host, layout, states, state):
-    listen(host, layout)
-    states["r"] = {"supervise": state}
+def test_on_kill_leaves_the_driver_of_a_task_that_runs_again(trigger, host, layout, task_states, state):
+    let_driver_obey_drain(host, layout)
+    task_states["r"] = {"supervise": state}
     asyncio.run(trigger.on_kill())
     assert host.driver.state == "running"
     assert not layout.drain.exists()
 
 
 def test_on_kill_goes_on_when_airflow_cancels_it(trigger, host, layout, monkeypatch):
-    """Airflow cancels a cancelled trigger again each second, `on_kill` and all, while that still asks for the state."""
-    listen(host, layout)
-    asked, cancelled = threading.Event(), threading.Event()
+    """Airflow repeats the cancel each second, also during `on_kill`, which may still wait for the task state."""
+    let_driver_obey_drain(host, layout)
+    requested, cancelled = threading.Event(), threading.Event()
 
-    def states(**_):
-        asked.set()
+    def answer_after_the_cancel(**_):
+        requested.set()
         assert cancelled.wait(30)
         return {"r": {"supervise": "failed"}}
 
-    monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", staticmethod(states))
+    monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", staticmethod(answer_after_the_cancel))
 
-    async def kill():
+    async def cancel_on_kill():
         task = asyncio.create_task(trigger.on_kill())
-        await asyncio.to_thread(asked.wait, 30)
+        await asyncio.to_thread(requested.wait, 30)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         cancelled.set()
 
-    asyncio.run(kill())  # which waits for its threads
+    asyncio.run(cancel_on_kill())  # returns only after its threads have ended
     assert host.driver.state == "ended"
 
 
-def of_another_run(place, host, layout):
-    """A watch whose task is over, loaded again after another run has deployed its own driver."""
-    path, kwargs = watch(place, drivers.deploy(host, layout, ["first"], {}).deployment).serialize()
+def trigger_of_an_earlier_run(place, host, layout):
+    """The reloaded trigger of a task that is over, after another run has deployed its own driver."""
+    path, kwargs = driver_trigger(place, drivers.deploy(host, layout, ["first"], {}).deployment).serialize()
     host.is_now("ended", 0)
     drivers.deploy(host, layout, ["second"], {})
     trigger = import_string(path)(**kwargs)
@@ -165,28 +165,28 @@ def of_another_run(place, host, layout):
     return trigger
 
 
-def test_on_kill_leaves_a_driver_that_was_deployed_since(place, host, layout, states):
-    trigger = of_another_run(place, host, layout)
-    states["r"] = {"supervise": "failed"}
+def test_on_kill_leaves_the_driver_of_a_later_deployment(place, host, layout, task_states):
+    trigger = trigger_of_an_earlier_run(place, host, layout)
+    task_states["r"] = {"supervise": "failed"}
     asyncio.run(trigger.on_kill())
     assert host.driver.state == "running"
     assert not layout.drain.exists()
 
 
-def test_a_watch_that_was_loaded_again_never_takes_up_another_runs_driver(place, host, layout, states, told):
-    """Else it would be drained with the task that is over, and its own `supervise` would say that all was well."""
-    trigger = of_another_run(place, host, layout)
+def test_a_reloaded_watch_never_takes_over_the_driver_of_another_run(place, host, layout, task_states, log_lines):
+    """Else the end of the old task would drain it, and the new run's `supervise` would succeed."""
+    trigger = trigger_of_an_earlier_run(place, host, layout)
     assert fire(trigger)["kind"] == "replaced"
-    assert "another one was deployed: readings: running" in told[-1]
-    states["r"] = {"supervise": "failed"}
+    assert "another one was deployed: readings: running" in log_lines[-1]
+    task_states["r"] = {"supervise": "failed"}
     asyncio.run(trigger.on_kill())
     assert host.driver.state == "running"
     assert not layout.drain.exists()
     assert host.programs == {"readings"}
 
 
-def test_a_watch_sees_at_once_that_its_driver_was_replaced(place, host, layout, told):
-    """Whatever becomes of the new one, is not its own's end."""
+def test_a_watch_fires_replaced_as_soon_as_there_is_a_later_deployment(place, host, layout, log_lines):
+    """The end of the later driver must not be reported as the end of its own."""
     first = drivers.deploy(host, layout, ["first"], {}).deployment
     looks = iter(["running", "running", "ended", "ended", "ended"])
 
@@ -197,62 +197,70 @@ def test_a_watch_sees_at_once_that_its_driver_was_replaced(place, host, layout, 
             layout.stream.joinpath("deployment").write_text("another")
 
     host.on_look = look
-    assert fire(watch(place, first))["kind"] == "replaced"
+    assert fire(driver_trigger(place, first))["kind"] == "replaced"
 
 
-def frontier(place, until_ms):
+def frontier_trigger(place, until_ms):
     return FrontierTrigger("readings", str(place / "warehouse"), until_ms, poll_s=0.01)
 
 
 @pytest.fixture
-def committed(monkeypatch):
-    """What the tables say, look by look."""
-    said = []
-    monkeypatch.setattr(Progress, "read", staticmethod(lambda layout: said.pop(0) if len(said) > 1 else said[0]))
-    return said
+def progress_reports(monkeypatch):
+    """The progress that the tables report, one for each look; the last one repeats."""
+    reports = []
+    monkeypatch.setattr(
+        Progress, "read", staticmethod(lambda layout: reports.pop(0) if len(reports) > 1 else reports[0])
+    )
+    return reports
 
 
-def test_the_frontier_is_waited_for_and_told(place, host, committed, told):
-    committed += [None, Progress(0, 0, False), Progress(60_000, 0, False), Progress(120_000, 0, False)]
-    assert fire(frontier(place, 120_000)) == {"until_ms": 120_000}
-    assert "has committed nothing yet; this run waits for 1970-01-01T00:02:00.000Z; no driver runs" in told[0]
-    assert told[1:] == ["the stream has committed up to 1970-01-01T00:02:00.000Z"]
+def test_a_frontier_trigger_fires_when_the_stream_has_committed_up_to_its_point(
+    place, host, progress_reports, log_lines
+):
+    progress_reports += [None, Progress(0, 0, False), Progress(60_000, 0, False), Progress(120_000, 0, False)]
+    assert fire(frontier_trigger(place, 120_000)) == {"until_ms": 120_000}
+    assert "has committed nothing yet; this run waits for 1970-01-01T00:02:00.000Z; no driver runs" in log_lines[0]
+    assert log_lines[1:] == ["the stream has committed up to 1970-01-01T00:02:00.000Z"]
 
 
-def test_the_frontier_is_told_each_minute_with_how_the_driver_stands(place, host, committed, told, monkeypatch):
+def test_a_frontier_trigger_logs_progress_and_driver_status_each_minute(
+    place, host, progress_reports, log_lines, monkeypatch
+):
     monkeypatch.setattr(triggers, "TELL_S", 0.0)
     host.is_now("running")
-    committed += [Progress(60_000, 0, False)] * 2 + [Progress(180_000, 0, False)]
-    fire(frontier(place, 120_000))
+    progress_reports += [Progress(60_000, 0, False)] * 2 + [Progress(180_000, 0, False)]
+    fire(frontier_trigger(place, 120_000))
     so_far = "the stream has committed up to 1970-01-01T00:01:00.000Z; this run waits for 1970-01-01T00:02:00.000Z"
-    assert told[0].startswith(f"{so_far}; readings: running")
-    assert len(told) == 3
+    assert log_lines[0].startswith(f"{so_far}; readings: running")
+    assert len(log_lines) == 3
 
 
-def test_a_stream_that_has_ended_is_past_every_frontier(place, host, committed):
-    committed += [Progress(60_000, 60_000, True)]
-    assert fire(frontier(place, 10**15)) == {"until_ms": 10**15}
+def test_an_ended_stream_has_committed_every_point_of_arrival(place, host, progress_reports):
+    progress_reports += [Progress(60_000, 60_000, True)]
+    assert fire(frontier_trigger(place, 10**15)) == {"until_ms": 10**15}
 
 
-def test_the_frontier_is_waited_for_while_the_host_is_down(place, host, committed, told):
+def test_a_frontier_trigger_fires_also_while_the_host_is_down(place, host, progress_reports, log_lines):
     host.down = True
-    committed += [Progress(60_000, 0, False), Progress(120_000, 0, False)]
-    fire(frontier(place, 120_000))
-    assert "the driver host does not answer" in told[0]
+    progress_reports += [Progress(60_000, 0, False), Progress(120_000, 0, False)]
+    fire(frontier_trigger(place, 120_000))
+    assert "the driver host does not answer" in log_lines[0]
 
 
-def test_the_frontier_is_waited_for_while_it_can_not_be_read(place, host, told, monkeypatch):
-    said = [OSError(5, "the disk is away"), ValueError("half a log"), Progress(120_000, 0, False)]
+def test_a_frontier_trigger_survives_unreadable_progress(place, host, log_lines, monkeypatch):
+    reports = [OSError(5, "the disk is away"), ValueError("half a log"), Progress(120_000, 0, False)]
 
     def read(layout):
-        found = said.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        report = reports.pop(0)
+        if isinstance(report, Exception):
+            raise report
+        return report
 
     monkeypatch.setattr(triggers, "TELL_S", 0.0)
     monkeypatch.setattr(Progress, "read", staticmethod(read))
-    assert fire(frontier(place, 120_000)) == {"until_ms": 120_000}
-    assert "how far the stream of readings has come can't be read: [Errno 5] the disk is away; no driver" in told[0]
-    assert "can't be read: half a log" in told[1]
-    assert told[2:] == ["the stream has committed up to 1970-01-01T00:02:00.000Z"]
+    assert fire(frontier_trigger(place, 120_000)) == {"until_ms": 120_000}
+    assert (
+        "how far the stream of readings has come can't be read: [Errno 5] the disk is away; no driver" in log_lines[0]
+    )
+    assert "can't be read: half a log" in log_lines[1]
+    assert log_lines[2:] == ["the stream has committed up to 1970-01-01T00:02:00.000Z"]

@@ -1,4 +1,4 @@
-"""The watch over late tuples, against a query's tables: what it fires, how often, and what it outlives."""
+"""The gap trigger, against a query's tables: it fires once per advance by Γ, and survives errors."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from tailrace.orchestration import gap_trigger
 from tailrace.orchestration.gap_trigger import GapTrigger
 from tailrace.query.loading import load
 
-WANTED = {"arrived_from": "1970-01-01T00:01:40.000Z", "arrived_to": "1970-01-01T00:02:10.000Z"}
+EXPECTED_RANGE = {"arrived_from": "1970-01-01T00:01:40.000Z", "arrived_to": "1970-01-01T00:02:10.000Z"}
 
 
 @pytest.fixture
-def there(layout):
-    """Late tuples that span more than Γ."""
-    there = LateTables(layout)
-    there.late((110_000, 0), (130_000, 50_000))
-    there.commit(135_000)
-    return there
+def late_tables(layout):
+    """Tables with late tuples that span more than Γ."""
+    late_tables = LateTables(layout)
+    late_tables.late((110_000, 0), (130_000, 50_000))
+    late_tables.commit(135_000)
+    return late_tables
 
 
 @pytest.fixture
-def watch():
-    """A watch as Airflow makes it: from what it was serialized to."""
+def make_trigger():
+    """Builds a trigger as Airflow does: from its serialization."""
 
     def make():
         path, arguments = GapTrigger("readings", 50_000, 10_000, 5000, poll_s=0.001).serialize()
@@ -44,7 +44,7 @@ def watch():
 
 
 @pytest.fixture
-def told(monkeypatch):
+def log_lines(monkeypatch):
     lines = []
     log = SimpleNamespace(info=lines.append)
     monkeypatch.setattr(GapTrigger, "log", log)
@@ -52,175 +52,181 @@ def told(monkeypatch):
 
 
 @pytest.fixture
-def looks(monkeypatch):
-    """Waits for so many looks to be over."""
-    done = []
+def wait_for_looks(monkeypatch):
+    """A coroutine function that waits until a number of further looks have ended."""
+    results = []
     look = GapTrigger._look
 
-    def counted(self):
-        found = look(self)
-        done.append(found)
-        return found
+    def look_and_count(self):
+        result = look(self)
+        results.append(result)
+        return result
 
-    monkeypatch.setattr(GapTrigger, "_look", counted)
+    monkeypatch.setattr(GapTrigger, "_look", look_and_count)
 
     async def wait(more):
-        wanted = len(done) + more
-        while len(done) < wanted:
+        target = len(results) + more
+        while len(results) < target:
             await asyncio.sleep(0.001)
 
     return wait
 
 
-async def watched(watch, *steps):
-    """Run a watch in the background, do these steps, and give what it fired."""
-    fired = []
+async def events_during(trigger, *steps):
+    """Run a trigger in the background, await the steps in order, and return the payloads of its events."""
+    events = []
 
     async def listen():
-        async for event in watch.run():
-            fired.append(event.payload)
+        async for event in trigger.run():
+            events.append(event.payload)
 
     task = asyncio.create_task(listen())
     for step in steps:
         await asyncio.wait_for(step, 60)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    return fired
+    return events
 
 
-def run(watch, *steps):
-    return asyncio.run(watched(watch, *steps))
+def run(trigger, *steps):
+    return asyncio.run(events_during(trigger, *steps))
 
 
-def test_it_is_named_by_plain_numbers_so_that_airflow_finds_it_again(tmp_path):
-    """Airflow puts a new one in its place, at each reading of the DAG, where their hashes differ."""
+def test_a_trigger_keeps_its_identity_through_serialization(tmp_path):
+    """At each parse of the DAG Airflow compares hashes of class and arguments, and replaces a trigger that differs."""
     text = QUERY + "correction: {{gap: 90 s}}\n"
     query = load(declare(tmp_path, "readings", text.replace("slide: 1 h", "slide: 45 min")))
     trigger = GapTrigger.of(query, ms(query.correction.gap))
     path, arguments = trigger.serialize()
     assert arguments == {"query": "readings", "gap_ms": 90_000, "tick_ms": 60_000, "pane_ms": 900_000, "poll_s": 2.0}
-    kept = Trigger(classpath=path, kwargs=arguments).kwargs
-    assert BaseEventTrigger.hash(path, kept) == BaseEventTrigger.hash(path, arguments)
-    assert import_string(path)(**kept).serialize() == (path, arguments)
+    stored_arguments = Trigger(classpath=path, kwargs=arguments).kwargs
+    assert BaseEventTrigger.hash(path, stored_arguments) == BaseEventTrigger.hash(path, arguments)
+    assert import_string(path)(**stored_arguments).serialize() == (path, arguments)
     assert GapTrigger.of(query, 1).serialize()[1] != arguments
 
 
-def test_it_fires_once_with_the_range(there, watch, looks):
-    assert run(watch(), looks(20)) == [WANTED]
+def test_a_trigger_fires_once_with_the_range_of_the_late_tuples(late_tables, make_trigger, wait_for_looks):
+    assert run(make_trigger(), wait_for_looks(20)) == [EXPECTED_RANGE]
 
 
-def test_a_watch_that_is_started_again_does_not_fire_again(there, watch, looks):
-    assert run(watch(), looks(3)) == [WANTED]
-    assert run(watch(), looks(3)) == []
+def test_a_restarted_trigger_does_not_fire_again(late_tables, make_trigger, wait_for_looks):
+    assert run(make_trigger(), wait_for_looks(3)) == [EXPECTED_RANGE]
+    assert run(make_trigger(), wait_for_looks(3)) == []
 
 
-def test_what_a_watch_notes_while_it_is_ended_is_fired_by_the_next(there, watch, looks, monkeypatch):
-    begun, go_on = threading.Event(), threading.Event()
+def test_a_request_written_during_a_cancellation_is_fired_by_the_next_trigger(
+    late_tables, make_trigger, wait_for_looks, monkeypatch
+):
+    has_begun, may_continue = threading.Event(), threading.Event()
     read = Uncorrected.read
 
-    def slowly(layout):
-        begun.set()
-        assert go_on.wait(60)
+    def read_slowly(layout):
+        has_begun.set()
+        assert may_continue.wait(60)
         return read(layout)
 
-    monkeypatch.setattr(Uncorrected, "read", slowly)
+    monkeypatch.setattr(Uncorrected, "read", read_slowly)
 
-    async def ended():
-        task = asyncio.create_task(anext(watch().run()))
-        await asyncio.to_thread(begun.wait, 60)
+    async def cancel_during_a_look():
+        task = asyncio.create_task(anext(make_trigger().run()))
+        await asyncio.to_thread(has_begun.wait, 60)
         task.cancel()
         await asyncio.sleep(0.05)
-        go_on.set()
+        may_continue.set()
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(ended())
-    assert run(watch(), looks(3)) == [WANTED]
+    asyncio.run(cancel_during_a_look())
+    assert run(make_trigger(), wait_for_looks(3)) == [EXPECTED_RANGE]
 
 
-def test_two_watches_fire_once(there, watch, looks):
+def test_two_concurrent_triggers_fire_once(late_tables, make_trigger, wait_for_looks):
     async def both():
-        return await asyncio.gather(*(watched(watch(), looks(10)) for _ in range(2)))
+        return await asyncio.gather(*(events_during(make_trigger(), wait_for_looks(10)) for _ in range(2)))
 
-    assert sorted(asyncio.run(both()), key=len) == [[], [WANTED]]
+    assert sorted(asyncio.run(both()), key=len) == [[], [EXPECTED_RANGE]]
 
 
-def test_it_fires_again_for_the_next_advance_and_for_what_was_lost(there, watch, looks, monkeypatch):
+def test_a_trigger_fires_again_for_the_next_advance_and_for_a_lost_correction(
+    late_tables, make_trigger, wait_for_looks, monkeypatch
+):
     monkeypatch.setattr(requests, "PAUSE_MS", 0)
 
     async def advance():
-        there.late((140_000, 0), (150_000, 50_000))
-        there.commit(150_000)
+        late_tables.late((140_000, 0), (150_000, 50_000))
+        late_tables.commit(150_000)
 
     async def lose():
-        there.run(100_000, 130_000)
+        late_tables.run(100_000, 130_000)
         monkeypatch.setattr(requests, "PATIENCE_MS", 0)
 
-    second = {"arrived_from": WANTED["arrived_to"], "arrived_to": "1970-01-01T00:02:30.000Z"}
-    fired = run(watch(), looks(3), advance(), looks(3), lose(), looks(3))
-    assert fired[:3] == [WANTED, second, second]
+    next_range = {"arrived_from": EXPECTED_RANGE["arrived_to"], "arrived_to": "1970-01-01T00:02:30.000Z"}
+    events = run(make_trigger(), wait_for_looks(3), advance(), wait_for_looks(3), lose(), wait_for_looks(3))
+    assert events[:3] == [EXPECTED_RANGE, next_range, next_range]
 
 
-def test_before_the_query_has_run_it_waits(layout, watch, looks, told):
+def test_a_trigger_waits_for_the_querys_first_run(layout, make_trigger, wait_for_looks, log_lines):
     async def begin():
-        there = LateTables(layout)
-        there.late((110_000, 0), (130_000, 50_000))
-        there.commit(135_000)
+        tables = LateTables(layout)
+        tables.late((110_000, 0), (130_000, 50_000))
+        tables.commit(135_000)
 
-    assert run(watch(), looks(3), begin(), looks(3)) == [WANTED]
-    assert told[0] == "readings has committed nothing yet"
+    assert run(make_trigger(), wait_for_looks(3), begin(), wait_for_looks(3)) == [EXPECTED_RANGE]
+    assert log_lines[0] == "readings has committed nothing yet"
 
 
-def test_it_outlives_whatever_goes_wrong(there, watch, looks, told, monkeypatch):
-    read, wrong = Uncorrected.read, [OSError(5, "the disk is away"), ValueError("half a log")]
+def test_a_trigger_survives_errors(late_tables, make_trigger, wait_for_looks, log_lines, monkeypatch):
+    read, errors = Uncorrected.read, [OSError(5, "the disk is away"), ValueError("half a log")]
 
     def fail(layout):
-        if wrong:
-            raise wrong.pop(0)
+        if errors:
+            raise errors.pop(0)
         return read(layout)
 
     monkeypatch.setattr(gap_trigger, "TELL_S", 0.0)
     monkeypatch.setattr(Uncorrected, "read", staticmethod(fail))
-    assert run(watch(), looks(5)) == [WANTED]
-    assert told[0] == "what of readings is uncorrected can't be told: [Errno 5] the disk is away"
-    assert told[1].endswith("can't be told: half a log")
-    assert "a correction is asked for, of what arrived in [1970-01-01T00:01:40.000Z" in told[2]
+    assert run(make_trigger(), wait_for_looks(5)) == [EXPECTED_RANGE]
+    assert log_lines[0] == "what of readings is uncorrected can't be told: [Errno 5] the disk is away"
+    assert log_lines[1].endswith("can't be told: half a log")
+    assert "a correction is asked for, of what arrived in [1970-01-01T00:01:40.000Z" in log_lines[2]
 
 
-def test_without_a_warehouse_it_says_what_is_missing(there, watch, looks, told, monkeypatch):
+def test_a_trigger_without_a_warehouse_logs_what_is_missing(
+    late_tables, make_trigger, wait_for_looks, log_lines, monkeypatch
+):
     monkeypatch.delenv("TAILRACE_WAREHOUSE")
-    assert run(watch(), looks(2)) == []
-    assert "environment variable TAILRACE_WAREHOUSE: it is not set" in told[0]
+    assert run(make_trigger(), wait_for_looks(2)) == []
+    assert "environment variable TAILRACE_WAREHOUSE: it is not set" in log_lines[0]
 
 
-def test_it_tells_once_a_minute_and_when_it_fires(layout, watch, looks, told, monkeypatch):
-    there = LateTables(layout)
-    there.commit(100_000)
+def test_a_trigger_logs_once_a_minute_and_when_it_fires(layout, make_trigger, wait_for_looks, log_lines, monkeypatch):
+    tables = LateTables(layout)
+    tables.commit(100_000)
 
     async def exceed():
-        there.late((110_000, 0), (130_000, 50_000))
-        there.commit(135_000)
+        tables.late((110_000, 0), (130_000, 50_000))
+        tables.commit(135_000)
 
-    assert run(watch(), looks(20), exceed(), looks(20)) == [WANTED]
-    assert [line.split(":")[0][:20] for line in told] == ["all late tuples of r", "the uncorrected late"]
+    assert run(make_trigger(), wait_for_looks(20), exceed(), wait_for_looks(20)) == [EXPECTED_RANGE]
+    assert [line.split(":")[0][:20] for line in log_lines] == ["all late tuples of r", "the uncorrected late"]
     monkeypatch.setattr(gap_trigger, "TELL_S", 0.0)
-    run(watch(), looks(6))  # the sixth look begins only when the fifth is told
-    assert len(told) >= 7
+    run(make_trigger(), wait_for_looks(6))  # the sixth look begins only after the fifth is logged
+    assert len(log_lines) >= 7
 
 
-def test_it_holds_up_no_other_trigger(there, watch, looks, monkeypatch):
-    """All I/O is in threads: while a look takes its time, the event loop runs on."""
-    entered, go, released = threading.Event(), threading.Event(), []
+def test_a_trigger_does_not_block_the_event_loop(late_tables, make_trigger, wait_for_looks, monkeypatch):
+    """All I/O is in threads, so the event loop runs on during a slow look."""
+    has_begun, may_continue, waits = threading.Event(), threading.Event(), []
 
-    def slow(layout):
-        entered.set()
-        released.append(go.wait(30))
+    def read_slowly(layout):
+        has_begun.set()
+        waits.append(may_continue.wait(30))
 
-    monkeypatch.setattr(Uncorrected, "read", staticmethod(slow))
+    monkeypatch.setattr(Uncorrected, "read", staticmethod(read_slowly))
 
-    async def meanwhile():
-        await asyncio.to_thread(entered.wait, 30)
-        go.set()
+    async def continue_the_look():
+        await asyncio.to_thread(has_begun.wait, 30)
+        may_continue.set()
 
-    assert run(watch(), meanwhile(), looks(1)) == []
-    assert all(released)
+    assert run(make_trigger(), continue_the_look(), wait_for_looks(1)) == []
+    assert all(waits)

@@ -1,4 +1,4 @@
-"""Operators and trigger against a real supervisord and its launcher; only Spark is played by a stand-in."""
+"""Operators and trigger against a real supervisord and the real launcher; a stand-in replaces Spark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tailrace.orchestration import settings, stream_operators
 from tailrace.orchestration.stream_operators import CheckOperator, DeployOperator, DrainOperator, SuperviseOperator
 from tailrace.storage.status import Status
 
-# In the place of spark-submit: a driver that says how it stands and drains, or what the warehouse tells it to be.
+# Stand-in for spark-submit: a driver that reports its status and drains, or fails as the warehouse's `mode` says.
 STAND_IN = f"""#!{sys.executable}
 import os, signal, sys, time
 from pathlib import Path
@@ -55,16 +55,16 @@ PARAMS = {"batch_rows": 5, "restarts": 1, "within_s": 600, "hang_after_s": 0.5, 
 
 @pytest.fixture
 def mode(place):
-    def say(mode):
+    def set_mode(mode):
         (place / "warehouse" / "mode").write_text(mode)
 
-    say("right")
-    return say
+    set_mode("right")
+    return set_mode
 
 
 @pytest.fixture
 def embedded(place, mode, monkeypatch):
-    """A driver host that the connection leads to, with the stand-in on its PATH."""
+    """A driver host with the stand-in on its PATH; Airflow's connection points to it."""
     program = place / "bin" / "spark2-submit"
     program.parent.mkdir()
     program.write_text(STAND_IN)
@@ -88,7 +88,7 @@ def embedded(place, mode, monkeypatch):
         yield embedded
 
 
-class Notes(dict):
+class FakeTaskInstance(dict):
     dag_id, run_id = "stream_readings", "r"
 
     def xcom_push(self, key, value):
@@ -97,252 +97,252 @@ class Notes(dict):
     def xcom_pull(self, task_ids, key):
         return self.get(key)
 
-    def get_task_states(self, **asked):
+    def get_task_states(self, **arguments):
         return {"r": {"supervise": "failed"}}
 
 
 @pytest.fixture
 def context():
     form = SimpleNamespace(params=PARAMS)
-    return {"params": PARAMS, "ti": Notes(), "dag": form, "dag_run": SimpleNamespace(conf={})}
+    return {"params": PARAMS, "ti": FakeTaskInstance(), "dag": form, "dag_run": SimpleNamespace(conf={})}
 
 
 @pytest.fixture
-def make(place, embedded):
+def make_operator(place, embedded):
     return lambda cls: cls(task_id=cls.__name__, query="readings", file=str(place / "queries" / "readings.yaml"))
 
 
-def defer(run, *arguments):
-    """The trigger that a task defers to, and what it keeps for its return."""
-    with pytest.raises(TaskDeferred) as deferred:
+def deferral_of(run, *arguments):
+    """Run a task until it defers; return its trigger and the arguments of its `resume`."""
+    with pytest.raises(TaskDeferred) as deferral:
         run(*arguments)
-    return deferred.value.trigger, deferred.value.kwargs
+    return deferral.value.trigger, deferral.value.kwargs
 
 
-async def first(trigger):
+async def first_event(trigger):
     async for event in trigger.run():
         return event.payload
 
 
 def fire(trigger):
-    return asyncio.run(asyncio.wait_for(first(trigger), 60))
+    return asyncio.run(asyncio.wait_for(first_event(trigger), 60))
 
 
-def until(true):
-    end = time.monotonic() + 60
-    while not (found := true()):
-        assert time.monotonic() < end
+def until(condition):
+    deadline = time.monotonic() + 60
+    while not (value := condition()):
+        assert time.monotonic() < deadline
         time.sleep(0.02)
-    return found
+    return value
 
 
-def speaker(layout):
-    """The pid of the driver that last said something."""
-    said = Status.read(layout)
-    return said and said.pid
+def reporting_pid(layout):
+    """The pid in the last status report; None where there is none."""
+    status = Status.read(layout)
+    return status and status.pid
 
 
 def look():
     return settings.driver_host().look("readings")
 
 
-def test_two_runs_have_one_driver_and_both_see_it_drain(make, context, layout):
-    make(CheckOperator).execute(context)
-    both = [threading.Thread(target=make(DeployOperator).execute, args=[context]) for _ in range(2)]
-    for thread in both:
+def test_two_runs_share_one_driver_and_both_see_it_drain(make_operator, context, layout):
+    make_operator(CheckOperator).execute(context)
+    threads = [threading.Thread(target=make_operator(DeployOperator).execute, args=[context]) for _ in range(2)]
+    for thread in threads:
         thread.start()
-    for thread in both:
+    for thread in threads:
         thread.join()
     pid = look().pid
-    watches = [make(SuperviseOperator) for _ in both]
-    deferred = [defer(watch.execute, context) for watch in watches]
+    watches = [make_operator(SuperviseOperator) for _ in threads]
+    deferrals = [deferral_of(watch.execute, context) for watch in watches]
     until(layout.status.exists)
-    assert speaker(layout) == pid, "the launcher has become the driver, and there is one"
-    make(DrainOperator).execute(context)
-    for watch, (trigger, kept) in zip(watches, deferred, strict=True):
+    assert reporting_pid(layout) == pid, "the launcher has become the driver, and there is one"
+    make_operator(DrainOperator).execute(context)
+    for watch, (trigger, arguments) in zip(watches, deferrals, strict=True):
         event = fire(trigger)
         assert event["kind"] == "ended"
-        assert "drained" in watch.resume(context, event, **kept)
+        assert "drained" in watch.resume(context, event, **arguments)
 
 
-def test_a_killed_driver_comes_back_and_is_still_watched(make, context, layout):
-    make(DeployOperator).execute(context)
-    trigger, _ = defer(make(SuperviseOperator).execute, context)
-    old, seen = look().pid, []
+def test_a_killed_driver_is_restarted_and_still_watched(make_operator, context, layout):
+    make_operator(DeployOperator).execute(context)
+    trigger, _ = deferral_of(make_operator(SuperviseOperator).execute, context)
+    old_pid, new_pids = look().pid, []
 
-    async def watch():
-        watching = asyncio.create_task(first(trigger))
-        os.kill(old, signal.SIGKILL)
-        await asyncio.to_thread(until, lambda: look().state == "running" and look().pid != old)
-        seen.append(look().pid)
-        await asyncio.to_thread(until, lambda: speaker(layout) == seen[0])
-        assert not watching.done()
+    async def kill_and_drain():
+        watch_task = asyncio.create_task(first_event(trigger))
+        os.kill(old_pid, signal.SIGKILL)
+        await asyncio.to_thread(until, lambda: look().state == "running" and look().pid != old_pid)
+        new_pids.append(look().pid)
+        await asyncio.to_thread(until, lambda: reporting_pid(layout) == new_pids[0])
+        assert not watch_task.done()
         layout.request_drain()
-        return await asyncio.wait_for(watching, 60)
+        return await asyncio.wait_for(watch_task, 60)
 
-    assert asyncio.run(watch())["kind"] == "ended"
+    assert asyncio.run(kill_and_drain())["kind"] == "ended"
 
 
-def test_a_crash_loop_fails_the_task_with_the_last_lines(make, context, mode):
+def test_a_crash_loop_fails_the_task_with_the_last_lines(make_operator, context, mode):
     mode("broken")
-    make(DeployOperator).execute(context)
-    trigger, kept = defer(make(SuperviseOperator).execute, context)
+    make_operator(DeployOperator).execute(context)
+    trigger, arguments = deferral_of(make_operator(SuperviseOperator).execute, context)
     event = fire(trigger)
     assert event["kind"] == "failed"
     with pytest.raises(AirflowFailException, match=r"(?s)given up.*it cannot work like this.*crash loop: readings"):
-        make(SuperviseOperator).resume(context, event, **kept)
+        make_operator(SuperviseOperator).resume(context, event, **arguments)
 
 
 @pytest.fixture
-def heard(monkeypatch):
-    """What a watch has heard: the times of the driver's words."""
-    times, see = set(), LivenessJudge.observe
+def report_times(monkeypatch):
+    """The times of the reports that a watch has observed; None for an observation without one."""
+    times, original = set(), LivenessJudge.observe
 
-    def listening(self, driver, said, now_s):
-        times.add(said and said.at_ms)
-        return see(self, driver, said, now_s)
+    def observe_and_record(self, driver, status, now_s):
+        times.add(status and status.at_ms)
+        return original(self, driver, status, now_s)
 
-    monkeypatch.setattr(LivenessJudge, "observe", listening)
+    monkeypatch.setattr(LivenessJudge, "observe", observe_and_record)
     return times
 
 
-def test_a_driver_that_hangs_is_killed_and_replaced(make, context, layout, heard):
-    make(DeployOperator).execute(context)
-    trigger, kept = defer(make(SuperviseOperator).execute, context)
-    until(layout.status.exists)
-    old = psutil.Process(look().pid)
-
-    async def stop_it_once_it_was_heard():
-        watching = asyncio.create_task(first(trigger))
-        await asyncio.to_thread(until, lambda: len(heard) > 2)
-        old.suspend()
-        return await asyncio.wait_for(watching, 60)
-
-    event = asyncio.run(stop_it_once_it_was_heard())
-    assert (event["kind"], event["pid"]) == ("hung", old.pid)
-    trigger, kept = defer(lambda: make(SuperviseOperator).resume(context, event, **kept))
-    assert dead(old)
-    assert len(kept["hangs"]) == 1
-    until(lambda: look().state == "running" and look().pid != old.pid)
-
-
-def test_a_driver_that_is_deaf_is_stopped_after_the_deadline(make, context, layout, mode):
-    mode("deaf")
-    make(DeployOperator).execute(context)
+def test_a_driver_that_hangs_is_killed_and_replaced(make_operator, context, layout, report_times):
+    make_operator(DeployOperator).execute(context)
+    trigger, arguments = deferral_of(make_operator(SuperviseOperator).execute, context)
     until(layout.status.exists)
     process = psutil.Process(look().pid)
-    drain(make, context)
+
+    async def suspend_it_after_a_report():
+        watch_task = asyncio.create_task(first_event(trigger))
+        await asyncio.to_thread(until, lambda: len(report_times) > 2)
+        process.suspend()
+        return await asyncio.wait_for(watch_task, 60)
+
+    event = asyncio.run(suspend_it_after_a_report())
+    assert (event["kind"], event["pid"]) == ("hung", process.pid)
+    trigger, arguments = deferral_of(lambda: make_operator(SuperviseOperator).resume(context, event, **arguments))
+    assert dead(process)
+    assert len(arguments["hangs"]) == 1
+    until(lambda: look().state == "running" and look().pid != process.pid)
+
+
+def test_a_driver_that_ignores_a_drain_is_stopped_after_the_deadline(make_operator, context, layout, mode):
+    mode("deaf")
+    make_operator(DeployOperator).execute(context)
+    until(layout.status.exists)
+    process = psutil.Process(look().pid)
+    drain(make_operator, context)
     assert dead(process)
     assert look().state == "ended"
 
 
-def drain(make, context):
-    """As after someone has marked `supervise`."""
-    defer(make(SuperviseOperator).execute, context)
-    make(DrainOperator).execute(context)
+def drain(make_operator, context):
+    """Run the task `drain` as after someone has marked `supervise`."""
+    deferral_of(make_operator(SuperviseOperator).execute, context)
+    make_operator(DrainOperator).execute(context)
 
 
 @pytest.mark.parametrize("how", ["drained", "after the deadline"])
-def test_nothing_remains_of_a_driver_whose_daemon_was_stopped_by_a_signal(make, context, layout, mode, place, how):
-    """It is in no group that supervisord kills, and such a one does not end with the JVM that started it."""
+def test_no_process_remains_of_a_driver_whose_daemon_was_suspended(make_operator, context, layout, mode, place, how):
+    """supervisord does not kill the daemon's process group, and a suspended daemon does not end with its JVM."""
     mode("daemon")
-    make(DeployOperator).execute(context)
+    make_operator(DeployOperator).execute(context)
     daemon = until(lambda: (file := place / "warehouse" / "daemon").exists() and psutil.Process(int(file.read_text())))
     until(lambda: daemon.status() == psutil.STATUS_STOPPED)
-    until(lambda: speaker(layout) == look().pid)
+    until(lambda: reporting_pid(layout) == look().pid)
     if how == "after the deadline":
         psutil.Process(look().pid).suspend()
-    drain(make, context)
+    drain(make_operator, context)
     assert dead(daemon)
     assert fence.marked(layout.home) == []
 
 
-def restart(embedded):
-    """Kill supervisord, and start it again: as when its machine fell."""
+def kill_and_restart(embedded):
+    """Kill supervisord and start it again, as after a crash of its machine."""
     os.kill(embedded.host.rpc.call("getPID"), signal.SIGKILL)
     embedded._child.wait()
     EmbeddedHost(embedded.directory).start()
 
 
-def test_a_restart_of_the_driver_host_brings_back_a_driver_that_is_wanted(make, context, layout, embedded):
-    make(DeployOperator).execute(context)
-    until(lambda: speaker(layout) == look().pid)
-    old = look().pid
-    restart(embedded)
-    until(lambda: look().state == "running" and look().pid != old and speaker(layout) == look().pid)
+def test_a_restart_of_the_driver_host_restarts_a_live_driver(make_operator, context, layout, embedded):
+    make_operator(DeployOperator).execute(context)
+    until(lambda: reporting_pid(layout) == look().pid)
+    old_pid = look().pid
+    kill_and_restart(embedded)
+    until(lambda: look().state == "running" and look().pid != old_pid and reporting_pid(layout) == look().pid)
 
 
 @pytest.mark.parametrize("how", ["drained", "drained by one who died", "gave up", "ended before its drain"])
-def test_a_restart_of_the_driver_host_brings_back_none_that_has_ended(
-    make, context, layout, embedded, mode, how, monkeypatch
+def test_a_restart_of_the_driver_host_does_not_restart_a_driver_that_ended(
+    make_operator, context, layout, embedded, mode, how, monkeypatch
 ):
     mode("broken" if how == "gave up" else "right")
-    make(DeployOperator).execute(context)
-    trigger, kept = defer(make(SuperviseOperator).execute, context)
+    make_operator(DeployOperator).execute(context)
+    trigger, arguments = deferral_of(make_operator(SuperviseOperator).execute, context)
     if how == "gave up":
         with pytest.raises(AirflowFailException):
-            make(SuperviseOperator).resume(context, fire(trigger), **kept)
+            make_operator(SuperviseOperator).resume(context, fire(trigger), **arguments)
     else:
-        until(lambda: speaker(layout) == look().pid)
+        until(lambda: reporting_pid(layout) == look().pid)
     if how in ("drained by one who died", "ended before its drain"):
         layout.request_drain()
         until(lambda: not look().alive)
     if how in ("drained", "ended before its drain"):
-        make(DrainOperator).execute(context)
+        make_operator(DrainOperator).execute(context)
     if how != "drained by one who died":
         assert list((embedded.directory / "programs").glob("*.conf")) == []
-    restart(embedded)
+    kill_and_restart(embedded)
     until(lambda: not look().alive)
     assert not fence.marked(layout.home)
     mode("right")
-    make(DeployOperator).execute(context)
-    until(lambda: look().state == "running" and speaker(layout) == look().pid)
+    make_operator(DeployOperator).execute(context)
+    until(lambda: look().state == "running" and reporting_pid(layout) == look().pid)
 
 
-def test_a_driver_that_someone_stopped_fails_the_task(make, context, layout, monkeypatch):
+def test_a_driver_that_someone_stopped_fails_the_task(make_operator, context, layout, monkeypatch):
     monkeypatch.setattr("tailrace.drivers.liveness.GONE_S", 0.2)
-    make(DeployOperator).execute(context)
-    trigger, kept = defer(make(SuperviseOperator).execute, context)
+    make_operator(DeployOperator).execute(context)
+    trigger, arguments = deferral_of(make_operator(SuperviseOperator).execute, context)
     settings.driver_host().stop("readings", 5)
     event = fire(trigger)
     with pytest.raises(AirflowFailException, match="stopped or removed"):
-        make(SuperviseOperator).resume(context, event, **kept)
+        make_operator(SuperviseOperator).resume(context, event, **arguments)
 
 
-def test_a_marked_task_has_its_driver_drained_by_the_trigger(make, context, layout, monkeypatch, heard):
-    make(DeployOperator).execute(context)
-    trigger, _ = defer(make(SuperviseOperator).execute, context)
+def test_the_trigger_drains_the_driver_of_a_marked_task(make_operator, context, layout, monkeypatch, report_times):
+    make_operator(DeployOperator).execute(context)
+    trigger, _ = deferral_of(make_operator(SuperviseOperator).execute, context)
     until(layout.status.exists)
     monkeypatch.setattr(trigger, "_task_state", lambda: "failed")
 
     async def watch_and_kill():
-        watching = asyncio.create_task(first(trigger))
-        await asyncio.to_thread(until, lambda: heard)
-        watching.cancel()
+        watch_task = asyncio.create_task(first_event(trigger))
+        await asyncio.to_thread(until, lambda: report_times)
+        watch_task.cancel()
         await trigger.on_kill()
 
     asyncio.run(watch_and_kill())
     assert (look().state, look().exit_code) == ("ended", 0)
 
 
-def test_a_host_that_is_down_is_waited_for(make, context, embedded, layout):
-    make(DeployOperator).execute(context)
-    trigger, kept = defer(make(SuperviseOperator).execute, context)
+def test_a_watch_outlives_a_restart_of_the_driver_host(make_operator, context, embedded, layout):
+    make_operator(DeployOperator).execute(context)
+    trigger, arguments = deferral_of(make_operator(SuperviseOperator).execute, context)
 
-    async def watch():
-        watching = asyncio.create_task(first(trigger))
+    async def restart_the_host():
+        watch_task = asyncio.create_task(first_event(trigger))
         await asyncio.to_thread(embedded.stop)
-        until_down = time.monotonic() + 1
-        while time.monotonic() < until_down:
+        deadline = time.monotonic() + 1
+        while time.monotonic() < deadline:
             await asyncio.sleep(0.05)
-            assert not watching.done()
+            assert not watch_task.done()
         await asyncio.to_thread(embedded.start)
-        await asyncio.to_thread(make(DeployOperator).execute, context)
-        return await asyncio.wait_for(watching, 60)
+        await asyncio.to_thread(make_operator(DeployOperator).execute, context)
+        return await asyncio.wait_for(watch_task, 60)
 
-    event = asyncio.run(watch())
-    assert event["kind"] == "replaced"  # this host's end takes its programs along
-    trigger, _ = defer(lambda: make(SuperviseOperator).resume(context, event, **kept))
+    event = asyncio.run(restart_the_host())
+    assert event["kind"] == "replaced"  # a stop of this host removes its programs
+    trigger, _ = deferral_of(lambda: make_operator(SuperviseOperator).resume(context, event, **arguments))
     until(layout.status.exists)
     layout.request_drain()
     assert fire(trigger)["kind"] == "ended"

@@ -1,4 +1,4 @@
-"""P(error ≥ ε) ≤ δ at the coverage threshold, in simulation; and not far below it, so that it can fail."""
+"""P(error ≥ ε) ≤ δ at the coverage threshold, in simulation; and P > δ at a lower coverage, so the tests can fail."""
 
 from __future__ import annotations
 
@@ -23,40 +23,41 @@ def noise(risk: float, windows: int) -> float:
     return float(np.sqrt(risk * (1 - risk) / windows))
 
 
-def test_everything_is_put_to_the_test(table):
+def test_the_table_has_every_combination(table):
     assert len(table) == len(DISTRIBUTIONS) * len(TUPLES) * len(ANSWERS) * len(PROMISES)
     assert {row["windows"] for row in table} == {WINDOWS}
-    for function in ANSWERS:  # a whole window keeps any promise: some windows must not be whole
+    for function in ANSWERS:  # a complete window keeps any promise, so some must lack tuples
         assert sum(row["missing"] > 0 for row in table if row["function"] == function) >= 20, function
 
 
 @pytest.mark.parametrize("function", ["sum", "count", "avg"])
-def test_bounds_hold_without_slack(table, function):
-    broken = [row for row in table if row["function"] == function and row["off"] > row["risk"]]
-    assert not broken
+def test_bounds_of_means_hold_without_tolerance(table, function):
+    violations = [row for row in table if row["function"] == function and row["off"] > row["risk"]]
+    assert not violations
 
 
 @pytest.mark.parametrize("function", ["median", "quantile"])
 def test_rank_bounds_hold(table, function):
-    # They are nearly exact, so the share of so many windows may lie above by chance: two standard errors.
+    # The bounds are nearly exact, so the measured share may exceed the risk by chance: two standard errors.
     rows = [row for row in table if row["function"] == function]
     assert not [row for row in rows if row["off"] > row["risk"] + 2 * noise(row["risk"], WINDOWS)]
 
 
 @pytest.mark.parametrize("risk", [risk for _, risk in PROMISES])
-def test_extremes_hold(table, risk):
-    # They are exact: half of the rows lie above by chance, and of 54 none by four standard errors; together by two.
+def test_bounds_of_extremes_hold(table, risk):
+    # The bounds are exact: half of the rows exceed the risk by chance, none of 54 by four standard errors,
+    # and their mean not by two.
     rows = [row for row in table if row["function"] in ("min", "max") and row["risk"] == risk]
     assert not [row for row in rows if row["off"] > risk + 4 * noise(risk, WINDOWS)]
     assert np.mean([row["off"] for row in rows]) <= risk + 2 * noise(risk, WINDOWS * len(rows))
 
 
-def test_the_table_is_of_its_seed(monkeypatch):
+def test_the_table_is_deterministic_by_its_seed(monkeypatch):
     monkeypatch.setattr(simulation, "DISTRIBUTIONS", {"one": DISTRIBUTIONS["exponential"]})
     assert simulate(20, 5) == simulate(20, 5) != simulate(20, 6)
 
 
-#            how many times the tuples that may be missing by λ_thr are missing
+# `times`: the number of missing tuples, as a multiple of what λ_thr allows
 @pytest.mark.parametrize(
     ("function", "times"),
     [("sum", 2), ("count", 1.1), ("avg", 3), ("min", 2), ("max", 2), ("median", 5), ("quantile", 8)],
@@ -71,41 +72,41 @@ def test_the_promise_breaks_at_a_lower_coverage(function, times, name):
 
 @pytest.mark.parametrize("function", ANSWERS)
 @pytest.mark.parametrize("name", ["exponential", "lognormal(σ 1.5)", "1 or 10, 60 : 40"])
-def test_it_holds_for_every_window_that_covers_more(function, name):
-    # Each tuple is missing with 1 − λ_thr on its own; half of the windows cover less, which breaks no promise.
+def test_the_promise_holds_for_windows_of_any_coverage_above_the_threshold(function, name):
+    # Each tuple is missing independently with 1 − λ_thr; the half of the windows below λ_thr is not counted.
     rng = np.random.default_rng(8)
     tuples, error, risk = 500, 0.05, 0.05
     windows = Windows.draw(DISTRIBUTIONS[name], tuples, 2 * WINDOWS, rng)
     share = threshold(function, error, risk, windows.population, Q)
     lack = rng.binomial(tuples, 1 - share, 2 * WINDOWS)
     off = [
-        Windows(windows.values[lack == some], windows.population).off(function, error, some) * np.sum(lack == some)
-        for some in np.unique(lack[lack <= missing(share, tuples)])
+        Windows(windows.values[lack == count], windows.population).off(function, error, count) * np.sum(lack == count)
+        for count in np.unique(lack[lack <= missing(share, tuples)])
     ]
-    there = np.sum(lack <= missing(share, tuples))
-    assert there > WINDOWS / 2
-    assert sum(off) / there <= risk + 2 * noise(risk, there)
+    window_count = np.sum(lack <= missing(share, tuples))
+    assert window_count > WINDOWS / 2
+    assert sum(off) / window_count <= risk + 2 * noise(risk, window_count)
 
 
 @pytest.mark.parametrize("function", ["sum", "avg"])
 @pytest.mark.parametrize(("error", "risk"), PROMISES)
 def test_without_a_sample_nothing_is_assumed_of_the_values(function, error, risk):
-    # Windows whose levels, spreads and lengths differ, half of them negative, one in ten with a single huge value.
+    # Windows of different levels, spreads and lengths, half of them negative, one in ten with a single huge value.
     rng = np.random.default_rng(13)
     sizes = rng.integers(200, 2000, 40)
-    drawn = []
+    samples = []
     for tuples in sizes:
         level, spread = rng.choice([-1, 1]) * rng.lognormal(0, 2), rng.uniform(0, 1.2)
         values = level * rng.lognormal(0, spread, tuples)
         if rng.random() < 0.1:
             values[0] *= 20
-        drawn.append(values)
-    sums = [np.array([measure(values) for values in drawn]) for measure in (np.sum, lambda values: np.sum(values**2))]
+        samples.append(values)
+    sums = [np.array([measure(values) for values in samples]) for measure in (np.sum, lambda values: np.sum(values**2))]
     population = Population.of(sizes.astype(float), *sums)
     share = threshold(function, error, risk, population)
     assert share < 1
     off = []
-    for values in drawn:
+    for values in samples:
         rows = rng.permuted(np.tile(values, (200, 1)), axis=1)
         off.append(Windows(rows, population).off(function, error, missing(share, len(values))))
     assert np.mean(off) <= risk

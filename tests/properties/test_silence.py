@@ -1,4 +1,4 @@
-"""Live streams: heartbeats and quiet, recorded between batches, and the answers are the oracle's all the same."""
+"""Live streams with heartbeats and quiet periods, recorded between batches: the answers are the oracle's."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ MANY = settings(max_examples=150, deadline=None)
 
 
 @st.composite
-def silent(draw: st.DrawFn):
-    """A stream, its cuts, and silences after some of the pieces: as the harness takes them, and as the oracle does."""
+def silent_stream(draw: st.DrawFn):
+    """A stream, its cuts, and silences after some of the pieces: in the form of the harness, and in the oracle's."""
     tuples, query = draw(disordered(min_tuples=1))
     at = draw(cuts(len(tuples)))
     ends = [*at, len(tuples)]
     silences, passed = [], []
     for piece in sorted(draw(st.lists(st.integers(-1, len(at)), max_size=5))):
-        came = [item.arrival_time for item in tuples[: ends[piece]]] if piece >= 0 else []
-        near = max(came, default=tuples[0].arrival_time)
+        arrivals = [item.arrival_time for item in tuples[: ends[piece]]] if piece >= 0 else []
+        last_arrival = max(arrivals, default=tuples[0].arrival_time)
         gap = st.one_of(st.integers(-3 * query.tick - 10, 3 * query.tick + 10), st.sampled_from([0, 60_000, 10**7]))
-        time, quiet = near + draw(gap), draw(st.booleans())
+        time, quiet = last_arrival + draw(gap), draw(st.booleans())
         silences.append((piece, time, quiet))
         passed.append(Passed(ends[piece] if piece >= 0 else 0, time, quiet))
     return tuples, query, at, silences, passed
 
 
 @MANY
-@given(silent(), st.integers(1, 3), st.booleans())
-def test_silence_moves_the_clock_as_the_oracle_has_it(case, tasks, flush):
+@given(silent_stream(), st.integers(1, 3), st.booleans())
+def test_silence_moves_the_frontier_as_in_the_oracle(case, tasks, flush):
     tuples, query, at, silences, passed = case
     rows = run(tuples, query, cuts=at, tasks=tasks, flush=flush, silences=silences)
     outcome = stream(tuples, query, flush=flush, passed=passed)
@@ -46,16 +46,16 @@ def test_silence_moves_the_clock_as_the_oracle_has_it(case, tasks, flush):
 
 @MANY
 @given(disordered(min_tuples=1))
-def test_a_quiet_end_gives_what_the_end_of_a_bounded_run_gives(case):
+def test_a_quiet_stream_has_the_answers_of_a_bounded_run(case):
     tuples, query = case
     quiet = run(tuples, query, flush=False, silences=[(0, None, True)])
     assert sorted(map(str, quiet["results"])) == sorted(map(str, run(tuples, query)["results"]))
 
 
 @pytest.mark.parametrize("guard", ["heartbeat", "complete_all"])
-def test_without_it_the_tuple_that_comes_after_counts_too_early(monkeypatch, guard):
-    #  arrival   10 │ silence │ 50       the second tuple comes in tick 0 by its arrival, but tick 0 is complete
-    #  event    250               20      so that it is late for [0, 100)
+def test_without_a_guard_a_tuple_after_silence_is_not_late(monkeypatch, guard):
+    #  arrival   10 │ silence │ 50       the second tuple belongs to tick 0 by its arrival, but tick 0 is complete,
+    #  event    250               20      so it is late for [0, 100)
     tuples = [Tuple(250, 10, "a", "k", 1.0), Tuple(20, 50, "b", "k", 2.0), Tuple(500, 700, "c", "k", 4.0)]
     query = Settings(100, 100, 100, "sum", "none")
     silences = [(0, 320, False) if guard == "heartbeat" else (0, 20, True)]

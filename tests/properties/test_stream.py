@@ -1,4 +1,4 @@
-"""The stream's answers are a function of the tuples in order of arrival and of the facts, and are the oracle's."""
+"""Answers are deterministic, a function of the tuples in order of arrival and of the facts: those of the oracle."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MANY = settings(max_examples=300, deadline=None)
 
 @MANY
 @given(disordered(), st.booleans())
-def test_one_batch_is_the_oracle(case, flush):
+def test_the_answers_of_one_batch_are_the_oracles(case, flush):
     tuples, query = case
     rows, outcome = run(tuples, query, flush=flush), stream(tuples, query, flush=flush)
     assert_streamed(rows, outcome)
@@ -25,7 +25,7 @@ def test_one_batch_is_the_oracle(case, flush):
 
 @MANY
 @given(st.data(), disordered(min_tuples=1), st.integers(1, 3), st.booleans())
-def test_cut_resumed_and_spread_in_any_way_the_answers_are_the_same(data, case, tasks, flush):
+def test_answers_do_not_depend_on_cuts_restarts_and_parallelism(data, case, tasks, flush):
     tuples, query = case
     at = data.draw(cuts(len(tuples)), label="cuts")
     together = data.draw(st.lists(st.booleans(), min_size=len(at) + 1, max_size=len(at) + 1), label="same batch")

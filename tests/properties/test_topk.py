@@ -1,4 +1,4 @@
-"""Top-k in process, through stage and tasks, against sorting what every window holds."""
+"""Top-k through stage and tasks, in process, against sorting the contents of every window."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tailrace.windows.sliding import Sliding
 ANSWER = ("k_ms", "as_of", "facts_version", "tuples")
 EXACT = ["adaptive", "list", "gstopk"]
 SOME = settings(max_examples=60, deadline=None)
-CASE = disordered(functions=["median"])  # the oracle's answers are not looked at, but for their stamps
+CASE = disordered(functions=["median"])  # of the oracle's answers only `ANSWER` is used
 
 
 @pytest.fixture(autouse=True, scope="module")
-def with_the_list_of_the_paper_and_bounds_for_few_rows():
+def paper_list_and_small_bounds():
     with mock.patch.dict(methods.METHODS, {"list": methods.LIST}), mock.patch.multiple(best, _FEW=4, _WORTH=1, _HEAD=3):
         yield
 
@@ -39,7 +39,9 @@ def kind_of(query, k: int, method: str, descending: bool = True) -> TopK:
 @pytest.mark.parametrize("method", EXACT)
 @SOME
 @given(case=CASE, k=st.integers(1, 4), descending=st.booleans(), tasks=st.integers(1, 3), data=st.data())
-def test_the_rankings_are_of_what_came_before_the_windows_closed(method, case, k, descending, tasks, data):
+def test_a_ranking_is_that_of_the_tuples_that_arrived_before_its_window_closed(
+    method, case, k, descending, tasks, data
+):
     tuples, query = case
     cut = data.draw(cuts(len(tuples)), label="cuts")
     rows = run(tuples, query, cut, tasks, kind=kind_of(query, k, method, descending))
@@ -56,8 +58,8 @@ def test_the_rankings_are_of_what_came_before_the_windows_closed(method, case, k
 @given(case=CASE, k=st.integers(1, 4), data=st.data())
 def test_all_methods_agree_with_brute_force_on_ordered_streams(method, case, k, data):
     tuples, query = case
-    ordered = sorted(tuples, key=lambda one: one.event_time)
-    ordered = [one._replace(arrival_time=one.event_time) for one in ordered]
+    ordered = sorted(tuples, key=lambda item: item.event_time)
+    ordered = [item._replace(arrival_time=item.event_time) for item in ordered]
     query = replace(query, policy="none", tick=data.draw(st.sampled_from([0, 1, 30, 100]), label="tick"))
     outcome = stream(ordered, query)
     expected = streamed(outcome, ordered, query, k)
@@ -72,25 +74,25 @@ def test_all_methods_agree_with_brute_force_on_ordered_streams(method, case, k, 
 @given(case=CASE, k=st.integers(1, 4))
 def test_with_k_slack_beyond_all_delays_the_rankings_are_exact(case, k):
     tuples, query = case
-    waits = replace(query, policy=("k_slack", 10**12))
-    rows = run(tuples, waits, kind=kind_of(query, k, "adaptive"))
+    with_slack = replace(query, policy=("k_slack", 10**12))
+    rows = run(tuples, with_slack, kind=kind_of(query, k, "adaptive"))
     assert listed(rows.get("results", [])) == ranked(contents(tuples, query), k)
 
 
 @SOME
 @given(case=CASE, k=st.integers(1, 4), data=st.data())
-def test_what_baselines_do_to_late_tuples(case, k, data):
-    """mintopk drops them; sma takes them for tuples of the pane that F stands in."""
+def test_baselines_drop_late_tuples_or_move_them_to_a_later_pane(case, k, data):
+    """Method `mintopk` drops late tuples; `sma` counts them in the pane of F."""
     tuples, query = case
     outcome = stream(tuples, query)
-    late = {one.position: one for one in outcome.late_tuples}
-    on_time = [one for position, one in enumerate(tuples) if position not in late]
-    put_off = [
-        one._replace(event_time=max(one.event_time, late[position].frontier)) if position in late else one
-        for position, one in enumerate(tuples)
+    late = {item.position: item for item in outcome.late_tuples}
+    on_time = [item for position, item in enumerate(tuples) if position not in late]
+    moved = [
+        item._replace(event_time=max(item.event_time, late[position].frontier)) if position in late else item
+        for position, item in enumerate(tuples)
     ]
-    for method, counted in (("mintopk", on_time), ("sma", put_off)):
+    for method, contributing in (("mintopk", on_time), ("sma", moved)):
         cut = data.draw(cuts(len(tuples)), label="cuts")
-        found = listed(run(tuples, query, cut, kind=kind_of(query, k, method)).get("results", []))
-        held = ranked(contents(counted, query), k)
-        assert found == held
+        rankings = listed(run(tuples, query, cut, kind=kind_of(query, k, method)).get("results", []))
+        expected = ranked(contents(contributing, query), k)
+        assert rankings == expected

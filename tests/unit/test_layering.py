@@ -1,4 +1,4 @@
-"""What import-linter (pyproject.toml) does not see: DAG files, lazy imports at run time, the size of files."""
+"""Layering rules beyond the contracts of import-linter (pyproject.toml): DAG files, imports at run time, file sizes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ DAGS, APPS = PACKAGE.parents[1] / "dags", PACKAGE.parents[1] / "spark_apps"
 
 
 def imports(file: Path) -> set[str]:
-    """Every module that a file imports, wherever in it."""
-    found = set()
+    """Names of all modules that a file imports, also inside functions."""
+    modules = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{file}: relative imports hide the room"
             module = node.module or ""
-            found |= {f"{module}.{alias.name}" for alias in node.names} if module == "tailrace" else {module}
-    return found
+            modules |= {f"{module}.{alias.name}" for alias in node.names} if module == "tailrace" else {module}
+    return modules
 
 
 @pytest.mark.parametrize("file", [*DAGS.glob("*.py"), *APPS.glob("*.py")], ids=lambda file: file.name)
-def test_dags_and_apps_only_name_what_the_package_has(file):
+def test_dags_and_apps_import_nothing_but_the_package(file):
     assert {name.split(".")[0] for name in imports(file)} <= {"__future__", "sys", "tailrace"}
     assert len(file.read_text().splitlines()) <= 20
 
@@ -44,12 +44,12 @@ def test_dags_and_apps_only_name_what_the_package_has(file):
         "drivers.launch",
     ],
 )
-def test_no_engine_is_loaded_on_the_way(module):
+def test_neither_spark_nor_airflow_is_imported(module):
     script = f"import tailrace.{module}, sys; print(sorted({{'pyspark', 'airflow'}} & set(sys.modules)))"
-    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert loaded.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"
 
 
-def test_a_file_holds_one_idea():
+def test_files_have_at_most_250_lines():
     for file in PACKAGE.rglob("*.py"):
         assert len(file.read_text().splitlines()) <= 250, f"{file}: more than one idea?"

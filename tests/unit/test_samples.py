@@ -1,4 +1,4 @@
-"""The shipped sample holds what samples/README.md says of it."""
+"""The shipped sample of flights has the properties that samples/README.md states."""
 
 from __future__ import annotations
 

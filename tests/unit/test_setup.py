@@ -1,4 +1,4 @@
-"""`make setup`: says what it does, and nothing when there is nothing to do."""
+"""`make setup` prints what it does, and nothing when the packages are up to date."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCRIPT = Path(__file__).parents[2] / "tools" / "setup.sh"
 
 @pytest.fixture
 def setup(tmp_path):
-    """Runs the script in a checkout with stand-ins of uv and Java; gives what it said."""
+    """Run the script in a checkout with stand-ins for uv and Java; return its output."""
     (tmp_path / "tools").mkdir()
     shutil.copy(SCRIPT, tmp_path / "tools")
     (tmp_path / "uv.lock").touch()
@@ -27,17 +27,17 @@ def setup(tmp_path):
         (programs / name).chmod(0o755)
 
     def run() -> str:
-        without = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
-        environment = without | {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHON": sys.executable}
-        done = subprocess.run(
+        variables = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+        environment = variables | {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHON": sys.executable}
+        process = subprocess.run(
             ["sh", "tools/setup.sh"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
         )
-        return done.stdout + done.stderr
+        return process.stdout + process.stderr
 
     return run
 
 
-def test_it_says_that_it_installs_and_then_nothing(setup, tmp_path):
+def test_setup_reports_an_installation_and_is_silent_while_it_is_up_to_date(setup, tmp_path):
     first, *_, last = setup().splitlines()
     assert "installing the packages" in first
     assert last == "setup: done"

@@ -1,4 +1,4 @@
-"""What late tuples add to answers that the stream gave."""
+"""Late tuples are added to streamed answers, for the functions that allow it."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def kind(function: str) -> Aggregate:
     return Aggregate(Sliding(10, 5), function, COLUMN, pa.string(), 0.5 if function == "quantile" else None)
 
 
-def amended(function: str, answers: list[tuple], late: list[tuple]) -> dict:
-    """Answers are (key, window_end, value, tuples), late rows (key, window_end, tuples, total)."""
-    of = kind(function)
+def amend_answers(function: str, answers: list[tuple], late: list[tuple]) -> dict:
+    """Add late rows (key, window_end, tuples, total) to answers (key, window_end, value, tuples)."""
+    aggregate = kind(function)
     streamed = [(key, end - 10, end, value, tuples) for key, end, value, tuples in answers]
-    since = [(key, end - 10, end, tuples, total) for key, end, tuples, total in late]
-    types = [(name, of.answer.field(name).type) if name != "total" else (name, pa.float64()) for name in LATE]
+    late_rows = [(key, end - 10, end, tuples, total) for key, end, tuples, total in late]
+    types = [(name, aggregate.answer.field(name).type) if name != "total" else (name, pa.float64()) for name in LATE]
     tables = (
         pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
-        for rows, schema in ((streamed, of.answer), (since, pa.schema(types)))
+        for rows, schema in ((streamed, aggregate.answer), (late_rows, pa.schema(types)))
     )
-    found = of.amend(*tables)
-    assert found.schema == of.answer
-    rows = found.to_pylist()
+    result = aggregate.amend(*tables)
+    assert result.schema == aggregate.answer
+    rows = result.to_pylist()
     assert all(row["window_start"] == row["window_end"] - 10 for row in rows)
     return {(row["key"], row["window_end"]): (row["value"], row["tuples"]) for row in rows}
 
@@ -39,15 +39,15 @@ def amended(function: str, answers: list[tuple], late: list[tuple]) -> dict:
 )
 def test_late_tuples_are_added_to_their_windows(function, streamed, value):
     late = [("a", 20, 2, 7.0), ("a", 20, 1, 3.0), ("a", 25, 1, 100.0), ("b", 20, 1, 100.0)]
-    assert amended(function, [("a", 20, streamed, 3)], late)["a", 20] == (pytest.approx(value), 6)
+    assert amend_answers(function, [("a", 20, streamed, 3)], late)["a", 20] == (pytest.approx(value), 6)
 
 
 @pytest.mark.parametrize("function", ["sum", "count", "avg"])
-def test_windows_without_an_answer_begin_with_nothing_and_those_without_late_tuples_stay(function):
-    found = amended(function, [("a", 20, 4.0, 4), (None, 20, 2.0, 2)], [(None, 25, 2, 2.0)])
-    one = {"sum": 2.0, "count": 2.0, "avg": 1.0}[function]
-    assert found == {("a", 20): (4.0, 4), (None, 20): (2.0, 2), (None, 25): (one, 2)}
-    assert amended(function, [], []) == {}
+def test_windows_without_an_answer_start_from_zero_and_answers_without_late_tuples_stay(function):
+    answers = amend_answers(function, [("a", 20, 4.0, 4), (None, 20, 2.0, 2)], [(None, 25, 2, 2.0)])
+    value = {"sum": 2.0, "count": 2.0, "avg": 1.0}[function]
+    assert answers == {("a", 20): (4.0, 4), (None, 20): (2.0, 2), (None, 25): (value, 2)}
+    assert amend_answers(function, [], []) == {}
 
 
 @pytest.mark.parametrize("function", ["sum", "avg"])
@@ -55,11 +55,11 @@ def test_windows_without_an_answer_begin_with_nothing_and_those_without_late_tup
     ("answer", "late"),
     [(float("inf"), 0.0), (float("-inf"), float("inf")), (float("nan"), 1.0), (1.7e308, 1.7e308), (1.0, float("inf"))],
 )
-def test_what_is_beyond_all_doubles_is_left_out(function, answer, late):
-    found = amended(function, [("a", 20, answer, 1), ("b", 20, 1.0, 1)], [("a", 20, 1, late)])
-    assert found == {("b", 20): (1.0, 1)}
+def test_an_answer_that_is_not_finite_is_left_out(function, answer, late):
+    answers = amend_answers(function, [("a", 20, answer, 1), ("b", 20, 1.0, 1)], [("a", 20, 1, late)])
+    assert answers == {("b", 20): (1.0, 1)}
 
 
 @pytest.mark.parametrize("function", sorted(FUNCTIONS.keys() - {"sum", "count", "avg"}))
-def test_what_needs_the_values_is_left_out_altogether(function):
-    assert amended(function, [("a", 20, 1.0, 1)], [("a", 20, 1, None)]) == {}
+def test_functions_that_need_all_values_amend_nothing(function):
+    assert amend_answers(function, [("a", 20, 1.0, 1)], [("a", 20, 1, None)]) == {}

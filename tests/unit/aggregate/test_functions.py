@@ -1,4 +1,4 @@
-"""What functions make of what windows hold."""
+"""The answers of each function, computed from the folded contents of windows."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ BY_HAND = {
     "min": [7, -10, 0],
     "max": [7, -10, 0],
     "median": [7, -1.5, 0],
-    "quantile": [7, 1.7, 2.4],  # q = 0.9: at place 0, 2.7 and 0.9
+    "quantile": [7, 1.7, 2.4],  # q = 0.9: at ranks 0, 2.7 and 0.9
 }
 
 
-def held(name: str) -> np.ndarray:
+def content(name: str) -> np.ndarray:
     return VALUES if FUNCTIONS[name].fold == "keep" else TOTAL
 
 
-def finish(name: str, *held: np.ndarray) -> np.ndarray:
-    return function_of(name, 0.9 if name == "quantile" else None).finish(*held)
+def finish(name: str, *columns: np.ndarray) -> np.ndarray:
+    return function_of(name, 0.9 if name == "quantile" else None).finish(*columns)
 
 
-def test_every_function_is_here() -> None:
+def test_every_function_is_tested_by_hand() -> None:
     assert FUNCTIONS.keys() == BY_HAND.keys()
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_by_hand(name: str) -> None:
-    assert finish(name, TUPLES, held(name)).tolist() == pytest.approx(BY_HAND[name])
+def test_answers_by_hand(name: str) -> None:
+    assert finish(name, TUPLES, content(name)).tolist() == pytest.approx(BY_HAND[name])
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_each_gives_a_double_for_each_window(name: str) -> None:
-    assert finish(name, TUPLES, held(name)).dtype == np.float64
-    assert finish(name, TUPLES[:0], held(name)[:0]).shape == (0,)
+def test_every_function_gives_one_double_for_each_window(name: str) -> None:
+    assert finish(name, TUPLES, content(name)).dtype == np.float64
+    assert finish(name, TUPLES[:0], content(name)[:0]).shape == (0,)
 
 
-def test_a_quantile_without_q_is_no_answer() -> None:
+def test_a_quantile_without_q_is_an_error() -> None:
     with pytest.raises(TypeError, match="q"):
         function_of("quantile", None).finish(TUPLES, VALUES)
 
@@ -57,35 +57,37 @@ def test_a_quantile_without_q_is_no_answer() -> None:
 windows = st.lists(st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=9).map(sorted), min_size=1, max_size=4)
 
 
-def of(held: list[list[float]], q: float) -> list[float]:
-    flat = np.array(list(itertools.chain(*held)))
-    return quantiles(np.array([len(values) for values in held]), flat, q).tolist()
+def quantiles_of(values_by_window: list[list[float]], q: float) -> list[float]:
+    flat = np.array(list(itertools.chain(*values_by_window)))
+    return quantiles(np.array([len(values) for values in values_by_window]), flat, q).tolist()
 
 
 @settings(max_examples=300, deadline=None)
 @given(windows, st.floats(0, 1))
-def test_quantiles_are_numpy_s(held: list[list[float]], q: float) -> None:
-    for values, found in zip(held, of(held, q), strict=True):
-        assert abs(found - np.quantile(values, q)) <= 1e-12 * max(map(abs, values))
-        assert values[0] <= found <= values[-1]
+def test_quantiles_are_numpy_s(values_by_window: list[list[float]], q: float) -> None:
+    for values, answer in zip(values_by_window, quantiles_of(values_by_window, q), strict=True):
+        assert abs(answer - np.quantile(values, q)) <= 1e-12 * max(map(abs, values))
+        assert values[0] <= answer <= values[-1]
 
 
 @pytest.mark.parametrize("q", [0.001, 0.1, 1 / 3, 0.5, 0.7, 0.999999])
 @pytest.mark.parametrize("value", [0.1, 1e-300, 1e308, 5e-324, -0.0])
-def test_between_equal_values_there_is_no_other(q: float, value: float) -> None:
-    assert of([[value] * many for many in (1, 2, 3, 10)], q) == [value] * 4
+def test_a_quantile_between_equal_values_is_that_value(q: float, value: float) -> None:
+    assert quantiles_of([[value] * many for many in (1, 2, 3, 10)], q) == [value] * 4
 
 
-def test_values_so_far_apart_that_their_difference_is_beyond_all_doubles() -> None:
+def test_quantiles_between_values_whose_difference_overflows() -> None:
     far = 1.7e308
-    assert of([[-far, far], [-far, -far, far, far], [-far, 0.0, far]], 0.5) == [0.0, 0.0, 0.0]
-    (low,) = of([[-far, far]], 0.25)
+    assert quantiles_of([[-far, far], [-far, -far, far, far], [-far, 0.0, far]], 0.5) == [0.0, 0.0, 0.0]
+    (low,) = quantiles_of([[-far, far]], 0.25)
     assert math.isclose(low, -far / 2)
 
 
 @settings(max_examples=200, deadline=None)
 @given(windows, st.floats(0, 1), st.floats(0, 1))
-def test_a_larger_share_has_no_smaller_quantile(held: list[list[float]], one: float, other: float) -> None:
+def test_quantiles_are_monotone_in_q(values_by_window: list[list[float]], one: float, other: float) -> None:
     low, high = sorted([one, other])
-    for small, large, values in zip(of(held, low), of(held, high), held, strict=True):
+    for small, large, values in zip(
+        quantiles_of(values_by_window, low), quantiles_of(values_by_window, high), values_by_window, strict=True
+    ):
         assert small <= large + 1e-12 * max(map(abs, values))

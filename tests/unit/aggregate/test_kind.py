@@ -1,4 +1,4 @@
-"""The kind over whole contents, and how near answers are. The contract every kind keeps: tests/contract."""
+"""The kind aggregate over whole contents, and the quality of its answers. Contract of all kinds: tests/contract."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def kind(function: str = "sum", size: int = 20, slide: int = 10, key_type: pa.Da
 
 
 def content(*rows: tuple, key_type: pa.DataType | None = None) -> pa.RecordBatch:
-    """(key, event time, value) of each."""
+    """A batch of (key, event time, value) each."""
     key, event, value = (list(column) for column in zip(*rows, strict=True))
     return pa.RecordBatch.from_pydict(
         {
@@ -26,9 +26,9 @@ def content(*rows: tuple, key_type: pa.DataType | None = None) -> pa.RecordBatch
     )
 
 
-def evaluated(of: Aggregate, *rows: tuple) -> dict[tuple, tuple]:
-    found = of.evaluate(content(*rows, key_type=of.key_type)).to_pylist()
-    return {(r["key"], r["window_start"], r["window_end"]): (r["value"], r["tuples"]) for r in found}
+def evaluate_rows(aggregate: Aggregate, *rows: tuple) -> dict[tuple, tuple]:
+    answers = aggregate.evaluate(content(*rows, key_type=aggregate.key_type)).to_pylist()
+    return {(r["key"], r["window_start"], r["window_end"]): (r["value"], r["tuples"]) for r in answers}
 
 
 # event   5      12  15
@@ -47,34 +47,34 @@ def evaluated(of: Aggregate, *rows: tuple) -> dict[tuple, tuple]:
         ("quantile", 1, 4.8, 4.9),
     ],
 )
-def test_by_hand(function: str, first: float, second: float, third: float) -> None:
-    found = evaluated(kind(function), ("a", 5, 1.0), ("a", 12, 4.0), ("a", 15, 5.0))
+def test_answers_by_hand(function: str, first: float, second: float, third: float) -> None:
+    answers = evaluate_rows(kind(function), ("a", 5, 1.0), ("a", 12, 4.0), ("a", 15, 5.0))
     expected = {("a", -10, 10): (first, 1), ("a", 0, 20): (second, 3), ("a", 10, 30): (third, 2)}
-    assert found == {window: (pytest.approx(value), tuples) for window, (value, tuples) in expected.items()}
+    assert answers == {window: (pytest.approx(value), tuples) for window, (value, tuples) in expected.items()}
 
 
 def test_a_window_without_tuples_of_a_key_gives_no_answer() -> None:
-    assert set(evaluated(kind(size=10), ("a", 5, 1.0), ("b", 25, 1.0))) == {("a", 0, 10), ("b", 20, 30)}
+    assert set(evaluate_rows(kind(size=10), ("a", 5, 1.0), ("b", 25, 1.0))) == {("a", 0, 10), ("b", 20, 30)}
 
 
-def test_answers_have_the_schema_that_is_announced() -> None:
-    of = kind(key_type=pa.int64())
-    assert of.evaluate(content((1, 5, 1.0), key_type=pa.int64())).schema == of.answer
+def test_answers_have_the_declared_schema() -> None:
+    aggregate = kind(key_type=pa.int64())
+    assert aggregate.evaluate(content((1, 5, 1.0), key_type=pa.int64())).schema == aggregate.answer
 
 
-def test_a_sum_does_not_feel_the_values_of_other_windows() -> None:
-    found = evaluated(kind(size=10), ("a", 5, 1e300), ("a", 15, 1e-9), ("a", 16, 1e-9), ("a", 25, -1e300))
-    assert found["a", 10, 20] == (2e-9, 2)
+def test_a_sum_does_not_depend_on_the_values_of_other_windows() -> None:
+    answers = evaluate_rows(kind(size=10), ("a", 5, 1e300), ("a", 15, 1e-9), ("a", 16, 1e-9), ("a", 25, -1e300))
+    assert answers["a", 10, 20] == (2e-9, 2)
 
 
-def quality(near: list[tuple], exact: list[tuple]) -> float:
-    """Of (key, value) in the window [0, 10)."""
+def quality(streamed: list[tuple], exact: list[tuple]) -> float:
+    """The quality of answers (key, value) of the window [0, 10)."""
     names = ["key", "window_start", "window_end", "value", "tuples"]
     tables = [
         pa.Table.from_pylist(
             [dict(zip(names, (key, 0, 10, value, 1), strict=True)) for key, value in rows], kind().answer
         )
-        for rows in (near, exact)
+        for rows in (streamed, exact)
     ]
     return kind().quality(*tables)
 
@@ -83,7 +83,7 @@ def test_quality_is_1_less_the_mean_relative_error() -> None:
     assert quality([("a", 9.0), ("b", -10.0)], [("a", 10.0), ("b", -10.0)]) == pytest.approx(0.95)
 
 
-def test_an_answer_that_is_missing_counts_as_wrong_altogether() -> None:
+def test_a_missing_answer_has_error_1() -> None:
     assert quality([("a", 10.0)], [("a", 10.0), ("b", 1.0), ("c", 0.0), ("d", 0.0)]) == 0.25
 
 
@@ -91,23 +91,23 @@ def test_where_the_true_value_is_0_the_error_is_absolute() -> None:
     assert quality([("a", 0.25)], [("a", 0.0)]) == 0.75
 
 
-def test_no_answer_counts_worse_than_a_missing_one() -> None:
+def test_the_error_of_an_answer_is_at_most_1() -> None:
     assert quality([("a", 1e9), ("b", 1.0)], [("a", 1.0), ("b", 1.0)]) == 0.5
 
 
-def test_an_error_beyond_all_doubles_is_wrong_altogether() -> None:
+def test_an_error_that_overflows_counts_as_1() -> None:
     assert quality([("a", 1e100)], [("a", 1e-300)]) == 0
 
 
-def test_sums_beyond_all_doubles_are_equal_to_themselves() -> None:
+def test_infinite_sums_equal_themselves() -> None:
     assert quality([("a", float("inf"))], [("a", float("inf"))]) == 1
 
 
-def test_answers_that_are_not_exact_ones_do_not_count() -> None:
+def test_answers_without_an_exact_counterpart_do_not_count() -> None:
     assert quality([("a", 1.0), ("b", 5.0)], [("a", 1.0)]) == 1
 
 
-def test_quality_tells_windows_apart() -> None:
-    near = kind(size=10).evaluate(content(("a", 5, 1.0)))
+def test_quality_compares_answers_of_the_same_window() -> None:
+    streamed = kind(size=10).evaluate(content(("a", 5, 1.0)))
     exact = kind(size=10).evaluate(content(("a", 15, 1.0)))
-    assert kind().quality(pa.Table.from_batches([near]), pa.Table.from_batches([exact])) == 0
+    assert kind().quality(pa.Table.from_batches([streamed]), pa.Table.from_batches([exact])) == 0

@@ -1,4 +1,4 @@
-"""How long a window would have had to wait, against trying every K."""
+"""The required slack K (allowed lateness) of a window, against trying every K."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ ANSWERS = {
 }
 
 
-def tried(function: str, error: float, rows: list[tuple[int, float]]) -> int:
-    """The least of the needs such that with it, and with any larger one, the answer is off by less than `error`."""
+def required_by_search(function: str, error: float, rows: list[tuple[int, float]]) -> int:
+    """The least need with which, as with every larger one, the answer is off by less than `error`."""
     true = ANSWERS[function]([value for _, value in rows])
     least = None
     for k in sorted({need for need, _ in rows}, reverse=True):
@@ -44,11 +44,11 @@ def tried(function: str, error: float, rows: list[tuple[int, float]]) -> int:
 @pytest.mark.parametrize("function", sorted(FUNCTIONS))
 @settings(max_examples=60, deadline=None)
 @given(rows=ROWS, error=st.sampled_from([0.03, 0.11, 0.31, 0.93]))
-def test_it_is_the_least_k_from_which_on_the_answer_is_near(function, rows, error):
+def test_the_required_slack_is_the_least_k_from_which_on_the_answer_is_near(function, rows, error):
     windows = sorted({window for window, _, _ in rows})
     code = np.array([windows.index(window) for window, _, _ in rows])
     need, value = (np.array([row[i] for row in rows]) for i in (1, 2))
-    found = required_slack(
+    required = required_slack(
         function_of(function, 0.9 if function == "quantile" else None),
         error,
         code,
@@ -56,11 +56,11 @@ def test_it_is_the_least_k_from_which_on_the_answer_is_near(function, rows, erro
         np.ones(len(rows), np.int64),
         value if function != "count" else np.zeros(len(rows)),
     )
-    expected = [tried(function, error, [(n, v) for w, n, v in rows if w == window]) for window in windows]
-    assert found.tolist() == expected
+    expected = [required_by_search(function, error, [(n, v) for w, n, v in rows if w == window]) for window in windows]
+    assert required.tolist() == expected
 
 
-def test_a_window_that_had_nothing_at_first_needs_its_first_tuple():
+def test_an_empty_window_waits_for_its_first_tuple():
     one = np.ones(1, np.int64)
     assert required_slack(function_of("sum", None), 0.5, 0 * one, 40 * one, one, np.zeros(1)).tolist() == [40]
 
@@ -68,10 +68,10 @@ def test_a_window_that_had_nothing_at_first_needs_its_first_tuple():
 @pytest.mark.parametrize("many", [20, 40, 60, 100, 140])
 @pytest.mark.parametrize("value", [0.1, 0.7, 1.1])
 @pytest.mark.parametrize("parts", [1, 2, 3, 7])
-def test_it_is_the_same_however_a_sum_comes_in_parts(many, value, parts):
-    # A twentieth is late: the answer without it is off by the error itself, whatever doubles make of that.
+def test_the_required_slack_does_not_depend_on_how_a_sum_is_split(many, value, parts):
+    # A twentieth is late: the answer without it is off by exactly the error, up to the rounding of doubles.
     early = [sum([value] * len(part)) for part in np.array_split(range(many * 19 // 20), parts)]
     total = np.array([*early, sum([value] * (many // 20))])
     need = np.array([0] * parts + [9], np.int64)
-    none = np.zeros(parts + 1, np.int64)
-    assert required_slack(function_of("sum", None), 0.05, none, need, none + 1, total).tolist() == [9]
+    zero = np.zeros(parts + 1, np.int64)
+    assert required_slack(function_of("sum", None), 0.05, zero, need, zero + 1, total).tolist() == [9]

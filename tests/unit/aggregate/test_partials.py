@@ -1,4 +1,4 @@
-"""One row for each key, pane and tick; with fold keep one for each tuple."""
+"""Partials: one row for each key, pane and tick; with fold `keep` one for each tuple."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TENS = Sliding(20, 10)  # panes of 10 ms
 
 
 def tuples(*rows: tuple[str | int | None, int, int, float], key_type: pa.DataType | None = None) -> pa.RecordBatch:
-    """(key, event time, tick, value) of each."""
+    """A batch of (key, event time, tick, value) each."""
     key, event, tick, value = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [], [])
     return pa.RecordBatch.from_pydict(
         {
@@ -25,26 +25,28 @@ def tuples(*rows: tuple[str | int | None, int, int, float], key_type: pa.DataTyp
     )
 
 
-def combined(batch: pa.RecordBatch, windows: Sliding = TENS, fold: Fold = "sum") -> dict[tuple, tuple[int, float]]:
+def combine_to_dict(
+    batch: pa.RecordBatch, windows: Sliding = TENS, fold: Fold = "sum"
+) -> dict[tuple, tuple[int, float]]:
     rows = combine(windows, fold, batch).to_pylist()
-    found = {(row["key"], row["pane"], row["tick"]): (row["tuples"], row["total"]) for row in rows}
-    assert len(found) == len(rows), "a key, pane and tick came twice"
-    return found
+    partials_by_place = {(row["key"], row["pane"], row["tick"]): (row["tuples"], row["total"]) for row in rows}
+    assert len(partials_by_place) == len(rows), "a key, pane and tick came twice"
+    return partials_by_place
 
 
 # event   0    9 | 10     pane 0 holds both 0 and 9
 def test_tuples_of_one_key_pane_and_tick_add_up() -> None:
     batch = tuples(("a", 0, 1, 1.5), ("a", 9, 1, 2.0), ("a", 10, 1, 4.0))
-    assert combined(batch) == {("a", 0, 1): (2, 3.5), ("a", 10, 1): (1, 4.0)}
+    assert combine_to_dict(batch) == {("a", 0, 1): (2, 3.5), ("a", 10, 1): (1, 4.0)}
 
 
 @pytest.mark.parametrize(("fold", "total"), [("min", -2.0), ("max", 1.5)])
-def test_the_least_or_the_greatest_stands_for_all(fold: Fold, total: float) -> None:
+def test_the_minimum_or_maximum_stands_for_all_tuples(fold: Fold, total: float) -> None:
     batch = tuples(("a", 0, 1, 1.5), ("a", 9, 1, -2.0), ("a", 3, 1, 0.5), ("a", 10, 1, 4.0))
-    assert combined(batch, fold=fold) == {("a", 0, 1): (3, total), ("a", 10, 1): (1, 4.0)}
+    assert combine_to_dict(batch, fold=fold) == {("a", 0, 1): (3, total), ("a", 10, 1): (1, 4.0)}
 
 
-def test_with_keep_each_tuple_is_a_row() -> None:
+def test_with_fold_keep_each_tuple_is_a_row() -> None:
     batch = tuples(("a", 9, 1, 1.5), ("b", 0, 1, 2.0), ("a", 3, 1, 1.5))
     rows = combine(TENS, "keep", batch)
     assert rows.to_pylist() == [
@@ -54,49 +56,49 @@ def test_with_keep_each_tuple_is_a_row() -> None:
     assert rows.schema == combine(TENS, "sum", batch).schema
 
 
-def test_keys_panes_and_ticks_stay_apart() -> None:
+def test_different_keys_panes_and_ticks_do_not_merge() -> None:
     batch = tuples(("a", 0, 1, 1.0), ("b", 0, 1, 2.0), ("a", 0, 2, 3.0), ("a", 30, 1, 4.0))
-    assert len(combined(batch)) == 4
+    assert len(combine_to_dict(batch)) == 4
 
 
 def test_null_is_a_key() -> None:
     batch = tuples((None, 0, 1, 1.0), ("", 0, 1, 2.0), (None, 0, 1, 3.0))
-    assert combined(batch) == {(None, 0, 1): (2, 4.0), ("", 0, 1): (1, 2.0)}
+    assert combine_to_dict(batch) == {(None, 0, 1): (2, 4.0), ("", 0, 1): (1, 2.0)}
 
 
-def test_integer_keys() -> None:
+def test_keys_may_be_integers() -> None:
     batch = tuples((7, 0, 1, 1.0), (-7, 0, 1, 2.0), key_type=pa.int64())
-    assert combined(batch) == {(7, 0, 1): (1, 1.0), (-7, 0, 1): (1, 2.0)}
+    assert combine_to_dict(batch) == {(7, 0, 1): (1, 1.0), (-7, 0, 1): (1, 2.0)}
 
 
 def test_negative_times_are_in_the_pane_below() -> None:
-    assert combined(tuples(("a", -1, 1, 1.0))) == {("a", -10, 1): (1, 1.0)}
+    assert combine_to_dict(tuples(("a", -1, 1, 1.0))) == {("a", -10, 1): (1, 1.0)}
 
 
-def test_ticks_in_any_order() -> None:
+def test_ticks_may_come_in_any_order() -> None:
     batch = tuples(("a", 0, 9, 1.0), ("a", 0, 2, 2.0), ("a", 0, 9, 4.0))
-    assert combined(batch) == {("a", 0, 9): (2, 5.0), ("a", 0, 2): (1, 2.0)}
+    assert combine_to_dict(batch) == {("a", 0, 9): (2, 5.0), ("a", 0, 2): (1, 2.0)}
 
 
 def test_without_a_value_the_total_is_0() -> None:
     batch = tuples(("a", 0, 1, 5.0)).drop_columns(["value"])
-    assert combined(batch) == {("a", 0, 1): (1, 0.0)}
+    assert combine_to_dict(batch) == {("a", 0, 1): (1, 0.0)}
 
 
 @pytest.mark.parametrize("far", [40, 25 * 365 * 86_400_000], ids=["near", "25 years apart"])
-def test_a_tiny_value_does_not_feel_a_huge_one_in_another_pane(far: int) -> None:
+def test_a_huge_value_in_another_pane_does_not_change_a_sum(far: int) -> None:
     batch = tuples(("a", 0, 1, 1e300), ("a", far, 1, 1e-9), ("a", 0, 1, -1e300), ("a", far, 1, 1e-9))
-    assert combined(batch)["a", far // 10 * 10, 1] == (2, 2e-9)
+    assert combine_to_dict(batch)["a", far // 10 * 10, 1] == (2, 2e-9)
 
 
 @pytest.mark.parametrize("fold", ["sum", "min", "max", "keep"])
-def test_nothing_gives_no_partials_and_the_same_columns(fold: Fold) -> None:
-    nothing, something = combine(TENS, fold, tuples()), combine(TENS, fold, tuples(("a", 0, 1, 1.0)))
-    assert (nothing.num_rows, nothing.schema) == (0, something.schema)
+def test_no_tuples_give_no_partials_with_the_same_columns(fold: Fold) -> None:
+    empty, nonempty = combine(TENS, fold, tuples()), combine(TENS, fold, tuples(("a", 0, 1, 1.0)))
+    assert (empty.num_rows, empty.schema) == (0, nonempty.schema)
 
 
-def test_one_old_tuple_among_many_keys_and_ticks() -> None:
-    """Tick 0, a new key each, one event time of 2000-01-01: valid by the default bounds."""
+def test_a_very_old_tuple_among_many_keys_and_ticks() -> None:
+    """Each tuple has a tick and a key of its own; the first has the oldest event time within the default bounds."""
     many, old, now = 4000, 946_684_800_000, 1_767_225_600_000
     rows = [(f"k{i}", old if i == 0 else now, i, 1.0) for i in range(many)]
-    assert {pane for _, pane, _ in combined(tuples(*rows), Sliding(101, 100))} == {old, now}
+    assert {pane for _, pane, _ in combine_to_dict(tuples(*rows), Sliding(101, 100))} == {old, now}

@@ -1,4 +1,4 @@
-"""Coverage thresholds by hand, against exact enumeration, and what they may not do. Simulations: tests/properties."""
+"""Coverage thresholds by hand and against exact enumeration, and their limits. Simulations: tests/properties."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_count_is_off_by_what_is_missing_and_exactly_the_error_is_too_much():
 
 
 @pytest.mark.parametrize(("function", "q"), [("min", 0.5), ("max", 0.5), ("quantile", 0.0), ("quantile", 1.0)])
-def test_an_extreme_is_there_with_the_probability_of_any_other(function, q):
+def test_an_extreme_is_received_with_the_probability_of_any_tuple(function, q):
     assert threshold(function, 0.01, 0.05, Population(1000, 9.0), q) == pytest.approx(0.95, abs=1e-12)
 
 
@@ -52,13 +52,13 @@ def test_avg_by_chebyshev(n, cv):
 
 
 @pytest.mark.parametrize(("function", "at_most"), [("sum", 0.976), ("avg", 0.89), ("median", 0.95), ("quantile", 0.98)])
-def test_a_sample_of_values_buys_coverage(function, at_most):
+def test_a_sample_of_values_lowers_the_threshold(function, at_most):
     with_sample = threshold(function, 0.05, 0.05, Population(500, 1.0, EXPONENTIAL), 0.9)
     assert with_sample < at_most < threshold(function, 0.05, 0.05, Population(500, 1.0), 0.9)
 
 
 def test_chernoff_bounds_the_exact_tail():
-    #  values 0 or 2; at least one more than a quarter of D's m = 12 and R's r = 40 values are 2 each
+    # Values are 0 or 2, equally likely: i of D's m = 12 values and j of R's r = 40 are 2, weighted by 0.8 and −0.4.
     def binomial(n: int, i: int) -> float:
         return comb(n, i) / 2**n
 
@@ -67,28 +67,31 @@ def test_chernoff_bounds_the_exact_tail():
     )
     bound = chernoff(Population(52, 1.0, (0.0, 2.0)), 0.8, 12, -0.4, 40)
     assert exact <= bound <= 6 * exact
-    assert chernoff(Population(52, 1.0, (0.0, 2.0)), 0.8, 40, -0.4, 12) == 1  # expected, no tail
+    assert chernoff(Population(52, 1.0, (0.0, 2.0)), 0.8, 40, -0.4, 12) == 1  # the mean itself lies in this tail
     assert chernoff(Population(52, 1.0), 0.8, 12, -0.4, 40) == 1  # no sample
 
 
-def test_chernoff_hears_of_values_that_the_sample_lacks():
+def test_chernoff_accounts_for_variation_that_the_sample_lacks():
     population = [Population(500, cv, EXPONENTIAL) for cv in (1.0, 2.0)]
     assert threshold("avg", 0.05, 0.05, population[0]) + 0.03 < threshold("avg", 0.05, 0.05, population[1])
-    assert chernoff(Population(500, 2.0, (7.0,) * 50), 0.95, 10, -0.05, 490) == 1  # alike, so it says nothing of cv 2
+    assert (
+        chernoff(Population(500, 2.0, (7.0,) * 50), 0.95, 10, -0.05, 490) == 1
+    )  # equal values can't represent a cv of 2
 
 
 @pytest.mark.parametrize("q", [0.5, 0.9, 0.25])
 @pytest.mark.parametrize(("n", "m"), [(9, 2), (9, 3), (10, 3), (10, 4), (11, 1)])
 def test_rank_errors_against_all_choices_of_the_missing(n, m, q):
-    # Values 0 … n−1, of which the first `below` are below the bound: off above is a quantile at or above it.
+    # Values 0 … n−1, of which `below` are below the bound: an answer is off if its quantile is at or above the bound.
     logs = np.array([log(float(np.prod(np.arange(1, i + 1)))) for i in range(n + 1)])
     for below in range(int(q * (n - 1)) + 1, n + 1):
         off = [
-            np.quantile(there, q) >= below and not np.quantile(np.arange(n), q) >= below
-            for there in combinations(range(n), n - m)
+            np.quantile(received, q) >= below and not np.quantile(np.arange(n), q) >= below
+            for received in combinations(range(n), n - m)
         ]
         farther = [
-            sum(each < below for each in there) <= ceil(q * (n - m - 1)) for there in combinations(range(n), n - m)
+            sum(value < below for value in received) <= ceil(q * (n - m - 1))
+            for received in combinations(range(n), n - m)
         ]
         side = Side(q, n, np.array([float(below)]), np.ones(1), logs)
         assert np.mean(off) <= np.mean(farther) + 1e-12
@@ -96,14 +99,14 @@ def test_rank_errors_against_all_choices_of_the_missing(n, m, q):
 
 
 @pytest.mark.parametrize("q", [0.5, 0.9, 0.3, 0.03])
-def test_fewer_missing_are_no_worse(q):
+def test_the_bound_on_rank_errors_covers_fewer_missing_tuples(q):
     side = Side.of(np.sort(EXPONENTIAL), q, 0.1, 150)
     assert side.chance.sum() == pytest.approx(1, abs=1e-9)
     off = [side.off(m) for m in range(150)]
     assert all(side.worst(m) >= 0.95 * max(off[1 : m + 1]) for m in range(1, 150))
 
 
-def test_huge_windows_are_taken_to_be_large(monkeypatch):
+def test_the_size_of_huge_windows_is_capped(monkeypatch):
     monkeypatch.setattr(promise_rank, "MOST", 300)
     few, many = (threshold("median", 0.1, 0.05, Population(n, 1.0, EXPONENTIAL)) for n in (300, 10**12))
     assert few == many < 1
@@ -112,15 +115,15 @@ def test_huge_windows_are_taken_to_be_large(monkeypatch):
 def test_a_few_values_are_not_the_population():
     assert threshold("median", 0.05, 0.05, Population(500, 0.0, (7.0,))) == 1
     assert threshold("median", 0.05, 0.05, Population(500, 0.0, (7.0,) * 1000)) < 0.05
-    # 58 of 100 in one mode may as well be half of all, and then the median is in one or in the other.
+    # 58 of 100 sampled values in one mode may stand for half of the population, whose median is then in either mode.
     assert threshold("median", 0.05, 0.05, Population(500, 1.0, MODES)) > 0.9
     assert threshold("median", 0.05, 0.05, Population(500, 1.0, MODES * 30)) < 0.5
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("sample", [(), EXPONENTIAL], ids=["sums", "sample"])
-def test_more_is_asked_of_a_harder_promise_or_population(function, sample):
-    def of(error: float = 0.1, risk: float = 0.05, n: float = 400, cv: float = 1.0) -> float:
+def test_the_threshold_is_monotone_in_promise_and_population(function, sample):
+    def share_of(error: float = 0.1, risk: float = 0.05, n: float = 400, cv: float = 1.0) -> float:
         return threshold(function, error, risk, Population(n, cv, sample), 0.8)
 
     for name, values in {
@@ -129,14 +132,14 @@ def test_more_is_asked_of_a_harder_promise_or_population(function, sample):
         "cv": (0.0, 0.1, 0.5, 0.9, 1.0, 1.1, 2.0, 5.0, 30.0, inf),
         "n": (100_000, 5000, 1000, 400, 200, 50, 5, 1),
     }.items():
-        shares = [of(**{name: value}) for value in values]
+        shares = [share_of(**{name: value}) for value in values]
         assert all(0 < share <= 1 for share in shares)
         assert shares == sorted(shares), name
-    assert of(error=1e-6, risk=1e-9) == of(n=1) == 1
+    assert share_of(error=1e-6, risk=1e-9) == share_of(n=1) == 1
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_where_not_one_tuple_may_be_missing_the_window_must_be_whole(function):
+def test_the_threshold_is_1_where_no_tuple_may_be_missing(function):
     share = threshold(function, 0.05, 0.05, Population(15, 1.0, EXPONENTIAL))
     assert share == 1
 
@@ -146,7 +149,7 @@ def test_one_of_ten_is_a_tenth_in_doubles():
 
 
 @pytest.mark.parametrize("function", ["avg", "median", "quantile"])
-def test_a_tuple_has_to_be_there(function):
+def test_at_least_one_tuple_must_be_received(function):
     assert missing(threshold(function, 0.5, 0.5, Population(40, 0.0, (7.0,) * 1000), 0.7), 40) == 39
 
 
@@ -164,10 +167,10 @@ def test_a_tuple_has_to_be_there(function):
     ],
 )
 def test_a_promise_that_cannot_be_kept_is_refused(function, error, risk, wrong):
-    found = refusal(function, error, risk)
-    assert found is not None
-    assert wrong in found[0]
-    assert found[1]
+    problem = refusal(function, error, risk)
+    assert problem is not None
+    assert wrong in problem[0]
+    assert problem[1]
     with pytest.raises(ValueError, match=wrong):
         threshold(function, error, risk, Population(500, 1.0))
 
@@ -178,21 +181,23 @@ def test_any_other_promise_can_be_kept(function):
     assert threshold(function, 1e-9, 1e-9, Population(500, inf)) == 1
 
 
-def test_a_population_by_its_windows():
-    #  1 3 │ 2 2 2 2      σ 1 of mean 2 │ σ 0
-    found = Population.of(np.array([2.0, 4.0]), np.array([4.0, 8.0]), np.array([10.0, 16.0]))
-    assert found.tuples == pytest.approx(1 / ((1 / 2 + 1 / 4) / 2))
-    assert found.variation == pytest.approx(np.sqrt(1 / 4 / 2))
+def test_a_population_is_estimated_from_windows():
+    #  values 1 3 │ 2 2 2 2      σ 1 at mean 2 │ σ 0
+    population = Population.of(np.array([2.0, 4.0]), np.array([4.0, 8.0]), np.array([10.0, 16.0]))
+    assert population.tuples == pytest.approx(1 / ((1 / 2 + 1 / 4) / 2))
+    assert population.variation == pytest.approx(np.sqrt(1 / 4 / 2))
     negative = Population.of(np.array([2.0]), np.array([-4.0]), np.array([10.0]))
     assert negative.variation == pytest.approx(1 / 2)
 
 
 def test_a_sum_of_zero_is_measured_against_1():
     assert Population.of(np.array([2.0]), np.array([0.0]), np.array([0.0])).variation == 0
-    assert Population.of(np.array([2.0]), np.array([0.0]), np.array([18.0])).variation == pytest.approx(6)  # n σ
+    assert Population.of(np.array([2.0]), np.array([0.0]), np.array([18.0])).variation == pytest.approx(
+        6
+    )  # n σ, relative to 1
 
 
-def test_values_beyond_all_measure_are_no_promise_and_no_fault():
+def test_values_that_overflow_give_a_threshold_and_no_error():
     population = Population.of(np.array([3.0]), np.array([1e200]), np.array([inf]), (1.0, 2.0, 1e300, -1e308, 1.7e308))
     assert population.variation == inf
     assert {threshold(name, 0.1, 0.1, population) for name in ("sum", "avg")} == {1.0}
@@ -203,18 +208,18 @@ def test_values_beyond_all_measure_are_no_promise_and_no_fault():
 
 
 @pytest.mark.parametrize(("tuples", "variation"), [(0.5, 1.0), (nan, 1.0), (5, -1.0), (5, nan)])
-def test_a_population_that_cannot_be(tuples, variation):
+def test_an_impossible_population_is_refused(tuples, variation):
     with pytest.raises(ValueError, match="at least"):
         Population(tuples, variation)
 
 
-def test_the_simulation_tells_what_is_off():
+def test_the_simulation_measures_the_share_of_answers_that_are_off():
     values = np.array([[1.0, 1.0, 2.0, 6.0], [5.0, 0.0, 0.0, 0.0], [2.0, 2.0, 2.0, 2.0], [4.0, -4.0, 0.1, -0.1]])
     windows = Windows(values, Population(4, 1.0))
-    assert windows.off("sum", 0.25, 1) == 3 / 4  # 0.1 1 0.25 4, the last one absolute
-    assert windows.off("avg", 0.2, 1) == 3 / 4  # 3 for 2.5 … 0 for 1.25 … −4/3 for 0
+    assert windows.off("sum", 0.25, 1) == 3 / 4  # errors 0.1, 1, 0.25 and 4, the last one absolute
+    assert windows.off("avg", 0.2, 1) == 3 / 4  # for example 3 for 2.5, 0 for 1.25, −4/3 for 0
     assert windows.off("count", 0.25, 1) == 1
     assert windows.off("count", 0.26, 1) == 0
     assert windows.off("max", 0.05, 1) == 2 / 4
     assert windows.off("min", 0.05, 2) == 2 / 4
-    assert windows.off("avg", 0.9, 4) == 1  # nothing is there
+    assert windows.off("avg", 0.9, 4) == 1  # no tuple is received

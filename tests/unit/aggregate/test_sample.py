@@ -1,4 +1,4 @@
-"""The sample of the partials: of the keys with the smallest hashes, however the stream is cut."""
+"""The sample of the partials holds the keys with the smallest hashes, however the stream is cut into batches."""
 
 from __future__ import annotations
 
@@ -22,57 +22,59 @@ TUPLES = st.lists(
 )
 
 
-def drawn(rows: list[tuple[str, int, int, int]], kind: Aggregate = SUM) -> dict[int, dict]:
-    """By group: what was told of each (tick, pane)."""
+def sample_sums(rows: list[tuple[str, int, int, int]], kind: Aggregate = SUM) -> dict[int, dict]:
+    """The sampled sums (tuples, total, squares) by key group and (tick, pane)."""
     key, event, tick, value = zip(*rows, strict=True) if rows else ([], [], [], [])
     columns = {"event_time": pa.array(event, pa.int64()), "tick": pa.array(tick, pa.int64())}
     columns |= {"key": pa.array(key, pa.string()), "value": pa.array(value, pa.float64())}
-    found: dict[int, dict] = defaultdict(lambda: defaultdict(lambda: np.zeros(3)))
+    sums: dict[int, dict] = defaultdict(lambda: defaultdict(lambda: np.zeros(3)))
     for row in kind.sample(pa.RecordBatch.from_pydict(columns)).to_pylist():
-        found[row["group"]][row["tick"], row["pane"]] += [row["tuples"], row["total"], row["squares"]]
-    return found
+        sums[row["group"]][row["tick"], row["pane"]] += [row["tuples"], row["total"], row["squares"]]
+    return sums
 
 
 def comparable(groups: dict) -> set:
     return {tuple(sorted((place, tuple(sums)) for place, sums in rows.items())) for rows in groups.values()}
 
 
-def counting(rows: list[tuple[str, int, int, int]]) -> dict[int, dict]:
-    """What a sample must have at least: the rows of each stretch's sixteen smallest hashes so far."""
-    found: dict[int, dict] = defaultdict(lambda: defaultdict(lambda: np.zeros(3)))
+def required_sums(rows: list[tuple[str, int, int, int]]) -> dict[int, dict]:
+    """The least that a sample must hold: the rows of the sixteen smallest key hashes so far in each stretch."""
+    sums_by_group: dict[int, dict] = defaultdict(lambda: defaultdict(lambda: np.zeros(3)))
     hashes = {key: int(hash_of(pa.array([key]))[0]) for key, *_ in rows}
     for key, event, tick, value in rows:
-        come = {hashes[other] for other, e, t, _ in rows if t <= tick and e // 160 == event // 160}
-        if sorted(come).index(hashes[key]) < GROUPS:
-            found[hashes[key]][tick, event // 10 * 10] += [1, value, value**2]
-    return found
+        hashes_so_far = {hashes[other] for other, e, t, _ in rows if t <= tick and e // 160 == event // 160}
+        if sorted(hashes_so_far).index(hashes[key]) < GROUPS:
+            sums_by_group[hashes[key]][tick, event // 10 * 10] += [1, value, value**2]
+    return sums_by_group
 
 
-def merged(parts: list[dict[int, dict]], groups: dict[int, dict]) -> dict[int, dict]:
-    """What the parts have at the places of `groups`, by unsigned hash."""
-    found: dict[int, dict] = {group: {place: np.zeros(3) for place in places} for group, places in groups.items()}
+def merge(parts: list[dict[int, dict]], groups: dict[int, dict]) -> dict[int, dict]:
+    """Add up what the parts hold at the places of `groups`, by unsigned hash."""
+    sums_by_group: dict[int, dict] = {
+        group: {place: np.zeros(3) for place in places} for group, places in groups.items()
+    }
     for part in parts:
         for group, places in part.items():
             for place, sums in places.items():
-                if place in found.get(group % 2**64, {}):
-                    found[group % 2**64][place] += sums
-    return found
+                if place in sums_by_group.get(group % 2**64, {}):
+                    sums_by_group[group % 2**64][place] += sums
+    return sums_by_group
 
 
 @settings(max_examples=80, deadline=None)
 @given(TUPLES.map(lambda rows: sorted(rows, key=lambda row: row[2])), st.lists(st.integers(0, 80), max_size=3))
-def test_the_keys_that_count_at_a_tick_are_there_in_whole_however_the_log_is_cut(rows, cuts):
+def test_the_keys_with_the_smallest_hashes_are_complete_however_the_log_is_cut(rows, cuts):
     bounds = [0, *sorted(cuts), len(rows)]
-    must = counting(rows)
-    parts = [drawn(rows[low:high]) for low, high in pairwise(bounds)]
-    assert comparable(merged(parts, must)) == comparable(must)
-    assert comparable(merged([drawn(rows)], must)) == comparable(must)
+    required = required_sums(rows)
+    parts = [sample_sums(rows[low:high]) for low, high in pairwise(bounds)]
+    assert comparable(merge(parts, required)) == comparable(required)
+    assert comparable(merge([sample_sums(rows)], required)) == comparable(required)
 
 
 @given(TUPLES.map(lambda rows: sorted(rows, key=lambda row: row[2])))
-def test_it_has_no_more_than_sixteen_keys_of_a_tick_and_a_stretch(rows):
+def test_the_sample_has_at_most_sixteen_keys_per_tick_and_stretch(rows):
     by_tick: dict[tuple[int, int], set] = defaultdict(set)
-    for group, places in drawn(rows).items():
+    for group, places in sample_sums(rows).items():
         for tick, pane in places:
             by_tick[tick, pane // 160].add(group)
     assert all(len(groups) <= GROUPS for groups in by_tick.values())
@@ -80,5 +82,5 @@ def test_it_has_no_more_than_sixteen_keys_of_a_tick_and_a_stretch(rows):
 
 def test_a_stream_without_keys_is_one_group():
     rows = [(None, 0, 0, 1), (None, 5, 0, 2)]
-    (told,) = drawn(rows).values()
-    assert {place: sums.tolist() for place, sums in told.items()} == {(0, 0): [2, 3, 5]}
+    (places,) = sample_sums(rows).values()
+    assert {place: sums.tolist() for place, sums in places.items()} == {(0, 0): [2, 3, 5]}

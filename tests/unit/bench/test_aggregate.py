@@ -1,4 +1,4 @@
-"""The experiments on aggregates: the page that comes of them."""
+"""The results page of the experiments on aggregates."""
 
 from __future__ import annotations
 
@@ -8,25 +8,29 @@ from tailrace.bench.aggregate import games, report
 from tailrace.bench.page import Effort, markdown
 
 
-def test_the_page_has_all_of_it(tmp_path, monkeypatch):
-    """Over ten seconds of each game; what takes long is told beforehand."""
+def test_the_page_holds_every_table_and_plot(tmp_path, monkeypatch):
+    """Over ten seconds of each game; stand-ins give the results of the long experiments."""
     monkeypatch.setattr(games, "SECONDS", 10)
     row = {"game": "game1", "windows": 7, "off": 0.125, "ratio": None}
     monkeypatch.setattr(games, "kept", lambda tell: [row])
     monkeypatch.setattr(games, "by_function", lambda tell: [row])
     promise = {"function": "sum", "error": 0.05, "risk": 0.05, "off": 0.01, "distribution": "constant", "tuples": 20}
     monkeypatch.setattr(report, "simulate_promises", lambda windows, seed: [promise | {"threshold": 0.9}])
-    monkeypatch.setattr(report, "scaling", lambda *given: [{"game": "game1", "tasks": 1, "rows/s": 1e6, "rounds": 3}])
+    monkeypatch.setattr(
+        report, "scaling", lambda *arguments: [{"game": "game1", "tasks": 1, "rows/s": 1e6, "rounds": 3}]
+    )
     cost = {"cpu_us_a_row": 1.0, "driver_mib": 1, "jvm_mib": 2, "workers_mib": 3}
-    one = {"case": "dense", "contestant": "native", "round": 1, "whole_rows_s": 4.0, "warm_rows_s": 5.0}
-    asked = []
-    monkeypatch.setattr(report.side_by_side, "bench", lambda *given: asked.append(given) or [one | cost])
+    measurement = {"case": "dense", "contestant": "native", "round": 1, "whole_rows_s": 4.0, "warm_rows_s": 5.0}
+    calls = []
+    monkeypatch.setattr(
+        report.side_by_side, "bench", lambda *arguments: calls.append(arguments) or [measurement | cost]
+    )
     page = report.report(tmp_path, Effort(10_000, 2, 1), lambda line: None)
     text, tables = page.read_text(), json.loads((tmp_path / "002.json").read_text())
     assert page.name == "002.md"
     assert "{" not in text
     assert "tailrace bench aggregate --rows 10000 --files 2 --rounds 1 --report" in text
-    assert [case.name for case in asked[0][3]] == ["dense 500/100 ms"]
+    assert [case.name for case in calls[0][3]] == ["dense 500/100 ms"]
     assert {row["policy"] for row in tables["policies"]} == set(games.POLICIES)
     assert all(tables.values())
     for name in ("buffer", "latency", "accuracy", "throughput"):
@@ -34,7 +38,7 @@ def test_the_page_has_all_of_it(tmp_path, monkeypatch):
         assert f"(002-{name}.png)" in text
 
 
-def test_a_table_tells_shares_in_percent_and_what_is_missing_by_a_dash():
+def test_a_table_shows_shares_in_percent_and_missing_values_as_a_dash():
     table = markdown([{"case": "a", "rows": 12_345, "off": 0.125, "hit(K)": 0.5, "rate": 1234.5, "ratio": None}])
     assert table.splitlines() == [
         "| case | rows | off | hit(K) | rate | ratio |",

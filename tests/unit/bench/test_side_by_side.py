@@ -1,4 +1,4 @@
-"""The bench's arithmetic: whose answers differ, medians, ratios round by round, whose process is measured."""
+"""The side-by-side benchmark: differing answers, medians, ratios by round, and the resources of processes."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from tailrace.bench.side_by_side import _compare, summary, table, unlike
 
 
 def answers(*rows: tuple[str, int, float, int]) -> pd.DataFrame:
-    found = pd.DataFrame(rows, columns=["key", "window_start", "value", "tuples"])
-    return found.assign(window_end=found["window_start"] + 500)
+    frame = pd.DataFrame(rows, columns=["key", "window_start", "value", "tuples"])
+    return frame.assign(window_end=frame["window_start"] + 500)
 
 
-def test_answers_that_are_not_ours_are_counted():
+def test_differing_answers_are_counted():
     ours = answers(("a", 0, 1.0, 1), ("a", 100, 3.0, 2), ("b", 0, 5.0, 1))
     assert unlike(answers(("a", 0, 1.0 + 1e-12, 1), ("b", 0, 5.0, 1)), ours) == 0
     assert unlike(answers(("a", 0, 1.1, 1), ("a", 100, 3.0, 1), ("c", 0, 5.0, 1), ("b", 0, 5.0, 1)), ours) == 3
 
 
 def rankings(*rows: tuple[str | None, int, int, int, float]) -> pd.DataFrame:
-    found = pd.DataFrame(rows, columns=["key", "window_start", "rank", "id", "score"])
-    return found.assign(window_end=found["window_start"] + 500)
+    frame = pd.DataFrame(rows, columns=["key", "window_start", "rank", "id", "score"])
+    return frame.assign(window_end=frame["window_start"] + 500)
 
 
 @pytest.mark.parametrize("key", ["a", None])
-def test_a_ranking_is_looked_up_rank_by_rank(key):
+def test_rankings_are_compared_rank_by_rank(key):
     ours = rankings((key, 0, 1, 7, 9.0), (key, 0, 2, 3, 8.0), (key, 100, 1, 7, 9.0)).assign(tuples=5)
     assert unlike(rankings((key, 0, 1, 7, 9.0), (key, 0, 2, 3, 8.0)), ours) == 0
     assert unlike(rankings((key, 0, 1, 3, 8.0), (key, 0, 2, 7, 9.0)), ours) == 2
     assert unlike(rankings((key, 0, 1, 7, 9.5), (key, 0, 3, 4, 7.0), (key, 200, 1, 7, 9.0)), ours) == 3
 
 
-def test_a_contestant_that_answers_nothing_is_told(tmp_path):
+def test_a_contestant_without_answers_is_an_error(tmp_path):
     write_deltalake(tmp_path / "tailrace" / "bench" / "results", pa.table({"key": ["a"], "value": [1.0]}))
     with pytest.raises(RuntimeError, match=r"Spark's windows answered nothing: --rows are too few"):
         _compare(tmp_path, lambda line: None)
@@ -49,43 +49,44 @@ def passes(**rates: list[float]) -> list[dict]:
     cost = {"cpu_us_a_row": 1.0, "driver_mib": 1, "jvm_mib": 2, "workers_mib": 3}
     return [
         {"case": "dense", "contestant": name, "round": number, "whole_rows_s": rate, "warm_rows_s": 2 * rate} | cost
-        for name, mine in rates.items()
-        for number, rate in enumerate(mine)
+        for name, series in rates.items()
+        for number, rate in enumerate(series)
     ]
 
 
 def test_ratios_are_of_the_same_round_and_the_first_is_dropped():
-    found = passes(native=[1, 10, 20, 40], tailrace=[1000, 20, 30, 80])
-    by_name = {row["contestant"]: row for row in summary(found)}
-    assert by_name["tailrace"]["whole_to_native"] == 2  # of 2, 1.5 and 2; that of the medians would be 1.5
+    rows = passes(native=[1, 10, 20, 40], tailrace=[1000, 20, 30, 80])
+    by_name = {row["contestant"]: row for row in summary(rows)}
+    # The median of 2, 1.5 and 2; the ratio of the medians would be 1.5.
+    assert by_name["tailrace"]["whole_to_native"] == 2
     assert by_name["tailrace"]["whole_rows_s"] == 30
     assert by_name["tailrace"]["rounds"] == 3
     assert "whole_to_flink" not in by_name["tailrace"]
-    assert "× flink" not in str([column.header for column in table(summary(found)).columns])
+    assert "× flink" not in str([column.header for column in table(summary(rows)).columns])
 
 
-def test_flink_is_a_base_where_it_takes_part():
+def test_ratios_to_flink_are_given_when_it_takes_part():
     rows = summary(passes(native=[1, 10], tailrace=[1, 30], flink=[1, 20]))
     ours = next(row for row in rows if row["contestant"] == "tailrace")
     assert (ours["whole_to_native"], ours["whole_to_flink"]) == (3, 1.5)
-    heads = [column.header for column in table(rows).columns]
-    assert {"whole × native", "warm × native", "whole × flink", "warm × flink"} <= set(heads)
+    headers = [column.header for column in table(rows).columns]
+    assert {"whole × native", "warm × native", "whole × flink", "warm × flink"} <= set(headers)
 
 
-HOLDS_MIB = 100
+CHILD_MIB = 100
 
 
 @pytest.fixture
 def child():
     """A process that holds memory until its input ends."""
-    holds = f"held = bytearray({HOLDS_MIB} << 20); print('holds', flush=True); input()"
-    with subprocess.Popen([sys.executable, "-c", holds], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    script = f"held = bytearray({CHILD_MIB} << 20); print('holds', flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdout.readline()
         yield process
         process.stdin.write(b"\n")
 
 
-def measured(meter: Meter) -> tuple[int, int, int]:
+def measure_mib(meter: Meter) -> tuple[int, int, int]:
     with meter:
         end = time.monotonic() + 30
         while not meter._peak[0] and time.monotonic() < end:
@@ -94,22 +95,22 @@ def measured(meter: Meter) -> tuple[int, int, int]:
 
 
 def test_a_meter_measures_this_process_and_its_children(child):
-    assert measured(Meter())[2] > HOLDS_MIB
+    assert measure_mib(Meter())[2] > CHILD_MIB
 
 
-def test_or_another_one_alone(child):
-    driver, _, workers = measured(Meter(of=child.pid))
-    assert HOLDS_MIB < driver < 2 * HOLDS_MIB
+def test_a_meter_of_another_process_measures_that_one_alone(child):
+    driver, _, workers = measure_mib(Meter(of=child.pid))
+    assert CHILD_MIB < driver < 2 * CHILD_MIB
     assert workers == 0
 
 
-def test_or_leaves_another_one_out(child):
-    driver, _, workers = measured(Meter(without=child.pid))
+def test_a_meter_without_another_process_leaves_it_out(child):
+    driver, _, workers = measure_mib(Meter(without=child.pid))
     assert driver
-    assert measured(Meter())[2] - workers > HOLDS_MIB  # this process may have others, as Spark's
+    assert measure_mib(Meter())[2] - workers > CHILD_MIB  # this process may have other children, such as Spark's
 
 
-BURNS = """
+BURNING_SCRIPT = """
 import time
 def burn():
     while time.process_time() < end: pass
@@ -117,10 +118,12 @@ end = 0.5; burn(); print("burnt", flush=True); input(); end = 1.0; burn(); print
 """
 
 
-def test_what_a_process_used_counts_though_it_ends():
-    """And what it had used before does not, nor is it taken off."""
+def test_the_cpu_time_of_a_process_counts_after_it_has_ended():
+    """CPU time from before the meter started is neither counted nor subtracted."""
     own = time.process_time()
-    with subprocess.Popen([sys.executable, "-c", BURNS], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", BURNING_SCRIPT], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
         child.stdout.readline()
         with Meter() as meter:
             child.stdin.write(b"\n")

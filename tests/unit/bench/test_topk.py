@@ -1,4 +1,4 @@
-"""The experiments on top-k: what a calibration sees, what is in force when, and the page that comes of it all."""
+"""The experiments on top-k: repeated calibration, the slack K in force, the methods, and the results page."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ def stream() -> Stream:
     return Stream.of(query(ADAPTIVE), table(6_000, 900, 20, 3))
 
 
-def test_a_calibration_sees_what_has_come_and_no_more(stream):
+def test_a_calibration_sees_only_tuples_that_have_arrived(stream):
     whole = list(calibrations(query(ADAPTIVE), stream, EVERY_MS))
     assert len(whole) > 5
-    assert all(one.at_ms % EVERY_MS == 0 and one.tick == one.at_ms // 100 - 1 for one in whole)
-    came = int(np.searchsorted(stream.arrival_ms, whole[3].at_ms)) + 1  # and one, by which it is told to be over
+    assert all(step.at_ms % EVERY_MS == 0 and step.tick == step.at_ms // 100 - 1 for step in whole)
+    arrivals = int(np.searchsorted(stream.arrival_ms, whole[3].at_ms)) + 1  # one more tuple ends the last tick
     short = list(
-        calibrations(query(ADAPTIVE), Stream(stream.tuples.slice(0, came), stream.arrival_ms[:came]), EVERY_MS)
+        calibrations(query(ADAPTIVE), Stream(stream.tuples.slice(0, arrivals), stream.arrival_ms[:arrivals]), EVERY_MS)
     )
-    assert [one.found for one in short[:4]] == [one.found for one in whole[:4]]
+    assert [step.found for step in short[:4]] == [step.found for step in whole[:4]]
     assert short[3].measured.accuracy.tolist() == whole[3].measured.accuracy.tolist()
-    assert [one.interval for one in whole[1:]] == [one.found for one in whole[:-1]]
+    assert [step.interval for step in whole[1:]] == [step.found for step in whole[:-1]]
 
 
-def test_what_is_found_is_in_force_from_the_next_tick_on(stream):
-    asked = query(ADAPTIVE)
-    run = simulate(asked, stream, [(policy_of(asked).waiting(k), tick) for k, tick in _changes(stream)])
-    at = run.frontier.tick[:-1]
+def test_a_proposal_is_in_force_from_the_next_tick_on(stream):
+    calibrated = query(ADAPTIVE)
+    run = simulate(calibrated, stream, [(policy_of(calibrated).waiting(k), tick) for k, tick in _changes(stream)])
+    ticks = run.frontier.tick[:-1]
     (low, first), (high, second) = _changes(stream)
-    expected = np.where(at <= first, 2_000, np.where(at <= second, low, high))
+    expected = np.where(ticks <= first, 2_000, np.where(ticks <= second, low, high))
     assert run.frontier.k_ms[:-1].tolist() == expected.tolist()
 
 
@@ -50,30 +50,31 @@ def _changes(stream: Stream) -> list[tuple[int, int]]:
     return [(500, int(tick[5_000])), (9_000, int(tick[9_000]))]
 
 
-def test_the_share_of_the_top_k_that_was_found_is_that_of_brute_force(stream):
+def test_the_error_of_a_window_is_that_of_brute_force(stream):
     run = simulate(query({"policy": "k_slack", "k": "2 s"}), stream)
-    event, score, name = (stream.column(one) for one in ("event_time", "score", "id"))
-    last = run.frontier.before(run.frontier.index(stream.column("tick")))  # F as each tuple found it
+    event, score, name = (stream.column(field) for field in ("event_time", "score", "id"))
+    frontier_before = run.frontier.before(run.frontier.index(stream.column("tick")))  # F before the tick of each tuple
     checked = 0
     for row in run.windows.itertuples():
-        inside = np.flatnonzero((event >= row.window_end - SIZE_MS) & (event < row.window_end))
-        there = inside[last[inside] < row.window_end]
-        best, near = (
-            {name[i] for i in sorted(some, key=lambda i: (-score[i], name[i]))[: runs.K]} for some in (inside, there)
+        members = np.flatnonzero((event >= row.window_end - SIZE_MS) & (event < row.window_end))
+        received = members[frontier_before[members] < row.window_end]
+        exact, streamed = (
+            {name[i] for i in sorted(content, key=lambda i: (-score[i], name[i]))[: runs.K]}
+            for content in (members, received)
         )
-        assert row.error == pytest.approx(1 - len(best & near) / len(best))
+        assert row.error == pytest.approx(1 - len(exact & streamed) / len(exact))
         checked += row.error > 0
     assert checked > 5
 
 
 def test_baselines_answer_at_once_and_adaptive_waits(stream):
-    late = {}
+    latency_s = {}
     for method, policy in methods.METHODS.items():
-        mine = methods.whole(simulate(query(policy, method), stream))
-        assert mine["window_end"].min() >= START_MS + SIZE_MS
-        late[method] = mine["latency_s"].mean()
-    assert late["adaptive"] == pytest.approx(2 + late["gstopk"], abs=0.5)
-    assert late["sma"] == late["mintopk"] == late["gstopk"] < 2
+        windows = methods.whole(simulate(query(policy, method), stream))
+        assert windows["window_end"].min() >= START_MS + SIZE_MS
+        latency_s[method] = windows["latency_s"].mean()
+    assert latency_s["adaptive"] == pytest.approx(2 + latency_s["gstopk"], abs=0.5)
+    assert latency_s["sma"] == latency_s["mintopk"] == latency_s["gstopk"] < 2
 
 
 def test_the_smallest_k_of_the_formula():
@@ -83,29 +84,29 @@ def test_the_smallest_k_of_the_formula():
     assert hit(smallest(6_000), 6_000) == pytest.approx(runs.ACCURACY)
 
 
-def test_candidates_held_of_a_window_do_not_grow_with_the_stream():
-    """k of each pane, of which there are 12 in a window and 2 more while K lasts; and k late ones of each window."""
-    kept = [
+def test_the_candidates_of_a_window_do_not_grow_with_the_stream():
+    """At most k of each pane (12 in a window, and 2 more within K), and k late ones of each window."""
+    candidates = [
         speed._pass("adaptive", speed._batches(rows, 500, 1, None))["candidates a window"] for rows in (60_000, 120_000)
     ]
-    assert 0 < max(kept) <= runs.K * (14 + 12) / 12
-    assert kept[0] == pytest.approx(kept[1], rel=0.1)
+    assert 0 < max(candidates) <= runs.K * (14 + 12) / 12
+    assert candidates[0] == pytest.approx(candidates[1], rel=0.1)
 
 
-def test_every_method_is_given_the_same_and_answers():
+def test_every_method_answers_over_the_same_batches():
     batches = speed._batches(5_000, 1_000, 3, 7)
-    assert sum(one.tuples.num_rows for one in batches) == 5_000
-    cuts = [
-        (int(np.asarray(one.tuples.column("tick"))[0]), int(np.asarray(one.tuples.column("tick"))[-1]))
-        for one in batches
+    assert sum(batch.tuples.num_rows for batch in batches) == 5_000
+    tick_ranges = [
+        (int(np.asarray(batch.tuples.column("tick"))[0]), int(np.asarray(batch.tuples.column("tick"))[-1]))
+        for batch in batches
     ]
-    assert all(before[1] < after[0] for before, after in itertools.pairwise(cuts)), "ticks are complete"
+    assert all(before[1] < after[0] for before, after in itertools.pairwise(tick_ranges)), "ticks are complete"
     for method in speed._CONTESTANTS:
         assert speed._pass(method, batches)["tuples/s"] > 0
 
 
-def test_the_page_has_all_of_it(tmp_path, monkeypatch):
-    """Small, but with everything it measures; only Spark is left out."""
+def test_the_page_holds_every_table_and_plot(tmp_path, monkeypatch):
+    """All experiments on small inputs; a stand-in gives the measurements of Spark."""
     monkeypatch.setattr(methods, "RATE", 20)
     monkeypatch.setattr(methods, "SECONDS", 500)
     monkeypatch.setattr(promise, "WINDOWS", 40)
@@ -126,7 +127,7 @@ def test_the_page_has_all_of_it(tmp_path, monkeypatch):
         "warm_rows_s": 5.0,
     }
     passes = [{"case": "dense", "contestant": name, "round": 1} | cost for name in ("native", "tailrace")]
-    monkeypatch.setattr(report.side_by_side, "bench", lambda *given: passes)
+    monkeypatch.setattr(report.side_by_side, "bench", lambda *arguments: passes)
     page = report.report(tmp_path, Effort(10_000, 2, 1), lambda line: None)
     text, tables = page.read_text(), json.loads((tmp_path / "001.json").read_text())
     assert "{" not in text

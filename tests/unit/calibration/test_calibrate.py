@@ -1,4 +1,4 @@
-"""The calibration from end to end in process: a stream, its proposals, the facts they become, the answers with them."""
+"""Calibration from end to end in process: a stream, its proposals, the facts they become, and the answers."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ def declare(tmp_path: Path, source: str = "parquet", **policy: object) -> Query:
 
 
 @pytest.fixture(scope="module")
-def streamed(tmp_path_factory):
-    """A stream in six parts, calibrated after each."""
-    place = tmp_path_factory.mktemp("calibrated")
-    query = declare(place, initial="3 s")
+def calibrated_stream(tmp_path_factory):
+    """A stream in six parts with a calibration after each: the query, the warehouse and the reports."""
+    directory = tmp_path_factory.mktemp("calibrated")
+    query = declare(directory, initial="3 s")
     bounds, reports = even(6000, 6), []
-    write_files(TUPLES, place / "in", bounds[:2])
-    proposals = Proposals(Layout.of(place / "wh", query.name))
-    played = Played(query, place / "wh", lambda: proposals.settings_in_force(query.policy))
+    write_files(TUPLES, directory / "in", bounds[:2])
+    proposals = Proposals(Layout.of(directory / "wh", query.name))
+    runner = Played(query, directory / "wh", lambda: proposals.settings_in_force(query.policy))
     for part in range(6):
         if part:
-            write_files(TUPLES, place / "in", bounds[part : part + 2], first=part)
-        played.go()
-        reports.append(calibrate(query, place / "wh"))
-    played.go(flush=True)
-    return query, place / "wh", reports
+            write_files(TUPLES, directory / "in", bounds[part : part + 2], first=part)
+        runner.go()
+        reports.append(calibrate(query, directory / "wh"))
+    runner.go(flush=True)
+    return query, directory / "wh", reports
 
 
-def test_each_calibration_goes_on_from_the_one_before(streamed):
-    _, _, reports = streamed
+def test_each_calibration_starts_from_the_interval_of_the_previous_one(calibrated_stream):
+    _, _, reports = calibrated_stream
     assert reports[0].interval == Interval(0, 6000, 3000)
     assert [one.interval for one in reports[1:]] == [one.found for one in reports[:-1]]
     assert all(len(one.tried) == 10 and one.windows == 30 and one.proposed for one in reports)
@@ -62,8 +62,8 @@ def test_each_calibration_goes_on_from_the_one_before(streamed):
     assert len({one.found.k_ms for one in reports}) > 1
 
 
-def test_the_proposals_hold_the_evidence(streamed):
-    query, warehouse, reports = streamed
+def test_the_proposals_hold_the_evidence(calibrated_stream):
+    query, warehouse, reports = calibrated_stream
     rows = Tables(Layout.of(warehouse, query.name)).read("proposals").sort_by("made_at").to_pylist()
     assert len(rows) == len(reports)
     for row, report in zip(rows, reports, strict=True):
@@ -77,8 +77,8 @@ def test_the_proposals_hold_the_evidence(streamed):
     assert until[-1] == max(item.arrival_time for item in TUPLES) // 100 * 100
 
 
-def test_a_proposal_becomes_a_fact_with_its_evidence_and_the_answers_are_those_of_the_facts(streamed):
-    query, warehouse, reports = streamed
+def test_a_proposal_becomes_a_fact_with_its_evidence_and_the_answers_are_those_of_the_facts(calibrated_stream):
+    query, warehouse, reports = calibrated_stream
     facts = Tables(Layout.of(warehouse, query.name)).read("facts").sort_by("version").to_pylist()
     k = [CacheDuration.model_validate_json(fact["value"]).k_ms for fact in facts]
     assert k[0] == 3000
@@ -90,24 +90,24 @@ def test_a_proposal_becomes_a_fact_with_its_evidence_and_the_answers_are_those_o
     assert_streamed(rows_of(warehouse), stream(TUPLES, settings))
 
 
-def test_the_accuracy_is_kept_by_the_last_k(streamed):
-    """Measured by the oracle over the stream as it would have been with that K throughout."""
-    _, _, reports = streamed
-    found = reports[-1].found.k_ms
+def test_the_last_k_keeps_the_accuracy(calibrated_stream):
+    """Measured by the oracle over the same stream with that K throughout."""
+    _, _, reports = calibrated_stream
+    final_k_ms = reports[-1].found.k_ms
     truth = batch(TUPLES, SETTINGS)
     t_max = max(item.event_time for item in TUPLES)
 
-    def kept(k_ms: int) -> float:
-        near = stream(TUPLES, Settings(700, 300, 100, "count", ("k_slack", k_ms))).answers
+    def accuracy_with(k_ms: int) -> float:
+        streamed = stream(TUPLES, Settings(700, 300, 100, "count", ("k_slack", k_ms))).answers
         windows = [window for window in truth if window[2] <= t_max - 6000]
-        return float(np.mean([near[w].value / truth[w].value if w in near else 0.0 for w in windows]))
+        return float(np.mean([streamed[w].value / truth[w].value if w in streamed else 0.0 for w in windows]))
 
-    assert kept(found) > 0.93
-    assert kept(max(found // 3, 1)) < 0.95
+    assert accuracy_with(final_k_ms) > 0.93
+    assert accuracy_with(max(final_k_ms // 3, 1)) < 0.95
 
 
-def test_a_dry_run_tells_the_same_and_writes_nothing(streamed):
-    query, warehouse, reports = streamed
+def test_a_dry_run_reports_the_same_and_writes_nothing(calibrated_stream):
+    query, warehouse, reports = calibrated_stream
     before = Tables(Layout.of(warehouse, query.name)).read("proposals")
     report = calibrate(query, warehouse, dry_run=True)
     assert report.interval == reports[-1].found
@@ -115,41 +115,43 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(streamed):
     assert Tables(Layout.of(warehouse, query.name)).read("proposals") == before
 
 
-def test_the_search_is_told_of_the_noise_and_of_the_longest_delay(streamed, monkeypatch):
-    query, warehouse, _ = streamed
-    told, search, measure = [], Search.next, RecentWindows.measure
-    monkeypatch.setattr(Search, "next", lambda *given: told.append(given) or search(*given))
-    found = []
-    monkeypatch.setattr(RecentWindows, "measure", lambda *given: found.append(measure(*given)) or found[-1])
+def test_the_search_receives_the_standard_errors_and_the_longest_delay(calibrated_stream, monkeypatch):
+    query, warehouse, _ = calibrated_stream
+    calls, search, measure = [], Search.next, RecentWindows.measure
+    monkeypatch.setattr(Search, "next", lambda *arguments: calls.append(arguments) or search(*arguments))
+    measurements = []
+    monkeypatch.setattr(
+        RecentWindows, "measure", lambda *arguments: measurements.append(measure(*arguments)) or measurements[-1]
+    )
     calibrate(query, warehouse, dry_run=True)
-    [(with_this, interval, accuracy, error, longest)], [one] = told, found
-    assert with_this == Search(10, 0.95, 100)
-    assert with_this.durations(interval).tolist() == one.measured.durations.tolist()
-    assert accuracy.tolist() == one.measured.accuracy.tolist()
-    assert error.tolist() == one.measured.error.tolist()
+    [(used_search, interval, accuracy, error, longest)], [measurement] = calls, measurements
+    assert used_search == Search(10, 0.95, 100)
+    assert used_search.durations(interval).tolist() == measurement.measured.durations.tolist()
+    assert accuracy.tolist() == measurement.measured.accuracy.tolist()
+    assert error.tolist() == measurement.measured.error.tolist()
     assert error.max() > 0
-    assert longest == one.longest_ms > 1000
+    assert longest == measurement.longest_ms > 1000
 
 
 @pytest.fixture(scope="module")
-def constant(tmp_path_factory):
-    """A stream with K = 200 ms, to whom nothing can be proposed."""
-    place = tmp_path_factory.mktemp("constant")
-    write_files(TUPLES[:3000], place / "in", even(3000, 3))
-    query = make_query(place / "in", Settings(700, 300, 100, "count", ("k_slack", 200)))
-    Played(query, place / "wh").go()
-    return query, place / "wh"
+def constant_stream(tmp_path_factory):
+    """A stream with a constant K of 200 ms, whose policy takes no proposals."""
+    directory = tmp_path_factory.mktemp("constant")
+    write_files(TUPLES[:3000], directory / "in", even(3000, 3))
+    query = make_query(directory / "in", Settings(700, 300, 100, "count", ("k_slack", 200)))
+    Played(query, directory / "wh").go()
+    return query, directory / "wh"
 
 
-def test_another_policy_takes_no_proposal(constant):
-    query, warehouse = constant
+def test_another_policy_takes_no_proposal(constant_stream):
+    query, warehouse = constant_stream
     with pytest.raises(Refused, match=r"k_slack takes no proposal\n.*--dry-run.*cache_duration"):
         calibrate(query, warehouse)
     assert not (warehouse / "readings" / "proposals").exists()
 
 
-def test_a_dry_run_surveys_from_0_to_the_shortest_that_is_enough(constant):
-    query, warehouse = constant
+def test_a_dry_run_surveys_durations_from_0_to_the_shortest_sufficient_one(constant_stream):
+    query, warehouse = constant_stream
     report = calibrate(query, warehouse, dry_run=True)
     tried = {one.duration_ms: one.accuracy for one in report.tried}
     assert list(tried) == sorted(tried)
@@ -165,76 +167,76 @@ def test_a_dry_run_surveys_from_0_to_the_shortest_that_is_enough(constant):
     assert not (warehouse / "readings" / "proposals").exists()
 
 
-def test_where_it_never_ran_and_where_nothing_has_closed_is_refused(tmp_path):
+def test_a_calibration_without_enough_closed_windows_is_refused(tmp_path):
     query = declare(tmp_path)
     write_files(TUPLES[:40], tmp_path / "in", [0, 40])
     with pytest.raises(NotReady, match="never run"):
         calibrate(query, tmp_path / "wh")
     assert not (tmp_path / "wh").exists()
-    played = Played(query, tmp_path / "wh")
+    runner = Played(query, tmp_path / "wh")
     with pytest.raises(NotReady, match="committed nothing"):
         calibrate(query, tmp_path / "wh")
-    played.go()
+    runner.go()
     with pytest.raises(NotReady, match=r"takes 30 windows .* there are \d+"):
         calibrate(query, tmp_path / "wh")
     assert not (tmp_path / "wh" / "readings" / "proposals").exists()
 
 
-def test_a_query_that_its_checkpoint_does_not_fit_is_refused(constant):
-    query, warehouse = constant
+def test_a_query_that_does_not_fit_its_checkpoint_is_refused(constant_stream):
+    query, warehouse = constant_stream
     other = query.model_copy(update={"window": query.window.model_copy(update={"size": query.window.size * 2})})
     with pytest.raises(Refused, match="was begun with"):
         calibrate(other, warehouse, dry_run=True)
 
 
-def test_there_is_one_calibration_at_a_time(streamed):
-    query, warehouse, _ = streamed
+def test_there_is_one_calibration_at_a_time(calibrated_stream):
+    query, warehouse, _ = calibrated_stream
     with Layout.of(warehouse, query.name).lock("calibration"), pytest.raises(Busy, match="calibration"):
         calibrate(query, warehouse)
 
 
 def test_history_that_the_stream_writes_is_read_though_the_source_is_gone(tmp_path):
-    """A source without arrival times: what arrived when is told by history alone; compacted or not."""
+    """The source has no arrival times: history alone records them, compacted or not."""
     query = make_query(tmp_path / "in", SETTINGS, source="json", arrival_time=None)
     (tmp_path / "in").mkdir()
-    tuples, played = [], None
+    tuples, runner = [], None
     for number in range(30):
         part = TUPLES[number * 60 : number * 60 + 60]
         now = part[-1].arrival_time
         tuples += [item._replace(arrival_time=now) for item in part]
         lines = [json.dumps(item._asdict()) for item in part]
         (tmp_path / "in" / f"{number:03}.jsonl").write_text("\n".join(lines))
-        played = played or Played(query, tmp_path / "wh")
-        played.now = now
-        played.go()
+        runner = runner or Played(query, tmp_path / "wh")
+        runner.now = now
+        runner.go()
     for file in (tmp_path / "in").iterdir():
         file.unlink()
-    first = calibrate(query, tmp_path / "wh", dry_run=True)
+    expected = calibrate(query, tmp_path / "wh", dry_run=True)
     Tables(Layout.of(tmp_path / "wh", query.name)).compact(["history"])
-    assert calibrate(query, tmp_path / "wh", dry_run=True) == first
+    assert calibrate(query, tmp_path / "wh", dry_run=True) == expected
     durable = make_query(tmp_path / "same", SETTINGS)
     write_files(tuples, tmp_path / "same", even(1800, 30))
     Played(durable, tmp_path / "other").go()
-    assert calibrate(durable, tmp_path / "other", dry_run=True) == first
+    assert calibrate(durable, tmp_path / "other", dry_run=True) == expected
 
 
-def test_a_survey_goes_as_far_as_the_past_reaches(constant, monkeypatch):
-    """None of the first durations is enough, and of longer ones there are too few windows."""
-    query, warehouse = constant
-    measure, most = RecentWindows.measure, [900]
+def test_a_survey_ends_where_history_is_too_short(constant_stream, monkeypatch):
+    """None of the first durations is sufficient, and for longer ones there are too few windows."""
+    query, warehouse = constant_stream
+    measure, longest = RecentWindows.measure, [900]
 
-    def short(recent: RecentWindows, durations: np.ndarray) -> Measurement:
-        if durations[-1] > most[0]:
+    def measure_up_to_longest(recent: RecentWindows, durations: np.ndarray) -> Measurement:
+        if durations[-1] > longest[0]:
             raise NotReady([Problem("calibration", "there are too few", "to wait")])
-        found = measure(recent, durations)
-        return replace(found, measured=replace(found.measured, quality=found.measured.quality * 0.9))
+        measurement = measure(recent, durations)
+        return replace(measurement, measured=replace(measurement.measured, quality=measurement.measured.quality * 0.9))
 
-    monkeypatch.setattr(RecentWindows, "measure", short)
+    monkeypatch.setattr(RecentWindows, "measure", measure_up_to_longest)
     report = calibrate(query, warehouse, dry_run=True)
     assert max(one.duration_ms for one in report.tried) == 900
     assert report.accuracy is None
     assert report.evidence.endswith(" < 0.95, and the past is too short for more")
-    most[0] = 0
+    longest[0] = 0
     with pytest.raises(NotReady, match="too few"):
         calibrate(query, warehouse, dry_run=True)
 
@@ -244,11 +246,11 @@ def report(accuracies: dict[int, float], k_ms: int, longest_ms: int = 10_000) ->
     return Report(tried, 0.95, 30, 0, 2000, Interval(0, 4000, 2000), Interval(0, 9000, k_ms), longest_ms, True)
 
 
-OVER = "calibrated over 30 windows up to 1970-01-01T00:00:00.000Z: "
+PREFIX = "calibrated over 30 windows up to 1970-01-01T00:00:00.000Z: "
 
 
 @pytest.mark.parametrize(
-    ("accuracies", "k_ms", "longest_ms", "told"),
+    ("accuracies", "k_ms", "longest_ms", "message"),
     [
         ({1000: 0.9, 1200: 0.96}, 1200, 9000, "1200 ms gives 0.9600 ≥ 0.95"),
         ({1000: 0.9, 1200: 0.945}, 1200, 9000, "1200 ms gives 0.9450, which is 0.95 within its error"),
@@ -256,5 +258,5 @@ OVER = "calibrated over 30 windows up to 1970-01-01T00:00:00.000Z: "
         ({1000: 0.9, 1200: 0.945}, 1200, 1100, "1200 ms gives 0.9450 < 0.95, and no tuple was delayed for longer"),
     ],
 )
-def test_the_evidence_in_words(accuracies, k_ms, longest_ms, told):
-    assert report(accuracies, k_ms, longest_ms).evidence == OVER + told
+def test_the_evidence_in_words(accuracies, k_ms, longest_ms, message):
+    assert report(accuracies, k_ms, longest_ms).evidence == PREFIX + message

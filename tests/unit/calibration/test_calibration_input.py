@@ -1,4 +1,4 @@
-"""Which windows a calibration measures, and what it reads for them: against the oracle over the whole stream."""
+"""The windows that a calibration measures and the tuples that it reads, against the oracle over the whole stream."""
 
 from __future__ import annotations
 
@@ -22,48 +22,48 @@ TUPLES = make_stream(1500, seed=5)
 CUTS = even(1500, 30)[1:-1]
 
 
-def recent(desk: Desk, n: int, accuracy: float = 0.95, before: int = 1 << 60, **how: int) -> RecentWindows:
-    past = LoggedHistory(desk.stage, Log.of(desk.stage, before, desk.tables["segments"]), **how)
-    return RecentWindows(desk.stage.kind, past, n, accuracy)
+def recent(desk: Desk, n: int, accuracy: float = 0.95, before: int = 1 << 60, **options: int) -> RecentWindows:
+    history = LoggedHistory(desk.stage, Log.of(desk.stage, before, desk.tables["segments"]), **options)
+    return RecentWindows(desk.stage.kind, history, n, accuracy)
 
 
 def expected(tuples: list[Tuple], query: Settings, duration: int, ends: list[int]) -> list[float]:
-    """The accuracy of each window, by the oracle."""
+    """The accuracy of each window, computed by the oracle."""
     policy = ("k_slack", duration) if duration else "none"
-    near, found = stream(tuples, replace(query, policy=policy)).answers, []
+    streamed, accuracies = stream(tuples, replace(query, policy=policy)).answers, []
     for end in ends:
         true = {window: answer for window, answer in batch(tuples, query).items() if window[2] == end}
-        got = [abs(near[w].value - true[w].value) / true[w].value if w in near else 1.0 for w in true]
-        found.append(1 - float(np.minimum(got, 1).mean()))
-    return found
+        errors = [abs(streamed[w].value - true[w].value) / true[w].value if w in streamed else 1.0 for w in true]
+        accuracies.append(1 - float(np.minimum(errors, 1).mean()))
+    return accuracies
 
 
 @pytest.mark.parametrize("tick", [100, 0])
 def test_the_newest_whole_windows_are_measured(tick):
     query = replace(QUERY, tick=tick)
     desk = Desk(TUPLES, query, CUTS)
-    found = recent(desk, 12, accuracy=0.5).measure(np.array([0, 200, 900]))
+    result = recent(desk, 12, accuracy=0.5).measure(np.array([0, 200, 900]))
     t_max = max(item.event_time for item in TUPLES)
     delays = [line.t_max - item.event_time for line, item in _delays(TUPLES, query)]
     settled = max(900, int(np.quantile(delays, 0.95, method="higher")))
     ends = sorted({end for _, _, end in batch(TUPLES, query) if end <= t_max - settled})[-12:]
-    assert np.abs(found.measured.ends - ends).max() <= 300  # the quantile is that of the part that was read
-    ends = found.measured.ends.tolist()
+    assert np.abs(result.measured.ends - ends).max() <= 300  # measure takes the quantile over the part that it read
+    ends = result.measured.ends.tolist()
     for i, duration in enumerate((0, 200, 900)):
-        assert found.measured.quality[i] == pytest.approx(expected(TUPLES, query, duration, ends), abs=1e-9)
+        assert result.measured.quality[i] == pytest.approx(expected(TUPLES, query, duration, ends), abs=1e-9)
     inside = [delay for delay, item in zip(delays, TUPLES, strict=True) if ends[0] - 700 <= item.event_time < ends[-1]]
-    assert max(inside) <= found.longest_ms <= max(delays)
+    assert max(inside) <= result.longest_ms <= max(delays)
 
 
 def _delays(tuples, query):
-    """Each tuple, and the tick that it came in."""
+    """Each tuple with the oracle's trace of the tick in which it arrives."""
     from oracle import ticks_of
 
     lines = {line.tick: line for line in stream(tuples, query).trace}
     return [(lines[number], item) for (number, _), item in zip(ticks_of(tuples, query.tick), tuples, strict=True)]
 
 
-def test_no_more_is_read_than_these_windows_need(monkeypatch):
+def test_only_the_tuples_of_the_measured_windows_are_read(monkeypatch):
     desk, read, pieces = Desk(TUPLES, QUERY, CUTS), Reader.read, []
     monkeypatch.setattr(Reader, "read", lambda self, piece, names: pieces.append(piece) or read(self, piece, names))
     part = recent(desk, 12, accuracy=0.5).measure(np.array([200]))
@@ -77,34 +77,34 @@ def test_no_more_is_read_than_these_windows_need(monkeypatch):
     assert {end: few[end] for end in few.keys() & many} == pytest.approx({end: many[end] for end in few.keys() & many})
 
 
-def test_what_comes_after_the_cut_off_has_not_come():
+def test_tuples_after_the_cut_off_are_ignored():
     desk = Desk(TUPLES, QUERY, CUTS)
     before = EPOCH + 15_000
     early = [item for item in TUPLES if (item.arrival_time // 100 + 1) * 100 <= before]
     assert 0 < len(early) < len(TUPLES)
     cut = recent(desk, 8, before=before).measure(np.array([0, 300]))
-    short = Desk(early, QUERY, [])
-    alone = recent(short, 8).measure(np.array([0, 300]))
-    assert cut.measured.ends.tolist() == alone.measured.ends.tolist()
-    assert cut.measured.quality == pytest.approx(alone.measured.quality)
+    early_desk = Desk(early, QUERY, [])
+    reference = recent(early_desk, 8).measure(np.array([0, 300]))
+    assert cut.measured.ends.tolist() == reference.measured.ends.tolist()
+    assert cut.measured.quality == pytest.approx(reference.measured.quality)
 
 
-def test_the_newest_windows_are_left_alone_until_their_late_tuples_are_there():
-    """A twentieth of the tuples comes 5 s late: to look at them now, the windows of the last 5 s are whole."""
+def test_windows_are_measured_once_their_late_tuples_have_arrived():
+    """A twentieth of the tuples arrives 5 s late; until then the windows of the last 5 s only seem complete."""
     step, late, n = 20, 5000, 2000
     events = [EPOCH + i * step for i in range(n)]
     tuples = [Tuple(event, event + late * (i % 20 == 0), f"t{i}", "k", 1.0) for i, event in enumerate(events)]
     tuples.sort(key=lambda item: item.arrival_time)
     desk = Desk(tuples, QUERY, even(n, 20)[1:-1])
-    found = recent(desk, 10, before=events[-1]).measure(np.array([0]))
+    result = recent(desk, 10, before=events[-1]).measure(np.array([0]))
     hasty = recent(desk, 10, accuracy=0.001, before=events[-1]).measure(np.array([0]))
-    assert found.measured.accuracy[0] == pytest.approx(0.95, abs=0.02)
-    assert found.measured.ends[-1] <= events[-1] - late
+    assert result.measured.accuracy[0] == pytest.approx(0.95, abs=0.02)
+    assert result.measured.ends[-1] <= events[-1] - late
     assert hasty.measured.accuracy[0] > 0.99
 
 
 def test_a_stream_with_gaps_is_read_further_back():
-    """Nothing but one window's tuples a minute."""
+    """Only one window a minute has tuples."""
     tuples = [
         Tuple(EPOCH + m * 60_000 + i, EPOCH + m * 60_000 + i, f"t{m}-{i}", "k", 1.0)
         for m in range(40)
@@ -112,21 +112,21 @@ def test_a_stream_with_gaps_is_read_further_back():
     ]
     query = replace(QUERY, size=100, slide=100)
     desk = Desk(tuples, query, even(120, 40)[1:-1])
-    found = recent(desk, 20).measure(np.array([0]))
-    assert (np.diff(found.measured.ends) == 60_000).all()
+    result = recent(desk, 20).measure(np.array([0]))
+    assert (np.diff(result.measured.ends) == 60_000).all()
     with pytest.raises(NotReady, match=r"takes 50 windows .* there are 39"):
         recent(desk, 50).measure(np.array([0]))
 
 
 def test_repeats_count_once():
-    """Each tuple of the last seconds is sent again, much later: no wait would be worth it."""
-    again = [item._replace(arrival_time=item.arrival_time + 3000) for item in TUPLES[600:900]]
-    tuples = sorted([*TUPLES[:1200], *again], key=lambda item: item.arrival_time)
+    """Some tuples are sent again 3 s later; the accuracy counts the first copies alone."""
+    repeats = [item._replace(arrival_time=item.arrival_time + 3000) for item in TUPLES[600:900]]
+    tuples = sorted([*TUPLES[:1200], *repeats], key=lambda item: item.arrival_time)
     desk = Desk(tuples, QUERY, even(len(tuples), 20)[1:-1])
-    found = recent(desk, 20).measure(np.array([0, 400]))
-    once = distinct(tuples, QUERY.tick)
-    ends = found.measured.ends.tolist()
-    assert found.measured.quality[1] == pytest.approx(expected(once, QUERY, 400, ends), abs=1e-9)
+    result = recent(desk, 20).measure(np.array([0, 400]))
+    unique_tuples = distinct(tuples, QUERY.tick)
+    ends = result.measured.ends.tolist()
+    assert result.measured.quality[1] == pytest.approx(expected(unique_tuples, QUERY, 400, ends), abs=1e-9)
 
 
 def test_many_tuples_are_measured_in_parts_by_key(monkeypatch):
@@ -134,20 +134,20 @@ def test_many_tuples_are_measured_in_parts_by_key(monkeypatch):
     steps, step = [], Aggregate.step
     whole = recent(desk, 12).measure(np.array([0, 300]))
     monkeypatch.setattr(module, "_ROWS_AT_ONCE", 100)
-    monkeypatch.setattr(Aggregate, "step", lambda *given: steps.append(1) or step(*given))
+    monkeypatch.setattr(Aggregate, "step", lambda *arguments: steps.append(1) or step(*arguments))
     parts = recent(desk, 12).measure(np.array([0, 300]))
     assert len(steps) >= 6
     assert parts.measured.quality == pytest.approx(whole.measured.quality)
 
 
-def test_more_rows_than_it_reads_are_refused():
+def test_more_rows_than_the_limit_are_refused():
     desk = Desk(TUPLES, QUERY, CUTS)
-    with pytest.raises(Refused, match=r"more than the 100 it reads\n.*queries") as refused:
+    with pytest.raises(Refused, match=r"more than the 100 it reads\n.*queries") as refusal:
         recent(desk, 12, most_rows=100).measure(np.array([0]))
-    assert not isinstance(refused.value, NotReady)
+    assert not isinstance(refusal.value, NotReady)
 
 
-def test_too_few_windows_are_told():
+def test_too_few_windows_are_refused():
     desk = Desk(TUPLES[:100], QUERY, [])
     with pytest.raises(NotReady, match=r"takes 30 windows that are \d+ m?s old .* there are \d+"):
         recent(desk, 30).measure(np.array([0, 400]))

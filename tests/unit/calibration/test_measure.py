@@ -1,4 +1,4 @@
-"""Accuracies by the stream's own operator are those of the oracle, which runs the query with each K."""
+"""Accuracies measured with the stream's operator, against the oracle, which runs the query with each K."""
 
 from __future__ import annotations
 
@@ -37,55 +37,63 @@ def columns(tuples: list[Tuple], query: Settings) -> tuple[pa.RecordBatch, Event
 
 
 def accuracy(tuples: list[Tuple], query: Settings, duration: int, ends: list[int]) -> list[float]:
-    """Of each window, by the oracle: 1 − the mean relative error over its keys."""
+    """The accuracy of each window, computed by the oracle: 1 − the mean relative error over its keys."""
     policy = ("k_slack", duration) if duration else "none"
-    near = stream(tuples, Settings(query.size, query.slide, query.tick, query.function, policy, q=query.q)).answers
-    found = []
+    streamed = stream(tuples, Settings(query.size, query.slide, query.tick, query.function, policy, q=query.q)).answers
+    accuracies = []
     for end in ends:
         errors = []
         for window, true in batch(tuples, query).items():
             if window[2] == end:
-                got = near[window].value if window in near else None
-                errors.append(1.0 if got is None else min(abs(got - true.value) / (abs(true.value) or 1.0), 1.0))
-        found.append(1 - sum(errors) / len(errors))
-    return found
+                answer = streamed[window].value if window in streamed else None
+                errors.append(1.0 if answer is None else min(abs(answer - true.value) / (abs(true.value) or 1.0), 1.0))
+        accuracies.append(1 - sum(errors) / len(errors))
+    return accuracies
 
 
 @settings(max_examples=60, deadline=None)
 @given(disordered(min_tuples=2), st.data())
-def test_it_is_the_accuracy_of_the_stream_with_each_duration(case, data):
+def test_the_accuracy_is_that_of_the_stream_with_each_duration_as_slack(case, data):
     tuples, query = case
     tuples = [item._replace(value=float(round(item.value) % 1000)) for item in tuples]
     span = max(item.event_time for item in tuples) - min(item.event_time for item in tuples)
     assume(span < SPAN)
     kind, (content, course) = kind_of(query), columns(tuples, query)
-    most = st.integers(0, min(3 * query.size, span + 1))
-    durations = sorted(data.draw(st.lists(most, min_size=1, max_size=4, unique=True), label="durations"))
+    choices = st.integers(0, min(3 * query.size, span + 1))
+    durations = sorted(data.draw(st.lists(choices, min_size=1, max_size=4, unique=True), label="durations"))
     exact = pa.Table.from_batches([kind.evaluate(content)])
     whole = exact.filter(pa.array(exact.column("window_end").to_numpy() + durations[-1] <= int(course.t_max[-1])))
     n = data.draw(st.integers(1, 6), label="windows")
     assume(whole.num_rows)
     keys = content.column("key")
     parts = [content.filter(pc.is_in(keys, pa.array([key], pa.string()))) for key in pc.unique(keys).to_pylist()]
-    found = measure(kind, parts, course, np.array(durations), whole, n)
+    result = measure(kind, parts, course, np.array(durations), whole, n)
     ends = sorted(set(whole.column("window_end").to_pylist()))[-n:]
-    assert found.ends.tolist() == ends
+    assert result.ends.tolist() == ends
     expected = [accuracy(tuples, query, duration, ends) for duration in durations]
-    assert found.quality == pytest.approx(np.array(expected), abs=1e-9)
-    assert found.accuracy == pytest.approx([np.mean(row) for row in expected], abs=1e-9)
+    assert result.quality == pytest.approx(np.array(expected), abs=1e-9)
+    assert result.accuracy == pytest.approx([np.mean(row) for row in expected], abs=1e-9)
 
 
-def test_a_window_holds_what_had_arrived_when_t_max_reached_its_end_and_the_duration():
-    """[0, 100) gets one tuple in time, one while 100 … 149 is reached, one at 150 itself, one after 200."""
-    at, query = EPOCH, Settings(100, 100, 10, "count")
-    events = [(at + 50, 0), (at + 149, 10), (at + 60, 20), (at + 150, 30), (at + 70, 30), (at + 201, 40), (at + 80, 50)]
-    events += [(at + 400, 60)]
-    tuples = [Tuple(event, at + arrival, f"t{i}", "k", 1.0) for i, (event, arrival) in enumerate(events)]
+def test_a_window_holds_what_arrives_before_t_max_reaches_its_end_plus_the_duration():
+    """[0, 100) receives a tuple in time, one when t_max is 149, one in the tick of 150, and one after 200."""
+    start, query = EPOCH, Settings(100, 100, 10, "count")
+    events = [
+        (start + 50, 0),
+        (start + 149, 10),
+        (start + 60, 20),
+        (start + 150, 30),
+        (start + 70, 30),
+        (start + 201, 40),
+        (start + 80, 50),
+    ]
+    events += [(start + 400, 60)]
+    tuples = [Tuple(event, start + arrival, f"t{i}", "k", 1.0) for i, (event, arrival) in enumerate(events)]
     kind, (content, course) = kind_of(query), columns(tuples, query)
     exact = pa.Table.from_batches([kind.evaluate(content)])
-    first = exact.filter(pa.array(exact.column("window_end").to_numpy() == at + 100))
-    found = measure(kind, [content], course, np.array([0, 49, 50, 51, 102]), first, 1)
-    assert found.quality[:, 0].tolist() == [0.25, 0.25, 0.75, 0.75, 1.0]
+    first = exact.filter(pa.array(exact.column("window_end").to_numpy() == start + 100))
+    result = measure(kind, [content], course, np.array([0, 49, 50, 51, 102]), first, 1)
+    assert result.quality[:, 0].tolist() == [0.25, 0.25, 0.75, 0.75, 1.0]
 
 
 def test_the_last_n_windows_with_tuples_are_measured():
@@ -93,39 +101,39 @@ def test_the_last_n_windows_with_tuples_are_measured():
     tuples = [Tuple(EPOCH + 100 * i, EPOCH + 100 * i, f"t{i}", "k", 1.0) for i in (0, 1, 7, 8, 30)]
     kind, (content, course) = kind_of(query), columns(tuples, query)
     exact = pa.Table.from_batches([kind.evaluate(content)])
-    found = measure(kind, [content], course, np.array([0]), exact, 3)
-    assert (found.ends - EPOCH).tolist() == [800, 900, 3100]
+    result = measure(kind, [content], course, np.array([0]), exact, 3)
+    assert (result.ends - EPOCH).tolist() == [800, 900, 3100]
 
 
-def test_the_course_of_t_max_goes_by_ticks_in_any_order():
+def test_the_course_of_t_max_does_not_depend_on_the_order_of_rows():
     order = np.array([3, 1, 0, 4, 2])
     tick, event = np.array([1, 1, 2, 5, 5])[order], np.array([10, 30, 20, 25, 50])[order]
     course = EventTimeCourse.of(tick, event)
     assert (course.tick.tolist(), course.t_max.tolist()) == ([1, 2, 5], [30, 30, 50])
     assert sorted(course.delays(tick, event).tolist()) == [0, 0, 10, 20, 25]
     assert course.last == 50
-    nothing = EventTimeCourse.of(tick[:0], event[:0])
-    assert (nothing.tick.tolist(), nothing.last) == ([], BEFORE_ALL)
+    empty = EventTimeCourse.of(tick[:0], event[:0])
+    assert (empty.tick.tolist(), empty.last) == ([], BEFORE_ALL)
 
 
-def of(ends: list[int], quality: list[float], size: int = 100, slide: int = 100) -> Accuracies:
+def accuracies_of(ends: list[int], quality: list[float], size: int = 100, slide: int = 100) -> Accuracies:
     return Accuracies(Sliding(size, slide), np.array([0]), np.array(ends), np.array([quality]))
 
 
-def test_the_standard_error_is_that_of_windows_side_by_side():
-    apart = of([100, 200, 300, 400], [1.0, 0.8, 1.0, 0.8])
+def test_the_standard_error_is_that_of_disjoint_windows():
+    apart = accuracies_of([100, 200, 300, 400], [1.0, 0.8, 1.0, 0.8])
     assert apart.accuracy.tolist() == pytest.approx([0.9])
     assert apart.error.tolist() == pytest.approx([np.std([1.0, 0.8, 1.0, 0.8], ddof=1) / 2])
-    gaps = of([100, 500, 900, 10_000], [1.0, 0.8, 1.0, 0.8])
+    gaps = accuracies_of([100, 500, 900, 10_000], [1.0, 0.8, 1.0, 0.8])
     assert gaps.error.tolist() == pytest.approx(apart.error.tolist())
 
 
-def test_windows_that_overlap_tell_less():
-    overlapping = of([100, 110, 120, 130], [1.0, 0.8, 1.0, 0.8], slide=10)
+def test_overlapping_windows_count_as_fewer():
+    overlapping = accuracies_of([100, 110, 120, 130], [1.0, 0.8, 1.0, 0.8], slide=10)
     assert overlapping.error.tolist() == pytest.approx([np.std([1.0, 0.8, 1.0, 0.8], ddof=1) / np.sqrt(1.3)])
 
 
-def test_a_window_is_whole_when_next_to_nothing_is_still_to_come():
+def test_a_window_is_complete_when_almost_no_tuple_is_missing():
     delays = np.arange(1000)
     assert settling_ms(delays, 10, 0.95) == 994 + 1
     assert settling_ms(delays, 10, 0.5) == 950

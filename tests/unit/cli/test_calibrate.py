@@ -1,4 +1,4 @@
-"""The command `tailrace calibrate`: what it tells, and when it is content with nothing."""
+"""The command `tailrace calibrate`: its output, dry runs and refusals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from warehouse import even, make_stream, write_files
 TUPLES = make_stream(3000, seed=4)
 
 
-def declare(place: Path, **disorder: object) -> Path:
+def declare(directory: Path, **disorder: object) -> Path:
     stream = {"source": {"format": "parquet", "path": "in"}, "event_time": "event_time", "id": "id", "key": "key"}
     query = {
         "name": "readings",
@@ -28,24 +28,24 @@ def declare(place: Path, **disorder: object) -> Path:
         "disorder": {"tick": "100 ms"} | disorder,
         "aggregate": {"function": "count"},
     }
-    file = place / "readings.yaml"
+    file = directory / "readings.yaml"
     file.write_text(yaml.safe_dump(query))
     return file
 
 
 @pytest.fixture
 def calibrate(tmp_path, capsys, monkeypatch):
-    """Run the command in this process, over tmp_path/wh; gives what it told: stdout and stderr."""
+    """Run the command in this process over the warehouse tmp_path/wh; return its stdout and stderr."""
 
     def run(file: Path, *options: str, code: int = 0) -> tuple[str, str]:
-        words = ["tailrace", "calibrate", str(file), "--warehouse", str(tmp_path / "wh"), *options]
-        monkeypatch.setattr(sys, "argv", words)
+        arguments = ["tailrace", "calibrate", str(file), "--warehouse", str(tmp_path / "wh"), *options]
+        monkeypatch.setattr(sys, "argv", arguments)
         monkeypatch.setenv("COLUMNS", "160")
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as exit_info:
             main()
-        told = capsys.readouterr()
-        assert (ended.value.code or 0) == code, told
-        return told.out, told.err
+        output = capsys.readouterr()
+        assert (exit_info.value.code or 0) == code, output
+        return output.out, output.err
 
     return run
 
@@ -55,48 +55,48 @@ def stream(file: Path, tuples=TUPLES) -> None:
     Played(load(file), file.parent / "wh").go()
 
 
-def test_it_shows_what_each_duration_gives_and_what_follows(calibrate, tmp_path):
+def test_the_accuracy_of_each_duration_and_the_proposed_k_are_printed(calibrate, tmp_path):
     file = declare(tmp_path, policy="cache_duration", initial="2 s", durations=5)
     stream(file)
-    told, _ = calibrate(file, "--dry-run")
-    rows = [line for line in told.splitlines() if line.startswith("│")]
+    output, _ = calibrate(file, "--dry-run")
+    rows = [line for line in output.splitlines() if line.startswith("│")]
     durations = [row.split("│")[1].strip() for row in rows]
     assert durations == ["800 ms", "1600 ms", "2400 ms", "3200 ms", "4 s"]
-    enough = [row.split("│")[4].strip() for row in rows]
-    assert set(enough) == {"yes", "no"}
-    assert enough == sorted(enough), "no comes before yes"
-    k = durations[enough.index("yes")]
-    assert "calibrated over 30 windows up to 2020-01-01T00:0" in told
-    assert "searched (0 ms, 4 s], next (" in told
-    assert f"; K = {k} would be proposed, and nothing was written" in told
+    sufficient = [row.split("│")[4].strip() for row in rows]
+    assert set(sufficient) == {"yes", "no"}
+    assert sufficient == sorted(sufficient), "no comes before yes"
+    k = durations[sufficient.index("yes")]
+    assert "calibrated over 30 windows up to 2020-01-01T00:0" in output
+    assert "searched (0 ms, 4 s], next (" in output
+    assert f"; K = {k} would be proposed, and nothing was written" in output
     assert not (tmp_path / "wh" / "readings" / "proposals").exists()
-    told, _ = calibrate(file)
-    assert f"; K = {k} proposed" in told
+    output, _ = calibrate(file)
+    assert f"; K = {k} proposed" in output
     declared = load(file).policy
     assert Proposals(Layout.of(tmp_path / "wh", "readings")).newest(declared).settings == (
         load(declare(tmp_path, policy="cache_duration", initial=k, durations=5)).policy.model_dump_json()
     )
 
 
-def test_any_policy_can_be_surveyed_and_only_one_takes_what_was_found(calibrate, tmp_path):
+def test_every_policy_can_be_surveyed_but_only_cache_duration_takes_proposals(calibrate, tmp_path):
     file = declare(tmp_path, policy="k_slack", k="300 ms")
     stream(file)
-    told, _ = calibrate(file, "--dry-run")
-    assert "K in force: 300 ms" in told
-    assert "nothing is proposed: only policy cache_duration takes up what calibrations find" in told
-    _, told = calibrate(file, code=2)
-    assert "k_slack takes no proposal" in told
-    assert "--dry-run" in told
+    output, _ = calibrate(file, "--dry-run")
+    assert "K in force: 300 ms" in output
+    assert "nothing is proposed: only policy cache_duration takes up what calibrations find" in output
+    _, output = calibrate(file, code=2)
+    assert "k_slack takes no proposal" in output
+    assert "--dry-run" in output
 
 
-def test_where_there_is_too_little_it_is_refused_unless_one_is_content_with_that(calibrate, tmp_path):
+def test_too_few_windows_are_refused_unless_the_option_if_ready_is_set(calibrate, tmp_path):
     file = declare(tmp_path, policy="cache_duration")
     write_files(TUPLES[:50], tmp_path / "in", [0, 50])
-    _, told = calibrate(file, code=2)
-    assert "never run in this warehouse" in told
+    _, output = calibrate(file, code=2)
+    assert "never run in this warehouse" in output
     Played(load(file), tmp_path / "wh").go()
-    _, told = calibrate(file, code=2)
-    assert "takes 30 windows" in told
-    _, told = calibrate(file, "--if-ready")
-    assert "nothing is proposed yet: it takes 30 windows" in told
+    _, output = calibrate(file, code=2)
+    assert "takes 30 windows" in output
+    _, output = calibrate(file, "--if-ready")
+    assert "nothing is proposed yet: it takes 30 windows" in output
     assert not (tmp_path / "wh" / "readings" / "proposals").exists()

@@ -1,4 +1,4 @@
-"""The command line: exit codes, refusals that teach, nothing written by what was refused."""
+"""The command line: exit codes, messages of refusals, and no writes by a refused command."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COMMANDS = (
 
 
 @dataclass
-class Done:
+class Output:
     stdout: str
     stderr: str
 
@@ -50,76 +50,80 @@ class Done:
 def tailrace(capsys, monkeypatch):
     """Run the command as a user does, in this process."""
 
-    def run(*arguments: object, code: int = 0) -> Done:
+    def run(*arguments: object, code: int = 0) -> Output:
         monkeypatch.setattr(sys, "argv", ["tailrace", *map(str, arguments)])
         monkeypatch.setenv("COLUMNS", "160")
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as exit_info:
             main()
-        done = Done(*capsys.readouterr())
-        assert (ended.value.code or 0) == code, done
-        return done
+        output = Output(*capsys.readouterr())
+        assert (exit_info.value.code or 0) == code, output
+        return output
 
     return run
 
 
-def test_the_entry_point_is_there():
-    done = subprocess.run(
+def test_the_entry_point_runs_in_a_process_of_its_own():
+    process = subprocess.run(
         [sys.executable, "-c", "from tailrace.cli.commands import main; main()", "validate", str(FLIGHTS)],
         env=os.environ | {"PYTHONPATH": str(ROOT / "include")},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout == f"{FLIGHTS}: right\n"
+    assert process.stdout == f"{FLIGHTS}: right\n"
 
 
 @pytest.fixture
 def handlers():
-    """The signals' handlers are as they were afterwards; a signal that nobody takes is a fault."""
+    """Restore the signal handlers after the test; a signal that the command leaves unhandled fails the test."""
 
-    def nobody(number: int, frame: object) -> None:
+    def fail(number: int, frame: object) -> None:
         raise AssertionError(f"nobody takes {signal.Signals(number).name}")
 
-    before = {number: signal.signal(number, nobody) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    previous = {number: signal.signal(number, fail) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
-    for number, handler in before.items():
+    for number, handler in previous.items():
         signal.signal(number, handler)
 
 
-STAYS = "interrupted: what is committed stays, and the same command goes on from there\n"
+RESUMABLE = "interrupted: what is committed stays, and the same command goes on from there\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
-@pytest.mark.parametrize(("command", "told"), [("run", STAYS), ("demo", "interrupted: nothing of it runs any more\n")])
-def test_a_signal_interrupts_and_says_what_is_left(tailrace, handlers, monkeypatch, number, command, told):
-    left = []
+@pytest.mark.parametrize(
+    ("command", "message"), [("run", RESUMABLE), ("demo", "interrupted: nothing of it runs any more\n")]
+)
+def test_a_signal_interrupts_a_command_and_its_message_says_what_remains(
+    tailrace, handlers, monkeypatch, number, command, message
+):
+    events = []
 
-    def works(**_: object) -> None:
+    def interrupted_app(**_: object) -> None:
         try:
             signal.raise_signal(number)
         finally:
-            left.append("cleaned up")
+            events.append("cleaned up")
 
-    monkeypatch.setattr(commands, "app", works)
+    monkeypatch.setattr(commands, "app", interrupted_app)
     monkeypatch.setattr(os, "_exit", sys.exit)
-    assert tailrace(command, code=130).stderr == told
-    assert left == ["cleaned up"]
+    assert tailrace(command, code=130).stderr == message
+    assert events == ["cleaned up"]
 
 
-def test_an_interruption_whose_output_nobody_reads_is_one(tailrace, handlers, monkeypatch):
-    def works(**_: object) -> None:
-        reading, writing = os.pipe()
-        os.close(reading)
-        monkeypatch.setattr(sys, "stdout", os.fdopen(writing, "w"))
+def test_an_interruption_is_reported_though_stdout_is_a_closed_pipe(tailrace, handlers, monkeypatch):
+    def interrupted_app(**_: object) -> None:
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        monkeypatch.setattr(sys, "stdout", os.fdopen(write_end, "w"))
         print("to nobody")
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(commands, "app", works)
+    monkeypatch.setattr(commands, "app", interrupted_app)
     monkeypatch.setattr(os, "_exit", sys.exit)
-    assert tailrace("results", code=130).stderr == STAYS
+    assert tailrace("results", code=130).stderr == RESUMABLE
 
 
-READS = """
+READING_SCRIPT = """
 import io, os, signal, threading, time
 import pyarrow as pa, pyarrow.dataset as ds, pyarrow.parquet as pq
 from tailrace.cli import commands
@@ -146,55 +150,55 @@ commands.main()
 """
 
 
-def test_what_still_reads_when_a_command_is_interrupted_does_not_abort_it():
-    for _ in range(4):  # the interpreter's own end aborts two of three
-        done = subprocess.run(
-            [sys.executable, "-c", READS],
+def test_reads_in_progress_do_not_abort_an_interrupted_command():
+    for _ in range(4):  # without os._exit, the interpreter's shutdown aborts two of three runs
+        process = subprocess.run(
+            [sys.executable, "-c", READING_SCRIPT],
             env=os.environ | {"PYTHONPATH": str(ROOT / "include"), "PYTHONUNBUFFERED": ""},
             capture_output=True,
             text=True,
             check=False,
         )
-        assert (done.returncode, done.stdout, done.stderr) == (130, "begun\n", STAYS)
+        assert (process.returncode, process.stdout, process.stderr) == (130, "begun\n", RESUMABLE)
 
 
-def test_under_nohup_a_terminal_that_goes_is_no_interruption(tailrace, handlers, monkeypatch):
+def test_under_nohup_a_hangup_is_ignored(tailrace, handlers, monkeypatch):
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     monkeypatch.setattr(commands, "app", lambda **_: signal.raise_signal(signal.SIGHUP))
     assert tailrace("run").stderr == ""
 
 
-def test_neither_is_it_while_spark_starts(handlers):
+def test_under_nohup_a_hangup_is_ignored_while_spark_starts(handlers):
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    done = []
-    with suppress(KeyboardInterrupt):  # which would end the tests
+    steps = []
+    with suppress(KeyboardInterrupt):  # an interruption would end the whole test run
         with session._uninterrupted():
             signal.raise_signal(signal.SIGHUP)
-        done.append("started")
-    assert done == ["started"]
+        steps.append("started")
+    assert steps == ["started"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
-def test_an_interruption_while_spark_starts_is_put_off_until_it_has(handlers, number):
-    done = []
+def test_an_interruption_while_spark_starts_is_deferred_until_it_has_started(handlers, number):
+    steps = []
 
     def start() -> None:
         with session._uninterrupted():
             signal.raise_signal(number)
-            done.append("started")
+            steps.append("started")
 
     with pytest.raises(KeyboardInterrupt):
         start()
-    assert done == ["started"]
+    assert steps == ["started"]
 
 
 def query(tmp_path: Path, **changes: str) -> Path:
     """The sample query with some of its lines changed."""
     lines = FLIGHTS.read_text().replace("../../samples/flights", str(tmp_path / "in")).splitlines()
     for key, line in changes.items():
-        place = next(i for i, old in enumerate(lines) if old.strip().startswith(key))
-        indent = lines[place][: len(lines[place]) - len(lines[place].lstrip())]
-        lines[place] = indent + line
+        number = next(i for i, text in enumerate(lines) if text.strip().startswith(key))
+        indent = lines[number][: len(lines[number]) - len(lines[number].lstrip())]
+        lines[number] = indent + line
     file = tmp_path / "query.yaml"
     file.write_text("\n".join(lines))
     return file
@@ -202,14 +206,14 @@ def query(tmp_path: Path, **changes: str) -> Path:
 
 def flights(**columns: pa.Array) -> pa.Table:
     time = pa.timestamp("ms", "UTC")
-    good = {
+    defaults = {
         "flight": pa.array([1, 2]),
         "scheduled": pa.array([1_600_000_000_000, 1_600_000_060_000], time),
         "actual": pa.array([1_600_000_000_000, 1_600_000_060_000], time),
         "carrier": pa.array(["AA", "UA"]),
         "delay": pa.array([0.0, 1.0]),
     }
-    return pa.table({name: column for name, column in (good | columns).items() if column is not None})
+    return pa.table({name: column for name, column in (defaults | columns).items() if column is not None})
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -217,12 +221,12 @@ def test_help_has_an_example(tailrace, command):
     assert f"Example: tailrace {command}" in tailrace(command, "--help").stdout
 
 
-def test_validate_tells_right_and_wrong(tailrace, tmp_path):
+def test_validate_accepts_a_right_file_and_refuses_a_wrong_one(tailrace, tmp_path):
     assert "right" in tailrace("validate", FLIGHTS).stdout
-    wrong = query(tmp_path, window="window: {size: 5, slide: 15 min}")
-    done = tailrace("validate", FLIGHTS, wrong, code=2)
-    assert f"{wrong}:13: window.size" in done.stderr
-    assert "right would be" in done.stderr
+    wrong_file = query(tmp_path, window="window: {size: 5, slide: 15 min}")
+    output = tailrace("validate", FLIGHTS, wrong_file, code=2)
+    assert f"{wrong_file}:13: window.size" in output.stderr
+    assert "right would be" in output.stderr
 
 
 @pytest.mark.parametrize(
@@ -237,8 +241,8 @@ def test_validate_tells_right_and_wrong(tailrace, tmp_path):
 def test_a_source_that_does_not_fit_is_refused_and_nothing_written(tailrace, tmp_path, table, fragments):
     (tmp_path / "in").mkdir()
     pq.write_table(table, tmp_path / "in" / "part-0.parquet")
-    done = tailrace("run", query(tmp_path), "--warehouse", tmp_path / "wh", "--bounded", code=2)
-    assert all(fragment in done.stderr for fragment in fragments), done.stderr
+    output = tailrace("run", query(tmp_path), "--warehouse", tmp_path / "wh", "--bounded", code=2)
+    assert all(fragment in output.stderr for fragment in fragments), output.stderr
     assert not (tmp_path / "wh").exists()
 
 
@@ -252,16 +256,16 @@ def test_a_source_that_does_not_fit_is_refused_and_nothing_written(tailrace, tmp
 )
 def test_a_missing_or_unreadable_source_is_refused(tailrace, tmp_path, make, fragment):
     make(tmp_path / "in")
-    done = tailrace("run", query(tmp_path), "--warehouse", tmp_path / "wh", "--bounded", code=2)
-    assert fragment in done.stderr
+    output = tailrace("run", query(tmp_path), "--warehouse", tmp_path / "wh", "--bounded", code=2)
+    assert fragment in output.stderr
     assert not (tmp_path / "wh").exists()
 
 
 @pytest.mark.parametrize("more", [(), ("--correct",), ("--keep-open", "--correct")])
 def test_an_input_without_rows_is_no_fault(tailrace, tmp_path, more):
     (tmp_path / "in").mkdir()
-    done = tailrace("run", query(tmp_path), "--warehouse", tmp_path / "wh", "--bounded", *more)
-    assert "the input has no rows" in done.stderr
+    output = tailrace("run", query(tmp_path), "--warehouse", tmp_path / "wh", "--bounded", *more)
+    assert "the input has no rows" in output.stderr
     assert not (tmp_path / "wh").exists()
 
 
@@ -286,11 +290,11 @@ def test_options_that_do_not_fit_are_refused(tailrace, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_lock_that_another_holds_is_no_refusal_for_good(tailrace, tmp_path):
+def test_a_lock_held_by_another_process_fails_with_exit_code_1(tailrace, tmp_path):
     file = query(tmp_path, source=f"source: {{format: parquet, path: {ROOT / 'samples' / 'flights'}}}")
     with Layout.of(tmp_path / "wh", "flights").lock("stream"):
-        busy = tailrace("run", file, "--warehouse", tmp_path / "wh", code=1)  # a supervisor tries again
-    assert "another process is the stream" in busy.stderr
+        output = tailrace("run", file, "--warehouse", tmp_path / "wh", code=1)  # not 2: a supervisor tries again
+    assert "another process is the stream" in output.stderr
 
 
 @pytest.mark.parametrize("verb", ["deploy", "status", "drain", "stop"])
@@ -302,21 +306,21 @@ def test_a_query_that_is_not_declared_has_no_driver(tailrace, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("memory", ["999999g", "2g\n", "400m"])
-def test_a_driver_is_given_no_memory_that_none_can_have(tailrace, memory):
-    told = tailrace("deploy", "flights", "--driver-memory", memory, code=2)
-    assert "right would be: a number and m or g, from 500m to 999g" in told.stderr
+def test_an_invalid_driver_memory_is_refused(tailrace, memory):
+    output = tailrace("deploy", "flights", "--driver-memory", memory, code=2)
+    assert "right would be: a number and m or g, from 500m to 999g" in output.stderr
 
 
-def test_results_of_a_query_that_never_ran_are_none(tailrace, tmp_path):
-    done = tailrace("results", query(tmp_path), "--warehouse", tmp_path / "wh", "--format", "csv")
-    assert done.stdout.strip() == '"key","window_start","window_end","value","tuples","coverage","k_ms","as_of"'
+def test_results_of_a_query_that_never_ran_are_empty(tailrace, tmp_path):
+    output = tailrace("results", query(tmp_path), "--warehouse", tmp_path / "wh", "--format", "csv")
+    assert output.stdout.strip() == '"key","window_start","window_end","value","tuples","coverage","k_ms","as_of"'
 
 
-def test_replay_makes_a_stream(tailrace, tmp_path):
+def test_replay_writes_a_stream(tailrace, tmp_path):
     tailrace("replay", "--output", tmp_path / "a", "--rows", 1000, "--files", 3)
     tailrace("replay", "--output", tmp_path / "b", "--rows", 1000, "--files", 3, "--format", "json")
     assert [file.name for file in sorted((tmp_path / "a").iterdir())] == [f"part-0000{i}.parquet" for i in range(3)]
     first = json.loads((tmp_path / "b" / "part-00000.json").read_text().splitlines()[0])
     assert set(first) == {"id", "event_time", "arrival_time", "sensor", "value"}
-    again = tailrace("replay", "--output", tmp_path / "a", "--rows", 1000, code=2)
-    assert "not empty" in again.stderr
+    refusal = tailrace("replay", "--output", tmp_path / "a", "--rows", 1000, code=2)
+    assert "not empty" in refusal.stderr

@@ -1,4 +1,4 @@
-"""The demonstration's other queries: their streams are made from seeds, and they stand beside the first one."""
+"""The optional queries of the demonstration, and the streams that are generated for them from fixed seeds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tailrace.query.query import TopKQuery
 FLIGHTS = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
 
 
-def test_all_queries_are_declared_and_find_their_data(tmp_path):
+def test_declared_queries_point_to_their_data(tmp_path):
     files = declare(tmp_path, [FLIGHTS, GAME2, DELAYS, TRADES])
     assert {file.parent for file in files} == {tmp_path / "queries"}
     flights, game2, delays, trades = map(load, files)
@@ -32,37 +32,37 @@ def test_all_queries_are_declared_and_find_their_data(tmp_path):
 
 
 @pytest.mark.parametrize("file", [GAME2, TRADES], ids=lambda file: file.stem)
-def test_a_stream_is_what_its_query_reads(tmp_path, file):
+def test_a_generated_stream_has_the_columns_rate_and_delays_of_its_query(tmp_path, file):
     query = load(declare(tmp_path, [file])[0])
-    stream, told = query.stream[1], STREAMS[file]
+    stream, parameters = query.stream[1], STREAMS[file]
     parts = sorted(stream.source.path.iterdir())
     table = pa.concat_tables(pq.read_table(path) for path in parts)
-    assert (len(table), len(parts)) == (told.rows, told.files)
+    assert (len(table), len(parts)) == (parameters.rows, parameters.files)
     arrival, event = (epoch_ms(table[column]) for column in (stream.arrival_time, stream.event_time))
     assert (np.diff(arrival) >= 0).all()
-    asked = {
+    columns = {
         stream.id,
         stream.key or stream.id,
         query.topk.score if isinstance(query, TopKQuery) else query.aggregate.column,
     }
-    assert asked <= set(table.column_names)
-    assert (event.max() - event.min()) / 1000 == pytest.approx(told.rows / told.rate, abs=1)
+    assert columns <= set(table.column_names)
+    assert (event.max() - event.min()) / 1000 == pytest.approx(parameters.rows / parameters.rate, abs=1)
     delays = arrival - event
-    if file is GAME2:  # as in paper 002, Table 1, Game 2: a third none, and some of many seconds, so that Γ is exceeded
+    if file is GAME2:  # paper 002, Table 1, Game 2: a third without delay, some delays beyond the gap Γ
         assert 0.32 < (delays == 0).mean() < 0.35
         assert delays.max() > ms(query.correction.gap)
     else:
         assert delays.mean() == pytest.approx(6_000, rel=0.02)
 
 
-def test_a_calibration_has_enough_to_go_by_when_a_third_was_read():
-    """30 windows, and what late tuples of them take."""
-    policy, window, told = load(TRADES).policy, load(TRADES).window, STREAMS[TRADES]
-    seconds = told.rows / 3 / told.rate
+def test_a_third_of_the_stream_is_enough_for_a_calibration():
+    """It covers the 30 windows that a calibration measures, and ten mean delays of 6 s for their late tuples."""
+    policy, window, parameters = load(TRADES).policy, load(TRADES).window, STREAMS[TRADES]
+    seconds = parameters.rows / 3 / parameters.rate
     assert (policy.queries * window.slide_ms + window.size_ms) / 1000 + 10 * 6 < seconds
 
 
-def test_a_flag_less_demonstration_declares_no_other_query():
+def test_without_flags_the_demonstration_declares_the_flights_query_alone():
     assert [file.name for file in FLIGHTS.parent.iterdir()] == ["flights.yaml"]
     assert {path.name for path in Path(generated_data.__file__).parent.glob("*.yaml")} == {
         f.name for f in (DELAYS, GAME2, TRADES)

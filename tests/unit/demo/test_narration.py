@@ -1,4 +1,4 @@
-"""What the demonstration says, and the truth that it holds answers against."""
+"""The progress line and the summary tables of the demonstration, and its comparison of answers with the truth."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from tailrace.query.query import declared_query
 from tailrace.storage.status import Status
 
 FLIGHTS = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
-SAID = Status("streaming", 1, 0, 0, 12, rows=3456, t_max=1_767_225_600_000, k_ms=250, coverage=0.98765, late=7)
+STATUS = Status("streaming", 1, 0, 0, 12, rows=3456, t_max=1_767_225_600_000, k_ms=250, coverage=0.98765, late=7)
 
 
-def test_how_a_stream_stands():
-    told = line(SAID)
+def test_the_progress_line_shows_batches_rows_slack_coverage_and_late_tuples():
+    text = line(STATUS)
     for part in ("streaming", "12 batches", "3,456 rows", "K 250 ms", "coverage 98.77%", "late     7"):
-        assert part in told
-    assert "corrections" not in told
-    assert line(SAID, 3).endswith("corrections  3")
-    assert "K –" in line(replace(SAID, k_ms=None))
+        assert part in text
+    assert "corrections" not in text
+    assert line(STATUS, 3).endswith("corrections  3")
+    assert "K –" in line(replace(STATUS, k_ms=None))
 
 
 def answers(**columns: list) -> pd.DataFrame:
-    made = {"key": [None, None], "window_start": [0, 100], "window_end": [500, 600], "value": [1.0, 2.0]}
-    made |= {"tuples": [1, 2], "coverage": [1.0, 0.5], "as_of": [700, 1000], "k_ms": [100, 300]}
-    return pd.DataFrame(made | columns)
+    defaults = {"key": [None, None], "window_start": [0, 100], "window_end": [500, 600], "value": [1.0, 2.0]}
+    defaults |= {"tuples": [1, 2], "coverage": [1.0, 0.5], "as_of": [700, 1000], "k_ms": [100, 300]}
+    return pd.DataFrame(defaults | columns)
 
 
 @pytest.mark.parametrize("nothing", [None, np.nan])
@@ -46,58 +46,60 @@ def test_without_a_key_there_is_one_group(nothing):
     assert share_right(answers(key=[nothing, "a"]), true) == 0.5
 
 
-def shown(**columns: list) -> str:
+def summary_of_answers(**columns: list) -> str:
     console = Console(width=120, no_color=True)
     with console.capture() as captured:
         console.print(summary(load(FLIGHTS), answers(**columns), answers(), {"windows right": [0.5, 1.0]}, 2))
     return captured.get()
 
 
-def test_the_two_versions_beside_each_other():
-    told = shown()
-    assert "50.00%" in told
-    assert "100 %" in told
-    assert "200 ms on average, 300 ms at most" in told
-    assert "300 ms" in told.splitlines()[-2]  # latency: the mean of 200 and 400 ms
+def test_the_summary_shows_streamed_and_corrected_answers():
+    text = summary_of_answers()
+    assert "50.00%" in text
+    assert "100 %" in text
+    assert "200 ms on average, 300 ms at most" in text
+    assert "300 ms" in text.splitlines()[-2]  # latency: the mean of 200 and 400 ms
 
 
-def test_a_constant_slack_is_told_once():
-    assert "on average" not in shown(k_ms=[300, 300])
+def test_a_constant_slack_is_printed_once():
+    assert "on average" not in summary_of_answers(k_ms=[300, 300])
 
 
-def test_what_is_told_of_both_stands_beside_each_other():
+def test_extra_shares_are_printed_for_both_versions():
     console = Console(width=120, no_color=True)
     with console.capture() as captured:
         console.print(summary(load(FLIGHTS), answers(), answers(), {"windows off": [0.125, 0.0], "found": [0.5, 1]}, 2))
-    off, found = (line for line in captured.get().splitlines() if "off" in line or "found" in line)
-    assert "12.50%" in off
-    assert "0.00%" in off
-    assert "50.00%" in found
-    assert "100 %" in found
+    off_line, found_line = (line for line in captured.get().splitlines() if "off" in line or "found" in line)
+    assert "12.50%" in off_line
+    assert "0.00%" in off_line
+    assert "50.00%" in found_line
+    assert "100 %" in found_line
 
 
 def rankings(*rows: tuple[str, int, int, str, float, int]) -> pd.DataFrame:
-    found = pd.DataFrame(rows, columns=["key", "window_start", "rank", "id", "score", "tuples"])
-    return found.assign(window_end=found["window_start"] + 500, coverage=1.0, k_ms=0, as_of=500)
+    frame = pd.DataFrame(rows, columns=["key", "window_start", "rank", "id", "score", "tuples"])
+    return frame.assign(window_end=frame["window_start"] + 500, coverage=1.0, k_ms=0, as_of=500)
 
 
 TRUE = {("a", 0, 500): ([(9.0, "x"), (8.0, "y")], 7), ("b", 0, 500): ([(3.0, "z")], 1)}
 
 
-def test_a_ranking_is_right_where_all_of_it_is():
-    right = [("a", 0, 1, "x", 9.0, 7), ("a", 0, 2, "y", 8.0, 7), ("b", 0, 1, "z", 3.0, 1)]
-    assert share_right(rankings(*right), TRUE) == share_found(rankings(*right), TRUE) == 1
-    assert share_right(rankings(*right[:2]), TRUE) == share_found(rankings(*right[:2]), TRUE) == 0.5
-    swapped = [("a", 0, 1, "y", 8.0, 7), ("a", 0, 2, "x", 9.0, 7), right[2]]
+def test_a_ranking_is_right_when_all_its_ranks_and_its_count_are():
+    correct = [("a", 0, 1, "x", 9.0, 7), ("a", 0, 2, "y", 8.0, 7), ("b", 0, 1, "z", 3.0, 1)]
+    assert share_right(rankings(*correct), TRUE) == share_found(rankings(*correct), TRUE) == 1
+    assert share_right(rankings(*correct[:2]), TRUE) == share_found(rankings(*correct[:2]), TRUE) == 0.5
+    swapped = [("a", 0, 1, "y", 8.0, 7), ("a", 0, 2, "x", 9.0, 7), correct[2]]
     assert (share_right(rankings(*swapped), TRUE), share_found(rankings(*swapped), TRUE)) == (0.5, 1)
-    other = [right[0], ("a", 0, 2, "w", 7.0, 6), right[2]]
-    assert (share_right(rankings(*other), TRUE), share_found(rankings(*other), TRUE)) == (0.5, 0.75)
-    short = [("a", 0, 1, "x", 9.0, 6), ("a", 0, 2, "y", 8.0, 6), right[2]]
-    assert share_right(rankings(*short), TRUE) == 0.5, "a tuple is missing from the count"
-    assert "3" not in next(line for line in told(rankings(*right)).splitlines() if "answers" in line), "windows count"
+    replaced = [correct[0], ("a", 0, 2, "w", 7.0, 6), correct[2]]
+    assert (share_right(rankings(*replaced), TRUE), share_found(rankings(*replaced), TRUE)) == (0.5, 0.75)
+    undercounted = [("a", 0, 1, "x", 9.0, 6), ("a", 0, 2, "y", 8.0, 6), correct[2]]
+    assert share_right(rankings(*undercounted), TRUE) == 0.5, "a tuple is missing from the count"
+    assert "3" not in next(
+        line for line in summary_of_rankings(rankings(*correct)).splitlines() if "answers" in line
+    ), "windows count"
 
 
-def told(streamed: pd.DataFrame) -> str:
+def summary_of_rankings(streamed: pd.DataFrame) -> str:
     console = Console(width=120, no_color=True)
     with console.capture() as captured:
         console.print(summary(load(FLIGHTS), streamed, streamed, {}, 2))
@@ -125,7 +127,7 @@ def test_the_truth_of_a_ranking_is_by_score_and_then_by_id(tmp_path, order):
     assert truth(query) == {("a", -500, 500): (first, 3), ("a", 0, 1000): (best, 4), ("a", 500, 1500): ([(1.0, 1)], 1)}
 
 
-def test_an_answer_is_off_by_its_relative_error_and_a_missing_one_is():
+def test_an_answer_is_off_by_its_relative_error_and_a_missing_answer_is_off():
     true = {(None, 0, 500): (1.0, 1), (None, 100, 600): (2.0, 2), (None, 200, 700): (4.0, 2), ("a", 0, 500): (1.0, 1)}
     assert share_off(answers(value=[1.0, 2.0]), true, 0.05) == 0.5
     assert share_off(answers(value=[1.04, 1.95]), true, 0.05) == 0.5
@@ -134,5 +136,5 @@ def test_an_answer_is_off_by_its_relative_error_and_a_missing_one_is():
     assert share_off(answers(value=[0.0, 0.1]), dict.fromkeys(list(true)[:2], (0.0, 1)), 0.05) == 0.5
 
 
-def test_long_waits_are_told_in_minutes():
-    assert "100 min" in shown(as_of=[500 + 5_999_000, 600 + 6_003_000])
+def test_long_waits_are_printed_in_minutes():
+    assert "100 min" in summary_of_answers(as_of=[500 + 5_999_000, 600 + 6_003_000])

@@ -1,4 +1,4 @@
-"""What the demonstration asks of Airflow, and when: against an API that answers as a script says."""
+"""The demonstration's requests to Airflow, in order, against a scripted API."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ FLIGHTS = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
 
 
 class Airflow:
-    """Gives out the states of the runs of each type, one look after the other; the last ones stay."""
+    """Scripted API: one list of run states for each poll of a run type; the last list repeats."""
 
     directory, calibration = Path("airflow"), "success"
 
-    def __init__(self, **looks: list[list[str]]) -> None:
-        self._looks, self.asked = looks, list[str]()
+    def __init__(self, **polls: list[list[str]]) -> None:
+        self._looks, self.asked = polls, list[str]()
 
     def call(self, method: str, path: str, body: dict | None = None, **query: str) -> dict:
         if "run_type" not in query:
             return {"task_instances": [], "state": self.calibration}
-        looks = self._looks.get(query["run_type"], [[]])
-        states = looks.pop(0) if len(looks) > 1 else looks[0]
+        polls = self._looks.get(query["run_type"], [[]])
+        states = polls.pop(0) if len(polls) > 1 else polls[0]
         self.asked.append(" ".join([query["run_type"], *states]))
         return {"dag_runs": [{"state": state} for state in states]}
 
@@ -42,97 +42,97 @@ class Airflow:
 def scene(tmp_path, monkeypatch):
     monkeypatch.setattr(scenes, "_LOOK_S", 0)
 
-    def made(**looks: list[list[str]]) -> Scene:
-        airflow = Airflow(**looks)
+    def build(**polls: list[list[str]]) -> Scene:
+        airflow = Airflow(**polls)
         return Scene(load(FLIGHTS), tmp_path, airflow, airflow)
 
-    return made
+    return build
 
 
-def test_the_rest_is_corrected_when_those_before_are_over(scene):
-    by_themselves = [["success", "running"], ["success", "running"], ["success", "success"]]
-    mine = scene(asset_triggered=by_themselves, manual=[["queued"], ["success"]])
-    mine.correct_the_rest()
-    by_hand = mine.api.asked.index("dags/correct_flights/dagRuns")
-    assert mine.api.asked[by_hand - 1] == "asset_triggered success success"
-    assert mine.api.asked[by_hand + 1 :] == ["manual queued", "manual success"]
+def test_the_rest_is_corrected_after_the_asset_triggered_corrections_have_ended(scene):
+    asset_triggered_polls = [["success", "running"], ["success", "running"], ["success", "success"]]
+    demonstration = scene(asset_triggered=asset_triggered_polls, manual=[["queued"], ["success"]])
+    demonstration.correct_the_rest()
+    manual_trigger = demonstration.api.asked.index("dags/correct_flights/dagRuns")
+    assert demonstration.api.asked[manual_trigger - 1] == "asset_triggered success success"
+    assert demonstration.api.asked[manual_trigger + 1 :] == ["manual queued", "manual success"]
 
 
-def test_where_none_has_started_by_itself_none_is_waited_for(scene):
-    mine = scene(manual=[["success"]])
-    mine.correct_the_rest()
-    assert mine.api.asked == ["asset_triggered", "dags/correct_flights/dagRuns", "manual success"]
+def test_without_asset_triggered_corrections_nothing_is_waited_for(scene):
+    demonstration = scene(manual=[["success"]])
+    demonstration.correct_the_rest()
+    assert demonstration.api.asked == ["asset_triggered", "dags/correct_flights/dagRuns", "manual success"]
 
 
-def test_a_correction_that_fails_is_told(scene):
+def test_a_failed_correction_is_an_error(scene):
     with pytest.raises(RuntimeError, match="1 corrections failed; their logs are in airflow/logs"):
         scene(asset_triggered=[["success", "failed"]]).correct_the_rest()
 
 
-def test_what_never_ends_is_told(scene, monkeypatch):
+def test_corrections_that_never_end_are_an_error(scene, monkeypatch):
     monkeypatch.setattr(scenes, "_PATIENCE_S", 0)
     with pytest.raises(RuntimeError, match="the corrections of flights did not come to their end within 0 s"):
         scene(manual=[["running"]]).correct_the_rest()
 
 
-@pytest.mark.parametrize(("at", "asked"), [(500, ["stream", "calibrate"]), (900, ["stream"]), (None, ["stream"])])
-def test_a_stream_is_calibrated_once_on_the_way(scene, monkeypatch, at, asked):
+@pytest.mark.parametrize(("at", "dags"), [(500, ["stream", "calibrate"]), (900, ["stream"]), (None, ["stream"])])
+def test_a_stream_is_calibrated_once_when_enough_rows_were_read(scene, monkeypatch, at, dags):
     rows = [0, 100, 600, 700, 800]
-    said = [None, *(Status("streaming", 1, 0, 0, i, rows=many) for i, many in enumerate(rows))]
-    said.append(replace(said[-1], state="quiet"))
-    monkeypatch.setattr(scenes.Status, "read", staticmethod(lambda layout: said.pop(0)))
-    monkeypatch.setattr(scenes, "Proposals", found("4.2 s gives 0.9511"))
-    mine = scene()
-    assert mine.stream(at) == "run"
-    assert mine.api.asked == [f"dags/{dag}_flights/dagRuns" for dag in asked]
-    assert not said
+    statuses = [None, *(Status("streaming", 1, 0, 0, i, rows=count) for i, count in enumerate(rows))]
+    statuses.append(replace(statuses[-1], state="quiet"))
+    monkeypatch.setattr(scenes.Status, "read", staticmethod(lambda layout: statuses.pop(0)))
+    monkeypatch.setattr(scenes, "Proposals", proposals_stub("4.2 s gives 0.9511"))
+    demonstration = scene()
+    assert demonstration.stream(at) == "run"
+    assert demonstration.api.asked == [f"dags/{dag}_flights/dagRuns" for dag in dags]
+    assert not statuses
 
 
-def found(evidence: str | None):
-    """In place of the proposals there are: the newest one."""
+def proposals_stub(evidence: str | None):
+    """Stand-in for `Proposals` whose newest proposal has this evidence; with None there is no proposal."""
     newest = None if evidence is None else SimpleNamespace(evidence=evidence)
     return lambda layout: SimpleNamespace(newest=lambda declared: newest)
 
 
 @pytest.mark.parametrize(("state", "evidence"), [("failed", "an earlier one"), ("success", None)])
-def test_a_calibration_that_proposes_nothing_is_told(scene, monkeypatch, state, evidence):
-    monkeypatch.setattr(scenes, "Proposals", found(evidence))
-    mine = scene()
-    mine.api.calibration = state
+def test_a_calibration_that_proposes_nothing_is_an_error(scene, monkeypatch, state, evidence):
+    monkeypatch.setattr(scenes, "Proposals", proposals_stub(evidence))
+    demonstration = scene()
+    demonstration.api.calibration = state
     with pytest.raises(RuntimeError, match="the calibration proposed nothing; its log is in airflow/logs"):
-        mine._calibrated("run")
+        demonstration._calibrated("run")
 
 
 @pytest.mark.parametrize(("right", "code"), [(True, 0), (False, 1)])
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("flags", "options"),
     [
         ([], (False, False, False, 600.0)),
         (["--bounded", "--game2"], (True, True, False, 600.0)),
         (["--topk", "--start-s", "900"], (False, False, True, 900.0)),
     ],
 )
-def test_the_command_takes_its_flags_and_fails_where_an_answer_is_wrong(
-    monkeypatch, tmp_path, words, told, right, code
+def test_the_command_passes_its_flags_on_and_fails_when_an_answer_is_wrong(
+    monkeypatch, tmp_path, flags, options, right, code
 ):
     calls = []
 
-    def demonstrate(*given: object) -> bool:
-        calls.append(given)
+    def demonstrate(*arguments: object) -> bool:
+        calls.append(arguments)
         return right
 
     monkeypatch.setattr(walkthrough, "demonstrate", demonstrate)
-    monkeypatch.setattr("sys.argv", ["tailrace", "demo", "--warehouse", str(tmp_path), *words])
-    with pytest.raises(SystemExit) as ended:
+    monkeypatch.setattr("sys.argv", ["tailrace", "demo", "--warehouse", str(tmp_path), *flags])
+    with pytest.raises(SystemExit) as exit_info:
         commands.main()
-    assert (ended.value.code or 0) == code
-    assert calls == [(tmp_path, *told)]
+    assert (exit_info.value.code or 0) == code
+    assert calls == [(tmp_path, *options)]
 
 
 def test_steps_are_numbered(monkeypatch):
-    told = []
-    monkeypatch.setattr(walkthrough.screen, "err", SimpleNamespace(rule=told.append))
+    titles = []
+    monkeypatch.setattr(walkthrough.screen, "err", SimpleNamespace(rule=titles.append))
     step = walkthrough._Steps(6)
     step("one")
     step("two")
-    assert told == ["1 ∕ 6  one", "2 ∕ 6  two"]
+    assert titles == ["1 ∕ 6  one", "2 ∕ 6  two"]

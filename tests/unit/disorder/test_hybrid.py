@@ -1,4 +1,4 @@
-"""K of `hybrid` and `aq_k_slack`, against the paper's equation over coverage found by looking at every tuple."""
+"""Slack K of `hybrid` and `aq_k_slack`, against the paper's equation over the coverage counted tuple by tuple."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ HYBRID = Hybrid(policy="hybrid", error=0.05, risk=0.05)
 AQ = AQKSlack(policy="aq_k_slack", error=0.05, risk=0.05)
 
 
-class Always:
+class ConstantModel:
     def threshold(self, *_):
         return THRESHOLD
 
 
-def walked(came: list[Came], base: Callable, kp: float, kd: float, windows_per_share: int = 16) -> list[int]:
-    """K at each tick: α by equation 1, k by `base` from the (end, largest delay) of all ticks so far."""
-    alpha, last, frontier, t_max, found = 1.0, 0.0, -(10**9), -(10**9), []
-    arrived: list[tuple[int, int]] = []  # event time, and F when it came
+def expected_slacks(tuples: list[Came], base: Callable, kp: float, kd: float, windows_per_share: int = 16) -> list[int]:
+    """K at each tick: α by equation 1, times k by `base` from the (end, largest delay) of all ticks so far."""
+    alpha, last, frontier, t_max, slack_ms = 1.0, 0.0, -(10**9), -(10**9), []
+    arrivals: list[tuple[int, int]] = []  # (event time, F on arrival)
     delays: list[tuple[int, int]] = []
-    judged: set[int] = set()
-    shares, measured = 1.0, None
-    oldest = min(each.event for each in came)
-    for tick in sorted({each.tick for each in came}):
-        of_it = [each.event for each in came if each.tick == tick]
-        t_max = max([t_max, *of_it])
-        arrived += [(event, frontier) for event in of_it]
-        delays.append((10 * tick + 10, t_max - min(of_it)))
-        # λ_thr is known once a block of 50 ms that has tuples is full, and then every 16 blocks.
+    evaluated: set[int] = set()
+    threshold, last_block = 1.0, None
+    oldest = min(item.event for item in tuples)
+    for tick in sorted({item.tick for item in tuples}):
+        events = [item.event for item in tuples if item.tick == tick]
+        t_max = max([t_max, *events])
+        arrivals += [(event, frontier) for event in events]
+        delays.append((10 * tick + 10, t_max - min(events)))
+        # λ_thr is computed once a block of 50 ms with tuples is complete, and then every 16 blocks.
         block = t_max // SIZE
-        full = any(event // SIZE < block for event, _ in arrived)
-        if full and (measured is None or block >= measured + windows_per_share):
-            shares, measured = THRESHOLD, block
+        has_full_block = any(event // SIZE < block for event, _ in arrivals)
+        if has_full_block and (last_block is None or block >= last_block + windows_per_share):
+            threshold, last_block = THRESHOLD, block
         first = (oldest // SLIDE) * SLIDE + SLIDE
         for end in range(first, frontier - SIZE + 1, SLIDE):
-            if end not in judged:
-                judged.add(end)
-                mine = [before for event, before in arrived if end - SIZE <= event < end and before < end + SIZE]
-                if mine:
-                    share = sum(before < end for before in mine) / len(mine)
-                    err = shares - share
-                    alpha = min(max(alpha + kp * err + kd * (err - last), 0.0), 1.0)
-                    last = err
-        found.append(round(alpha * base(delays)))
-        frontier = max(frontier, t_max - found[-1])
-    return found
+            if end not in evaluated:
+                evaluated.add(end)
+                frontiers = [before for event, before in arrivals if end - SIZE <= event < end and before < end + SIZE]
+                if frontiers:
+                    share = sum(before < end for before in frontiers) / len(frontiers)
+                    error = threshold - share
+                    alpha = min(max(alpha + kp * error + kd * (error - last), 0.0), 1.0)
+                    last = error
+        slack_ms.append(round(alpha * base(delays)))
+        frontier = max(frontier, t_max - slack_ms[-1])
+    return slack_ms
 
 
 def largest_of_all(delays: list[tuple[int, int]]) -> int:
@@ -67,52 +67,58 @@ def largest_of_late(delays: list[tuple[int, int]]) -> int:
     return max(delay for end, delay in delays if end > delays[-1][0] - 100 * SLIDE)
 
 
-# Event time goes on with the ticks, now and then late.
-LATE = st.lists(st.sampled_from([0, 0, 0, 0, 5, 20, 60, 200]), min_size=5, max_size=150)
+# Delays of a stream whose event time advances with the ticks.
+DELAYS = st.lists(st.sampled_from([0, 0, 0, 0, 5, 20, 60, 200]), min_size=5, max_size=150)
 
 
-def stream(late: list[int]) -> list[Came]:
-    return [Came(i // 2, 5 * i - delay) for i, delay in enumerate(late)]
+def make_stream(delays: list[int]) -> list[Came]:
+    return [Came(i // 2, 5 * i - delay) for i, delay in enumerate(delays)]
 
 
 @pytest.mark.parametrize(
     ("policy", "base", "gains"), [(HYBRID, largest_of_all, (0.2, 4.0)), (AQ, largest_of_late, (0.5, 0.8))]
 )
 @settings(max_examples=60, deadline=None)
-@given(late=LATE)
-def test_k_is_alpha_k(policy: PDPolicy, base, gains, late):
-    came = stream(late)
-    assert slacks(policy, seen(came, WINDOWS, Always()))[0] == walked(came, base, *gains)
+@given(late=DELAYS)
+def test_slack_is_alpha_times_k(policy: PDPolicy, base, gains, late):
+    tuples = make_stream(late)
+    assert slacks(policy, seen(tuples, WINDOWS, ConstantModel()))[0] == expected_slacks(tuples, base, *gains)
 
 
 def test_the_gains_are_settings_of_hybrid_alone():
-    came = stream([0, 0, 0, 60, 200, 0, 0, 0, 20] * 20)
+    tuples = make_stream([0, 0, 0, 60, 200, 0, 0, 0, 20] * 20)
     other = Hybrid(policy="hybrid", error=0.05, risk=0.05, kp=0.01, kd=0)
-    found = slacks(other, seen(came, WINDOWS, Always()))[0]
-    assert found == walked(came, largest_of_all, 0.01, 0.0) != walked(came, largest_of_all, 0.2, 4.0)
+    slack_ms = slacks(other, seen(tuples, WINDOWS, ConstantModel()))[0]
+    assert (
+        slack_ms
+        == expected_slacks(tuples, largest_of_all, 0.01, 0.0)
+        != expected_slacks(tuples, largest_of_all, 0.2, 4.0)
+    )
     assert (HYBRID.kp, HYBRID.kd) == (0.2, 4.0)
     assert "kp" not in AQKSlack.model_fields
 
 
 @pytest.mark.parametrize(("policy", "comes_back"), [(HYBRID, False), (AQ, True)])
-def test_one_late_tuple_is_never_forgotten_by_hybrid_alone(policy, comes_back):
-    came = steady(12, lambda event: 5000 if event == 5000 else 0)
-    _, kept = slacks(policy, seen(came, WINDOWS, Always()))
-    base, _ = policy.base(seen(came, WINDOWS, Always()), {})
-    assert (base[-1] < 100, kept["alpha"] <= 1) == (comes_back, True)
+def test_only_hybrid_never_forgets_a_late_tuple(policy, comes_back):
+    tuples = steady(12, lambda event: 5000 if event == 5000 else 0)
+    _, state = slacks(policy, seen(tuples, WINDOWS, ConstantModel()))
+    base, _ = policy.base(seen(tuples, WINDOWS, ConstantModel()), {})
+    assert (base[-1] < 100, state["alpha"] <= 1) == (comes_back, True)
 
 
 @pytest.mark.parametrize("policy", [HYBRID, AQ])
-def test_nothing_of_long_ago_is_kept(policy):
+def test_the_state_does_not_grow_with_the_stream(policy):
     sizes = []
     for seconds in (60, 120):
-        _, kept = slacks(policy, seen(steady(seconds, lambda event: event * 7 % 60, every=20), WINDOWS, Always()))
-        sizes.append(sum(len(value) for value in kept.values() if hasattr(value, "shape")))
+        _, state = slacks(
+            policy, seen(steady(seconds, lambda event: event * 7 % 60, every=20), WINDOWS, ConstantModel())
+        )
+        sizes.append(sum(len(value) for value in state.values() if hasattr(value, "shape")))
     assert sizes[1] <= 1.1 * sizes[0]
 
 
-def test_what_silence_closes_is_no_fault_of_k():
-    quiet = seen(stream([0, 0, 60, 0, 200] * 30), WINDOWS, Always())
-    k_ms, kept = HYBRID.slack(quiet.between(0, 40, -(10**9)), {})
-    again, _ = HYBRID.slack(quiet.between(40, len(quiet), 10**6), kept)  # F was moved on far beyond all of it
-    assert [*k_ms.tolist(), *again.tolist()] == slacks(HYBRID, quiet)[0]
+def test_windows_closed_by_silence_do_not_change_k():
+    ticks = seen(make_stream([0, 0, 60, 0, 200] * 30), WINDOWS, ConstantModel())
+    k_ms, state = HYBRID.slack(ticks.between(0, 40, -(10**9)), {})
+    rest, _ = HYBRID.slack(ticks.between(40, len(ticks), 10**6), state)  # silence has moved F far beyond all tuples
+    assert [*k_ms.tolist(), *rest.tolist()] == slacks(HYBRID, ticks)[0]

@@ -1,4 +1,4 @@
-"""Arrival time cut in ticks: within a segment, and from segment to segment."""
+"""Ticks of arrival time: numbered within a segment, and merged over segments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def ints(*values: int) -> np.ndarray:
 
 
 def rows(ticks: Ticks) -> list[tuple[int, ...]]:
-    """(tick, end, count, smallest, largest event time) of each."""
+    """(tick, end, count, smallest event time, largest event time) of each tick."""
     return list(zip(*(column.tolist() for column in ticks.columns()), strict=True))
 
 
@@ -29,8 +29,8 @@ def test_a_tick_is_half_open_and_ends_where_the_next_begins() -> None:
     assert numbered([0, 99, 100, 199, 200], 100) == ([0, 0, 1, 1, 2], [100, 100, 200, 200, 300])
 
 
-# arrival  250  40  199  300       the 40 and the 199 came after 250: its tick is theirs
-def test_where_arrival_goes_backwards_it_is_the_largest_tick_so_far() -> None:
+# arrival  250  40  199  300       40 and 199 come after 250, so they belong to its tick
+def test_arrival_that_goes_backwards_is_in_the_largest_tick_so_far() -> None:
     assert numbered([250, 40, 199, 300], 100) == ([2, 2, 2, 3], [300, 300, 300, 400])
 
 
@@ -38,31 +38,31 @@ def test_with_tick_0_each_tuple_is_a_tick_that_ends_after_it() -> None:
     assert numbered([50, 50, 60], 0, first=7) == ([7, 8, 9], [51, 51, 61])
 
 
-def test_with_tick_0_the_end_never_falls() -> None:
+def test_with_tick_0_the_end_is_monotone() -> None:
     assert numbered([50, 20, 60], 0) == ([0, 1, 2], [51, 51, 61])
 
 
-def test_no_tuples_no_ticks() -> None:
+def test_no_tuples_give_no_ticks() -> None:
     for tick_ms in (0, 100):
         tick, end = number(ints(), ints(), tick_ms)
         assert rows(summarise(tick, end, ints())) == []
 
 
 def test_statistics_of_each_tick() -> None:
-    found = summarise(ints(3, 3, 5), ints(40, 40, 60), ints(-7, 31, 12))
-    assert rows(found) == [(3, 40, 2, -7, 31), (5, 60, 1, 12, 12)]
+    ticks = summarise(ints(3, 3, 5), ints(40, 40, 60), ints(-7, 31, 12))
+    assert rows(ticks) == [(3, 40, 2, -7, 31), (5, 60, 1, 12, 12)]
 
 
 def test_ticks_of_one_tuple_each() -> None:
     assert rows(summarise(ints(0, 1), ints(9, 9), ints(5, 4))) == [(0, 9, 1, 5, 5), (1, 9, 1, 4, 4)]
 
 
-def test_what_lies_before_the_largest_tick_so_far_moves_to_it() -> None:
+def test_ticks_before_the_largest_one_so_far_are_merged_into_it() -> None:
     segment = summarise(ints(2, 4, 6), ints(30, 50, 70), ints(1, 9, 3))
     assert rows(follow(segment, 5, 60)) == [(5, 60, 2, 1, 9), (6, 70, 1, 3, 3)]
 
 
-def test_more_of_the_largest_tick_stays_in_it() -> None:
+def test_more_tuples_of_the_largest_tick_stay_in_it() -> None:
     assert rows(follow(summarise(ints(5), ints(60), ints(1)), 5, 60)) == [(5, 60, 1, 1, 1)]
 
 
@@ -70,22 +70,22 @@ def test_with_tick_0_only_the_ends_follow() -> None:
     assert rows(follow(summarise(ints(3, 4), ints(20, 90), ints(1, 2)), 2, 51)) == [(3, 51, 1, 1, 1), (4, 90, 1, 2, 2)]
 
 
-def test_what_is_in_order_stays_as_it_is() -> None:
+def test_ticks_in_order_are_unchanged() -> None:
     segment = summarise(ints(6), ints(70), ints(1))
     assert follow(segment, 5, 60) is segment
 
 
-def test_equal_ticks_become_one() -> None:
+def test_equal_ticks_of_two_segments_are_merged() -> None:
     one, two = summarise(ints(1, 2), ints(20, 30), ints(5, 6)), summarise(ints(2, 3), ints(30, 40), ints(-1, 8))
     assert rows(merge([one, two])) == [(1, 20, 1, 5, 5), (2, 30, 2, -1, 6), (3, 40, 1, 8, 8)]
 
 
-def test_merge_of_nothing() -> None:
+def test_merging_empty_ticks() -> None:
     empty = summarise(ints(), ints(), ints())
     assert rows(merge([empty, empty])) == []
 
 
-def test_arrow_and_back() -> None:
+def test_ticks_survive_arrow() -> None:
     ticks = summarise(ints(1, 2), ints(20, 30), ints(5, 6))
     assert rows(Ticks.from_arrow(ticks.to_arrow())) == rows(ticks)
 
@@ -96,7 +96,7 @@ def test_arrow_and_back() -> None:
     st.sampled_from([0, 1, 7, 100]),
     st.data(),
 )
-def test_cut_anywhere_the_ticks_are_the_same(tuples: list[tuple[int, int]], tick_ms: int, data) -> None:
+def test_ticks_do_not_depend_on_how_the_stream_is_cut(tuples: list[tuple[int, int]], tick_ms: int, data) -> None:
     arrival, event = (ints(*column) for column in zip(*tuples, strict=True))
     position = np.arange(len(arrival))
 

@@ -1,4 +1,4 @@
-"""λ of every window, against looking at every tuple."""
+"""Coverage λ of each window, against a count of every tuple."""
 
 from __future__ import annotations
 
@@ -10,48 +10,51 @@ from tailrace.windows.sliding import Sliding
 from ticking import Came, seen
 
 WINDOWS = Sliding(30, 10)
-CAME = st.lists(
+TUPLES = st.lists(
     st.tuples(st.integers(0, 12), st.integers(0, 150)).map(lambda each: Came(*each)), min_size=1, max_size=60
 )
 
 
-def judged(came: list[Came], frontier: list[int], kept_at: int = -1) -> list[float]:
-    """λ of the windows in the order in which they are judged; F is given at the start of each tick."""
-    stream, found = seen(came, WINDOWS), []
+def evaluate(tuples: list[Came], frontier: list[int], restart_at: int = -1) -> list[float]:
+    """λ of the windows in the order of their evaluation; `frontier` is F at the start of each tick.
+
+    `restart_at` is the tick after which the state is checkpointed and restored.
+    """
+    stream, shares = seen(tuples, WINDOWS), []
     coverage = WindowCoverage.restore(stream, {})
     for i, before in enumerate(frontier):
         counts = stream.counts.between(i, i + 1)
         coverage.add(counts["pane"], counts["count"], before)
-        found += coverage.finished(before).tolist()
-        if i == kept_at:
+        shares += coverage.finished(before).tolist()
+        if i == restart_at:
             coverage = WindowCoverage.restore(stream, coverage.checkpoint())
-    return found
+    return shares
 
 
 @settings(max_examples=100, deadline=None)
-@given(CAME, st.data())
-def test_lambda_is_what_came_before_the_closing_of_all_until_a_size_after_it(came, data):
-    came.sort(key=lambda each: each.tick)
-    many = len({each.tick for each in came})
-    frontier = sorted(data.draw(st.lists(st.integers(-20, 220), min_size=many, max_size=many)))
-    expected, place = [], {tick: i for i, tick in enumerate(sorted({each.tick for each in came}))}
+@given(TUPLES, st.data())
+def test_coverage_is_the_share_that_arrived_in_time_of_all_until_a_window_size_after_the_close(tuples, data):
+    tuples.sort(key=lambda item: item.tick)
+    tick_count = len({item.tick for item in tuples})
+    frontier = sorted(data.draw(st.lists(st.integers(-20, 220), min_size=tick_count, max_size=tick_count)))
+    expected, index_of = [], {tick: i for i, tick in enumerate(sorted({item.tick for item in tuples}))}
     for end in range(10, 200, 10):
-        mine = [frontier[place[each.tick]] for each in came if end - 30 <= each.event < end]
-        in_time, late = sum(before < end for before in mine), sum(end <= before < end + 30 for before in mine)
-        # Judged at the first tick that finds F a size beyond the end, if something had come until then, or does.
-        over = [before for before in frontier if before >= end + 30]
-        if over and in_time + late:
-            expected.append((over[0], end, in_time / (in_time + late)))
-    assert judged(came, frontier) == [share for _, _, share in sorted(expected)]
+        frontiers = [frontier[index_of[item.tick]] for item in tuples if end - 30 <= item.event < end]
+        in_time, late = sum(before < end for before in frontiers), sum(end <= before < end + 30 for before in frontiers)
+        # Evaluated at the first tick that starts with F a window size beyond the end, if the window has tuples by then.
+        evaluations = [before for before in frontier if before >= end + 30]
+        if evaluations and in_time + late:
+            expected.append((evaluations[0], end, in_time / (in_time + late)))
+    assert evaluate(tuples, frontier) == [share for _, _, share in sorted(expected)]
 
 
-def test_what_comes_when_the_window_is_judged_is_not_counted():
-    came = [Came(0, 5), Came(1, 5), Came(2, 5), Came(3, 5)]
-    assert judged(came, [-99, 10, 39, 40])[0] == 1 / 3
-    assert judged(came, [-99, 10, 40, 50])[0] == 1 / 2
+def test_tuples_that_arrive_when_a_window_is_evaluated_do_not_count():
+    tuples = [Came(0, 5), Came(1, 5), Came(2, 5), Came(3, 5)]
+    assert evaluate(tuples, [-99, 10, 39, 40])[0] == 1 / 3
+    assert evaluate(tuples, [-99, 10, 40, 50])[0] == 1 / 2
 
 
-def test_windows_that_began_before_do_not_count():
+def test_windows_that_began_before_the_state_do_not_count():
     stream = seen([Came(0, 100), Came(1, 105), Came(2, 135), Came(3, 300)], WINDOWS)
     later = stream.between(1, 4, 0)
     assert later.before == 100
@@ -59,17 +62,17 @@ def test_windows_that_began_before_do_not_count():
     for i in range(3):
         counts = later.counts.between(i, i + 1)
         coverage.add(counts["pane"], counts["count"], 0)
-    assert coverage.ends.tolist() == [140, 150, 160, 310, 320, 330]  # from 130 on they lack what came at 100 already
+    assert coverage.ends.tolist() == [140, 150, 160, 310, 320, 330]  # windows that begin by 100 would lack its tuple
 
 
 @settings(max_examples=30, deadline=None)
-@given(CAME, st.integers(0, 12))
-def test_it_is_kept(came, at):
-    frontier = [15 * i - 20 for i in range(len({each.tick for each in came}))]
-    assert judged(came, frontier, at) == judged(came, frontier)
+@given(TUPLES, st.integers(0, 12))
+def test_coverage_survives_a_checkpoint(tuples, at):
+    frontier = [15 * i - 20 for i in range(len({each.tick for each in tuples}))]
+    assert evaluate(tuples, frontier, at) == evaluate(tuples, frontier)
 
 
-def test_lambda_is_told_in_the_order_of_the_ends():
-    came = [Came(0, event) for event in (5, 15, 25)] + [Came(1, 5), Came(1, 6)] + [Came(2, 300)]
+def test_coverage_is_returned_in_the_order_of_window_ends():
+    tuples = [Came(0, event) for event in (5, 15, 25)] + [Came(1, 5), Came(1, 6)] + [Came(2, 300)]
     #  end 10: 1 of 3; end 20: 2 of 4; end 30: 3 of 5; end 40: 2 in time; end 50: 1
-    assert judged(came, [-99, 30, 90]) == [1 / 3, 2 / 4, 3 / 5, 1.0, 1.0]
+    assert evaluate(tuples, [-99, 30, 90]) == [1 / 3, 2 / 4, 3 / 5, 1.0, 1.0]

@@ -1,4 +1,4 @@
-"""The loader of DEBS 2013's football match, on rows in its format."""
+"""The loader of the football match of DEBS 2013, on rows in its format."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_rows_of_the_match(tmp_path):
     assert [later[name] for name in ("vx", "vy", "vz", "ax", "ay", "az")] == [9998, -100, 0, 0, -10000, 1]
 
 
-def test_a_file_of_many_blocks_is_numbered_through(tmp_path, monkeypatch):
+def test_ids_are_consecutive_over_the_blocks_of_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr("tailrace.generators.debs2013._BLOCK", 1000)
     table = read(match(tmp_path, *[SHOE, BALL] * 500), KICK_OFF)
     assert table["id"].num_chunks > 1
@@ -56,7 +56,7 @@ def test_a_file_of_many_blocks_is_numbered_through(tmp_path, monkeypatch):
     assert table["sensor"].to_pylist() == [98, 4] * 500
 
 
-def test_a_compressed_file(tmp_path):
+def test_a_compressed_file_is_read(tmp_path):
     path = tmp_path / "full-game.csv.gz"
     path.write_bytes(gzip.compress(f"{SHOE}\n{BALL}\n".encode()))
     assert read(path, KICK_OFF)["sensor"].to_pylist() == [98, 4]
@@ -66,7 +66,7 @@ def test_a_compressed_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("broken", "told"),
+    ("broken", "message"),
     [
         (SHOE.replace("-6869", "far"), "4: y: 'far' is none"),
         (SHOE.replace("-6869", ""), "4: y: '' is none"),
@@ -77,10 +77,10 @@ def test_a_compressed_file(tmp_path):
     ],
 )
 @pytest.mark.parametrize("before", [1, 10_000])
-def test_a_broken_row_is_refused_with_its_line_and_field(tmp_path, monkeypatch, broken, told, before):
+def test_a_broken_row_is_refused_with_its_line_and_field(tmp_path, monkeypatch, broken, message, before):
     monkeypatch.setattr("tailrace.generators.debs2013._BLOCK", 100_000)
     path = match(tmp_path, *[SHOE] * before, "", BALL, broken, "nonsense")
-    with pytest.raises(Refused, match=told.replace("4:", f"{before + 3}:", 1)):
+    with pytest.raises(Refused, match=message.replace("4:", f"{before + 3}:", 1)):
         read(path, KICK_OFF)
 
 
@@ -89,17 +89,17 @@ def test_a_file_without_rows_is_refused(tmp_path):
         read(match(tmp_path), KICK_OFF)
 
 
-def test_tailrace_replay_takes_it(tmp_path, monkeypatch):
-    """A second of 200 rows, with the delays of the model, in the order of arrival, in Parquet files."""
+def test_tailrace_replay_reads_the_format(tmp_path, monkeypatch):
+    """200 rows of one second are delayed by the model and written to Parquet files in order of arrival."""
     from tailrace.cli import commands
 
     rows = [BALL.replace("10753295594424116", str(10753295594424116 + i * 5 * 10**9)) for i in range(200)]
-    words = ["replay", "--source", str(match(tmp_path, *rows)), "--source-format", "debs2013"]
-    words += ["--start", "2026-01-01", "--model", "game2", "--output", str(tmp_path / "out"), "--files", "2"]
-    monkeypatch.setattr("sys.argv", ["tailrace", *words])
-    with pytest.raises(SystemExit) as ended:
+    arguments = ["replay", "--source", str(match(tmp_path, *rows)), "--source-format", "debs2013"]
+    arguments += ["--start", "2026-01-01", "--model", "game2", "--output", str(tmp_path / "out"), "--files", "2"]
+    monkeypatch.setattr("sys.argv", ["tailrace", *arguments])
+    with pytest.raises(SystemExit) as exit_info:
         commands.main()
-    assert not ended.value.code
+    assert not exit_info.value.code
     table = pa.concat_tables(pq.read_table(path) for path in sorted((tmp_path / "out").iterdir()))
     assert sorted(table["id"].to_pylist()) == list(range(200))
     event, arrival = (epoch_ms(table[name]) for name in ("event_time", "arrival_time"))

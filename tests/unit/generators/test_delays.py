@@ -33,7 +33,7 @@ def test_games_follow_the_paper(name: str, p: float, mu: float, sigma: float, me
     assert delays.min() == 0
     assert (delays == 0).mean() == pytest.approx(1 - p + p * below_1_ms, abs=0.002)
     assert delays.mean() == pytest.approx(mean, rel=0.03)
-    # Half a millisecond undoes the floor on average; above the median it hardly bends the logarithm.
+    # Half a millisecond corrects for the floor on average; above the median it hardly changes the logarithm.
     positive = np.sort(delays[delays > 0]) + 0.5
     for z in (0.5, 1.0, 2.0, 3.0):
         share = (NORMAL.cdf(z) - below_1_ms) / (1 - below_1_ms)
@@ -41,8 +41,10 @@ def test_games_follow_the_paper(name: str, p: float, mu: float, sigma: float, me
 
 
 @pytest.mark.parametrize(("name", "p", "mu", "sigma", "mean"), GAMES)
-def test_logarithm_of_the_delayed(name: str, p: float, mu: float, sigma: float, mean: float) -> None:
-    """Mean and deviation of ln, of the tuples at or above the median, where the floor is below 3 %."""
+def test_the_logarithm_of_the_delays_follows_the_paper(
+    name: str, p: float, mu: float, sigma: float, mean: float
+) -> None:
+    """Mean and standard deviation of ln(delay) at or above the median, where the floor is below 3 % of a delay."""
     delays = draw(name)
     upper = np.log((delays[delays >= math.ceil(1000 * math.exp(mu))] + 0.5) / 1000)
     # The upper half of a normal has mean mu + sigma sqrt(2/pi) and deviation sigma sqrt(1 - 2/pi).
@@ -53,7 +55,7 @@ def test_logarithm_of_the_delayed(name: str, p: float, mu: float, sigma: float, 
 
 @pytest.mark.parametrize(("name", "p", "mu", "sigma", "mean"), GAMES)
 def test_the_longest_delay_is_not_clipped(name: str, p: float, mu: float, sigma: float, mean: float) -> None:
-    """Of half a million draws it is 15 s for Game 1 and 18 s for Game 2 in the median; the paper has 14 to 17 s."""
+    """Its median over half a million draws is 15 s for Game 1 and 18 s for Game 2; the paper reports 14 to 17 s."""
     n = 500_000
     median = 1000 * math.exp(mu + sigma * NORMAL.inv_cdf(1 - math.log(2) / (n * p)))
     assert 14_000 < median < 19_000
@@ -71,7 +73,7 @@ def test_exponential(text: str, mean: int) -> None:
     assert (delays >= 2 * mean).mean() == pytest.approx(math.exp(-2), abs=0.002)
 
 
-def test_none_delays_nothing() -> None:
+def test_the_model_none_delays_nothing() -> None:
     assert not draw("none", 1000).any()
 
 
@@ -83,7 +85,7 @@ def test_a_seed_gives_the_same_delays(text: str) -> None:
     assert draw(text, 0).shape == (0,)
 
 
-def test_from_data_draws_what_was_measured(tmp_path: Path) -> None:
+def test_the_model_data_draws_the_measured_delays(tmp_path: Path) -> None:
     start = datetime(2024, 1, 1, tzinfo=UTC)
     delays = [0, 10, 10, 700, -300, None]
     table = pa.table(
@@ -94,21 +96,21 @@ def test_from_data_draws_what_was_measured(tmp_path: Path) -> None:
     )
     file = tmp_path / "odd:name.parquet"
     pq.write_table(table, file)
-    drawn = draw(f"data:{file}:at:in", 100_000)
-    assert set(drawn.tolist()) == {0, 10, 700}
+    samples = draw(f"data:{file}:at:in", 100_000)
+    assert set(samples.tolist()) == {0, 10, 700}
     for value, share in ((0, 0.4), (10, 0.4), (700, 0.2)):
-        assert (drawn == value).mean() == pytest.approx(share, abs=0.01)
-    assert np.array_equal(drawn, draw(f"data:{file}:at:in", 100_000))
+        assert (samples == value).mean() == pytest.approx(share, abs=0.01)
+    assert np.array_equal(samples, draw(f"data:{file}:at:in", 100_000))
 
 
-def test_from_data_takes_a_directory_of_longs(tmp_path: Path) -> None:
+def test_the_model_data_reads_a_directory_of_longs(tmp_path: Path) -> None:
     for number in range(2):
         pq.write_table(pa.table({"e": [1000], "a": [1005 + number]}), tmp_path / f"{number}.parquet")
     assert set(draw(f"data:{tmp_path}:e:a", 100).tolist()) == {5, 6}
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("gamma", "write one of: none, game1, game2, exponential:MEAN"),
         ("", "names no delay model"),
@@ -121,12 +123,12 @@ def test_from_data_takes_a_directory_of_longs(tmp_path: Path) -> None:
         ("data:a:b", "write data:FILE:EVENT:ARRIVAL"),
     ],
 )
-def test_what_is_wrong_and_what_would_be_right(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_a_wrong_model_is_refused_with_a_remedy(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         delay_model(text)
 
 
-def test_wrong_columns_of_data(tmp_path: Path) -> None:
+def test_wrong_columns_of_data_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "some.parquet"
     pq.write_table(pa.table({"e": [1, 2], "s": ["x", "y"], "n": pa.array([None, None], pa.int64())}), file)
     with pytest.raises(ValueError, match="no column arrival, it has e, s, n"):

@@ -1,4 +1,4 @@
-"""Streams made from a seed: order, completeness, determinism, files."""
+"""Streams generated from a seed: order, completeness, determinism, files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def stream(rows: int = 5000, seed: int = 3, model: str = "exponential:2 s", keys
 
 
 def read(paths: list[Path], schema: pa.Schema) -> pa.Table:
-    """All files in the order given, each by the reader of its format."""
+    """Read all files in the given order, each with the reader of its format."""
     options = pj.ParseOptions(explicit_schema=pa.schema([(f.name, _as_text(f.type)) for f in schema]))
     return pa.concat_tables(
         pq.read_table(path) if path.suffix == ".parquet" else pj.read_json(path, parse_options=options).cast(schema)
@@ -79,7 +79,7 @@ def test_ties_keep_the_order_of_the_table() -> None:
     assert disorder(table, "at", delay_model("none"), 1).column("id").to_pylist() == in_order
 
 
-def test_a_seed_gives_the_same_stream_and_a_model_leaves_the_tuples() -> None:
+def test_a_seed_determines_the_stream_and_a_model_changes_arrival_alone() -> None:
     assert stream().equals(stream())
     assert not stream(model="none").equals(stream(model="none", seed=4))
     model = delay_model("game1")
@@ -102,25 +102,32 @@ def test_disorder_keeps_the_rows_and_other_columns() -> None:
     assert out.column_names == ["name", "at", "hist", "arrival_time"]
     assert out.schema.field("at").type == TIME
 
-    def rows(of: pa.Table) -> list[tuple[object, ...]]:
-        return sorted(zip(of["name"].to_pylist(), epoch_ms(of["at"]), of["hist"].to_pylist(), strict=True))
+    def rows(stream_table: pa.Table) -> list[tuple[object, ...]]:
+        return sorted(
+            zip(
+                stream_table["name"].to_pylist(),
+                epoch_ms(stream_table["at"]),
+                stream_table["hist"].to_pylist(),
+                strict=True,
+            )
+        )
 
     assert rows(out) == rows(table)
-    again = disorder(out, "at", delay_model("none"), 9)
-    assert again.column_names == out.column_names
-    assert again["arrival_time"].equals(again["at"])
+    second = disorder(out, "at", delay_model("none"), 9)
+    assert second.column_names == out.column_names
+    assert second["arrival_time"].equals(second["at"])
 
 
 @pytest.mark.parametrize("format", ["parquet", "json"])
 def test_files_are_consecutive_ranges_that_read_back_equal(tmp_path: Path, format: str) -> None:
     table = stream(1003)
-    done: list[int] = []
-    paths = write(table, tmp_path / "deep" / "out", 7, format, done.append)  # type: ignore[arg-type]
+    progress: list[int] = []
+    paths = write(table, tmp_path / "deep" / "out", 7, format, progress.append)  # type: ignore[arg-type]
     assert [path.name for path in paths] == [f"part-{n:05d}.{format}" for n in range(7)]
     assert sorted((tmp_path / "deep" / "out").iterdir()) == paths
-    assert sum(done) == 1003
-    assert max(done) - min(done) <= 1
-    assert [read([path], table.schema).num_rows for path in paths] == done
+    assert sum(progress) == 1003
+    assert max(progress) - min(progress) <= 1
+    assert [read([path], table.schema).num_rows for path in paths] == progress
     assert read(paths, table.schema).equals(table)
 
 
@@ -141,7 +148,7 @@ def test_json_keeps_long_ids_beside_nulls(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["parquet", "json"])
-def test_an_empty_stream_is_no_fault(tmp_path: Path, format: str) -> None:
+def test_an_empty_stream_gives_empty_files(tmp_path: Path, format: str) -> None:
     paths = write(stream(0), tmp_path, 2, format)  # type: ignore[arg-type]
     assert [path.exists() for path in paths] == [True, True]
     if format == "parquet":
@@ -150,7 +157,7 @@ def test_an_empty_stream_is_no_fault(tmp_path: Path, format: str) -> None:
         assert [path.read_text().strip() for path in paths] == ["", ""]
 
 
-def test_what_is_there_is_not_touched(tmp_path: Path) -> None:
+def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:
     other = tmp_path / "other.txt"
     other.write_text("mine")
     with pytest.raises(Refused, match="not empty"):
@@ -173,7 +180,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"rows": -1}, "rows is -1; right is at least 0"),
         ({"keys": 0}, "keys is 0; right is at least 1"),
@@ -182,13 +189,13 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.
         ({"rate": float("nan")}, "greater than 0"),
     ],
 )
-def test_arguments_out_of_range(change: dict[str, float], said: str) -> None:
+def test_arguments_out_of_range_are_refused(change: dict[str, float], message: str) -> None:
     arguments = {"rows": 10, "rate": 1.0, "keys": 1, "seed": 0, "start_ms": START} | change
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         generate(model=delay_model("none"), **arguments)  # type: ignore[arg-type]
 
 
-def test_a_wrong_event_column_or_number_of_files(tmp_path: Path) -> None:
+def test_a_wrong_event_column_or_number_of_files_is_refused(tmp_path: Path) -> None:
     model = delay_model("none")
     with pytest.raises(ValueError, match="no column at; right is one of id, event_time"):
         disorder(stream(10), "at", model, 0)
@@ -200,7 +207,7 @@ def test_a_wrong_event_column_or_number_of_files(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_readers_may_share_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_has_row_groups_that_readers_can_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tailrace.generators.replay.ROW_GROUP", 300)
     (path,) = write(stream(1000), tmp_path / "out", 1)
     file = pq.ParquetFile(path)

@@ -1,4 +1,4 @@
-"""Grouping by integer codes: two ways to the same sums."""
+"""Group-by over integer codes: the dense and the hash path give the same aggregates."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from tailrace.ground.columns import How, group, group_sums, unify
 
-FAR = 10**15  # one code so far away that a table of all codes would not fit
+FAR = 10**15  # a code so large that a dense table of all codes would not fit into memory
 
 
-def loop(code: list[int], weight: list[int]) -> dict[int, int]:
+def sums_by_loop(code: list[int], weight: list[int]) -> dict[int, int]:
     sums: dict[int, int] = {}
-    for one, many in zip(code, weight, strict=True):
-        sums[one] = sums.get(one, 0) + many
+    for each, amount in zip(code, weight, strict=True):
+        sums[each] = sums.get(each, 0) + amount
     return dict(sorted(sums.items()))
 
 
@@ -24,23 +24,23 @@ def loop(code: list[int], weight: list[int]) -> dict[int, int]:
 @given(st.lists(st.tuples(st.integers(-50, 50), st.integers(-1000, 1000)), min_size=1), st.booleans())
 def test_sums_by_code_ascending_on_either_path(rows: list[tuple[int, int]], far: bool) -> None:
     code, weight = map(list, zip(*([*rows, (FAR, 7)] if far else rows), strict=True))
-    found, (ints, floats) = group_sums(np.array(code), np.array(weight), np.array(weight, float))
-    assert dict(zip(found.tolist(), ints.tolist(), strict=True)) == loop(code, weight)
-    assert found.tolist() == sorted(set(code))
+    codes, (ints, floats) = group_sums(np.array(code), np.array(weight), np.array(weight, float))
+    assert dict(zip(codes.tolist(), ints.tolist(), strict=True)) == sums_by_loop(code, weight)
+    assert codes.tolist() == sorted(set(code))
     assert floats.tolist() == ints.tolist()
 
 
 @pytest.mark.parametrize(("how", "of"), [("min", min), ("max", max)])
 @settings(max_examples=60, deadline=None)
 @given(rows=st.lists(st.tuples(st.integers(-50, 50), st.floats(allow_nan=False)), min_size=1), far=st.booleans())
-def test_the_least_and_the_greatest_on_either_path(how: How, of, rows: list[tuple[int, float]], far: bool) -> None:
+def test_minima_and_maxima_by_code_on_either_path(how: How, of, rows: list[tuple[int, float]], far: bool) -> None:
     code, value = map(list, zip(*([*rows, (FAR, 7.0)] if far else rows), strict=True))
-    found, (extremes, tuples) = group(np.array(code), (np.array(value), how), (np.ones(len(code), np.int64), "sum"))
-    held = {one: [v for c, v in zip(code, value, strict=True) if c == one] for one in sorted(set(code))}
-    assert dict(zip(found.tolist(), extremes.tolist(), strict=True)) == {
-        one: of(of_one) for one, of_one in held.items()
+    codes, (extremes, tuples) = group(np.array(code), (np.array(value), how), (np.ones(len(code), np.int64), "sum"))
+    values_by_code = {each: [v for c, v in zip(code, value, strict=True) if c == each] for each in sorted(set(code))}
+    assert dict(zip(codes.tolist(), extremes.tolist(), strict=True)) == {
+        each: of(group_values) for each, group_values in values_by_code.items()
     }
-    assert tuples.tolist() == [len(of_one) for of_one in held.values()]
+    assert tuples.tolist() == [len(group_values) for group_values in values_by_code.values()]
     assert (extremes.dtype, tuples.dtype) == (np.float64, np.int64)
 
 
@@ -52,48 +52,48 @@ def test_ints_stay_ints_and_doubles_doubles(far: list[int]) -> None:
 
 
 @pytest.mark.parametrize("far", [[], [FAR]], ids=["dense", "hash"])
-def test_a_sum_of_zero_is_still_there(far: list[int]) -> None:
-    found, (sums,) = group_sums(np.array([1, 1, 2, *far]), np.array([5, -5, 0, *[1 for _ in far]]))
-    assert found.tolist() == [1, 2, *far]
+def test_a_group_whose_sum_is_zero_stays(far: list[int]) -> None:
+    codes, (sums,) = group_sums(np.array([1, 1, 2, *far]), np.array([5, -5, 0, *[1 for _ in far]]))
+    assert codes.tolist() == [1, 2, *far]
     assert sums.tolist()[:2] == [0, 0]
 
 
 @pytest.mark.parametrize("far", [[], [FAR]], ids=["dense", "hash"])
-def test_one_group_does_not_feel_the_size_of_another(far: list[int]) -> None:
+def test_huge_values_in_one_group_do_not_change_the_sum_of_another(far: list[int]) -> None:
     code = np.array([0, 1, 0, 1, 0, *far])
     _, (sums,) = group_sums(code, np.array([1e300, 1e-9, -1e300, 1e-9, 1e300, *[1.0 for _ in far]]))
     assert sums.tolist()[:2] == [1e300, 2e-9]
 
 
-def test_codes_over_all_of_int64() -> None:
+def test_codes_may_be_any_int64() -> None:
     code = np.array([-(2**63), 2**63 - 1, -(2**63)])
-    found, (sums,) = group_sums(code, np.array([1, 2, 3]))
-    assert (found.tolist(), sums.tolist()) == ([-(2**63), 2**63 - 1], [4, 2])
+    codes, (sums,) = group_sums(code, np.array([1, 2, 3]))
+    assert (codes.tolist(), sums.tolist()) == ([-(2**63), 2**63 - 1], [4, 2])
 
 
-def test_nothing_gives_nothing() -> None:
-    found, sums = group_sums(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64))
-    assert (len(found), [column.dtype for column in sums]) == (0, [np.float64, np.int64])
+def test_no_rows_give_empty_columns_of_the_same_types() -> None:
+    codes, sums = group_sums(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64))
+    assert (len(codes), [column.dtype for column in sums]) == (0, [np.float64, np.int64])
 
 
-def test_large_ints_on_the_hash_path() -> None:
+def test_large_ints_are_summed_exactly_on_the_hash_path() -> None:
     _, (sums,) = group_sums(np.array([0, 0, FAR]), np.array([2**53, 1, 1]))
     assert sums.tolist() == [2**53 + 1, 1]
 
 
-def test_large_ints_on_the_dense_path() -> None:
+def test_large_ints_are_summed_exactly_on_the_dense_path() -> None:
     _, (sums,) = group_sums(np.array([0, 0]), np.array([2**53, 1]))
     assert sums.tolist() == [2**53 + 1]
 
 
-def decoded(arrays: list[pa.Array]) -> tuple[list, list[list]]:
+def unify_and_decode(arrays: list[pa.Array]) -> tuple[list, list[list]]:
     keys, codes = unify(arrays)
     assert len(set(keys.to_pylist())) == len(keys)
     return keys.to_pylist(), [keys.take(pa.array(code)).to_pylist() for code in codes]
 
 
 def test_unify_in_order_of_first_occurrence() -> None:
-    keys, columns = decoded([pa.array(["b", "a", "b"]), pa.array(["c", "a"])])
+    keys, columns = unify_and_decode([pa.array(["b", "a", "b"]), pa.array(["c", "a"])])
     assert (keys, columns) == (["b", "a", "c"], [["b", "a", "b"], ["c", "a"]])
 
 
@@ -103,13 +103,13 @@ def test_unify_keeps_the_codes_of_a_first_array_without_repeats() -> None:
 
 
 def test_unify_takes_null_as_a_value_of_its_own() -> None:
-    keys, columns = decoded([pa.array([None, ""]), pa.array(["", None, None])])
+    keys, columns = unify_and_decode([pa.array([None, ""]), pa.array(["", None, None])])
     assert (keys, columns) == ([None, ""], [[None, ""], ["", None, None]])
 
 
 def test_unify_with_empty_arrays_anywhere() -> None:
     none = pa.array([], pa.int64())
-    keys, columns = decoded([none, pa.array([1, 2]), none, pa.array([2]), none])
+    keys, columns = unify_and_decode([none, pa.array([1, 2]), none, pa.array([2]), none])
     assert (keys, columns) == ([1, 2], [[], [1, 2], [], [2], []])
 
 

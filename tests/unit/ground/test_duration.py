@@ -27,12 +27,12 @@ def test_a_duration_is_a_number_and_a_unit(text: str, expected_ms: int) -> None:
     assert ms(parse_duration(text)) == expected_ms
 
 
-def test_a_duration_is_left_as_it_is() -> None:
+def test_a_timedelta_is_returned_unchanged() -> None:
     assert parse_duration(timedelta(seconds=3)) == timedelta(seconds=3)
 
 
 @pytest.mark.parametrize("text", ["500", 500, "", "s", "5 fortnights", "1 h 30 min", "0.5 ms", "40000 d", None, []])
-def test_what_is_no_duration_is_refused(text: object) -> None:
+def test_an_invalid_duration_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match=r"no duration|whole number of milliseconds|a hundred years"):
         parse_duration(text)
 
@@ -57,11 +57,11 @@ def test_the_largest_unit_that_divides_is_written(value_ms: int, text: str) -> N
         (" 2000-01-01 ", 946_684_800_000),
     ],
 )
-def test_a_time_is_utc_unless_it_says_otherwise(text: str, expected_ms: int) -> None:
+def test_a_time_without_an_offset_is_utc(text: str, expected_ms: int) -> None:
     assert parse_time_ms(text) == expected_ms
 
 
-def test_what_is_no_time_is_refused() -> None:
+def test_an_invalid_time_is_refused() -> None:
     with pytest.raises(ValueError, match="yesterday"):
         parse_time_ms("yesterday")
 

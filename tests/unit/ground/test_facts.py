@@ -1,4 +1,4 @@
-"""Facts: versions by subject, which can still be referred to, and none without a change of value."""
+"""Facts (configuration changes): versions by subject, pruning, and no new version without a change of value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tailrace.disorder.policies import policy_of
 from tailrace.engine.batch_header import BatchHeader, next_facts
 from tailrace.ground.facts import Fact, newest, prune, stamp
 
-WAITS = [policy_of({"policy": "k_slack", "k": f"{k} ms"}) for k in (1, 2, 3)]
+POLICIES = [policy_of({"policy": "k_slack", "k": f"{k} ms"}) for k in (1, 2, 3)]
 
 
 def test_each_subject_counts_its_own_versions():
@@ -26,35 +26,35 @@ def test_each_subject_counts_its_own_versions():
 
 
 @given(st.lists(st.integers(0, 20), max_size=8), st.integers(0, 25))
-def test_what_is_pruned_holds_nowhere_from_then_on(steps, since):
+def test_pruning_keeps_every_fact_that_is_still_in_force(steps, since):
     facts = ()
     for number, at in enumerate(sorted(steps)):
         facts = stamp(facts, "settings", {"n": number}, at, "")
         facts = stamp(facts, "plan", {"n": number}, at, "")
-    left = prune(facts, "settings", since)
-    assert [fact for fact in left if fact.about == "plan"] == [fact for fact in facts if fact.about == "plan"]
+    remaining = prune(facts, "settings", since)
+    assert [fact for fact in remaining if fact.about == "plan"] == [fact for fact in facts if fact.about == "plan"]
 
     def at(known, tick):
         return [fact for fact in known if fact.about == "settings" and fact.since <= tick][-1:]
 
-    assert all(at(left, tick) == at(facts, tick) for tick in range(since, 30))
-    assert len([fact for fact in left if fact.about == "settings" and fact.since <= since]) <= 1
+    assert all(at(remaining, tick) == at(facts, tick) for tick in range(since, 30))
+    assert len([fact for fact in remaining if fact.about == "settings" and fact.since <= since]) <= 1
 
 
-@given(st.lists(st.tuples(st.sampled_from(WAITS), st.integers(0, 3)), min_size=1, max_size=12))
-def test_a_policy_is_stamped_when_it_changes_and_touches_no_tick_that_was_begun(steps):
-    facts, tick, last = (), None, None
-    for batch, (policy, more) in enumerate(steps):
+@given(st.lists(st.tuples(st.sampled_from(POLICIES), st.integers(0, 3)), min_size=1, max_size=12))
+def test_a_changed_policy_is_stamped_and_holds_only_for_ticks_that_have_not_begun(steps):
+    facts, tick, previous = (), None, None
+    for batch, (policy, ticks) in enumerate(steps):
         facts = next_facts(facts, policy, "declared", tick, batch)
         header = BatchHeader(batch, facts)
-        assert bool(header.stamped) == (policy != last)
+        assert bool(header.stamped) == (policy != previous)
         assert all(fact.since == (0 if tick is None else tick + 1) for fact in header.stamped)
         assert policy_of(newest(facts, "settings").value) == policy
         assert sum(fact.since <= (tick or 0) for fact in facts) == 1 or tick is None, "one is in force"
-        tick, last = (tick or 0) + more, policy
+        tick, previous = (tick or 0) + ticks, policy
 
 
-def test_a_setting_that_an_earlier_version_did_not_have_makes_no_new_fact():
+def test_a_setting_added_with_its_default_makes_no_new_fact():
     policy = policy_of({"policy": "hybrid", "error": 0.05, "risk": 0.05})
     facts = next_facts((), policy, "declared", None, 0)
     assert facts[0].value.keys() > {"policy", "error", "risk"}, "some are left to their defaults"
@@ -63,6 +63,6 @@ def test_a_setting_that_an_earlier_version_did_not_have_makes_no_new_fact():
 
 
 @pytest.mark.parametrize("facts", [(), (Fact("settings", 1, 0, {"policy": "none"}, "declared"),)])
-def test_a_header_goes_through_bytes(facts):
+def test_a_header_is_restored_from_its_bytes(facts):
     header = BatchHeader(3, facts, 5, closes=True)
     assert BatchHeader.unpack(header.pack()) == header

@@ -1,4 +1,4 @@
-"""Growing pauses between tries, and their end."""
+"""Exponential backoff between retries: growing pauses, and their reset after a success."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def test_pauses_grow_up_to_a_minute():
     assert pause_s(100_000) == LONGEST_S
 
 
-def test_a_try_is_due_when_its_pause_is_over():
+def test_a_retry_is_due_when_its_pause_is_over():
     now = [50.0]
     retries = Retries(lambda: now[0])
     assert retries.due

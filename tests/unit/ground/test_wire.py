@@ -1,4 +1,4 @@
-"""What is packed comes back as it was."""
+"""The wire format restores record batches and values exactly."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ BATCHES = {
 
 
 @pytest.mark.parametrize("name", BATCHES)
-def test_a_batch_alone(name: str) -> None:
+def test_a_single_batch_is_restored(name: str) -> None:
     batches, _ = wire.unpack(wire.pack({name: BATCHES[name]}))
     assert list(batches) == [name]
     assert batches[name].equals(BATCHES[name])
     assert batches[name].schema == BATCHES[name].schema
 
 
-def test_many_keep_their_names_and_order() -> None:
+def test_several_batches_keep_their_names_and_order() -> None:
     batches, _ = wire.unpack(wire.pack(BATCHES))
     assert list(batches) == list(BATCHES)
     assert all(batches[name].equals(batch) for name, batch in BATCHES.items())
 
 
-def test_values_beside_them() -> None:
+def test_values_are_packed_beside_batches() -> None:
     values = {"clock": {"t_max": -(1 << 62), "facts": [{"settings": '{"k": "é"}'}]}, "none": None, "flag": True}
     assert wire.unpack(wire.pack(BATCHES, **values))[1] == values
 
 
-def test_nothing_at_all() -> None:
+def test_an_empty_message_is_restored() -> None:
     assert wire.unpack(wire.pack({})) == ({}, {})
 
 
-def test_a_slice_travels_without_what_it_was_cut_from() -> None:
+def test_a_slice_is_packed_without_the_rest_of_its_batch() -> None:
     whole = pa.record_batch({"n": pa.array(range(100_000))})
     assert len(wire.pack({"part": whole.slice(5, 1)})) < 5_000

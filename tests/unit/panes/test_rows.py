@@ -17,23 +17,23 @@ from tailrace.windows.sliding import Sliding
 
 TENS = Sliding(20, 10)
 Row = tuple[int, int, int, float]
-many = pytest.mark.parametrize("name", FUNCTIONS)
+each_function = pytest.mark.parametrize("name", FUNCTIONS)
 
 
-def rows(*given_rows: Row) -> Rows:
-    """(key, time, tuples, total) of each."""
-    key, time, tuples, total = zip(*given_rows, strict=True) if given_rows else ((),) * 4
+def rows(*row_list: Row) -> Rows:
+    """Rows from (key, time, tuples, total) each."""
+    key, time, tuples, total = zip(*row_list, strict=True) if row_list else ((),) * 4
     columns = {"tuples": np.array(tuples, np.int64), "total": np.array(total, float)}
     return Rows(*(np.array(column, np.int64) for column in (key, time)), columns)
 
 
-def listed(of: Rows) -> list[Row]:
-    return sorted(zip(*(column.tolist() for column in (of.key, of.time, *of.columns.values())), strict=True))
+def sorted_rows(table: Rows) -> list[Row]:
+    return sorted(zip(*(column.tolist() for column in (table.key, table.time, *table.columns.values())), strict=True))
 
 
-def closed(name: str, panes: Rows, strays: Rows, after: int | None, until: int | None) -> list[Row]:
+def evaluate(name: str, panes: Rows, strays: Rows, after: int | None, until: int | None) -> list[Row]:
     function = function_of(name, 0.9 if name == "quantile" else None)
-    return listed(evaluate_windows(TENS, function, panes, strays, after, until))
+    return sorted_rows(evaluate_windows(TENS, function, panes, strays, after, until))
 
 
 @pytest.mark.parametrize(
@@ -45,21 +45,23 @@ def closed(name: str, panes: Rows, strays: Rows, after: int | None, until: int |
         ("median", [(0, -30, 1, 0.5), (0, 20, 1, 8.0), (1, 20, 1, 1.0), (1, 20, 2, 3.0)]),
     ],
 )
-def test_rows_add_by_key_and_time(name: str, expected: list[Row]) -> None:
+def test_rows_of_equal_key_and_time_merge(name: str, expected: list[Row]) -> None:
     one, two = rows((0, -30, 1, 0.5), (1, 20, 1, 1.0)), rows((1, 20, 2, 3.0), (0, 20, 1, 8.0))
-    assert listed(Rows.merge([one, two], FUNCTIONS[name], 10)) == expected
+    assert sorted_rows(Rows.merge([one, two], FUNCTIONS[name], 10)) == expected
 
 
-def test_times_that_are_no_multiple_of_the_step_stay() -> None:
-    assert listed(Rows.merge([rows((0, 13, 1, 1.0)), rows((0, 3, 1, 1.0), (0, 13, 1, 1.0))], FUNCTIONS["sum"], 10)) == [
+def test_times_need_not_be_multiples_of_the_step() -> None:
+    assert sorted_rows(
+        Rows.merge([rows((0, 13, 1, 1.0)), rows((0, 3, 1, 1.0), (0, 13, 1, 1.0))], FUNCTIONS["sum"], 10)
+    ) == [
         (0, 3, 1, 1.0),
         (0, 13, 2, 2.0),
     ]
 
 
-def test_the_rows_with_their_keys() -> None:
-    found = rows((1, 10, 2, 3.0), (0, 20, 1, 1.0)).with_keys(pa.array(["a", None]))
-    assert found.to_pylist() == [
+def test_rows_are_converted_to_arrow_with_their_keys() -> None:
+    batch = rows((1, 10, 2, 3.0), (0, 20, 1, 1.0)).with_keys(pa.array(["a", None]))
+    assert batch.to_pylist() == [
         {"key": None, "time": 10, "tuples": 2, "total": 3.0},
         {"key": "a", "time": 20, "tuples": 1, "total": 1.0},
     ]
@@ -71,34 +73,34 @@ PANES = rows((0, 0, 1, 2.0), (0, 10, 1, 4.0), (0, 20, 1, 9.0))
 AT_20 = {"sum": 6, "count": 2, "avg": 3, "min": 2, "max": 4, "median": 3, "quantile": 3.8}
 
 
-@many
+@each_function
 def test_a_window_is_answered_from_its_panes(name: str) -> None:
-    assert closed(name, PANES, rows(), 10, 20) == [(0, 20, 2, pytest.approx(AT_20[name]))]
+    assert evaluate(name, PANES, rows(), 10, 20) == [(0, 20, 2, pytest.approx(AT_20[name]))]
 
 
-@many
+@each_function
 def test_after_is_excluded_and_until_included(name: str) -> None:
-    assert [end for _, end, _, _ in closed(name, PANES, rows(), 10, 30)] == [20, 30]
-    assert [end for _, end, _, _ in closed(name, PANES, rows(), 11, 29)] == [20]
-    assert [end for _, end, _, _ in closed(name, PANES, rows(), None, None)] == [10, 20, 30, 40]
-    assert closed(name, PANES, rows(), 20, 20) == []
-    assert closed(name, PANES, rows(), 40, 90) == []
+    assert [end for _, end, _, _ in evaluate(name, PANES, rows(), 10, 30)] == [20, 30]
+    assert [end for _, end, _, _ in evaluate(name, PANES, rows(), 11, 29)] == [20]
+    assert [end for _, end, _, _ in evaluate(name, PANES, rows(), None, None)] == [10, 20, 30, 40]
+    assert evaluate(name, PANES, rows(), 20, 20) == []
+    assert evaluate(name, PANES, rows(), 40, 90) == []
 
 
-@many
+@each_function
 def test_strays_count_in_their_window_alone(name: str) -> None:
-    both = {"sum": 12, "count": 3, "avg": 4, "min": 2, "max": 6, "median": 4, "quantile": 5.6}[name]
+    with_stray = {"sum": 12, "count": 3, "avg": 4, "min": 2, "max": 6, "median": 4, "quantile": 5.6}[name]
     strays = rows((0, 20, 1, 6.0), (1, 30, 1, 1.0), (1, 50, 1, 1.0))
-    found = closed(name, PANES, strays, 10, 30)
-    assert found[0] == (0, 20, 3, pytest.approx(both))
-    assert [(key, end, tuples) for key, end, tuples, _ in found] == [(0, 20, 3), (0, 30, 2), (1, 30, 1)]
+    answers = evaluate(name, PANES, strays, 10, 30)
+    assert answers[0] == (0, 20, 3, pytest.approx(with_stray))
+    assert [(key, end, tuples) for key, end, tuples, _ in answers] == [(0, 20, 3), (0, 30, 2), (1, 30, 1)]
 
 
-@many
-def test_strays_without_panes_and_nothing_at_all(name: str) -> None:
-    assert closed(name, rows(), rows((0, 20, 1, 1.0)), 10, 30) == [(0, 20, 1, 1.0)]
-    assert closed(name, rows(), rows(), 10, 30) == []
-    assert closed(name, rows(), rows(), None, None) == []
+@each_function
+def test_strays_without_panes_are_answered_and_no_rows_give_no_answers(name: str) -> None:
+    assert evaluate(name, rows(), rows((0, 20, 1, 1.0)), 10, 30) == [(0, 20, 1, 1.0)]
+    assert evaluate(name, rows(), rows(), 10, 30) == []
+    assert evaluate(name, rows(), rows(), None, None) == []
 
 
 pane = st.tuples(st.integers(0, 2), st.sampled_from([-50, 0, 10, 20, 30, 70, 10**9]), st.just(1), st.integers(-9, 9))
@@ -106,44 +108,46 @@ stray = st.tuples(st.integers(0, 2), st.sampled_from([0, 20, 30, 90]), st.just(1
 bounds = st.tuples(st.none() | st.integers(-60, 100), st.none() | st.integers(-60, 10**9 + 50))
 
 
-@many
+@each_function
 @settings(max_examples=60, deadline=None)
-@given(held=st.lists(pane, max_size=20), strays=st.lists(stray, max_size=5), ends=bounds, at_once=st.integers(0, 12))
-def test_closed_in_ranges_the_answers_are_the_same(name: str, held, strays, ends, at_once: int) -> None:
-    panes, apart = Rows.merge([rows(*held)], FUNCTIONS[name], 10), rows(*strays)
-    whole = closed(name, panes, apart, *ends)
+@given(
+    pane_rows=st.lists(pane, max_size=20), strays=st.lists(stray, max_size=5), ends=bounds, at_once=st.integers(0, 12)
+)
+def test_evaluation_in_ranges_gives_the_same_answers(name: str, pane_rows, strays, ends, at_once: int) -> None:
+    panes, stray_rows = Rows.merge([rows(*pane_rows)], FUNCTIONS[name], 10), rows(*strays)
+    whole = evaluate(name, panes, stray_rows, *ends)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(panes_rows, "AT_ONCE", at_once)
-        assert closed(name, panes, apart, *ends) == whole
+        assert evaluate(name, panes, stray_rows, *ends) == whole
 
 
 @pytest.mark.parametrize("ends", [(None, None), (-(1 << 62), 1 << 62)], ids=["unbounded", "all of time"])
-def test_no_more_than_so_many_rows_are_closed_at_once(monkeypatch: pytest.MonkeyPatch, ends) -> None:
+def test_the_number_of_rows_evaluated_at_once_is_bounded(monkeypatch: pytest.MonkeyPatch, ends) -> None:
     monkeypatch.setattr(panes_rows, "AT_ONCE", 100)
-    held, rows_taken, gather = [], [], folds.gather
+    row_counts, column_lengths, gather = [], [], folds.gather
 
-    def counted(fold: Fold, code: np.ndarray, row: np.ndarray, *columns: np.ndarray) -> tuple:
-        held.append(len(row))
-        rows_taken.append(len(columns[0]))
+    def counting_gather(fold: Fold, code: np.ndarray, row: np.ndarray, *columns: np.ndarray) -> tuple:
+        row_counts.append(len(row))
+        column_lengths.append(len(columns[0]))
         return gather(fold, code, row, *columns)
 
-    monkeypatch.setattr(folds, "gather", counted)
-    found = closed("median", rows(*((0, 10 * i, 1, float(i)) for i in range(1000))), rows(), *ends)
-    assert len(found) == 1001
-    assert sum(held) == 2000
-    assert max(held) <= 100
-    assert max(rows_taken) <= 100
-    assert len(held) <= 64
+    monkeypatch.setattr(folds, "gather", counting_gather)
+    answers = evaluate("median", rows(*((0, 10 * i, 1, float(i)) for i in range(1000))), rows(), *ends)
+    assert len(answers) == 1001
+    assert sum(row_counts) == 2000
+    assert max(row_counts) <= 100
+    assert max(column_lengths) <= 100
+    assert len(row_counts) <= 64
 
 
-def test_one_window_is_closed_whole_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_window_is_evaluated_at_once_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(panes_rows, "AT_ONCE", 10)
-    assert closed("median", rows(*((0, 0, 1, float(i)) for i in range(101))), rows(), None, None) == [
+    assert evaluate("median", rows(*((0, 0, 1, float(i)) for i in range(101))), rows(), None, None) == [
         (0, 10, 101, 50.0),
         (0, 20, 101, 50.0),
     ]
 
 
-def test_sums_do_not_feel_the_values_of_other_windows() -> None:
+def test_sums_do_not_depend_on_the_values_of_other_windows() -> None:
     panes = rows((0, 0, 1, 1e300), (0, 40, 2, 2e-9), (1, 40, 1, 1e300), (0, 90, 1, -1e300))
-    assert (0, 50, 2, 2e-9) in closed("sum", panes, rows(), None, None)
+    assert (0, 50, 2, 2e-9) in evaluate("sum", panes, rows(), None, None)

@@ -1,4 +1,4 @@
-"""Which task a key goes to: the same in every process, version and shape of array."""
+"""The assignment of keys to tasks is the same in every process, version and array layout."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ INTS = [0, 1, -1, 2**63 - 1, -(2**63), None]
 INT_TASKS = [535, 465, 936, 39, 915, 535]
 
 
-# State stays where it is: if one of these changes, every checkpoint that has been written is in the wrong place.
-def test_texts_go_where_they_always_went() -> None:
+# Frozen values: if one of them changes, the state in every existing checkpoint belongs to the wrong task.
+def test_the_tasks_of_texts_never_change() -> None:
     assert task_of(pa.array(TEXTS), 1000).tolist() == TEXT_TASKS
 
 
-def test_integers_go_where_they_always_went() -> None:
+def test_the_tasks_of_integers_never_change() -> None:
     assert task_of(pa.array(INTS), 1000).tolist() == INT_TASKS
 
 
 @pytest.mark.parametrize("values", [TEXTS, INTS], ids=["texts", "integers"])
-def test_a_key_goes_alone_where_it_goes_among_others(values: list) -> None:
+def test_the_task_of_a_key_does_not_depend_on_other_keys(values: list) -> None:
     array = pa.array(values)
-    together = task_of(array, 64).tolist()
-    assert [task_of(array.slice(i, 1), 64)[0] for i in range(len(array))] == together
+    expected = task_of(array, 64).tolist()
+    assert [task_of(array.slice(i, 1), 64)[0] for i in range(len(array))] == expected
 
 
 @pytest.mark.parametrize("values", [TEXTS, INTS], ids=["texts", "integers"])
 @pytest.mark.parametrize(("start", "length"), [(0, 3), (2, 3), (4, 3), (3, 0)])
-def test_slices(values: list, start: int, length: int) -> None:
+def test_the_task_of_a_key_does_not_depend_on_slicing(values: list, start: int, length: int) -> None:
     array = pa.array(values)
     assert task_of(array.slice(start, length), 64).tolist() == task_of(array, 64)[start : start + length].tolist()
 
 
 @pytest.mark.parametrize("values", [TEXTS, INTS], ids=["texts", "integers"])
-def test_chunks(values: list) -> None:
+def test_the_task_of_a_key_does_not_depend_on_chunks(values: list) -> None:
     array = pa.array(values)
     chunks = pa.chunked_array([array.slice(0, 2), array.slice(2, 0), array.slice(2)])
     assert task_of(chunks, 64).tolist() == task_of(array, 64).tolist()
 
 
 @pytest.mark.parametrize("kind", [pa.large_string(), pa.dictionary(pa.int32(), pa.string())], ids=str)
-def test_texts_of_any_layout(kind: pa.DataType) -> None:
+def test_the_task_of_a_text_does_not_depend_on_its_layout(kind: pa.DataType) -> None:
     assert task_of(pa.array(TEXTS).cast(kind), 64).tolist() == task_of(pa.array(TEXTS), 64).tolist()
 
 
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint8(), pa.int32(), pa.uint32()], ids=str)
-def test_integers_of_any_width(kind: pa.DataType) -> None:
+def test_the_task_of_an_integer_does_not_depend_on_its_width(kind: pa.DataType) -> None:
     assert task_of(pa.array([0, 1, 100, None], kind), 64).tolist() == task_of(pa.array([0, 1, 100, None]), 64).tolist()
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.int64()], ids=str)
-def test_no_keys(kind: pa.DataType) -> None:
+def test_no_keys_have_no_tasks(kind: pa.DataType) -> None:
     assert task_of(pa.array([], kind), 3).tolist() == []
 
 

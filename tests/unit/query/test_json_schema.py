@@ -1,6 +1,6 @@
-"""The schema of query files, beside `query.loading.load`: what one accepts or refuses, the other does, where it can.
+"""The JSON Schema of query files against `query.loading.load`: both refuse the same files, as far as a schema can.
 
-Each file is told twice: as load reads it, and as an editor does, whose YAML parser makes numbers and booleans of words.
+Each file is read twice: by load, and as by an editor, whose YAML parser converts words to numbers and booleans.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ VALIDATOR = Draft202012Validator(SCHEMA)
 
 
 class Core(yaml.SafeLoader):
-    """YAML 1.2's core schema, as editors have it."""
+    """A loader with the core schema of YAML 1.2, as editors use it."""
 
 
 Core.yaml_implicit_resolvers = {}
@@ -54,7 +54,7 @@ Core.add_constructor(
 
 
 def complaints(text: str) -> list[str]:
-    """What an editor says against a file: its YAML parser, or the schema."""
+    """The messages of an editor about a file, from its YAML parser or from the schema."""
     try:
         return [error.message for error in VALIDATOR.iter_errors(yaml.load(text, Core))]
     except yaml.YAMLError as error:
@@ -85,27 +85,27 @@ def nodes(node: Any = SCHEMA) -> Iterator[dict[str, Any]]:
         yield from nodes(child)
 
 
-def test_it_is_a_schema_and_json() -> None:
+def test_the_schema_is_valid_and_json() -> None:
     Draft202012Validator.check_schema(SCHEMA)
     assert SCHEMA["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
     assert json.loads(json.dumps(SCHEMA)) == SCHEMA
 
 
-def test_no_section_takes_fields_that_nobody_knows() -> None:
+def test_every_section_refuses_unknown_fields() -> None:
     sections = [SCHEMA, *SCHEMA["$defs"].values()]
     assert [section.get("additionalProperties") for section in sections] == [False] * len(sections)
 
 
-def test_it_holds_what_it_needs_and_no_more() -> None:
+def test_the_schema_has_no_unused_definitions_and_no_keywords_of_pydantic() -> None:
     assert {node["$ref"] for node in nodes() if "$ref" in node} == {f"#/$defs/{name}" for name in SCHEMA["$defs"]}
     known = {"patternErrorMessage"} | Draft202012Validator.VALIDATORS.keys()
     known |= {"$schema", "$defs", "title", "description", "default", "examples", "then"}
     sections = [SCHEMA, *SCHEMA["$defs"].values()]
     fields = [field for section in sections for field in section["properties"].values()]
-    assert {key for node in [*sections, *fields] for key in node} <= known  # nothing of pydantic's own
+    assert {key for node in [*sections, *fields] for key in node} <= known  # no keyword of pydantic's own
     assert [node["title"] for node in nodes() if "title" in node] == ["A tailrace query"]
     assert all(node.get("default", "") is not None for node in nodes())
-    assert "References" not in json.dumps(SCHEMA)  # of the policies' docstrings
+    assert "References" not in json.dumps(SCHEMA)  # sections of the policies' docstrings are left out
 
 
 def sections_of(model: type[BaseModel], schema: dict[str, Any]) -> Iterator[tuple[type[BaseModel], dict[str, Any]]]:
@@ -118,10 +118,10 @@ def sections_of(model: type[BaseModel], schema: dict[str, Any]) -> Iterator[tupl
                 yield from sections_of(inner, place)
 
 
-def test_every_field_is_there_with_its_description() -> None:
-    seen = 0
+def test_every_field_has_its_description() -> None:
+    count = 0
     queries = (AggregateQuery, TopKQuery)
-    for model, section in (found for query in queries for found in sections_of(query, SCHEMA)):
+    for model, section in (pair for query in queries for pair in sections_of(query, SCHEMA)):
         for name, field in model.model_fields.items():
             assert field.description
             assert section["properties"][name]["description"].startswith(field.description)
@@ -129,25 +129,25 @@ def test_every_field_is_there_with_its_description() -> None:
             required = any(name in names for names in (section.get("required", []), *rules))
             assert required or not field.is_required(), name
             assert field.is_required() or name not in section.get("required", [])
-            seen += 1
-    assert seen > 20
+            count += 1
+    assert count > 20
 
 
 def test_examples_and_defaults_are_valid() -> None:
-    found = 0
+    count = 0
     for node in nodes():
-        told = node.get("examples", []) + ([node["default"]] if "default" in node else [])
-        if isinstance(told, list) and "description" in node:
+        samples = node.get("examples", []) + ([node["default"]] if "default" in node else [])
+        if isinstance(samples, list) and "description" in node:
             validator = VALIDATOR.evolve(schema=node)
-            for value in told:
+            for value in samples:
                 assert not list(validator.iter_errors(value)), (value, node)
-                found += 1
-    assert found > 15
+                count += 1
+    assert count > 15
     assert SCHEMA["properties"]["disorder"]["default"] == {"policy": "none", "idle": "1 min"}
     assert SCHEMA["$defs"]["Bounds"]["properties"]["ahead"]["default"] == "1 d"
 
 
-# ---------------------------------------------------------------- files that are right
+# ---------------------------------------------------------------- right files
 
 
 def right_files() -> dict[str, str]:
@@ -169,7 +169,7 @@ def test_an_example_is_valid_in_an_editor_too(path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("loader", [Core, yaml.SafeLoader], ids=["YAML 1.2", "YAML 1.1"])
-def test_what_a_yaml_parser_makes_of_words_is_no_fault(path: Path, loader: type[yaml.SafeLoader]) -> None:
+def test_words_that_a_yaml_parser_converts_are_valid(path: Path, loader: type[yaml.SafeLoader]) -> None:
     text = (
         GOOD.replace("flight\n", "5\n").replace("origin", "on").replace("actual", "true").replace("scheduled", "12:30")
     )
@@ -180,48 +180,49 @@ def test_what_a_yaml_parser_makes_of_words_is_no_fault(path: Path, loader: type[
     assert list(VALIDATOR.iter_errors(parsed)) == []
 
 
-# ---------------------------------------------------------------- files that are wrong
+# ---------------------------------------------------------------- wrong files
 
 
-class Unsaid(NamedTuple):
-    """What a schema can't say: a change to the good file that load alone refuses, and parts of its words."""
+class LoadOnly(NamedTuple):
+    """A change to the good file that only load can refuse, not the schema, and parts of the message about it."""
 
     old: str
     new: str
     wrong: str
 
 
-UNSAID = {
-    "slide, size": Unsaid("slide: 15 min", "slide: 2 h", "slide is longer than size"),
-    "cron": Unsaid("parallelism", "correction: {schedule: at noon}\nparallelism", "is no cron expression"),
-    "fraction of a millisecond": Unsaid("15 min", "0.5 ms", "not a whole number of milliseconds"),
-    "a hundred years": Unsaid("1 h, slide", "40000 d, slide", "longer than a hundred years"),
-    "no such day": Unsaid("key: origin", "bounds: {earliest: 2001-02-29}", "is no time"),
-    "no such hour": Unsaid("key: origin", "bounds: {earliest: 2001-02-28T25:00}", "is no time"),
-    "repeated field": Unsaid("parallelism: 2", "name: again", "stands twice"),
-    "anchor": Unsaid("name: flights", "name: &name flights", "anchors and aliases"),
-    "tag": Unsaid("name: flights", "name: !!str flights", "tags are not read"),
-    "spelling of an integer": Unsaid("parallelism: 2", "parallelism: 0x2", "'0x2' does not fit"),
-    "spelling of a boolean": Unsaid("name: flights", "name: True", "'True' does not fit"),
-    "a number in quotes": Unsaid("parallelism: 2", "parallelism: '65'", "'65' does not fit"),
-    "not a number": Unsaid("format: parquet", "format: replay, rate: .nan", "'.nan' does not fit"),
-    "infinity": Unsaid("format: parquet", "format: replay, rate: .inf", "'.inf' does not fit"),
-    "a share in quotes": Unsaid("avg", "quantile, q: '5'", "'5' does not fit"),
-    "no share": Unsaid("avg", "quantile, q: .nan", "'.nan' does not fit"),
+LOAD_ONLY = {
+    "slide, size": LoadOnly("slide: 15 min", "slide: 2 h", "slide is longer than size"),
+    "cron": LoadOnly("parallelism", "correction: {schedule: at noon}\nparallelism", "is no cron expression"),
+    "fraction of a millisecond": LoadOnly("15 min", "0.5 ms", "not a whole number of milliseconds"),
+    "a hundred years": LoadOnly("1 h, slide", "40000 d, slide", "longer than a hundred years"),
+    "no such day": LoadOnly("key: origin", "bounds: {earliest: 2001-02-29}", "is no time"),
+    "no such hour": LoadOnly("key: origin", "bounds: {earliest: 2001-02-28T25:00}", "is no time"),
+    "repeated field": LoadOnly("parallelism: 2", "name: again", "stands twice"),
+    "anchor": LoadOnly("name: flights", "name: &name flights", "anchors and aliases"),
+    "tag": LoadOnly("name: flights", "name: !!str flights", "tags are not read"),
+    "spelling of an integer": LoadOnly("parallelism: 2", "parallelism: 0x2", "'0x2' does not fit"),
+    "spelling of a boolean": LoadOnly("name: flights", "name: True", "'True' does not fit"),
+    "a number in quotes": LoadOnly("parallelism: 2", "parallelism: '65'", "'65' does not fit"),
+    "not a number": LoadOnly("format: parquet", "format: replay, rate: .nan", "'.nan' does not fit"),
+    "infinity": LoadOnly("format: parquet", "format: replay, rate: .inf", "'.inf' does not fit"),
+    "a share in quotes": LoadOnly("avg", "quantile, q: '5'", "'5' does not fit"),
+    "no share": LoadOnly("avg", "quantile, q: .nan", "'.nan' does not fit"),
 }
-FOR_LOAD = ("slide is longer than size", "is no cron expression", "stands twice")  # where it stands in its own tests
+# Messages about the cases of WRONG that only load can refuse.
+LOAD_ONLY_MESSAGES = ("slide is longer than size", "is no cron expression", "stands twice")
 
 
 @pytest.mark.parametrize("case", WRONG, ids=lambda case: f"{case.field}-{case.new}"[:60])
-def test_what_load_refuses_the_schema_refuses(path: Path, case: Wrong) -> None:
+def test_the_schema_refuses_what_load_refuses(path: Path, case: Wrong) -> None:
     text = GOOD.replace(case.old, case.new, 1)
-    wrong = refusals(path, text)
-    assert wrong
-    assert complaints(text) or any(part in told for told in wrong for part in FOR_LOAD)
+    problems = refusals(path, text)
+    assert problems
+    assert complaints(text) or any(part in problem for problem in problems for part in LOAD_ONLY_MESSAGES)
 
 
-@pytest.mark.parametrize("case", UNSAID.values(), ids=UNSAID.keys())
-def test_what_a_schema_cannot_say_is_left_to_load(path: Path, case: Unsaid) -> None:
+@pytest.mark.parametrize("case", LOAD_ONLY.values(), ids=LOAD_ONLY.keys())
+def test_what_a_schema_cannot_express_is_refused_by_load_alone(path: Path, case: LoadOnly) -> None:
     assert case.old in GOOD
     text = GOOD.replace(case.old, case.new, 1)
     (wrong,) = refusals(path, text)
@@ -230,7 +231,7 @@ def test_what_a_schema_cannot_say_is_left_to_load(path: Path, case: Unsaid) -> N
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         (", column: delay", "", "'column' is a required property"),
         ("column: delay", "column:", "None is not of type 'string'"),
@@ -255,21 +256,21 @@ def test_what_a_schema_cannot_say_is_left_to_load(path: Path, case: Unsaid) -> N
         ("key: origin", "bounds: {earliest: 2000-13-01}", "does not match"),
     ],
 )
-def test_the_schema_tells_what_is_wrong(path: Path, old: str, new: str, told: str) -> None:
+def test_the_schema_names_the_problem(path: Path, old: str, new: str, message: str) -> None:
     assert old in GOOD
     text = GOOD.replace(old, new, 1)
     assert refusals(path, text)
-    assert any(told in complaint for complaint in complaints(text)), complaints(text)
+    assert any(message in complaint for complaint in complaints(text)), complaints(text)
 
 
-def test_one_stream_and_no_more() -> None:
+def test_the_schema_requires_exactly_one_stream() -> None:
     stream = SMALLEST["streams"]["readings"]
     for number in range(4):
         streams = {f"s{i}": stream for i in range(number)}
         assert VALIDATOR.is_valid(SMALLEST | {"streams": streams}) == (number == 1)
 
 
-# ---------------------------------------------------------------- drawn files
+# ---------------------------------------------------------------- generated files
 
 LENGTHS = ["1 ms", "500 ms", "0.5 s", "2 Min", "1h", "5 seconds", "1 DAY", "' 3 s '"]
 WAITS = [*LENGTHS, "0 ms", "0.0 s", "-0 s"]
@@ -345,37 +346,37 @@ def trees(draw: st.DrawFn) -> Tree:
     return tree
 
 
-def written(tree: Tree, indent: str = "") -> str:
+def to_yaml(tree: Tree, indent: str = "") -> str:
     lines = []
     for name, value in tree.items():
-        inner = f"\n{written(value, indent + '  ')}" if value and isinstance(value, dict) else f" {value}\n"
+        inner = f"\n{to_yaml(value, indent + '  ')}" if value and isinstance(value, dict) else f" {value}\n"
         lines.append(f"{indent}{name}:{inner}")
     return "".join(lines)
 
 
 @settings(max_examples=200, deadline=None)
 @given(right_trees())
-def test_drawn_right_files_are_valid_under_both(path: Path, tree: Tree) -> None:
-    assert refusals(path, written(tree)) == []
-    assert complaints(written(tree)) == []
+def test_generated_right_files_are_valid_under_both(path: Path, tree: Tree) -> None:
+    assert refusals(path, to_yaml(tree)) == []
+    assert complaints(to_yaml(tree)) == []
 
 
 @settings(max_examples=500, deadline=None)
 @given(trees())
-def test_of_drawn_files_both_refuse_the_same(path: Path, tree: Tree) -> None:
-    wrong, told = refusals(path, written(tree)), complaints(written(tree))
+def test_load_refuses_whatever_the_schema_refuses_of_generated_files(path: Path, tree: Tree) -> None:
+    wrong, messages = refusals(path, to_yaml(tree)), complaints(to_yaml(tree))
     event("refused" if wrong else "right")
-    if told:
+    if messages:
         assert wrong
     else:
-        assert all(any(case.wrong in words for case in UNSAID.values()) for words in wrong)
+        assert all(any(case.wrong in problem for case in LOAD_ONLY.values()) for problem in wrong)
 
 
 # ---------------------------------------------------------------- durations and times
 
 
-class Spans(Section):
-    """Durations by their bounds."""
+class DurationBounds(Section):
+    """A section with a duration of each kind of bound."""
 
     gt: Annotated[Duration, Field(gt=timedelta(0))] = Field(description="more than nothing: 1 s")
     ge: NonNegativeDuration = Field(description="a wait: 1 s")
@@ -391,13 +392,13 @@ class Spans(Section):
         lambda unit: st.sampled_from([unit, unit.upper(), unit.title(), f"{unit} "])
     ),
 )
-def test_the_pattern_of_a_duration_is_what_is_read(sign: str, number: str, space: str, unit: str) -> None:
+def test_the_pattern_of_a_duration_matches_what_is_parsed(sign: str, number: str, space: str, unit: str) -> None:
     text = f"{sign}{number}{space}{unit}"
-    fields = json_schema(TypeAdapter(Spans))["properties"]
+    fields = json_schema(TypeAdapter(DurationBounds))["properties"]
     try:
         length = parse_duration(text)
     except ValueError as error:
-        if "no duration" not in str(error):  # a whole number of ms: this a schema can't say
+        if "no duration" not in str(error):  # no whole number of ms, or too long: a pattern can't refuse these
             return
         fits = {"gt": False, "ge": False, "free": False}
     else:
@@ -412,7 +413,7 @@ def test_the_pattern_of_a_duration_is_what_is_read(sign: str, number: str, space
         r"([T _][0-2][0-9](:?[0-6][0-9]){0,2}([.,][0-9]{1,7})?(Z|[+-][0-2][0-9](:?[0-5][0-9])?)?)?", fullmatch=True
     ),
 )
-def test_every_time_that_is_read_fits(day: str, hour: str) -> None:
+def test_every_time_that_is_parsed_matches_the_pattern(day: str, hour: str) -> None:
     try:
         parse_time_ms(day + hour)
     except ValueError:
@@ -425,12 +426,12 @@ def test_every_time_that_is_read_fits(day: str, hour: str) -> None:
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
     monkeypatch.setattr(sys, "argv", ["tailrace", "schema", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main()
-    return int(ended.value.code or 0)
+    return int(exit_info.value.code or 0)
 
 
-def test_the_command_gives_the_schema(
+def test_the_command_prints_or_writes_the_schema(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert run(monkeypatch) == 0
@@ -445,7 +446,7 @@ def test_the_command_refuses_what_it_cannot_write(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert run(monkeypatch, "--output", tmp_path / "nowhere" / "x.json") == 2
-    told = capsys.readouterr().err
-    assert "No such file" in told
-    assert "a directory that exists" in told
+    message = capsys.readouterr().err
+    assert "No such file" in message
+    assert "a directory that exists" in message
     assert run(monkeypatch, "--output", tmp_path) == 2

@@ -45,7 +45,7 @@ def problems_of(path: Path) -> tuple[Problem, ...]:
     return refusal.value.problems
 
 
-def test_a_good_file(tmp_path: Path) -> None:
+def test_a_good_file_is_loaded(tmp_path: Path) -> None:
     directory = tmp_path / "include" / "queries"
     directory.mkdir(parents=True)
     query = load(write(directory, GOOD))
@@ -59,23 +59,23 @@ def test_a_good_file(tmp_path: Path) -> None:
     assert query.aggregate == Numbers(function="avg", column="delay")
 
 
-def test_an_absolute_path_stays(tmp_path: Path) -> None:
+def test_an_absolute_path_is_kept(tmp_path: Path) -> None:
     text = GOOD.replace("../../samples/flights", str(tmp_path / "elsewhere"))
     assert load(write(tmp_path, text)).stream[1].source.path == tmp_path / "elsewhere"
 
 
-def test_words_that_yaml_1_1_turns_into_other_things_stay_words(tmp_path: Path) -> None:
+def test_words_that_yaml_1_1_converts_to_other_types_stay_text(tmp_path: Path) -> None:
     text = GOOD.replace("origin", "on").replace("flight\n", "12:30\n").replace("scheduled", "010")
     stream = load(write(tmp_path, text.replace("actual", "null"))).stream[1]
     assert (stream.key, stream.id, stream.event_time, stream.arrival_time) == ("on", "12:30", "010", None)
 
 
-def test_a_byte_order_mark_and_comments_do_no_harm(tmp_path: Path) -> None:
+def test_a_byte_order_mark_and_comments_are_ignored(tmp_path: Path) -> None:
     assert load(write(tmp_path, b"\xef\xbb\xbf# flights, late as ever\n" + GOOD.encode())).name == "flights"
 
 
 class Wrong(NamedTuple):
-    """A change to the good file, and the line, the field and parts of the words that tell of it."""
+    """A change that makes the good file wrong, and the line, the field and parts of the message about it."""
 
     old: str
     new: str
@@ -215,7 +215,7 @@ def test_a_wrong_file_is_refused_with_line_and_remedy(tmp_path: Path, case: Wron
         ('name: "\\UFFFFFFFF"\n', 1, "is no YAML"),
     ],
 )
-def test_what_is_not_one_plain_mapping_is_refused(tmp_path: Path, text: str, line: int, wrong: str) -> None:
+def test_a_file_that_is_not_one_plain_mapping_is_refused(tmp_path: Path, text: str, line: int, wrong: str) -> None:
     path = write(tmp_path, text)
     (problem,) = problems_of(path)
     assert problem.where == f"{path}:{line}"
@@ -271,7 +271,7 @@ def test_a_wrong_top_k_is_refused(tmp_path: Path, section: str, line: int, field
 
 
 @pytest.mark.parametrize("policy", ["quantile, error: 0.05, risk: 0.05", "hybrid, error: 0.05, risk: 0.05"])
-def test_a_top_k_makes_no_promise_of_errors(tmp_path: Path, policy: str) -> None:
+def test_a_top_k_refuses_policies_that_promise_an_error(tmp_path: Path, policy: str) -> None:
     text = TOPK.replace("TOPK", "topk: {k: 5, score: delay}").replace(PLAIN, policy)
     (problem,) = problems_of(write(tmp_path, text))
     assert problem.where.endswith(":11: disorder.policy")
@@ -279,7 +279,7 @@ def test_a_top_k_makes_no_promise_of_errors(tmp_path: Path, policy: str) -> None
     assert "cache_duration" in problem.right
 
 
-def test_a_good_top_k(tmp_path: Path) -> None:
+def test_a_good_top_k_is_loaded(tmp_path: Path) -> None:
     query = load(write(tmp_path, TOPK.replace("TOPK", "topk: {k: 5, score: delay}")))
     assert query.topk == TopKSection(k=5, score="delay")
     assert (query.topk.order, query.topk.method) == ("descending", "adaptive")
@@ -287,7 +287,7 @@ def test_a_good_top_k(tmp_path: Path) -> None:
     assert not any(name.startswith("aggregate") for name in query.structure())
 
 
-def test_no_more_than_one_stream(tmp_path: Path) -> None:
+def test_a_second_stream_is_refused(tmp_path: Path) -> None:
     stream = GOOD[GOOD.index("  departures:") : GOOD.index("window:")]
     text = GOOD.replace("window:", stream.replace("departures", "arrivals") + "window:")
     (problem,) = problems_of(write(tmp_path, text))
@@ -295,7 +295,7 @@ def test_no_more_than_one_stream(tmp_path: Path) -> None:
     assert "2 streams: departures, arrivals" in problem.wrong
 
 
-def test_all_problems_are_told_in_the_order_of_the_file(tmp_path: Path) -> None:
+def test_all_problems_are_reported_in_the_order_of_the_file(tmp_path: Path) -> None:
     text = (
         GOOD.replace("name: flights", "name: Flights")
         .replace("    id: flight\n", "")

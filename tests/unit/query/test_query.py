@@ -28,7 +28,7 @@ def declare(**changes: Any) -> Query:
     return declared_query(copy.deepcopy(SMALLEST) | changes)
 
 
-def test_what_is_left_out_has_a_default() -> None:
+def test_omitted_fields_have_defaults() -> None:
     query = declare()
     name, stream = query.stream
     assert name == "readings"
@@ -61,12 +61,12 @@ def test_a_policy_s_settings_stand_beside_tick() -> None:
     assert declare(disorder=Disorder(policy=expected)).policy == expected
 
 
-def test_durations_are_whole_milliseconds_inside() -> None:
+def test_durations_are_read_as_whole_milliseconds() -> None:
     window = declare(window={"size": "1 h", "slide": "15 min"}).window
     assert (window.size_ms, window.slide_ms) == (3_600_000, 900_000)
 
 
-def test_a_query_is_frozen_and_travels() -> None:
+def test_a_query_is_frozen_and_can_be_pickled() -> None:
     query = declare()
     with pytest.raises(ValidationError):
         query.parallelism = 3  # type: ignore[misc]
@@ -75,7 +75,7 @@ def test_a_query_is_frozen_and_travels() -> None:
     assert pickle.loads(pickle.dumps(query)) == query
 
 
-def test_a_path_is_taken_from_the_given_directory(tmp_path: Path) -> None:
+def test_a_relative_path_is_resolved_against_the_given_directory(tmp_path: Path) -> None:
     query = declared_query(SMALLEST, tmp_path / "queries")
     assert query.stream[1].source.path == tmp_path / "queries" / "in"
 
@@ -99,12 +99,12 @@ def test_a_path_is_taken_from_the_given_directory(tmp_path: Path) -> None:
         {"streams": {}},
     ],
 )
-def test_what_makes_no_sense_is_refused(changes: dict[str, Any]) -> None:
+def test_contradictory_or_out_of_range_fields_are_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         declare(**changes)
 
 
-def test_the_structure_is_json_by_field() -> None:
+def test_the_structure_maps_field_names_to_json_values() -> None:
     structure = declare().structure()
     assert json.loads(json.dumps(structure)) == structure
     assert structure == {

@@ -1,4 +1,4 @@
-"""Every reason for quarantine, and what of a record becomes a tuple."""
+"""`check`: the reasons for quarantine, and the conversion of the other records to tuples."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ COLUMNS = Columns("happened", "came", "name", "sensor", {"value": "speed"}, EARL
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
 
-def checked(key_type: pa.DataType | None = None, columns: Columns = COLUMNS, **given: pa.Array) -> Checked:
-    """Good records but for the columns that are given."""
-    rows = len(next(iter(given.values()))) if given else 1
+def check_records(key_type: pa.DataType | None = None, columns: Columns = COLUMNS, **replaced: pa.Array) -> Checked:
+    """Check good records with these columns replaced."""
+    rows = len(next(iter(replaced.values()))) if replaced else 1
     good = {
         "happened": pa.array([NOW] * rows),
         "came": pa.array([NOW] * rows),
@@ -30,20 +30,20 @@ def checked(key_type: pa.DataType | None = None, columns: Columns = COLUMNS, **g
         "sensor": pa.array(["s"] * rows),
         "speed": pa.array([1.0] * rows),
     }
-    return check(pa.table(good | given), columns, np.arange(rows), key_type or pa.string(), NOW)
+    return check(pa.table(good | replaced), columns, np.arange(rows), key_type or pa.string(), NOW)
 
 
-def reasons(**given: pa.Array) -> dict[int, str]:
-    found = checked(**given)
-    return dict(zip(found.rejected.tolist(), found.reasons, strict=True))
+def reasons(**replaced: pa.Array) -> dict[int, str]:
+    result = check_records(**replaced)
+    return dict(zip(result.rejected.tolist(), result.reasons, strict=True))
 
 
-def column(part: str, /, **given: pa.Array) -> list:
-    return checked(**given).tuples.column(part).to_pylist()
+def column(part: str, /, **replaced: pa.Array) -> list:
+    return check_records(**replaced).tuples.column(part).to_pylist()
 
 
-def test_a_good_record() -> None:
-    tuples = checked().tuples
+def test_a_good_record_becomes_a_tuple() -> None:
+    tuples = check_records().tuples
     assert tuples.to_pylist() == [
         {"event_time": NOW, "arrival_time": NOW, "row": 0, "id": "n0", "key": "s", "value": 1.0}
     ]
@@ -90,43 +90,43 @@ LAST_ARRIVAL = 253_370_764_799_999  # the end of the year 9998
     ],
     ids=lambda value: str(value.type) if isinstance(value, pa.Array) else value,
 )
-def test_a_record_that_is_wrong_alone_is_kept_aside(name: str, value: pa.Array, reason: str) -> None:
+def test_a_malformed_record_goes_to_quarantine_with_its_reason(name: str, value: pa.Array, reason: str) -> None:
     assert reasons(**{name: value}) == {0: reason}
 
 
-def test_the_others_are_accepted_and_keep_their_rows() -> None:
-    found = checked(speed=pa.array([1.0, None, 3.0, float("nan")]))
-    assert (found.tuples.column("row").to_pylist(), found.rejected.tolist()) == ([0, 2], [1, 3])
-    assert found.reasons == ["speed is null", "speed is NaN"]
+def test_records_beside_rejected_ones_are_accepted_with_their_row_numbers() -> None:
+    result = check_records(speed=pa.array([1.0, None, 3.0, float("nan")]))
+    assert (result.tuples.column("row").to_pylist(), result.rejected.tolist()) == ([0, 2], [1, 3])
+    assert result.reasons == ["speed is null", "speed is NaN"]
 
 
-def test_a_record_has_one_reason_the_first() -> None:
+def test_a_rejected_record_has_only_its_first_reason() -> None:
     assert reasons(happened=pa.array([None], pa.int64()), speed=pa.array([float("nan")])) == {0: "happened is null"}
 
 
-def test_the_bounds_are_accepted() -> None:
+def test_times_at_the_bounds_are_accepted() -> None:
     assert reasons(happened=pa.array([EARLIEST, NOW + DAY])) == {}
     assert reasons(came=pa.array([LAST_ARRIVAL])) == {}
 
 
-def test_an_event_time_is_accepted_as_long_as_its_windows_end_in_time() -> None:
+def test_an_event_time_is_accepted_up_to_the_latest_end_of_its_windows() -> None:
     columns = replace(COLUMNS, latest_ms=NOW + 10)
-    found = checked(columns=columns, happened=pa.array([NOW + 10, NOW + 11, NOW + DAY + 1]))
-    late = "happened out of bounds: its last window ends after 9999"
-    assert list(zip(found.rejected.tolist(), found.reasons, strict=True)) == [(1, late), (2, AHEAD)]
+    result = check_records(columns=columns, happened=pa.array([NOW + 10, NOW + 11, NOW + DAY + 1]))
+    too_late = "happened out of bounds: its last window ends after 9999"
+    assert list(zip(result.rejected.tolist(), result.reasons, strict=True)) == [(1, too_late), (2, AHEAD)]
 
 
 @pytest.mark.parametrize("time", [253_402_300_800_000, HIGHEST])
-def test_without_another_bound_it_is_the_calendars(time: int) -> None:
+def test_the_default_bound_is_the_end_of_the_calendar(time: int) -> None:
     columns = replace(COLUMNS, ahead_ms=HIGHEST)
-    assert checked(columns=columns, happened=pa.array([time])).reasons == [
+    assert check_records(columns=columns, happened=pa.array([time])).reasons == [
         "happened out of bounds: its last window ends after 9999"
     ]
 
 
 def test_arrival_0_is_accepted() -> None:
     columns = Columns("happened", "came", "name", "sensor", {}, -DAY, DAY)
-    assert not len(checked(columns=columns, happened=pa.array([0]), came=pa.array([0])).rejected)
+    assert not len(check_records(columns=columns, happened=pa.array([0]), came=pa.array([0])).rejected)
 
 
 @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Oslo"])
@@ -143,10 +143,10 @@ def test_times_in_seconds(zone: str | None) -> None:
 
 
 # -1 µs lies in the millisecond that begins at -1 ms
-def test_negative_times_are_floored_not_cut() -> None:
+def test_negative_times_are_floored_not_truncated() -> None:
     columns = Columns("happened", "came", "name", "sensor", {}, -DAY, DAY)
     times = pa.array([-1, -1000, -1001], pa.timestamp("us"))
-    assert checked(columns=columns, happened=times).tuples.column("event_time").to_pylist() == [-1, -1, -2]
+    assert check_records(columns=columns, happened=times).tuples.column("event_time").to_pylist() == [-1, -1, -2]
 
 
 @pytest.mark.parametrize(
@@ -171,20 +171,20 @@ def test_a_word_is_no_time(word: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["1500-01-01", "2500-01-01"])
-def test_a_text_far_away_is_not_read(text: str) -> None:
+def test_a_text_outside_the_range_of_nanoseconds_is_rejected(text: str) -> None:
     assert reasons(happened=pa.array([text])) == {
         0: "happened is no time that could be read: ISO 8601, from 1678 to 2261"
     }
 
 
-def test_without_a_column_of_arrival_it_is_the_time_of_ingest() -> None:
+def test_without_an_arrival_column_the_arrival_time_is_that_of_ingest() -> None:
     columns = Columns("happened", None, "name", "sensor", {}, EARLIEST, DAY)
-    assert checked(columns=columns).tuples.column("arrival_time").to_pylist() == [NOW]
+    assert check_records(columns=columns).tuples.column("arrival_time").to_pylist() == [NOW]
 
 
-def test_without_a_key_it_is_null_and_no_fault() -> None:
+def test_without_a_key_column_the_key_is_null() -> None:
     columns = Columns("happened", "came", "name", None, {}, EARLIEST, DAY)
-    assert checked(columns=columns).tuples.column("key").to_pylist() == [None]
+    assert check_records(columns=columns).tuples.column("key").to_pylist() == [None]
 
 
 @pytest.mark.parametrize(
@@ -210,19 +210,19 @@ def test_ids_stay_integers_or_text() -> None:
     assert column("id", name=pa.array(["7"], pa.large_string())) == ["7"]
 
 
-def test_keys_are_of_the_kinds_type() -> None:
-    assert checked(pa.int64(), sensor=pa.array([7], pa.int16())).tuples.column("key").type == pa.int64()
+def test_keys_are_cast_to_the_kinds_type() -> None:
+    assert check_records(pa.int64(), sensor=pa.array([7], pa.int16())).tuples.column("key").type == pa.int64()
     assert column("key", sensor=pa.array(["a"]).dictionary_encode()) == ["a"]
 
 
-def test_chunks_and_no_records() -> None:
+def test_chunked_and_empty_columns_are_accepted() -> None:
     chunks = pa.chunked_array([pa.array([1.0, None]), pa.array([], pa.float64()), pa.array([2.0])])
     assert column("value", speed=chunks) == [1.0, 2.0]
-    assert checked(speed=pa.array([], pa.float64())).tuples.num_rows == 0
-    assert checked(happened=pa.array([], pa.string())).tuples.num_rows == 0
+    assert check_records(speed=pa.array([], pa.float64())).tuples.num_rows == 0
+    assert check_records(happened=pa.array([], pa.string())).tuples.num_rows == 0
 
 
-def test_timestamps_are_moments_in_utc() -> None:
+def test_timestamps_without_a_zone_are_utc() -> None:
     assert column("event_time", happened=pa.array([datetime(2020, 1, 1)])) == [NOW]
 
 

@@ -1,4 +1,4 @@
-"""Files that keep coming, each record given once, in order; and a log that is given out at a rate."""
+"""Feeds of files return each record exactly once, in order, over restarts; a replay returns them at a rate."""
 
 from __future__ import annotations
 
@@ -41,60 +41,60 @@ def write_json(directory: Path, name: str, *records: object) -> Path:
     return directory
 
 
-def opened(
+def make_feed(
     path: Path,
     *before: Segment,
     types: dict[str, str] | None = None,
     format_name: str = "parquet",
     at_once: int | None = None,
 ) -> FileFeed:
-    """A feed that begins after what was read before."""
-    by_name = {Path(path).name: one for path, one in read_files(before, {}).items()}
-    looks = itertools.count()  # a second from look to look
-    return FileFeed(path, format_name, COLUMNS, types or (TYPES if before else {}), by_name, at_once, looks.__next__)
+    """A feed that resumes after these segments; its clock advances by a second per poll."""
+    progress = {Path(path).name: file for path, file in read_files(before, {}).items()}
+    clock = itertools.count()
+    return FileFeed(path, format_name, COLUMNS, types or (TYPES if before else {}), progress, at_once, clock.__next__)
 
 
 def rows(segments: list[Segment]) -> list[tuple[str, int]]:
     return [(Path(s.path).name, row) for s in segments for row in range(s.first_row, s.first_row + s.rows)]
 
 
-def of(**files: int) -> list[tuple[str, int]]:
-    """All rows of files of so many."""
-    return [(f"{name}.parquet", row) for name, many in files.items() for row in range(many)]
+def all_rows(**files: int) -> list[tuple[str, int]]:
+    """All rows of these files, given by the number of rows of each."""
+    return [(f"{name}.parquet", row) for name, count in files.items() for row in range(count)]
 
 
-def refused(feed: Feed) -> Refused:
-    with pytest.raises(Refused) as refused:
+def refusal_error(feed: Feed) -> Refused:
+    with pytest.raises(Refused) as refusal_error:
         feed.fresh()
-    return refused.value
+    return refusal_error.value
 
 
 def refusal(feed: Feed, kind: type[Refused] = Refused) -> str:
-    error = refused(feed)
+    error = refusal_error(feed)
     assert isinstance(error, kind)
     (problem,) = error.problems
     assert problem.right
     return f"{problem.where}: {problem.wrong}"
 
 
-def test_files_that_keep_coming_are_given_once_by_their_names(tmp_path):
+def test_new_files_are_returned_exactly_once_in_the_order_of_their_names(tmp_path):
     write(tmp_path, "b.parquet", 3)
-    feed = opened(write(tmp_path, "c.parquet", 1))
-    found = [rows(feed.fresh()), rows(feed.fresh())]
+    feed = make_feed(write(tmp_path, "c.parquet", 1))
+    calls = [rows(feed.fresh()), rows(feed.fresh())]
     write(tmp_path, "e.parquet", 2)
-    write(tmp_path, "a.parquet", 2)  # after those before it, whatever its name
-    found += [rows(feed.fresh()), rows(feed.fresh())]
-    assert found == [of(b=3, c=1), [], of(a=2, e=2), []]
+    write(tmp_path, "a.parquet", 2)  # a new file comes after those already read, whatever its name
+    calls += [rows(feed.fresh()), rows(feed.fresh())]
+    assert calls == [all_rows(b=3, c=1), [], all_rows(a=2, e=2), []]
     assert feed.version == 0
 
 
-def test_a_file_alone_is_a_feed_too(tmp_path):
-    feed = opened(write(tmp_path, "b.parquet", 3) / "b.parquet")
-    assert (rows(feed.fresh()), feed.fresh()) == (of(b=3), [])
+def test_a_single_file_is_a_feed_too(tmp_path):
+    feed = make_feed(write(tmp_path, "b.parquet", 3) / "b.parquet")
+    assert (rows(feed.fresh()), feed.fresh()) == (all_rows(b=3), [])
 
 
 def test_types_are_those_of_the_first_file(tmp_path):
-    feed = opened(tmp_path)
+    feed = make_feed(tmp_path)
     assert (feed.fresh(), feed.types) == ([], {})
     write(tmp_path, "b.parquet", 1)
     feed.fresh()
@@ -104,155 +104,161 @@ def test_types_are_those_of_the_first_file(tmp_path):
     assert feed.types == TYPES
 
 
-def test_segments_know_their_file(tmp_path, monkeypatch):
+def test_segments_carry_the_size_and_rows_of_their_file(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet_files, "_ROWS_PER_SEGMENT", 2)
     path = write(tmp_path, "b.parquet", 5) / "b.parquet"
-    found = opened(tmp_path).fresh()
-    assert [(s.path, s.first_row, s.rows) for s in found] == [(str(path), 0, 2), (str(path), 2, 2), (str(path), 4, 1)]
-    assert {(s.size, s.of_rows, s.version) for s in found} == {(path.stat().st_size, 5, 0)}
+    segments = make_feed(tmp_path).fresh()
+    assert [(s.path, s.first_row, s.rows) for s in segments] == [
+        (str(path), 0, 2),
+        (str(path), 2, 2),
+        (str(path), 4, 1),
+    ]
+    assert {(s.size, s.of_rows, s.version) for s in segments} == {(path.stat().st_size, 5, 0)}
 
 
 def test_files_without_rows_give_no_segments(tmp_path):
     write(tmp_path, "a.parquet", 0)
-    assert rows(opened(write(tmp_path, "b.parquet", 1)).fresh()) == of(b=1)
-    assert opened(write_json(tmp_path / "json", "a.json"), format_name="json").fresh() == []
+    assert rows(make_feed(write(tmp_path, "b.parquet", 1)).fresh()) == all_rows(b=1)
+    assert make_feed(write_json(tmp_path / "json", "a.json"), format_name="json").fresh() == []
 
 
-# segments  b 0 1 │ 2 3 │ 4   c 0 1 │ 2 3      stopped after any of them; then a comes
+# segments  b 0 1 │ 2 3 │ 4   c 0 1 │ 2 3      restarted after any of them, when file a has arrived
 @pytest.mark.parametrize("stop", range(6))
-def test_opened_anew_the_rest_of_what_was_begun_is_first(tmp_path, monkeypatch, stop):
+def test_after_a_restart_the_rest_of_a_file_read_in_part_comes_first(tmp_path, monkeypatch, stop):
     monkeypatch.setattr(parquet_files, "_ROWS_PER_SEGMENT", 2)
     write(tmp_path, "b.parquet", 5)
-    read = opened(write(tmp_path, "c.parquet", 4)).fresh()[:stop]
+    read = make_feed(write(tmp_path, "c.parquet", 4)).fresh()[:stop]
     write(tmp_path, "a.parquet", 1)
-    in_order = [of(a=1, b=5, c=4), *[of(b=5, a=1, c=4)] * 3, *[of(b=5, c=4, a=1)] * 2]
-    assert rows(read + opened(tmp_path, *read).fresh()) == in_order[stop]
+    in_order = [all_rows(a=1, b=5, c=4), *[all_rows(b=5, a=1, c=4)] * 3, *[all_rows(b=5, c=4, a=1)] * 2]
+    assert rows(read + make_feed(tmp_path, *read).fresh()) == in_order[stop]
 
 
 @pytest.mark.parametrize("row", range(6))
-def test_a_file_that_was_read_in_part_goes_on_at_any_row(tmp_path, row):
-    (whole,) = opened(write(tmp_path, "b.parquet", 5)).fresh()
-    assert rows(opened(tmp_path, replace(whole, rows=row)).fresh()) == of(b=5)[row:]
+def test_a_file_read_in_part_goes_on_at_any_row(tmp_path, row):
+    (whole,) = make_feed(write(tmp_path, "b.parquet", 5)).fresh()
+    assert rows(make_feed(tmp_path, replace(whole, rows=row)).fresh()) == all_rows(b=5)[row:]
 
 
-def test_what_was_read_is_not_opened_again(tmp_path, monkeypatch):
-    read = opened(write(tmp_path, "b.parquet", 5)).fresh()
+def test_files_read_in_full_are_not_opened_again(tmp_path, monkeypatch):
+    read = make_feed(write(tmp_path, "b.parquet", 5)).fresh()
 
-    def opens(self: object, path: Path) -> None:
+    def fail(self: object, path: Path) -> None:
         raise AssertionError(path)
 
-    monkeypatch.setattr(parquet_files.ParquetFiles, "split", opens)
-    monkeypatch.setattr(parquet_files.ParquetFiles, "types", lambda self, path, columns: opens(self, path))
-    assert opened(tmp_path, *read).fresh() == []
+    monkeypatch.setattr(parquet_files.ParquetFiles, "split", fail)
+    monkeypatch.setattr(parquet_files.ParquetFiles, "types", lambda self, path, columns: fail(self, path))
+    assert make_feed(tmp_path, *read).fresh() == []
 
 
 @pytest.mark.parametrize("rows_before", [2, 3])
 def test_a_file_that_was_read_and_changed_is_refused(tmp_path, rows_before):
-    (whole,) = opened(write(tmp_path, "b.parquet", 3)).fresh()
+    (whole,) = make_feed(write(tmp_path, "b.parquet", 3)).fresh()
     before = replace(whole, rows=rows_before)
     write(tmp_path, "b.parquet", 70)
-    message = refusal(opened(tmp_path, before))
+    message = refusal(make_feed(tmp_path, before))
     size = (tmp_path / "b.parquet").stat().st_size
     assert f"{tmp_path}/b.parquet: a file of this name was read before" in message
     assert f"{whole.size:,} bytes; here are {size:,}" in message
 
 
 def test_a_directory_that_was_moved_is_refused(tmp_path):
-    read = opened(write(tmp_path / "here", "b.parquet", 3)).fresh()
+    read = make_feed(write(tmp_path / "here", "b.parquet", 3)).fresh()
     (tmp_path / "here").rename(tmp_path / "there")
-    message = refusal(opened(tmp_path / "there", *read))
+    message = refusal(make_feed(tmp_path / "there", *read))
     assert f"read before: {tmp_path}/here/b.parquet" in message
 
 
-def test_a_source_that_is_not_there_is_refused(tmp_path):
-    assert "no such file or directory" in refusal(opened(tmp_path / "none"))
+def test_a_missing_source_is_refused(tmp_path):
+    assert "no such file or directory" in refusal(make_feed(tmp_path / "none"))
 
 
 @pytest.mark.parametrize(("name", "values"), [("id", [7]), ("key", [7])])
-def test_types_that_disagree_are_refused_whenever_they_come(tmp_path, name, values):
-    feed = opened(write(tmp_path, "b.parquet", 1))
+def test_files_of_different_types_are_refused_whenever_they_arrive(tmp_path, name, values):
+    feed = make_feed(write(tmp_path, "b.parquet", 1))
     read = feed.fresh()
     write(tmp_path, "c.parquet", 1, **{name: values})
     wrong = f"{tmp_path}/c.parquet: column {name}: its type is int64, in files before it string"
     assert refusal(feed) == wrong
-    assert refusal(opened(tmp_path, *read)) == wrong  # opened anew
+    assert refusal(make_feed(tmp_path, *read)) == wrong  # after a restart
     (tmp_path / "b.parquet").unlink()
-    assert refusal(opened(tmp_path, types=TYPES)) == wrong
+    assert refusal(make_feed(tmp_path, types=TYPES)) == wrong
 
 
 def test_integers_of_any_width_agree(tmp_path):
-    feed = opened(write(tmp_path, "b.parquet", 1, id=[7]))
+    feed = make_feed(write(tmp_path, "b.parquet", 1, id=[7]))
     feed.fresh()
     write(tmp_path, "c.parquet", 1, id=pa.array([7], pa.uint16()))
-    assert rows(feed.fresh()) == of(c=1)
+    assert rows(feed.fresh()) == all_rows(c=1)
 
 
 def test_a_file_without_a_column_is_refused(tmp_path):
-    feed = opened(write(tmp_path, "b.parquet", 1))
+    feed = make_feed(write(tmp_path, "b.parquet", 1))
     feed.fresh()
     pq.write_table(pa.table({"event": [1]}), tmp_path / "c.parquet")
     assert "no column 'id'" in refusal(feed)
 
 
-def test_records_of_which_none_fits_are_refused(tmp_path):
+def test_a_source_without_a_record_of_fitting_types_is_refused(tmp_path):
     write_json(tmp_path, "a.json", GOOD | {"v": "one"}, GOOD | {"event": None})
-    message = refusal(opened(tmp_path, format_name="json"))
+    message = refusal(make_feed(tmp_path, format_name="json"))
     assert message == f"{tmp_path}: no record has a value of a fitting type in each of event, id, key, v"
 
 
-def test_a_file_of_which_no_record_fits_is_read_where_another_tells_the_types(tmp_path):
-    """A wrong record is no refusal: it goes to quarantine."""
+def test_a_file_without_a_fitting_record_is_read_if_another_file_shows_the_types(tmp_path):
+    """A malformed record goes to quarantine, and is no reason to refuse its file."""
     write_json(tmp_path, "a.json", GOOD | {"v": "one"})
-    feed = opened(write_json(tmp_path, "b.json", GOOD, GOOD), format_name="json")
+    feed = make_feed(write_json(tmp_path, "b.json", GOOD, GOOD), format_name="json")
     assert rows(feed.fresh()) == [("a.json", 0), ("b.json", 0), ("b.json", 1)]
     assert feed.types == TYPES
     write_json(tmp_path, "c.json", GOOD | {"v": "one"})
     assert rows(feed.fresh()) == [("c.json", 0)]
 
 
-def test_a_call_looks_into_so_many_files_and_tells_that_there_are_more(tmp_path, monkeypatch):
+def test_a_call_opens_a_limited_number_of_files_and_reports_that_more_are_left(tmp_path, monkeypatch):
     for name in "bcdef":
         write(tmp_path, f"{name}.parquet", 1)
-    assert opened(tmp_path).holds_back is False
-    split, opens = parquet_files.ParquetFiles.split, []
-    monkeypatch.setattr(parquet_files.ParquetFiles, "split", lambda self, path: opens.append(path) or split(self, path))
-    feed = opened(tmp_path, at_once=2)
-    found = [(rows(feed.fresh()), feed.holds_back, len(opens))]
+    assert make_feed(tmp_path).holds_back is False
+    split, opened_paths = parquet_files.ParquetFiles.split, []
+    monkeypatch.setattr(
+        parquet_files.ParquetFiles, "split", lambda self, path: opened_paths.append(path) or split(self, path)
+    )
+    feed = make_feed(tmp_path, at_once=2)
+    calls = [(rows(feed.fresh()), feed.holds_back, len(opened_paths))]
     write(tmp_path, "a.parquet", 1)
     for _ in range(3):
-        found.append((rows(feed.fresh()), feed.holds_back, len(opens)))
+        calls.append((rows(feed.fresh()), feed.holds_back, len(opened_paths)))
     write(tmp_path, "g.parquet", 1)
-    found.append((rows(feed.fresh()), feed.holds_back, len(opens)))
-    assert found == [
-        (of(b=1, c=1), True, 2),
-        (of(a=1, d=1), True, 4),
-        (of(e=1, f=1), False, 6),
+    calls.append((rows(feed.fresh()), feed.holds_back, len(opened_paths)))
+    assert calls == [
+        (all_rows(b=1, c=1), True, 2),
+        (all_rows(a=1, d=1), True, 4),
+        (all_rows(e=1, f=1), False, 6),
         ([], False, 6),
-        (of(g=1), False, 7),
+        (all_rows(g=1), False, 7),
     ]
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3])
 @pytest.mark.parametrize("stop", range(5))
-def test_opened_anew_what_was_read_is_passed_over_some_at_once(tmp_path, stop, at_once):
+def test_after_a_restart_files_already_read_are_skipped_with_a_limit_per_call_too(tmp_path, stop, at_once):
     for name in "bcde":
         write(tmp_path, f"{name}.parquet", 2)
-    read = opened(tmp_path).fresh()[:stop]
-    write(tmp_path, "a.parquet", 1)  # after the rest of what was begun, though its name is before
-    part = [replace(one, rows=1) for one in read[-1:]]
-    feed, found = opened(tmp_path, *read[:-1], *part, at_once=at_once), []
+    read = make_feed(tmp_path).fresh()[:stop]
+    write(tmp_path, "a.parquet", 1)  # sorts first, but comes after the rest of a file read in part
+    partial = [replace(one, rows=1) for one in read[-1:]]
+    feed, segments = make_feed(tmp_path, *read[:-1], *partial, at_once=at_once), []
     while True:
-        found += feed.fresh()
+        segments += feed.fresh()
         if not feed.holds_back:
             break
-    last = [(Path(one.path).name, 1) for one in part]
-    assert rows(found) == last + of(a=1, **dict.fromkeys("bcde"[stop:], 2))
+    partial_rest = [(Path(one.path).name, 1) for one in partial]
+    assert rows(segments) == partial_rest + all_rows(a=1, **dict.fromkeys("bcde"[stop:], 2))
 
 
-def test_of_records_that_fit_none_it_is_refused_once_all_files_were_looked_into(tmp_path):
+def test_records_that_fit_no_type_are_refused_once_all_files_were_opened(tmp_path):
     for name in "abc":
         write_json(tmp_path, f"{name}.json", GOOD | {"v": "one"})
-    feed = opened(tmp_path, format_name="json", at_once=2)
+    feed = make_feed(tmp_path, format_name="json", at_once=2)
     assert feed.fresh() == []
     assert (rows(feed.fresh()), feed.types, feed.holds_back) == ([("a.json", 0), ("b.json", 0)], {}, True)
     assert feed.fresh() == []
@@ -267,24 +273,24 @@ def test_of_records_that_fit_none_it_is_refused_once_all_files_were_looked_into(
 LINE = json.dumps(GOOD).encode()
 
 
-def test_a_json_file_that_is_written_in_place_is_taken_once_it_stood_still_and_is_whole(tmp_path):
-    feed, file = opened(tmp_path, format_name="json", at_once=9), tmp_path / "b.json"
-    waits = ([], file, True)
-    before = b""
+def test_a_json_file_written_in_place_is_taken_once_it_is_unchanged_for_a_second_and_complete(tmp_path):
+    feed, file = make_feed(tmp_path, format_name="json", at_once=9), tmp_path / "b.json"
+    waiting = ([], file, True)
+    previous = b""
     for text in (LINE[:9], LINE[:9], LINE, LINE + b"\n" + LINE[:1], LINE + b"\n" + LINE[:1]):
-        if text != before:  # else its time would change
+        if text != previous:  # rewriting the same bytes would change the modification time
             file.write_bytes(text)
-        assert (feed.fresh(), feed.unfinished, feed.holds_back) == waits
-        assert (feed.problem is not None) == (text == before), "told when it stood still, and is not whole"
-        before = text
+        assert (feed.fresh(), feed.unfinished, feed.holds_back) == waiting
+        assert (feed.problem is not None) == (text == previous), "reported once it is unchanged, but incomplete"
+        previous = text
     file.write_bytes(LINE + b"\n" + LINE)
-    assert (feed.fresh(), feed.unfinished, feed.holds_back) == waits
+    assert (feed.fresh(), feed.unfinished, feed.holds_back) == waiting
     assert (rows(feed.fresh()), feed.unfinished, feed.holds_back) == ([("b.json", 0), ("b.json", 1)], None, False)
     assert feed.fresh() == []
 
 
-def test_json_files_wait_behind_one_that_is_not_whole_for_names_tell_the_order(tmp_path):
-    feed = opened(tmp_path, format_name="json", at_once=9)
+def test_an_incomplete_json_file_holds_back_those_after_it_in_the_order_of_names(tmp_path):
+    feed = make_feed(tmp_path, format_name="json", at_once=9)
     for name in "abd":
         write_json(tmp_path, f"{name}.json", GOOD)
     (tmp_path / "c.json").write_bytes(LINE[:9])
@@ -296,33 +302,33 @@ def test_json_files_wait_behind_one_that_is_not_whole_for_names_tell_the_order(t
     assert rows(feed.fresh()) == [("c.json", 0), ("d.json", 0)]
 
 
-def test_a_bounded_run_takes_what_is_there(tmp_path):
-    feed = opened(write_json(tmp_path, "a.json", GOOD), format_name="json")
+def test_a_bounded_run_takes_incomplete_files_too(tmp_path):
+    feed = make_feed(write_json(tmp_path, "a.json", GOOD), format_name="json")
     (tmp_path / "b.json").write_bytes(LINE[:9])
     assert rows(feed.fresh()) == [("a.json", 0), ("b.json", 0)]
 
 
-def test_a_json_file_that_is_empty_keeps_none_waiting_and_is_read_when_it_is_filled(tmp_path):
-    feed, found = opened(write_json(tmp_path, "a.json"), format_name="json", at_once=1), []
+def test_an_empty_json_file_holds_back_no_other_and_is_read_when_it_is_filled(tmp_path):
+    feed, answers = make_feed(write_json(tmp_path, "a.json"), format_name="json", at_once=1), []
     write_json(tmp_path, "b.json", GOOD)
     for _ in range(4):
-        found += rows(feed.fresh())
-    assert (found, feed.holds_back) == ([("b.json", 0)], False)
+        answers += rows(feed.fresh())
+    assert (answers, feed.holds_back) == ([("b.json", 0)], False)
     write_json(tmp_path, "a.json", GOOD, GOOD)
     for _ in range(4):
-        found += rows(feed.fresh())
-    assert found == [("b.json", 0), ("a.json", 0), ("a.json", 1)]
+        answers += rows(feed.fresh())
+    assert answers == [("b.json", 0), ("a.json", 0), ("a.json", 1)]
 
 
 def rewrite(file: Path) -> None:
-    """The same bytes at another time."""
-    after_it = file.stat().st_mtime_ns + 10**9
+    """Write the same bytes again, with a later modification time."""
+    later_ns = file.stat().st_mtime_ns + 10**9
     file.write_bytes(file.read_bytes())
-    os.utime(file, ns=(after_it, after_it))
+    os.utime(file, ns=(later_ns, later_ns))
 
 
-def put_another(file: Path) -> None:
-    """A file of the same size in its place."""
+def replace_file(file: Path) -> None:
+    """Replace the file by another one of the same size."""
     (file.parent / ".new").write_bytes(bytes(len(file.read_bytes())))
     (file.parent / ".new").rename(file)
 
@@ -332,39 +338,39 @@ CHANGES = {
     "shortened": lambda file: file.write_bytes(file.read_bytes()[:-1]),
     "emptied": lambda file: file.write_bytes(b""),
     "rewritten": rewrite,
-    "replaced": put_another,
+    "replaced": replace_file,
 }
 
 
-@pytest.mark.parametrize("how", CHANGES)
+@pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("suffix", ["json", "parquet"])
-def test_a_file_that_changes_after_it_was_taken_is_a_loud_stop_live_and_at_a_restart(tmp_path, suffix, how):
-    good = write_json(tmp_path, "a.json", GOOD) if suffix == "json" else write(tmp_path, "a.parquet", 3)
-    feed = opened(good, format_name=suffix, at_once=9)
+def test_a_file_that_changes_after_it_was_taken_is_refused_by_a_live_run_and_at_a_restart(tmp_path, suffix, change):
+    source = write_json(tmp_path, "a.json", GOOD) if suffix == "json" else write(tmp_path, "a.parquet", 3)
+    feed = make_feed(source, format_name=suffix, at_once=9)
     read = feed.fresh() + feed.fresh()
     assert read
-    CHANGES[how](tmp_path / f"a.{suffix}")
-    for again in (feed, feed, opened(tmp_path, *read, format_name=suffix, at_once=9)):
-        assert "a file of this name was read before" in refusal(again, SourceChanged)
+    CHANGES[change](tmp_path / f"a.{suffix}")
+    for each_feed in (feed, feed, make_feed(tmp_path, *read, format_name=suffix, at_once=9)):
+        assert "a file of this name was read before" in refusal(each_feed, SourceChanged)
 
 
-@pytest.mark.parametrize("how", [*CHANGES, "removed"])
+@pytest.mark.parametrize("change", [*CHANGES, "removed"])
 @pytest.mark.parametrize("suffix", ["json", "parquet"])
-def test_a_reader_refuses_a_file_that_is_not_the_one_that_was_taken(tmp_path, suffix, how):
-    good = write_json(tmp_path, "a.json", GOOD) if suffix == "json" else write(tmp_path, "a.parquet", 3)
-    (segment,) = opened(good, format_name=suffix).fresh()
+def test_a_reader_refuses_a_file_that_is_not_the_one_that_was_taken(tmp_path, suffix, change):
+    source = write_json(tmp_path, "a.json", GOOD) if suffix == "json" else write(tmp_path, "a.parquet", 3)
+    (segment,) = make_feed(source, format_name=suffix).fresh()
     assert FORMATS[suffix].read(segment, TYPES).table.num_rows == segment.rows
-    (CHANGES | {"removed": Path.unlink})[how](tmp_path / f"a.{suffix}")
+    (CHANGES | {"removed": Path.unlink})[change](tmp_path / f"a.{suffix}")
     for read in (lambda: FORMATS[suffix].read(segment, TYPES), lambda: FORMATS[suffix].records(segment, [0])):
-        with pytest.raises(SourceChanged, match="was removed" if how == "removed" else "was changed since"):
+        with pytest.raises(SourceChanged, match="was removed" if change == "removed" else "was changed since"):
             read()
 
 
-@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("is_partial", [False, True])
 @pytest.mark.parametrize(
     ("suffix", "arrival"), [("json", None), ("json", "came"), ("parquet", None), ("parquet", "came")]
 )
-def test_a_file_may_go_once_it_was_read_where_it_is_not_the_history(tmp_path, suffix, arrival, begun):
+def test_a_file_read_in_full_may_be_removed_if_it_is_not_the_history(tmp_path, suffix, arrival, is_partial):
     columns = replace(COLUMNS, arrival_time=arrival)
     record = GOOD | {"came": 1}
     if suffix == "json":
@@ -372,34 +378,34 @@ def test_a_file_may_go_once_it_was_read_where_it_is_not_the_history(tmp_path, su
     else:
         write(tmp_path, "a.parquet", 2, came=[1, 1])
     (whole,) = FileFeed(tmp_path, suffix, columns, {}, {}).fresh()
-    before = {f"a.{suffix}": read_files([replace(whole, rows=1) if begun else whole], {})[whole.path]}
+    before = {f"a.{suffix}": read_files([replace(whole, rows=1) if is_partial else whole], {})[whole.path]}
     (tmp_path / f"a.{suffix}").unlink()
     feed = FileFeed(tmp_path, suffix, columns, TYPES, before, 9)
-    if begun or (suffix, arrival) == ("parquet", "came"):
+    if is_partial or (suffix, arrival) == ("parquet", "came"):
         assert "it was removed" in refusal(feed, SourceChanged)
     else:
         assert feed.fresh() == []
 
 
-def test_files_that_go_with_their_directory_may_come_back(tmp_path):
-    feed = opened(write(tmp_path / "in", "a.parquet", 1), at_once=9)
+def test_a_missing_directory_is_no_change_of_its_files_and_may_come_back(tmp_path):
+    feed = make_feed(write(tmp_path / "in", "a.parquet", 1), at_once=9)
     feed.fresh()
     (tmp_path / "in").rename(tmp_path / "away")
-    assert not isinstance(refused(feed), SourceChanged)
+    assert not isinstance(refusal_error(feed), SourceChanged)
     (tmp_path / "away").rename(tmp_path / "in")
     assert feed.fresh() == []
 
 
-def test_of_many_files_that_were_taken_a_look_looks_at_some_in_turn(tmp_path, monkeypatch):
+def test_a_call_checks_a_limited_number_of_taken_files_in_turn(tmp_path, monkeypatch):
     for name in "abcdefgh":
         write(tmp_path, f"{name}.parquet", 1)
-    read = opened(tmp_path).fresh()
-    feed, looked, state = opened(tmp_path, *read, at_once=3), [], file_feed.state_of
-    monkeypatch.setattr(file_feed, "state_of", lambda file: looked.append(file.name[0]) or state(file))
-    for looks in range(1, 9):
+    read = make_feed(tmp_path).fresh()
+    feed, checks, state = make_feed(tmp_path, *read, at_once=3), [], file_feed.state_of
+    monkeypatch.setattr(file_feed, "state_of", lambda file: checks.append(file.name[0]) or state(file))
+    for calls in range(1, 9):
         assert feed.fresh() == []
-        assert len(looked) == 3 * looks
-    assert {*"".join(looked)} == {*"abcdefgh"}
+        assert len(checks) == 3 * calls
+    assert {*"".join(checks)} == {*"abcdefgh"}
     write(tmp_path, "e.parquet", 2)
     with pytest.raises(SourceChanged):
         _ = [feed.fresh() for _ in range(3)]
@@ -411,31 +417,31 @@ FAILS = {"an error": OSError("not now"), "a refusal": refuse("x", "not whole", "
 @pytest.mark.parametrize("failure", FAILS)
 @pytest.mark.parametrize("where", ["split", "types"])
 @pytest.mark.parametrize("at_once", [None, 9])
-def test_a_look_that_fails_has_lost_nothing_nor_doubled_it(tmp_path, monkeypatch, where, failure, at_once):
+def test_a_call_that_fails_neither_loses_nor_repeats_a_segment(tmp_path, monkeypatch, where, failure, at_once):
     monkeypatch.setattr(json_files, "_BYTES_PER_SEGMENT", len(LINE) + 9)
-    feed = opened(write_json(tmp_path, "a.json", GOOD, GOOD), format_name="json", at_once=at_once)
+    feed = make_feed(write_json(tmp_path, "a.json", GOOD, GOOD), format_name="json", at_once=at_once)
     write_json(tmp_path, "b.json", GOOD, GOOD)
     write_json(tmp_path, "c.json", GOOD)
-    works = getattr(json_files.JsonFiles, where)
+    original = getattr(json_files.JsonFiles, where)
 
-    def fails(self: object, path: Path, *more: object) -> object:
+    def fail(self: object, path: Path, *args: object) -> object:
         if path.name == "b.json":
             raise FAILS[failure]
-        return works(self, path, *more)
+        return original(self, path, *args)
 
-    monkeypatch.setattr(json_files.JsonFiles, where, fails)
+    monkeypatch.setattr(json_files.JsonFiles, where, fail)
     if at_once:
         feed.fresh()
     for _ in range(2):
         with pytest.raises(type(FAILS[failure])):
             feed.fresh()
-    monkeypatch.setattr(json_files.JsonFiles, where, works)
-    found = feed.fresh() + feed.fresh()
-    assert rows(found) == [("a.json", 0), ("a.json", 1), ("b.json", 0), ("b.json", 1), ("c.json", 0)]
-    assert rows(opened(tmp_path, *found[:3], format_name="json").fresh()) == rows(found[3:])
+    monkeypatch.setattr(json_files.JsonFiles, where, original)
+    segments = feed.fresh() + feed.fresh()
+    assert rows(segments) == [("a.json", 0), ("a.json", 1), ("b.json", 0), ("b.json", 1), ("c.json", 0)]
+    assert rows(make_feed(tmp_path, *segments[:3], format_name="json").fresh()) == rows(segments[3:])
 
 
-def test_what_was_taken_of_a_file_is_as_far_as_it_was_read(tmp_path):
+def test_progress_in_a_file_is_its_largest_row_in_any_order_of_segments(tmp_path):
     segments = [
         Segment("/x/a", 0, 3, of_rows=9, size=5),
         Segment("/x/b", 0, 1),
@@ -446,23 +452,23 @@ def test_what_was_taken_of_a_file_is_as_far_as_it_was_read(tmp_path):
         assert read_files(order, {}) == whole
         for cut in range(len(order) + 1):
             before = read_files(order[:cut], {})
-            assert before | read_files(order[cut:], before) == whole, "only of these files, and no less than before"
+            assert before | read_files(order[cut:], before) == whole, "progress of these files only, and monotone"
 
 
-def test_files_of_the_same_name_in_other_directories_are_told_apart():
+def test_files_of_the_same_name_in_other_directories_are_distinct():
     both = read_files([Segment("/x/a", 0, 3), Segment("/y/a", 0, 1)], {"/y/a": ReadFile("/y/a", 2, 9, 5)})
     assert {path: one.rows for path, one in both.items()} == {"/x/a": 3, "/y/a": 2}
 
 
 @pytest.mark.parametrize("row", range(8))
-def test_what_comes_after_a_row(row):
+def test_remaining_segments_after_a_row(row):
     parts = [Segment("a", 0, 3), Segment("a", 3, 0), Segment("a", 3, 4)]
     assert rows(remaining(parts, row)) == [("a", i) for i in range(row, 7)]
     assert all(part.rows for part in remaining(parts, row))
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A manual clock, in seconds."""
 
     now = 1000.0
 
@@ -470,10 +476,10 @@ class Clock:
         return self.now
 
 
-def replayed(path: Path, rate: float, clock: Clock, *before: Segment) -> ReplayFeed:
-    """A replay that begins now."""
-    feed = ReplayFeed(opened(path, *before), rate, clock)
-    clock.now += 100.0  # what it takes to start is not replayed
+def start_replay(path: Path, rate: float, clock: Clock, *before: Segment) -> ReplayFeed:
+    """A replay that has polled its log, and starts at the current time."""
+    feed = ReplayFeed(make_feed(path, *before), rate, clock)
+    clock.now += 100.0  # the time between construction and start is not replayed
     assert feed.fresh() == []
     clock.now += 100.0
     assert feed.fresh() == []
@@ -482,30 +488,30 @@ def replayed(path: Path, rate: float, clock: Clock, *before: Segment) -> ReplayF
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    for name, many in (("a", 5), ("b", 1), ("c", 7)):
-        write(tmp_path, f"{name}.parquet", many)
+    for name, count in (("a", 5), ("b", 1), ("c", 7)):
+        write(tmp_path, f"{name}.parquet", count)
     return tmp_path
 
 
-WHOLE = of(a=5, b=1, c=7)
+WHOLE = all_rows(a=5, b=1, c=7)
 
 
 @pytest.mark.parametrize("rate", [0.3, 1, 2.5, 1000])
 @pytest.mark.parametrize("step", [0.1, 1.0, 7.0])
-def test_a_replay_is_never_ahead_of_its_rate_nor_behind(log, rate, step):
+def test_a_replay_keeps_its_rate_exactly(log, rate, step):
     clock = Clock()
-    feed, found = replayed(log, rate, clock), []
-    begun = clock.now
+    feed, segments = start_replay(log, rate, clock), []
+    start_s = clock.now
     for _ in range(500):
         clock.now += step
-        found += feed.fresh()
-        assert len(rows(found)) == min(int((clock.now - begun) * rate), len(WHOLE))
-    assert rows(found) == WHOLE
-    assert not any(segment.rows < 1 for segment in found)
+        segments += feed.fresh()
+        assert len(rows(segments)) == min(int((clock.now - start_s) * rate), len(WHOLE))
+    assert rows(segments) == WHOLE
+    assert not any(segment.rows < 1 for segment in segments)
 
 
-def test_a_replay_tells_the_types_before_it_gives_anything(log):
-    feed = ReplayFeed(opened(log), 1, Clock())
+def test_a_replay_knows_the_types_before_it_returns_a_segment(log):
+    feed = ReplayFeed(make_feed(log), 1, Clock())
     feed.fresh()
     assert (feed.types, feed.version) == (TYPES, 0)
 
@@ -513,77 +519,77 @@ def test_a_replay_tells_the_types_before_it_gives_anything(log):
 @pytest.mark.parametrize("stop", range(len(WHOLE) + 1))
 def test_a_replay_goes_on_over_a_restart_at_any_row(log, stop):
     clock = Clock()
-    feed = replayed(log, 1, clock)
+    feed = start_replay(log, 1, clock)
     read = []
     for _ in range(stop):
         clock.now += 1
         read += feed.fresh()
     assert len(rows(read)) == stop
-    feed = replayed(log, 1, clock, *read)
+    feed = start_replay(log, 1, clock, *read)
     for _ in WHOLE:
         clock.now += 1
-        more = feed.fresh()
-        assert sum(segment.rows for segment in more) <= 1  # the time that it was down is not made up for
-        read += more
+        new = feed.fresh()
+        assert sum(segment.rows for segment in new) <= 1  # downtime is not made up for
+        read += new
     assert rows(read) == WHOLE
 
 
-def test_files_that_come_during_a_replay_are_replayed_too(log):
+def test_files_that_arrive_during_a_replay_are_replayed_too(log):
     clock = Clock()
-    feed = replayed(log, 10, clock)
+    feed = start_replay(log, 10, clock)
     clock.now += 1.0
-    found = feed.fresh()
+    segments = feed.fresh()
     write(log, "d.parquet", 3)
     clock.now += 1.0
-    assert rows(found + feed.fresh()) == WHOLE + of(d=3)
+    assert rows(segments + feed.fresh()) == WHOLE + all_rows(d=3)
 
 
-def test_a_replay_holds_back_until_it_has_given_out_all(log):
+def test_a_replay_holds_back_until_it_has_returned_all(log):
     clock = Clock()
-    feed = replayed(log, 1, clock)
-    left = []
+    feed = start_replay(log, 1, clock)
+    flags = []
     for _ in range(len(WHOLE) + 1):
-        left.append(feed.holds_back)
+        flags.append(feed.holds_back)
         clock.now += 1.0
         feed.fresh()
-    assert left == [True] * len(WHOLE) + [False]
+    assert flags == [True] * len(WHOLE) + [False]
     write(log, "d.parquet", 2)
-    assert (rows(feed.fresh()), feed.holds_back) == (of(d=1), True)
+    assert (rows(feed.fresh()), feed.holds_back) == (all_rows(d=1), True)
 
 
-def test_a_replay_holds_back_what_its_log_does(log):
+def test_a_replay_holds_back_while_its_log_does(log):
     write(log, "d.parquet", 2)
-    feed = ReplayFeed(opened(log, at_once=1), 1000, clock := Clock())
+    feed = ReplayFeed(make_feed(log, at_once=1), 1000, clock := Clock())
     assert [feed.fresh(), feed.fresh()] == [[], []]
     clock.now += 100.0
     assert (rows(feed.fresh()), feed.holds_back) == (WHOLE, True)
-    assert (rows(feed.fresh()), feed.holds_back) == (of(d=2), False)
+    assert (rows(feed.fresh()), feed.holds_back) == (all_rows(d=2), False)
 
 
-def test_a_file_that_is_finished_while_it_is_looked_at_is_taken_as_it_is_in_the_end(tmp_path, monkeypatch):
-    """Else its size before the last write would stand in the journal, and every reader would refuse it for ever."""
+def test_a_file_that_changes_while_it_is_read_is_taken_in_its_final_state(tmp_path, monkeypatch):
+    """Otherwise the journal would hold its size before the last write, by which every reader refuses the file."""
     write(tmp_path, "a.parquet", 3)
-    split, looks, times = parquet_files.ParquetFiles.split, [], itertools.count(1)
+    split, touches, times = parquet_files.ParquetFiles.split, [], itertools.count(1)
 
-    def finished_meanwhile(self, path):
-        found = split(self, path)
-        if not looks:
-            looks.append(path)
+    def split_then_touch(self, path):
+        segments = split(self, path)
+        if not touches:
+            touches.append(path)
             os.utime(path, ns=(0, next(times)))
-        return found
+        return segments
 
-    monkeypatch.setattr(parquet_files.ParquetFiles, "split", finished_meanwhile)
-    feed = opened(tmp_path, at_once=9)
+    monkeypatch.setattr(parquet_files.ParquetFiles, "split", split_then_touch)
+    feed = make_feed(tmp_path, at_once=9)
     assert (feed.fresh(), feed.holds_back) == ([], True)
     (segment,) = feed.fresh()
     assert segment.mtime_ns == 1
     assert feed.fresh() == []
-    looks.clear()
+    touches.clear()
     with pytest.raises(Refused, match="being written while it is read"):
-        opened(tmp_path).fresh()
+        make_feed(tmp_path).fresh()
 
 
-def test_a_file_must_stand_still_for_a_second_however_fast_the_looks_follow_each_other(tmp_path):
+def test_a_file_must_be_unchanged_for_a_second_however_often_it_is_polled(tmp_path):
     now = [0.0]
     feed = FileFeed(tmp_path, "json", COLUMNS, {}, {}, 9, lambda: now[0])
     (tmp_path / "a.json").write_bytes(LINE + b"\n")
@@ -593,20 +599,20 @@ def test_a_file_must_stand_still_for_a_second_however_fast_the_looks_follow_each
     assert rows(feed.fresh()) == [("a.json", 0)]
 
 
-def test_a_file_that_is_written_for_long_is_told(tmp_path):
-    feed, told = opened(tmp_path, format_name="json", at_once=9), []
-    for look in range(70):
-        (tmp_path / "a.json").write_bytes((LINE + b"\n") * (look + 1))
+def test_a_file_that_is_written_for_a_minute_is_reported(tmp_path):
+    feed, problems = make_feed(tmp_path, format_name="json", at_once=9), []
+    for poll in range(70):
+        (tmp_path / "a.json").write_bytes((LINE + b"\n") * (poll + 1))
         assert feed.fresh() == []
-        told.append(feed.problem)
-    assert told[:60] == [None] * 60
-    assert "still being written after 69 s" in told[-1]
+        problems.append(feed.problem)
+    assert problems[:60] == [None] * 60
+    assert "still being written after 69 s" in problems[-1]
 
 
-def test_a_look_into_large_files_ends_early(tmp_path, monkeypatch):
+def test_a_call_that_opens_large_files_ends_early(tmp_path, monkeypatch):
     monkeypatch.setattr("tailrace.sources.file_feed._BYTES_AT_ONCE", 1)
     for name in "abc":
         write(tmp_path, f"{name}.parquet", 2)
-    feed = opened(tmp_path, at_once=9)
-    looks = [(rows(feed.fresh()), feed.holds_back) for _ in range(4)]
-    assert looks == [(of(a=2), True), (of(b=2), True), (of(c=2), False), ([], False)]
+    feed = make_feed(tmp_path, at_once=9)
+    calls = [(rows(feed.fresh()), feed.holds_back) for _ in range(4)]
+    assert calls == [(all_rows(a=2), True), (all_rows(b=2), True), (all_rows(c=2), False), ([], False)]

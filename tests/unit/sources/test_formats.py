@@ -1,4 +1,4 @@
-"""Which files a stream consists of, and in what order."""
+"""`list_files`: the files of a stream's directory, and their order."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ def names(path: Path, format_name: str = "json") -> list[str]:
     return [file.name for file in list_files(path, format_name)]
 
 
-def test_files_in_the_order_of_their_names(tmp_path: Path) -> None:
+def test_files_are_listed_in_the_order_of_their_names(tmp_path: Path) -> None:
     assert names(make(tmp_path, "b.json", "a.json", "10.json", "9.json")) == ["10.json", "9.json", "a.json", "b.json"]
 
 
-def test_the_order_does_not_depend_on_how_files_end(tmp_path: Path) -> None:
+def test_the_order_does_not_depend_on_suffixes(tmp_path: Path) -> None:
     assert names(make(tmp_path, "b.json", "c.ndjson", "a.jsonl")) == ["a.jsonl", "b.json", "c.ndjson"]
 
 
-def test_hidden_files_and_those_with_an_underscore_are_not_the_streams(tmp_path: Path) -> None:
+def test_hidden_files_and_those_with_an_underscore_are_ignored(tmp_path: Path) -> None:
     assert names(make(tmp_path, "_SUCCESS", ".a.json.crc", ".b.json", "_c.json", "d.json")) == ["d.json"]
 
 
 @pytest.mark.parametrize("name", ["b.json.tmp", "b.tmp", "b.json.crc", ".b.json.crc", "b.json.inprogress", "_b", ".b"])
-def test_what_a_producer_is_still_writing_is_not_the_streams(tmp_path: Path, name: str) -> None:
+def test_temporary_files_of_a_producer_are_ignored(tmp_path: Path, name: str) -> None:
     assert names(make(tmp_path, "a.json", name)) == ["a.json"]
     (tmp_path / f"_{name}").mkdir()
     assert names(tmp_path) == ["a.json"]
 
 
-def test_directories_are_refused_since_their_files_would_be_lost(tmp_path: Path) -> None:
+def test_subdirectories_are_refused_since_their_files_would_be_lost(tmp_path: Path) -> None:
     (tmp_path / "day=1").mkdir()
     with pytest.raises(Refused, match="day=1: this is a directory"):
         names(make(tmp_path, "a.json"))
 
 
-def test_hidden_directories_are_not_its(tmp_path: Path) -> None:
+def test_hidden_directories_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "_delta_log").mkdir()
     assert names(make(tmp_path, "a.json")) == ["a.json"]
 
 
-def test_a_file_alone_is_the_stream_whatever_its_name(tmp_path: Path) -> None:
+def test_a_single_file_is_the_stream_whatever_its_name(tmp_path: Path) -> None:
     assert names(make(tmp_path, "data.txt") / "data.txt") == ["data.txt"]
 
 
@@ -62,27 +62,27 @@ def test_an_empty_directory_is_no_fault(tmp_path: Path) -> None:
     ("format_name", "right"),
     [("parquet", "*.parquet"), ("replay", "*.parquet"), ("json", "*.json or *.jsonl or *.ndjson")],
 )
-def test_a_strange_file_is_refused(tmp_path: Path, format_name: str, right: str) -> None:
-    with pytest.raises(Refused) as refused:
+def test_a_file_with_another_suffix_is_refused(tmp_path: Path, format_name: str, right: str) -> None:
+    with pytest.raises(Refused) as error_info:
         list_files(make(tmp_path, "b.csv", "a.txt"), format_name)
-    (problem,) = refused.value.problems
+    (problem,) = error_info.value.problems
     assert (problem.where, problem.right) == (f"{tmp_path}/a.txt", f"only files named {right}")
 
 
-def test_a_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="there is no such file or directory"):
         list_files(tmp_path / "none", "parquet")
 
 
-def test_a_link_to_a_file_is_one_and_a_link_to_a_directory_none(tmp_path: Path) -> None:
+def test_a_link_to_a_file_is_a_file_and_a_link_to_a_directory_is_refused(tmp_path: Path) -> None:
     make(tmp_path, "a.txt")
-    here = tmp_path / "here"
-    here.mkdir()
-    (here / "a.json").symlink_to(tmp_path / "a.txt")
-    assert names(here) == ["a.json"]
-    (here / "b.json").symlink_to(tmp_path)
+    directory = tmp_path / "here"
+    directory.mkdir()
+    (directory / "a.json").symlink_to(tmp_path / "a.txt")
+    assert names(directory) == ["a.json"]
+    (directory / "b.json").symlink_to(tmp_path)
     with pytest.raises(Refused, match=r"b\.json: this is a directory"):
-        names(here)
+        names(directory)
 
 
 @pytest.mark.parametrize("name", ["parquet", "json", "delta", "replay"])

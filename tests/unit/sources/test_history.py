@@ -1,4 +1,4 @@
-"""Accepted tuples on disk, by date and hour of event time."""
+"""The history: accepted tuples in Parquet files, partitioned by date and hour of event time."""
 
 from __future__ import annotations
 
@@ -46,47 +46,47 @@ def test_a_file_for_each_hour_of_event_time(tmp_path: Path) -> None:
     assert [(file["event_date"], file["event_hour"]) for file in files.to_pylist()][1] == ("2020-01-01", 0)
 
 
-def test_what_is_told_of_a_file_is_so(tmp_path: Path) -> None:
+def test_the_returned_size_and_rows_of_a_file_are_right(tmp_path: Path) -> None:
     (file,) = history.write(tuples(NOW, NOW + 5), 1, tmp_path).to_pylist()
     path = tmp_path / file["path"]
     assert (path.stat().st_size, read(path).num_rows) == (file["size"], file["rows"])
     assert history.write(tuples(NOW), 1, tmp_path).schema == history.FILES
 
 
-def test_nothing_else_is_left_there(tmp_path: Path) -> None:
-    written = history.write(tuples(NOW, NOW + HOUR), 1, tmp_path).column("path").to_pylist()
-    assert sorted(str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*") if f.is_file()) == sorted(written)
+def test_no_other_files_are_left(tmp_path: Path) -> None:
+    paths = history.write(tuples(NOW, NOW + HOUR), 1, tmp_path).column("path").to_pylist()
+    assert sorted(str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*") if f.is_file()) == sorted(paths)
 
 
-def test_a_second_writing_puts_the_same_bytes_in_place(tmp_path: Path) -> None:
+def test_writing_is_idempotent(tmp_path: Path) -> None:
     first = history.write(tuples(NOW, NOW + HOUR, NOW + 1), 3, tmp_path)
-    bytes_of = {path: (tmp_path / path).read_bytes() for path in first.column("path").to_pylist()}
+    content = {path: (tmp_path / path).read_bytes() for path in first.column("path").to_pylist()}
     assert history.write(tuples(NOW, NOW + HOUR, NOW + 1), 3, tmp_path).equals(first)
-    assert {path: (tmp_path / path).read_bytes() for path in bytes_of} == bytes_of
+    assert {path: (tmp_path / path).read_bytes() for path in content} == content
 
 
-def test_segments_do_not_touch_each_others_files(tmp_path: Path) -> None:
-    (one,), (two,) = (history.write(tuples(NOW), n, tmp_path).column("path").to_pylist() for n in (1, 2))
-    assert one != two
+def test_each_segment_has_files_of_its_own(tmp_path: Path) -> None:
+    (first,), (second,) = (history.write(tuples(NOW), n, tmp_path).column("path").to_pylist() for n in (1, 2))
+    assert first != second
 
 
-def test_the_tuples_come_back(tmp_path: Path) -> None:
-    given = tuples(NOW, NOW + 123, NOW + 7)
-    (path,) = history.write(given, 1, tmp_path).column("path").to_pylist()
+def test_written_tuples_are_read_back(tmp_path: Path) -> None:
+    batch = tuples(NOW, NOW + 123, NOW + 7)
+    (path,) = history.write(batch, 1, tmp_path).column("path").to_pylist()
     table = read(tmp_path / path)
     for name in ("event_time", "arrival_time"):
         millis = table[name].cast(pa.int64()).to_numpy() // 1000
-        assert millis.tolist() == given.column(name).to_pylist()
+        assert millis.tolist() == batch.column(name).to_pylist()
     rest = ["id", "key", "value", "position", "tick", "end"]
-    assert table.select(rest).to_pydict() == given.select(rest).to_pydict()
+    assert table.select(rest).to_pydict() == batch.select(rest).to_pydict()
 
 
-def test_a_file_has_the_columns_of_the_tables_schema_but_those_in_its_path(tmp_path: Path) -> None:
+def test_a_file_has_the_columns_of_the_schema_without_the_partition_columns(tmp_path: Path) -> None:
     (path,) = history.write(tuples(NOW), 1, tmp_path).column("path").to_pylist()
     whole = history.schema(pa.string(), pa.string(), {"value": pa.float64()})
     assert list(read(tmp_path / path).schema) == [field for field in whole if field.name not in history.PARTITIONS]
 
 
-def test_no_tuples_no_files(tmp_path: Path) -> None:
+def test_no_tuples_write_no_files(tmp_path: Path) -> None:
     files = history.write(tuples(), 1, tmp_path)
     assert (files.num_rows, files.schema) == (0, history.FILES)

@@ -1,4 +1,4 @@
-"""JSON lines: a faulty one goes to quarantine alone."""
+"""Files of JSON lines: types, segments by bytes, and malformed lines, which alone go to quarantine."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_lines_are_records(path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("place", [0, 2, 4])
-def test_a_faulty_line_stands_alone(path: Path, line: bytes, reason: str, place: int) -> None:
+def test_a_malformed_line_does_not_affect_the_others(path: Path, line: bytes, reason: str, place: int) -> None:
     lines = [GOOD] * 4
     lines.insert(place, line + b"\n")
     raw = read(path, b"".join(lines))
@@ -77,7 +77,7 @@ def test_a_faulty_line_stands_alone(path: Path, line: bytes, reason: str, place:
     assert raw.row.tolist() == [row for row in range(5) if row != place]
 
 
-def test_every_line_faulty(path: Path) -> None:
+def test_a_file_of_malformed_lines_has_an_empty_table(path: Path) -> None:
     raw = read(path, b"x\n" * 7)
     assert ([fault.row for fault in raw.malformed], raw.table.num_rows) == (list(range(7)), 0)
     assert raw.table.schema.names == list(TYPES)
@@ -87,22 +87,22 @@ def test_a_missing_field_is_null(path: Path) -> None:
     assert read(path, b'{"t": 1}\n{}\n').table.to_pydict() == {"t": [1, None], "id": [None] * 2, "v": [None] * 2}
 
 
-def test_a_whole_number_is_a_double_where_one_is_wanted(path: Path) -> None:
+def test_an_integer_is_read_as_a_double_by_the_columns_type(path: Path) -> None:
     assert read(path, b'{"v": 7}\n').table["v"].to_pylist() == [7.0]
 
 
-def test_unicode(path: Path) -> None:
+def test_text_is_utf_8(path: Path) -> None:
     raw = read(path, '{"id": "clé"}\n{"id": "\\u00e9"}\n{"id": "日本"}\nclé\n'.encode())
     assert raw.table["id"].to_pylist() == ["clé", "é", "日本"]
     assert raw.malformed[0].record == "clé"
 
 
-def test_carriage_returns(path: Path) -> None:
+def test_lines_may_end_with_a_carriage_return(path: Path) -> None:
     raw = read(path, b'{"id": "a"}\r\n{"id": "b"}\r\n')
     assert (raw.table["id"].to_pylist(), raw.malformed) == (["a", "b"], [])
 
 
-def test_the_last_line_needs_no_end(path: Path) -> None:
+def test_the_last_line_needs_no_newline(path: Path) -> None:
     assert read(path, b'{"id": "a"}\n{"id": "b"}').table["id"].to_pylist() == ["a", "b"]
 
 
@@ -111,7 +111,7 @@ def test_an_empty_file_has_no_records(path: Path) -> None:
     assert FILES.split(path) == []
 
 
-def test_records_as_they_stand_in_the_file(path: Path) -> None:
+def test_records_are_the_text_of_their_lines(path: Path) -> None:
     path.write_bytes('{"id":  "é"}\nbad\n'.encode() + b"\xff\n")
     (segment,) = FILES.split(path)
     assert FILES.records(segment, [2, 0]) == ["\ufffd", '{"id":  "é"}']
@@ -122,7 +122,7 @@ LINES = [GOOD.strip(), b"x", b"", GOOD.strip() + b" " * 70, "clé".encode(), b"n
 
 @pytest.mark.parametrize("block", [1, 7, 40, 90, 1000])
 @pytest.mark.parametrize("end", [b"", b"\n", b"\n\n"])
-def test_a_file_is_cut_by_bytes_at_ends_of_lines_and_no_record_is_lost(path, monkeypatch, block, end) -> None:
+def test_a_file_is_split_by_bytes_at_line_ends_without_losing_a_record(path, monkeypatch, block, end) -> None:
     text = b"\n".join(LINES * 3) + end
     path.write_bytes(text)
     whole = Segment(str(path), 0, 3 * len(LINES) + (end == b"\n\n"))
@@ -148,22 +148,22 @@ def test_a_part_of_a_segment_is_read_by_its_rows(path, monkeypatch, block, first
     monkeypatch.setattr(json_files, "_BYTES_PER_SEGMENT", block)
     for part in FILES.split(path):
         rest = replace(part, first_row=part.first_row + first, rows=max(part.rows - first, 0))
-        found = FILES.read(rest, TYPES).table["t"].to_pylist()
-        assert found == list(range(rest.first_row, rest.first_row + rest.rows))
+        times = FILES.read(rest, TYPES).table["t"].to_pylist()
+        assert times == list(range(rest.first_row, rest.first_row + rest.rows))
 
 
 class Counting(io.FileIO):
-    """A file that tells how much was read of it."""
+    """A file that records the number of bytes of each read."""
 
     sizes: ClassVar[list[int]] = []
 
     def read(self, size: int = -1) -> bytes:
-        found = super().read(size)
-        self.sizes.append(len(found))
-        return found
+        data = super().read(size)
+        self.sizes.append(len(data))
+        return data
 
 
-def test_a_reader_reads_no_more_than_its_bytes(path, monkeypatch) -> None:
+def test_reading_a_segment_reads_only_its_bytes(path, monkeypatch) -> None:
     path.write_bytes(GOOD * 1000)
     monkeypatch.setattr(json_files, "_BYTES_PER_SEGMENT", 10 * len(GOOD))
     parts = FILES.split(path)
@@ -190,7 +190,7 @@ def test_a_reader_reads_no_more_than_its_bytes(path, monkeypatch) -> None:
         (GOOD + b'{"t": "' + b"x" * 100_000 + b'"', False),
     ],
 )
-def test_a_file_is_whole_when_it_stood_still_and_its_last_line_is_whole(path, text, whole) -> None:
+def test_a_file_is_complete_when_it_is_unchanged_and_its_last_line_is_complete(path, text, whole) -> None:
     path.write_bytes(text)
     assert FILES.whole(path, still=True) is whole
     assert FILES.whole(path, still=False) is False
@@ -210,15 +210,19 @@ def test_a_segment_is_any_range_of_lines(path: Path) -> None:
     assert FILES.records(segment, [1, 3]) == ['{"t": 3, "id": "a", "v": 0.5}', "x"]
 
 
-def test_types_from_the_first_record_with_a_value_in_every_column(path: Path) -> None:
-    found = types(path, '{"t": 1}\nbad\n[1]\n{"t": "2020-01-01", "id": 7, "k": "a", "v": 1}\n{"t": 5, "id": "x"}\n')
-    assert found == {"t": "string", "id": "int64", "k": "string", "v": "double"}
+def test_types_come_from_the_first_record_with_a_value_in_every_column(path: Path) -> None:
+    column_types = types(
+        path, '{"t": 1}\nbad\n[1]\n{"t": "2020-01-01", "id": 7, "k": "a", "v": 1}\n{"t": 5, "id": "x"}\n'
+    )
+    assert column_types == {"t": "string", "id": "int64", "k": "string", "v": "double"}
 
 
-def test_mixed_times_go_to_quarantine_where_they_are_not_as_the_first(path: Path) -> None:
-    found = types(path, '{"t": 1, "id": "a", "k": "a", "v": 1}\n{"t": "2020-01-01", "id": "b", "k": "a", "v": 1}\n')
+def test_times_of_another_type_than_the_first_go_to_quarantine(path: Path) -> None:
+    column_types = types(
+        path, '{"t": 1, "id": "a", "k": "a", "v": 1}\n{"t": "2020-01-01", "id": "b", "k": "a", "v": 1}\n'
+    )
     (segment,) = FILES.split(path)
-    raw = FILES.read(segment, found)
+    raw = FILES.read(segment, column_types)
     assert (raw.row.tolist(), raw.malformed[0].reason) == ([0], "t is of the wrong type: str, not int64")
 
 
@@ -242,42 +246,42 @@ def test_a_column_that_no_record_has_is_refused(path: Path) -> None:
         '{"t": 1, "id": "a", "k": "a", "v": null}',
     ],
 )
-def test_a_record_whose_values_do_not_fit_tells_no_types(path: Path, record: str) -> None:
+def test_a_record_whose_values_do_not_fit_shows_no_types(path: Path, record: str) -> None:
     assert types(path, record) is None
 
 
-def test_no_file_is_refused(path: Path) -> None:
+def test_a_missing_file_is_refused(path: Path) -> None:
     with pytest.raises(Refused, match="a file of JSON lines"):
         FILES.split(path)
 
 
-def test_a_fault_on_the_way_to_a_file_is_not_the_files(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(self: Path, mode: str) -> None:
+def test_an_io_error_is_raised_and_is_no_refusal_of_the_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Path, mode: str) -> None:
         raise PermissionError(errno.EACCES, "not now")
 
     path.write_bytes(GOOD)
-    monkeypatch.setattr(Path, "open", fails)
+    monkeypatch.setattr(Path, "open", fail)
     with pytest.raises(PermissionError, match="not now"):
         FILES.split(path)
 
 
 @pytest.mark.parametrize("lines", [b'{"id": "a"}{"id": "b"}\n\n', b'{"id":\n"a"}{"id": "b"}\n'], ids=["empty", "split"])
-def test_two_records_on_a_line_are_a_fault_beside_an_empty_line_too(path: Path, lines: bytes) -> None:
+def test_two_records_on_a_line_are_malformed_beside_an_empty_or_split_line_too(path: Path, lines: bytes) -> None:
     assert [fault.row for fault in read(path, lines).malformed] == [0, 1]
 
 
-def test_a_line_null_is_no_record(path: Path) -> None:
+def test_a_file_of_one_line_null_has_no_record(path: Path) -> None:
     path.write_bytes(b"null\n")
     script = (
         "from pathlib import Path; from tailrace.sources.json_files import JsonFiles as J; import sys;"
         "f = J(); raw = f.read(f.split(Path(sys.argv[1]))[0], {'id': 'string'}); assert len(raw.malformed) == 1"
     )
-    room = str(Path(sys.modules["tailrace"].__path__[0]).parent)
-    environment = {"PYTHONPATH": room}
+    package_root = str(Path(sys.modules["tailrace"].__path__[0]).parent)
+    environment = {"PYTHONPATH": package_root}
     subprocess.run([sys.executable, "-c", script, str(path)], env=environment, check=True, cwd=path.parent)
 
 
-def test_a_line_null_behind_another_is_no_record(path: Path) -> None:
+def test_a_line_null_after_a_record_is_malformed(path: Path) -> None:
     assert [fault.row for fault in read(path, GOOD + b"null\n").malformed] == [1]
 
 

@@ -1,4 +1,4 @@
-"""Parquet files: types, segments by row groups, records as text."""
+"""Parquet files: column types, segments by row groups, records as text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLUMNS = Columns("event", "came", "name", "sensor", {"value": "speed"}, 0, 0)
 FILES = ParquetFiles()
 
 
-def table(rows: int = 2, **given: pa.Array) -> pa.Table:
+def table(rows: int = 2, **replaced: pa.Array) -> pa.Table:
     good = {
         "event": pa.array([NOW] * rows),
         "came": pa.array([NOW * 1000] * rows, pa.timestamp("us", "UTC")),
@@ -31,7 +31,7 @@ def table(rows: int = 2, **given: pa.Array) -> pa.Table:
         "sensor": pa.array(["s"] * rows),
         "speed": pa.array([float(i) for i in range(rows)]),
     }
-    return pa.table(good | given)
+    return pa.table(good | replaced)
 
 
 @pytest.fixture
@@ -40,12 +40,12 @@ def path(tmp_path: Path) -> Path:
 
 
 def refusal(path: Path) -> str:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Refused) as error_info:
         FILES.types(path, COLUMNS)
-    return str(refused.value)
+    return str(error_info.value)
 
 
-def test_types_of_the_columns_that_are_read(path: Path) -> None:
+def test_types_are_those_of_the_querys_columns(path: Path) -> None:
     pq.write_table(table(other=pa.array([1, 2])), path)
     assert FILES.types(path, COLUMNS) == {
         "event": "int64",
@@ -98,12 +98,12 @@ def test_a_type_that_no_tuple_can_come_from_is_refused(path: Path, name: str, va
     ],
     ids=lambda value: str(value.type)[:10] if isinstance(value, pa.Array) else value,
 )
-def test_a_type_that_fits(path: Path, name: str, values: pa.Array) -> None:
+def test_a_fitting_type_is_accepted(path: Path, name: str, values: pa.Array) -> None:
     pq.write_table(table(**{name: values}), path)
     assert name in FILES.types(path, COLUMNS)
 
 
-def test_a_missing_column_is_named_with_its_part_and_what_is_there(path: Path) -> None:
+def test_a_missing_column_is_refused_with_its_role_and_the_columns_of_the_file(path: Path) -> None:
     pq.write_table(table().drop_columns(["sensor"]), path)
     message = refusal(path)
     assert "no column 'sensor', which the query names as key" in message
@@ -111,41 +111,43 @@ def test_a_missing_column_is_named_with_its_part_and_what_is_there(path: Path) -
 
 
 @pytest.mark.parametrize("keep", [0, 3, 200, -1])
-def test_a_file_that_is_cut_off_is_refused(path: Path, keep: int) -> None:
+def test_a_truncated_file_is_refused(path: Path, keep: int) -> None:
     pq.write_table(table(), path)
     path.write_bytes(path.read_bytes()[:keep])
-    for ask in (lambda: FILES.types(path, COLUMNS), lambda: FILES.split(path)):
+    for act in (lambda: FILES.types(path, COLUMNS), lambda: FILES.split(path)):
         with pytest.raises(Refused, match="a whole Parquet file"):
-            ask()
+            act()
 
 
-def test_no_file_is_refused(path: Path) -> None:
+def test_a_missing_file_is_refused(path: Path) -> None:
     assert "can't be read as Parquet" in refusal(path)
 
 
 @pytest.mark.parametrize("error", [errno.EACCES, errno.EMFILE, errno.EIO, errno.ESTALE], ids=errno.errorcode.get)
-def test_a_fault_on_the_way_to_a_file_is_not_the_files(path: Path, monkeypatch: pytest.MonkeyPatch, error: int) -> None:
-    """It may pass: a driver that was refused would not be started again."""
+def test_an_io_error_is_raised_and_is_no_refusal_of_the_file(
+    path: Path, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    """Such an error may be transient, and a driver that ends with a refusal is not restarted."""
     pq.write_table(table(), path)
 
-    def fails(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise OSError(error, "not now")
 
-    with monkeypatch.context() as patched:
-        patched.setattr(parquet_files.pq, "ParquetFile", fails)
+    with monkeypatch.context() as patch:
+        patch.setattr(parquet_files.pq, "ParquetFile", fail)
         for act in (lambda: FILES.types(path, COLUMNS), lambda: FILES.split(path)):
-            with pytest.raises(OSError, match="not now") as raised:
+            with pytest.raises(OSError, match="not now") as error_info:
                 act()
-            assert raised.value.errno == error
+            assert error_info.value.errno == error
     assert FILES.split(path)
 
 
-def test_a_large_file_is_cut_between_row_groups(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_is_split_between_row_groups(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_files, "_ROWS_PER_SEGMENT", 5)
     pq.write_table(table(11), path, row_group_size=2)  # groups of 2 2 2 2 2 1
-    found = FILES.split(path)
-    assert [(segment.first_row, segment.rows) for segment in found] == [(0, 4), (4, 4), (8, 3)]
-    assert {segment.of_rows for segment in found} == {11}
+    segments = FILES.split(path)
+    assert [(segment.first_row, segment.rows) for segment in segments] == [(0, 4), (4, 4), (8, 3)]
+    assert {segment.of_rows for segment in segments} == {11}
 
 
 def test_a_row_group_larger_than_a_segment_stays_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +191,9 @@ def test_row_groups_that_hold_none_of_a_segments_rows_are_not_read(path: Path, m
     pq.write_table(table(11), path, row_group_size=3)
     read, groups = pq.ParquetFile.read_row_groups, []
     monkeypatch.setattr(
-        pq.ParquetFile, "read_row_groups", lambda self, of, **how: groups.append(list(of)) or read(self, of, **how)
+        pq.ParquetFile,
+        "read_row_groups",
+        lambda self, row_groups, **options: groups.append(list(row_groups)) or read(self, row_groups, **options),
     )
     FILES.read(Segment(str(path), 4, 4), FILES.types(path, COLUMNS))
     assert groups == [[1, 2]]
@@ -201,13 +205,13 @@ def test_only_the_columns_of_the_query_are_read(path: Path) -> None:
     assert sorted(raw.table.column_names) == ["came", "event", "name", "sensor", "speed"]
 
 
-def test_a_file_without_rows_is_no_fault(path: Path) -> None:
+def test_a_file_without_rows_is_accepted(path: Path) -> None:
     pq.write_table(table(1).slice(0, 0), path)
     (segment,) = FILES.split(path)
     assert (segment.rows, FILES.read(segment, FILES.types(path, COLUMNS)).table.num_rows) == (0, 0)
 
 
-def test_records_are_text_with_all_that_the_file_says(path: Path) -> None:
+def test_records_are_text_with_all_columns_of_the_file(path: Path) -> None:
     pq.write_table(table(3, other=pa.array(["x", None, "é"])), path)
     first, second = FILES.records(Segment(str(path), 0, 3), [2, 0])
     assert json.loads(first)["other"] == "é"
@@ -216,14 +220,14 @@ def test_records_are_text_with_all_that_the_file_says(path: Path) -> None:
 
 
 @pytest.mark.parametrize("time", [253_402_300_800_000_000, -(1 << 62), (1 << 63) - 1])
-def test_records_with_a_time_that_no_calendar_has(path: Path, time: int) -> None:
+def test_records_with_a_time_outside_the_calendar_are_text_too(path: Path, time: int) -> None:
     pq.write_table(table(came=pa.array([NOW * 1000, time], pa.timestamp("us", "UTC"))), path)
     first, second = FILES.records(Segment(str(path), 0, 2), [0, 1])
     assert (json.loads(first)["came"], json.loads(second)["came"]) == (NOW * 1000, time)
     assert (json.loads(first)["name"], json.loads(second)["name"]) == ("n0", "n1")
 
 
-def test_records_of_a_later_segment(path: Path) -> None:
+def test_rows_of_records_are_relative_to_their_segment(path: Path) -> None:
     pq.write_table(table(6), path, row_group_size=2)
     assert json.loads(FILES.records(Segment(str(path), 4, 2), [1])[0])["name"] == "n5"
 

@@ -1,4 +1,4 @@
-"""A stream's loop without Spark: what comes and goes is told and tried again, what no retry helps ends it."""
+"""`Attempts` without Spark: transient failures are reported and retried, and permanent ones end the stream."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ GONE = refuse("/in", "there is no such file or directory", "a directory of files
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
 
-class Steady:
-    """A clock on which each look takes a second."""
+class ManualClock:
+    """A manual clock, in seconds; `Stream` advances it by a second per poll."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -41,8 +41,8 @@ class Steady:
         self.now_s += seconds
 
 
-class Failing(Log):
-    """A source that fails at some of the looks, by their number."""
+class FailingLog(Log):
+    """A feed that raises at some polls, given by their number."""
 
     def __init__(self, failures: dict[int, Exception]) -> None:
         super().__init__(*segments())
@@ -57,32 +57,32 @@ class Failing(Log):
 
 @dataclass
 class Stream:
-    """Spark's query, which writes what is planned at each look of the loop, and drains when all is read."""
+    """A fake of Spark's query: each poll writes the next planned batch, and a drain is requested when all is read."""
 
     attempts: Attempts
-    clock: Steady
+    clock: ManualClock
     looks: int = 300
 
     @property
     def isActive(self) -> bool:
         self.clock.now_s += 1
         self.looks -= 1
-        layout, done = self.attempts.layout, len(list((self.attempts.layout.checkpoint / "commits").iterdir()))
-        if done in Journal(layout.journal):
-            (layout.checkpoint / "commits" / str(done)).touch()
-            self.attempts.written.put((done, {"metrics": pa.Table.from_pylist([METRICS])}))
+        layout, next_batch = self.attempts.layout, len(list((self.attempts.layout.checkpoint / "commits").iterdir()))
+        if next_batch in Journal(layout.journal):
+            (layout.checkpoint / "commits" / str(next_batch)).touch()
+            self.attempts.written.put((next_batch, {"metrics": pa.Table.from_pylist([METRICS])}))
         if len(rows_read(layout.journal)) == sum(segment.rows for segment in segments()) or self.looks < 0:
             layout.request_drain()
         return True
 
 
 @pytest.fixture
-def clock(monkeypatch) -> Steady:
-    steady = Steady()
+def clock(monkeypatch) -> ManualClock:
+    manual_clock = ManualClock()
     monkeypatch.setattr(module, "LOOK_S", 0)
-    monkeypatch.setattr("tailrace.stream.status_reporter.time", steady)
-    monkeypatch.setattr(module, "Retries", lambda: Retries(steady.monotonic))
-    return steady
+    monkeypatch.setattr("tailrace.stream.status_reporter.time", manual_clock)
+    monkeypatch.setattr(module, "Retries", lambda: Retries(manual_clock.monotonic))
+    return manual_clock
 
 
 def attempts_over(directory, log: Log, plan: RunOptions = LIVE) -> Attempts:
@@ -99,82 +99,82 @@ def attempts_over(directory, log: Log, plan: RunOptions = LIVE) -> Attempts:
 @pytest.mark.parametrize(
     "failure", [GONE, FULL, PermissionError(13, "Permission denied")], ids=lambda e: type(e).__name__
 )
-def test_what_is_wrong_with_a_live_source_is_told_and_tried_again(tmp_path, clock, capfd, failure):
-    log = Failing(dict.fromkeys(range(1, 5), failure))
+def test_a_problem_of_a_live_source_is_reported_and_retried_with_growing_pauses(tmp_path, clock, capfd, failure):
+    log = FailingLog(dict.fromkeys(range(1, 5), failure))
     attempts = attempts_over(tmp_path, log)
-    told = []
-    tell = attempts.watch.report_problem
+    problems = []
+    original = attempts.watch.report_problem
 
-    def also_told(part, problem):
-        if problem != (told or [(None, None)])[-1][1]:
-            told.append((clock.now_s, problem))
-        tell(part, problem)
+    def record_and_report(part, problem):
+        if problem != (problems or [(None, None)])[-1][1]:
+            problems.append((clock.now_s, problem))
+        original(part, problem)
 
-    attempts.watch.report_problem = also_told
+    attempts.watch.report_problem = record_and_report
     assert attempts.go_on(Stream(attempts, clock), 0)
     assert len(rows_read(attempts.layout.journal)) == 14
-    first, again = told[0][0], told[1][0]
-    assert str(failure) in told[0][1]
-    assert told[1][1] is None
-    assert again - first >= 1 + 2 + 4 + 8 - 1, "pauses grow"
+    first_s, recovery_s = problems[0][0], problems[1][0]
+    assert str(failure) in problems[0][1]
+    assert problems[1][1] is None
+    assert recovery_s - first_s >= 1 + 2 + 4 + 8 - 1, "pauses grow"
     assert "works again" in capfd.readouterr().err
 
 
-def test_what_is_wrong_stands_in_the_status(tmp_path, clock):
-    attempts = attempts_over(tmp_path, Failing(dict.fromkeys(range(1, 1000), GONE)))
+def test_a_problem_of_the_source_is_in_the_status(tmp_path, clock):
+    attempts = attempts_over(tmp_path, FailingLog(dict.fromkeys(range(1, 1000), GONE)))
     assert attempts.go_on(Stream(attempts, clock, looks=40), 0)
     status = Status.read(attempts.layout)
     assert status.problem == f"source: {GONE}"
     assert status.state == "waiting"
 
 
-def test_a_full_disk_loses_no_segment_and_doubles_none(tmp_path, clock, monkeypatch):
+def test_a_full_disk_neither_loses_nor_repeats_a_segment(tmp_path, clock, monkeypatch):
     append, calls = Journal.append, []
 
-    def full_now_and_then(journal, entry):
-        calls.append(entry.header.batch)
+    def append_every_third_time(journal, record):
+        calls.append(record.header.batch)
         if len(calls) % 3:
             raise FULL
-        append(journal, entry)
+        append(journal, record)
 
-    monkeypatch.setattr(Journal, "append", full_now_and_then)
+    monkeypatch.setattr(Journal, "append", append_every_third_time)
     attempts = attempts_over(tmp_path, Log(*segments()), LIVE)
     assert attempts.go_on(Stream(attempts, clock), 0)
-    whole = rows_read(attempts.layout.journal)
-    assert len(whole) == len(set(whole)) == 14
+    rows = rows_read(attempts.layout.journal)
+    assert len(rows) == len(set(rows)) == 14
     assert len(calls) > 3
 
 
-def test_a_log_that_changed_where_it_was_read_ends_the_stream(tmp_path, clock):
-    attempts = attempts_over(tmp_path, Failing({2: SourceChanged(GONE.problems)}))
+def test_a_change_of_rows_already_read_ends_the_stream(tmp_path, clock):
+    attempts = attempts_over(tmp_path, FailingLog({2: SourceChanged(GONE.problems)}))
     with pytest.raises(SourceChanged):
         attempts.go_on(Stream(attempts, clock), 0)
 
 
-@pytest.mark.parametrize(("kind", "live", "most"), [("passes", True, 1000), ("busy", False, 5), ("busy", True, 5)])
-def test_how_often_a_failure_is_tried_again(tmp_path, clock, kind, live, most):
+@pytest.mark.parametrize(("kind", "live", "limit"), [("passes", True, 1000), ("busy", False, 5), ("busy", True, 5)])
+def test_a_failure_is_retried_up_to_its_limit(tmp_path, clock, kind, live, limit):
     attempts = attempts_over(tmp_path, Log(), LIVE if live else RunOptions(4))
     failure = Failure(kind, "why")
-    attempts.refuse(failure, most, OSError())
+    attempts.refuse(failure, limit, OSError())
     if kind == "busy":
         with pytest.raises(RuntimeError, match=r"^the stream failed: why$"):
-            attempts.refuse(failure, most + 1, OSError())
+            attempts.refuse(failure, limit + 1, OSError())
 
 
 @pytest.mark.parametrize(("kind", "live"), [("passes", False), ("failed", True), ("failed", False)])
-def test_a_failure_that_nothing_helps_against_ends_the_stream(tmp_path, clock, kind, live):
+def test_a_failure_that_is_not_transient_ends_the_stream(tmp_path, clock, kind, live):
     attempts = attempts_over(tmp_path, Log(), LIVE if live else RunOptions(4))
     with pytest.raises(RuntimeError, match=r"^the stream failed: why$"):
         attempts.refuse(Failure(kind, "why"), 1, OSError())
 
 
-def test_a_checkpoint_that_spark_cannot_read_tells_the_repair(tmp_path, clock):
+def test_a_checkpoint_that_spark_cannot_read_is_refused_with_the_repair(tmp_path, clock):
     attempts = attempts_over(tmp_path, Log())
     with pytest.raises(Damaged, match=f"why\n.*mv {attempts.layout.checkpoint} "):
         attempts.refuse(Failure("checkpoint", "why"), 1, OSError())
 
 
-def test_a_failed_attempt_is_followed_by_another_and_hears_a_drain_meanwhile(tmp_path, clock, monkeypatch):
+def test_a_failed_attempt_is_retried_until_a_drain_is_requested(tmp_path, clock, monkeypatch):
     attempts = attempts_over(tmp_path, Log())
     outcomes = [FULL, FULL, None, FULL]
     monkeypatch.setattr(module.time, "sleep", lambda _: clock.sleep(0.5), raising=False)
@@ -184,24 +184,24 @@ def test_a_failed_attempt_is_followed_by_another_and_hears_a_drain_meanwhile(tmp
     assert outcomes == [FULL]
     assert clock.now_s >= 1 + 2
     attempts.layout.request_drain()
-    attempts.run(None)  # fails, and is not tried again
+    attempts.run(None)  # fails, and is not retried since a drain is requested
     assert not outcomes
     assert "No space left" in Status.read(attempts.layout).problem
 
 
-def test_the_status_is_written_on_a_full_disk(tmp_path, monkeypatch):
+def test_the_status_is_overwritten_in_place_on_a_full_disk(tmp_path, monkeypatch):
     layout = Layout(tmp_path)
     layout.stream.mkdir()
-    first = Status("starting", 7, 1, 1, 0, problem="a long problem " * 9)
-    first.write(layout)
+    first_status = Status("starting", 7, 1, 1, 0, problem="a long problem " * 9)
+    first_status.write(layout)
 
-    def full(*_):
+    def fail(*_):
         raise FULL
 
-    monkeypatch.setattr(status_module, "write_atomically", full)
+    monkeypatch.setattr(status_module, "write_atomically", fail)
     Status("waiting", 7, 1, 2, 0).write(layout)
     assert Status.read(layout) == Status("waiting", 7, 1, 2, 0)
     assert json.loads(layout.status.read_text())["at_ms"] == 2
     layout.status.unlink()
-    Status("waiting", 7, 1, 3, 0).write(layout)  # nothing to write into: nothing said, nothing raised
+    Status("waiting", 7, 1, 3, 0).write(layout)  # no file to overwrite: nothing is written or raised
     assert Status.read(layout) is None

@@ -1,5 +1,7 @@
-"""The first and the last times that a calendar prints: what is accepted is answered, corrected and shown; nothing that
-follows from it, as the end of a window or of a tick, lies beyond them."""
+"""Times at both ends of the calendar (years 1 and 9999): accepted tuples are answered, corrected and printed.
+
+No derived time, such as the end of a window or of a tick, lies beyond the calendar.
+"""
 
 from __future__ import annotations
 
@@ -31,69 +33,69 @@ FARTHEST = {"earliest": "0001-01-01", "ahead": "36525 d"}
 
 @pytest.fixture(autouse=True)
 def no_spark(monkeypatch):
-    monkeypatch.setattr(module, "session", None)  # so little needs none
+    monkeypatch.setattr(module, "session", None)  # a correction this small needs no Spark
 
 
-def play(directory: Path, tuples: list[Tuple], source: str, policy: dict) -> Played:
+def run_stream(directory: Path, tuples: list[Tuple], source: str, policy: dict) -> Played:
     if source == "parquet":
         write_files(tuples, directory / "in", [0, len(tuples) // 2, len(tuples)])
-    else:  # which keeps nothing itself, so that there is a history
+    else:  # a source that does not keep its rows: the stream writes a history
         (directory / "in").mkdir()
-        (directory / "in" / "0.jsonl").write_text("\n".join(json.dumps(one._asdict()) for one in tuples))
+        (directory / "in" / "0.jsonl").write_text("\n".join(json.dumps(item._asdict()) for item in tuples))
     query = make_query(directory / "in", SETTINGS, source=source, bounds=FARTHEST)
     query = query.model_copy(update={"disorder": Disorder.model_validate(policy | {"tick": "100 ms"})})
-    there = Played(query, directory / "wh")
-    there.go()
-    format_time(Progress.read(there.layout).frontier)  # K may be longer than all time there was
-    there.go(flush=True)
-    return there
+    played = Played(query, directory / "wh")
+    played.go()
+    format_time(Progress.read(played.layout).frontier)  # K may be longer than the time since the year 1
+    played.go(flush=True)
+    return played
 
 
 def is_whole(item: Tuple) -> bool:
-    """Whether its windows and its tick lie in the calendar."""
+    """True if all windows and the tick of a tuple lie in the calendar."""
     windows = windows_of(item.event_time, SETTINGS.size, SETTINGS.slide)
     return windows[0][0] >= EARLIEST_MS and windows[-1][1] <= LATEST_MS and item.arrival_time <= LAST_ARRIVAL
 
 
 @pytest.mark.parametrize("source", ["parquet", "json"])
 @pytest.mark.parametrize("policy", [{"policy": "none"}, {"policy": "k_slack", "k": "36525 d"}])
-def test_the_last_times(tmp_path, source, policy):
-    """Tuples in every millisecond or so up to the end, and beyond it; the old ones are late."""
+def test_event_times_at_the_end_of_the_calendar(tmp_path, source, policy):
+    """Event times 37 ms apart, from beyond the end of the calendar backwards, so that the older ones are late."""
     times = [LATEST_MS + 500 - 37 * back for back in range(80)]
-    arrived = [LAST_ARRIVAL - 5_000 + 70 * number for number in range(80)]
-    tuples = [Tuple(t, a, f"t{t}", "k", 1.0) for t, a in zip(times, arrived, strict=True)]
+    arrivals = [LAST_ARRIVAL - 5_000 + 70 * number for number in range(80)]
+    tuples = [Tuple(t, a, f"t{t}", "k", 1.0) for t, a in zip(times, arrivals, strict=True)]
     tuples += [Tuple(times[50], LAST_ARRIVAL + 1, "after", "k", 1.0), Tuple(times[50], LATEST_MS, "last", "k", 1.0)]
-    assert_all_is_read(tmp_path, tuples, source, policy)
+    assert_accepted_are_answered(tmp_path, tuples, source, policy)
 
 
 @pytest.mark.parametrize("source", ["parquet", "json"])
 @pytest.mark.parametrize("policy", [{"policy": "none"}, {"policy": "k_slack", "k": "36525 d"}])
-def test_the_first_times(tmp_path, source, policy):
+def test_event_times_at_the_start_of_the_calendar(tmp_path, source, policy):
     times = [EARLIEST_MS - 500 + 37 * after for after in range(80)]
     tuples = [Tuple(t, 70 * number, f"t{t}", "k", 1.0) for number, t in enumerate(reversed(times))]
-    assert_all_is_read(tmp_path, tuples, source, policy)
+    assert_accepted_are_answered(tmp_path, tuples, source, policy)
 
 
-def assert_all_is_read(directory: Path, tuples: list[Tuple], source: str, policy: dict) -> None:
-    """The last ones that are accepted are among the answers, and every command reads and shows what there is."""
-    there = play(directory, tuples, source, policy)
-    accepted = [one for one in tuples if is_whole(one)]
-    aside = there.tables.read("quarantine").to_pylist()
-    assert 0 < len(aside) == len(tuples) - len(accepted)
-    query, warehouse = there.query, directory / "wh"
-    committed = Progress.read(there.layout)
-    assert EARLIEST_MS <= committed.frontier <= LATEST_MS
-    assert EARLIEST_MS <= committed.until <= LATEST_MS
-    late = there.tables.read("late")
-    request_correction(there.layout, GapRule(1, 100, 100), 0)
+def assert_accepted_are_answered(directory: Path, tuples: list[Tuple], source: str, policy: dict) -> None:
+    """Assert that exactly the accepted tuples are answered, and that every command reads and writes these times."""
+    played = run_stream(directory, tuples, source, policy)
+    accepted = [item for item in tuples if is_whole(item)]
+    rejects = played.tables.read("quarantine").to_pylist()
+    assert 0 < len(rejects) == len(tuples) - len(accepted)
+    query, warehouse = played.query, directory / "wh"
+    progress = Progress.read(played.layout)
+    assert EARLIEST_MS <= progress.frontier <= LATEST_MS
+    assert EARLIEST_MS <= progress.until <= LATEST_MS
+    late = played.tables.read("late")
+    request_correction(played.layout, GapRule(1, 100, 100), 0)
     if late.num_rows:
-        correct(query, warehouse, CorrectionRange(0, committed.until, arrival=True))
+        correct(query, warehouse, CorrectionRange(0, progress.until, arrival=True))
     correct(query, warehouse)
     answers, columns = read_answers(query, warehouse, streamed=False)
-    found = {(row.key, row.window_start, row.window_end): row.tuples for row in answers.itertuples()}
-    assert found == {window: true.tuples for window, true in batch(accepted, SETTINGS).items()}
+    counts = {(row.key, row.window_start, row.window_end): row.tuples for row in answers.itertuples()}
+    assert counts == {window: true.tuples for window, true in batch(accepted, SETTINGS).items()}
     write_answers(answers, columns, "csv", directory / "answers.csv", 0)
-    assert len((directory / "answers.csv").read_text().splitlines()) == 1 + len(found)
+    assert len((directory / "answers.csv").read_text().splitlines()) == 1 + len(counts)
     quality, columns = read_quality(query, warehouse)
-    assert quality[["answers", "missing"]].sum().sum() == len(found)
+    assert quality[["answers", "missing"]].sum().sum() == len(counts)
     write_answers(quality, columns, "csv", directory / "quality.csv", 0)

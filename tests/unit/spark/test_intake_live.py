@@ -1,4 +1,4 @@
-"""What the driver plans for a live stream: its pace, and what silence says, whenever the driver was killed."""
+"""The batch planner over a live stream: its pace, its heartbeats, and when it is quiet; the same after any restart."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from tailrace.storage.progress import Progress
 from tailrace.stream.batch_planner import BatchPlanner, RunOptions
 
 
-class Counted(Log):
-    """Counts how often it is looked at."""
+class CountingLog(Log):
+    """A feed that counts how often it is polled."""
 
     looks = 0
 
@@ -42,11 +42,11 @@ class Counted(Log):
         return super().fresh()
 
 
-def test_a_live_run_looks_at_its_pace_and_what_came_meanwhile_comes_together(tmp_path):
-    driver = Driver(tmp_path, log := Counted(), LIVE)
+def test_a_live_run_polls_at_its_pace_and_plans_all_that_arrived_meanwhile_as_one_batch(tmp_path):
+    driver = Driver(tmp_path, log := CountingLog(), LIVE)
     assert driver.plan() is None
     log.there += segments("d")
-    assert said(driver.plan(after=5)) == (None, False, 2)  # the first one has none before it
+    assert said(driver.plan(after=5)) == (None, False, 2)  # the first batch does not wait for the pace
     looks = log.looks
     log.there += segments("d")[:1]
     assert said(driver.plan(after=1)) is None
@@ -56,13 +56,15 @@ def test_a_live_run_looks_at_its_pace_and_what_came_meanwhile_comes_together(tmp
     assert said(driver.plan(after=1)) == (None, False, 2)
     assert log.looks == looks + 1
     log.there += segments("b")
-    assert [said(driver.plan(after=99)), said(driver.plan(after=1))] == [None, (None, False, 1)], "a full one, too"
+    assert [said(driver.plan(after=99)), said(driver.plan(after=1))] == [None, (None, False, 1)], (
+        "a full batch waits, too"
+    )
 
 
-def test_what_a_batch_has_left_is_planned_at_once(tmp_path):
+def test_rows_beyond_a_full_batch_are_planned_without_waiting_for_the_pace(tmp_path):
     driver = Driver(tmp_path, Log(*segments("a")), LIVE)
-    found = [said(driver.plan()) for _ in range(4)]
-    assert found == [*[(None, False, 1)] * 3, None]
+    plans = [said(driver.plan()) for _ in range(4)]
+    assert plans == [*[(None, False, 1)] * 3, None]
     driver = Driver(tmp_path, driver.log, LIVE)
     driver.log.there += segments("a")
     driver.plan(after=LIVE.pace_ms)
@@ -77,32 +79,32 @@ def test_a_wall_clock_that_is_set_back_does_not_hold_up_rows(tmp_path):
     assert said(driver.plan(after=-3_600_000)) == (None, False, 2)
 
 
-def test_a_live_run_ends_nothing(tmp_path):
+def test_a_live_run_never_ends_the_stream(tmp_path):
     driver = Driver(tmp_path, Log(*segments()), LIVE)
     for _ in range(100):
         driver.plan(after=100)
     assert rows_read(tmp_path) == WHOLE
-    assert not any(entry.header.ends for entry in entries(tmp_path))
-    assert sum(entry.header.closes for entry in entries(tmp_path)) == 1
+    assert not any(record.header.ends for record in entries(tmp_path))
+    assert sum(record.header.closes for record in entries(tmp_path)) == 1
 
 
-# rows │ more than a tick and the pace │ idle       │ idle        each heartbeat is the time at which it is planned
+# rows │ more than a tick and the pace │ idle       │ idle        each heartbeat carries the time of its planning
 #      │ heartbeat                     │ quiet      │ heartbeat
-def test_where_tuples_get_stamps_silence_is_told_after_a_tick_then_quiet_then_each_idle(tmp_path):
+def test_stamped_tuples_are_followed_by_a_heartbeat_then_quiet_then_a_heartbeat_each_idle(tmp_path):
     driver = Driver(tmp_path, Log(*segments("b")), LIVE, stamps=True)
-    heard = driver.time
+    last_rows_ms = driver.time
     assert said(driver.plan()) == (None, False, 1)
-    found = {}
+    plans = {}
     for _ in range(4 * IDLE):
-        entry = driver.plan(after=1)
-        if entry is not None:
-            found[driver.time - heard] = said(entry)
-    assert found == {
-        100: (heard + 100, False, 0),  # the pace, which is more than a tick
-        1_000: (heard + 1_000, True, 0),
-        2_000: (heard + 2_000, False, 0),
-        3_000: (heard + 3_000, False, 0),
-        4_000: (heard + 4_000, False, 0),
+        record = driver.plan(after=1)
+        if record is not None:
+            plans[driver.time - last_rows_ms] = said(record)
+    assert plans == {
+        100: (last_rows_ms + 100, False, 0),  # the pace, which is more than a tick
+        1_000: (last_rows_ms + 1_000, True, 0),
+        2_000: (last_rows_ms + 2_000, False, 0),
+        3_000: (last_rows_ms + 3_000, False, 0),
+        4_000: (last_rows_ms + 4_000, False, 0),
     }
 
 
@@ -114,51 +116,51 @@ def test_a_heartbeat_is_in_a_later_tick_than_the_rows_and_keeps_the_pace(tmp_pat
     assert said(driver.plan(after=1)) == (driver.time, False, 0)
 
 
-# committed is what the stream has; from there on only the length of the silence is known
-def test_where_tuples_bring_their_arrival_silence_is_told_from_what_is_committed(tmp_path):
+# The heartbeat is the committed arrival time plus the length of the silence: nothing else is known of arrival.
+def test_with_an_arrival_column_heartbeats_start_from_the_committed_arrival_time(tmp_path):
     driver = Driver(tmp_path, Log(*segments("b")), LIVE)
     driver.plan()
-    found = {}
+    plans = {}
     for time in range(1, 3 * IDLE + 1):
-        entry = driver.plan(after=1, committed=5_000)
-        if entry is not None:
-            found[time] = said(entry)
-    # no heartbeat before it is quiet: the next tuples may bring any arrival time
-    assert found == {1_000: (6_000, True, 0), 2_000: (7_000, False, 0), 3_000: (8_000, False, 0)}
+        record = driver.plan(after=1, committed=5_000)
+        if record is not None:
+            plans[time] = said(record)
+    # no heartbeat before it is quiet: the next tuples may have any arrival time
+    assert plans == {1_000: (6_000, True, 0), 2_000: (7_000, False, 0), 3_000: (8_000, False, 0)}
 
 
-def test_settings_that_change_in_the_silence_do_not_put_it_off(tmp_path):
+def test_settings_that_change_during_silence_do_not_delay_its_heartbeats(tmp_path):
     driver = Driver(tmp_path, Log(*segments("b")), LIVE)
     driver.plan()
-    found = {}
+    plans = {}
     for time in range(1, 3 * IDLE + 1):
         if time % 450 == 0:
             driver.settings = WAITING if driver.settings == NONE else NONE
-        entry = driver.plan(after=1, committed=5_000)
-        if entry is not None and said(entry) != (None, False, 0):
-            found[time] = said(entry)
-    assert found == {1_000: (6_000, True, 0), 2_000: (7_000, False, 0), 3_000: (8_000, False, 0)}
+        record = driver.plan(after=1, committed=5_000)
+        if record is not None and said(record) != (None, False, 0):
+            plans[time] = said(record)
+    assert plans == {1_000: (6_000, True, 0), 2_000: (7_000, False, 0), 3_000: (8_000, False, 0)}
 
 
-def test_where_nothing_is_committed_quiet_knows_no_time_and_there_is_no_heartbeat(tmp_path):
+def test_with_nothing_committed_a_quiet_stream_closes_windows_but_has_no_heartbeat(tmp_path):
     driver = Driver(tmp_path, Log(*segments("b")), LIVE)
     driver.plan()
-    assert said(driver.plan(after=IDLE)) == (None, True, 0)  # all of them are in quarantine
+    assert said(driver.plan(after=IDLE)) == (None, True, 0)  # as when all rows are in quarantine
     assert driver.plan(after=10 * IDLE) is None
 
 
-def test_before_the_first_row_silence_says_nothing(tmp_path):
+def test_before_the_first_row_silence_plans_nothing(tmp_path):
     for stamps in (False, True):
         driver = Driver(tmp_path / str(stamps), Log(), LIVE, stamps=stamps)
         assert [driver.plan(after=IDLE, committed=5_000) for _ in range(5)] == [None] * 5
 
 
-def test_it_streams_what_is_there_then_waits_and_is_quiet_from_the_closing_on(tmp_path):
+def test_the_state_is_streaming_while_rows_are_left_then_waiting_then_quiet(tmp_path):
     driver = Driver(tmp_path, Log(), LIVE)
-    assert driver.intake.state == "waiting"  # before the first row, nothing is closed
+    assert driver.intake.state == "waiting"  # before the first row no window can be closed
     driver.log.there += segments("bb")
     driver.plan()
-    assert driver.intake.state == "streaming"  # there is more
+    assert driver.intake.state == "streaming"  # unread segments are left
     driver.plan(after=LIVE.pace_ms)
     assert driver.intake.state == "waiting"
     driver.plan(after=IDLE)
@@ -170,22 +172,22 @@ def test_it_streams_what_is_there_then_waits_and_is_quiet_from_the_closing_on(tm
     assert driver.intake.state == "waiting"
 
 
-def test_rows_end_the_silence_and_it_is_counted_anew(tmp_path):
+def test_rows_end_a_silence_and_restart_its_measurement(tmp_path):
     driver = Driver(tmp_path, Log(*segments("b")), LIVE, stamps=True)
     driver.plan()
     assert said(driver.plan(after=IDLE)) == (driver.time, True, 0)
     driver.log.there += segments("d")
     assert said(driver.plan(after=IDLE - 1)) == (None, False, 2)
     assert said(driver.plan(after=IDLE - 1)) == (driver.time, False, 0)
-    assert said(driver.plan(after=LIVE.pace_ms - 1)) is None  # it is idle, and looks once more before it says so
+    assert said(driver.plan(after=LIVE.pace_ms - 1)) is None  # it is idle, but polls once more before it closes windows
     assert said(driver.plan(after=1)) == (driver.time, True, 0)
 
 
 @pytest.mark.parametrize("stamps", [False, True])
-def test_silence_is_counted_on_over_a_restart(tmp_path, stamps):
+def test_silence_is_measured_across_restarts(tmp_path, stamps):
     driver = Driver(tmp_path, Log(*segments("b")), LIVE, stamps=stamps)
     driver.plan()
-    heard = driver.time
+    last_rows_ms = driver.time
     driver.time += IDLE - LIVE.pace_ms
     driver.restart()
     assert said(driver.plan(committed=5_000)) == ((driver.time, False, 0) if stamps else None)
@@ -194,15 +196,15 @@ def test_silence_is_counted_on_over_a_restart(tmp_path, stamps):
     assert driver.plan(committed=5_000) is None
     driver.time += 1
     driver.restart()
-    entry = driver.plan(committed=5_000)
-    assert said(entry) == (heard + IDLE if stamps else 6_000, True, 0)
+    record = driver.plan(committed=5_000)
+    assert said(record) == (last_rows_ms + IDLE if stamps else 6_000, True, 0)
     driver.restart()
     assert driver.plan(after=IDLE - 1, committed=5_900) is None
     driver.restart()
-    assert said(driver.plan(after=1, committed=5_900)) == (heard + 2 * IDLE if stamps else 7_000, False, 0)
+    assert said(driver.plan(after=1, committed=5_900)) == (last_rows_ms + 2 * IDLE if stamps else 7_000, False, 0)
 
 
-def test_a_long_time_without_a_driver_is_silence_only_where_nothing_came(tmp_path):
+def test_downtime_of_the_driver_is_no_silence_if_rows_arrived_meanwhile(tmp_path):
     driver = Driver(tmp_path, Log(*segments("b")), LIVE, stamps=True)
     driver.plan()
     driver.time += 100 * IDLE
@@ -212,24 +214,24 @@ def test_a_long_time_without_a_driver_is_silence_only_where_nothing_came(tmp_pat
 
 
 @pytest.mark.parametrize("quiet", [False, True])
-def test_settings_that_change_in_silence_are_told_at_once_and_it_goes_on(tmp_path, quiet):
+def test_settings_that_change_during_silence_are_planned_at_once_and_do_not_end_it(tmp_path, quiet):
     driver = Driver(tmp_path, Log(*segments("b")), LIVE, stamps=True)
     driver.plan()
     if quiet:
         assert said(driver.plan(after=IDLE)) == (driver.time, True, 0)
-    heard = driver.intake.position.last_rows_ms
+    rows_ms = driver.intake.position.last_rows_ms
     driver.restart(settings=WAITING)
-    entry = driver.plan(after=1)
-    assert (said(entry), in_force(entry)) == ((None, False, 0), WAITING)
-    assert (entry.position.last_rows_ms, entry.position.quiet) == (heard, quiet)
+    record = driver.plan(after=1)
+    assert (said(record), in_force(record)) == ((None, False, 0), WAITING)
+    assert (record.position.last_rows_ms, record.position.quiet) == (rows_ms, quiet)
     closings = []
     for _ in range(4 * IDLE):
-        entry = driver.plan(after=1)
-        closings += [driver.time - heard] if entry is not None and entry.header.closes else []
+        record = driver.plan(after=1)
+        closings += [driver.time - rows_ms] if record is not None and record.header.closes else []
     assert closings == ([] if quiet else [IDLE])
 
 
-def test_settings_that_change_do_not_wait_for_the_pace(tmp_path):
+def test_changed_settings_do_not_wait_for_the_pace(tmp_path):
     driver = Driver(tmp_path, Log(*segments("d")), LIVE)
     driver.plan()
     driver.log.there += segments("d")
@@ -237,7 +239,7 @@ def test_settings_that_change_do_not_wait_for_the_pace(tmp_path):
     assert said(driver.plan(after=1)) == (None, False, 2)
 
 
-def test_a_bounded_run_puts_down_no_silence(tmp_path):
+def test_a_bounded_run_records_no_silence(tmp_path):
     driver = Driver(tmp_path, Log(*segments("b")), LIVE, stamps=True)
     driver.plan()
     driver.restart(options=RunOptions(flush=False))
@@ -246,11 +248,12 @@ def test_a_bounded_run_puts_down_no_silence(tmp_path):
     assert said(driver.plan()) == (None, True, 0)
 
 
+# ms since the start → the files that arrive then
 SCRIPT = {0: "b", 150: "d", 160: "a", 420: "d", 2_000: "b", 2_010: "b", 7_000: "a"}
 
 
-def scripted(directory: Path, plan: RunOptions, stamps: bool, restart_at: set[int]) -> list[BatchRecord]:
-    """Rows that come by the script; the driver looks every 10 ms, and is killed before some of the looks."""
+def scripted_journal(directory: Path, plan: RunOptions, stamps: bool, restart_at: set[int]) -> list[BatchRecord]:
+    """The journal of a run whose rows arrive by `SCRIPT`: a poll each 10 ms, and a restart before some of them."""
     directory.mkdir()
     driver, start = Driver(directory, Log(), plan, stamps=stamps), 1_000_000
     for look in range(0, 9_000, 10):
@@ -267,37 +270,37 @@ ALWAYS, OFTEN = set(range(0, 9_000, 10)), set(range(0, 9_000, 170))
 
 
 @pytest.mark.parametrize("stamps", [False, True])
-def test_a_driver_that_is_killed_at_any_time_plans_as_one_that_never_was(tmp_path, stamps):
+def test_planning_is_deterministic_whenever_the_driver_is_killed(tmp_path, stamps):
     each_look = replace(LIVE, pace_ms=10)
-    never = scripted(tmp_path / "never", each_look, stamps, set())
-    assert sum(entry.header.closes for entry in never) == 3
-    assert [entry for entry in never if entry.header.heartbeat_ms is not None and not entry.header.closes]
-    assert scripted(tmp_path / "always", each_look, stamps, ALWAYS) == never
-    assert scripted(tmp_path / "often", each_look, stamps, OFTEN) == never
+    uninterrupted = scripted_journal(tmp_path / "never", each_look, stamps, set())
+    assert sum(record.header.closes for record in uninterrupted) == 3
+    assert [record for record in uninterrupted if record.header.heartbeat_ms is not None and not record.header.closes]
+    assert scripted_journal(tmp_path / "always", each_look, stamps, ALWAYS) == uninterrupted
+    assert scripted_journal(tmp_path / "often", each_look, stamps, OFTEN) == uninterrupted
     assert [name for name, _ in rows_read(tmp_path / "always")] == ALL
 
 
 @pytest.mark.parametrize("restart_at", [ALWAYS, OFTEN], ids=["always", "often"])
 @pytest.mark.parametrize("stamps", [False, True])
-def test_a_restart_looks_before_the_pace_and_says_the_same_of_silence(tmp_path, stamps, restart_at):
-    def silences(entries: list[BatchRecord]) -> tuple[list[tuple[int, bool]], list[tuple[int, int]]]:
-        silent = [entry for entry in entries if not entry.segments]
-        times = [(entry.position.planned_ms, entry.header.heartbeat_ms) for entry in silent]
-        return [(entry.position.rows, entry.header.closes) for entry in silent], times
+def test_a_restart_polls_before_the_pace_and_records_the_same_silences(tmp_path, stamps, restart_at):
+    def silences(records: list[BatchRecord]) -> tuple[list[tuple[int, bool]], list[tuple[int, int]]]:
+        silences_only = [record for record in records if not record.segments]
+        times = [(record.position.planned_ms, record.header.heartbeat_ms) for record in silences_only]
+        return [(record.position.rows, record.header.closes) for record in silences_only], times
 
-    never = scripted(tmp_path / "never", LIVE, stamps, set())
-    killed = scripted(tmp_path / "killed", LIVE, stamps, restart_at)
+    uninterrupted = scripted_journal(tmp_path / "never", LIVE, stamps, set())
+    interrupted = scripted_journal(tmp_path / "killed", LIVE, stamps, restart_at)
     assert rows_read(tmp_path / "killed") == rows_read(tmp_path / "never")
     assert [name for name, _ in rows_read(tmp_path / "killed")] == ALL
-    (what, times), (same, earlier) = silences(never), silences(killed)
-    assert what == same
-    assert np.abs(np.subtract(times, earlier)).max() <= LIVE.pace_ms
-    for entry in killed:
-        assert not entry.header.closes or entry.position.planned_ms - entry.position.last_rows_ms >= IDLE
+    (kinds, times), (interrupted_kinds, interrupted_times) = silences(uninterrupted), silences(interrupted)
+    assert kinds == interrupted_kinds
+    assert np.abs(np.subtract(times, interrupted_times)).max() <= LIVE.pace_ms
+    for record in interrupted:
+        assert not record.header.closes or record.position.planned_ms - record.position.last_rows_ms >= IDLE
 
 
 class Clock:
-    """The time of a driver, in ms, and of a replay, in seconds."""
+    """One clock for the driver, in ms (`ms`), and for the replay, in seconds (when called)."""
 
     ms = 1_000_000
 
@@ -307,37 +310,37 @@ class Clock:
 
 @pytest.mark.parametrize("stamps", [False, True])
 @pytest.mark.parametrize("down_at", [set(), {5}, {3, 4, 12, 27}, set(range(31))], ids=len)
-def test_a_replay_that_is_down_for_longer_than_idle_is_not_quiet_until_all_is_given_out(tmp_path, stamps, down_at):
+def test_a_replay_is_not_quiet_before_its_end_however_long_the_driver_is_down(tmp_path, stamps, down_at):
     clock = Clock()
 
-    def begin() -> BatchPlanner:
-        done, rest = len(rows_read(tmp_path)), []
+    def start_planner() -> BatchPlanner:
+        read_count, rest = len(rows_read(tmp_path)), []
         for segment in segments():
-            skip = min(done, segment.rows)
+            skip = min(read_count, segment.rows)
             rest += remaining([segment], segment.first_row + skip)
-            done -= skip
-        feed = ReplayFeed(Log(*rest), 0.5, clock)  # a row each two idles
-        wanted = lambda: (policy_from_json(NONE), "declared")  # noqa: E731
-        return BatchPlanner(Journal(tmp_path), feed, feed.fresh(), wanted, TICK, IDLE, stamps, LIVE, lambda: clock.ms)
+            read_count -= skip
+        feed = ReplayFeed(Log(*rest), 0.5, clock)  # a row every 2 · IDLE
+        settings = lambda: (policy_from_json(NONE), "declared")  # noqa: E731
+        return BatchPlanner(Journal(tmp_path), feed, feed.fresh(), settings, TICK, IDLE, stamps, LIVE, lambda: clock.ms)
 
-    intake, looks = begin(), 0
+    planner, polls = start_planner(), 0
     while len(rows_read(tmp_path)) < len(WHOLE):
-        if looks in down_at:
+        if polls in down_at:
             clock.ms += 10 * IDLE
-            intake = begin()
-        intake.plan(Progress(5_000, 0, False))
+            planner = start_planner()
+        planner.plan(Progress(5_000, 0, False))
         clock.ms += IDLE
-        looks += 1
-        assert looks < 100
-    assert looks > len(WHOLE), "it was silent meanwhile"
-    assert all(entry.segments for entry in entries(tmp_path)), "and said nothing of it"
+        polls += 1
+        assert polls < 100
+    assert polls > len(WHOLE), "the replay took longer than its rows, in silence"
+    assert all(record.segments for record in entries(tmp_path)), "no silence is recorded"
     assert rows_read(tmp_path) == WHOLE
-    assert said(intake.plan(Progress(5_000, 0, False)))[1:] == (True, 0)  # now it is quiet
-    assert not intake.feed.holds_back
+    assert said(planner.plan(Progress(5_000, 0, False)))[1:] == (True, 0)  # now the stream is quiet
+    assert not planner.feed.holds_back
 
 
 @pytest.mark.parametrize("stamps", [False, True])
-def test_what_a_feed_holds_back_is_no_silence(tmp_path, stamps):
+def test_a_feed_that_holds_rows_back_is_not_silent(tmp_path, stamps):
     driver = Driver(tmp_path, Log(*segments("b")), LIVE, stamps=stamps)
     driver.plan()
     driver.log.holds_back = True
@@ -347,4 +350,4 @@ def test_what_a_feed_holds_back_is_no_silence(tmp_path, stamps):
     driver.log.holds_back = True
     assert driver.plan(after=IDLE, committed=5_000) is None
     driver.restart(settings=WAITING)
-    assert said(driver.plan(after=1)) == (None, False, 0)  # settings are told all the same
+    assert said(driver.plan(after=1)) == (None, False, 0)  # changed settings are planned nevertheless

@@ -1,4 +1,4 @@
-"""Keys and ids that a NUL tells apart: they stay apart in corrections and in all that is read, as any others do."""
+"""Keys and ids that differ only in a NUL stay distinct in the stream, in corrections and in every reader."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SETTINGS = Settings(500, 100, 100, "sum", "none")
 
 
 def with_nul(item):
-    """With other keys, and an id that is another one's but for a NUL."""
+    """The tuple with a key of `KEYS`, and with an id that equals another one but for a NUL."""
     number = int(item.id[1:])
     return item._replace(key=KEYS[item.key], id=f"t{number // 2}" + "\0" * (number % 2))
 
@@ -36,43 +36,43 @@ TUPLES = [with_nul(item) for item in make_stream(600, seed=3, duplicates=25)]
 
 
 @pytest.fixture(params=["sum", "median", "topk"])
-def corrected(request, tmp_path, monkeypatch):
-    """A query, its settings, and the warehouse in which its late tuples were corrected twice."""
-    monkeypatch.setattr(module, "session", None)  # so little needs no Spark
+def corrected_query(request, tmp_path, monkeypatch):
+    """A query, its settings, and a warehouse after four corrections: two of arrival intervals, two of everything."""
+    monkeypatch.setattr(module, "session", None)  # a correction this small needs no Spark
     topk = {"k": 2, "score": "value"} if request.param == "topk" else None
     settings = replace(SETTINGS, function="median" if topk else request.param)
     query = streamed_here(tmp_path, settings, TUPLES, even(600, 6), topk=topk)
-    last = stream(TUPLES, settings).as_of
-    for span in (
+    last_as_of = stream(TUPLES, settings).as_of
+    for interval in (
         CorrectionRange(EPOCH, EPOCH + 4_000, arrival=True),
-        CorrectionRange(EPOCH + 4_000, last, arrival=True),
+        CorrectionRange(EPOCH + 4_000, last_as_of, arrival=True),
         CorrectionRange(),
         CorrectionRange(),
     ):
-        correct(query, tmp_path / "wh", span)
+        correct(query, tmp_path / "wh", interval)
     return query, settings, tmp_path / "wh"
 
 
-def test_each_window_stands_once_with_the_answer_of_its_own_key(corrected):
-    query, settings, warehouse = corrected
+def test_each_window_is_answered_once_with_the_tuples_of_its_own_key(corrected_query):
+    query, settings, warehouse = corrected_query
     answers, _ = read_answers(query, warehouse, streamed=False)
     rows = answers.to_dict("records")
     truth = batch(TUPLES, settings)
     if query.kind == "topk":
         assert listed(rows) == ranked(contents(distinct(TUPLES, settings.tick), settings), 2)
         rows = [row for row in rows if row["rank"] == 1]
-    found = {(row["key"], row["window_start"], row["window_end"]): row for row in rows}
-    assert len(found) == len(rows)
-    assert found.keys() == truth.keys()
-    assert {(row["tuples"], row["coverage"]) for row in rows} == {(true.tuples, 1.0) for true in truth.values()}
-    for window, true in truth.items():
-        assert found[window]["tuples"] == true.tuples
+    by_window = {(row["key"], row["window_start"], row["window_end"]): row for row in rows}
+    assert len(by_window) == len(rows)
+    assert by_window.keys() == truth.keys()
+    assert {(row["tuples"], row["coverage"]) for row in rows} == {(expected.tuples, 1.0) for expected in truth.values()}
+    for window, expected in truth.items():
+        assert by_window[window]["tuples"] == expected.tuples
         if query.kind != "topk":
-            assert_close(found[window]["value"], true.value, true.sum_abs)
+            assert_close(by_window[window]["value"], expected.value, expected.sum_abs)
 
 
-def test_coverage_counts_what_its_own_key_missed(corrected):
-    query, settings, warehouse = corrected
+def test_coverage_counts_the_late_tuples_of_its_own_key(corrected_query):
+    query, settings, warehouse = corrected_query
     outcome = stream(TUPLES, settings)
     missed = dict.fromkeys(outcome.answers, 0)
     for late in outcome.late_tuples:
@@ -84,18 +84,18 @@ def test_coverage_counts_what_its_own_key_missed(corrected):
         assert row["coverage"] == row["tuples"] / (row["tuples"] + missed[window])
 
 
-def test_each_window_is_measured_once(corrected):
-    query, settings, warehouse = corrected
+def test_quality_counts_each_window_once(corrected_query):
+    query, settings, warehouse = corrected_query
     outcome, truth = stream(TUPLES, settings), batch(TUPLES, settings)
-    measured, _ = read_quality(query, warehouse)
+    quality, _ = read_quality(query, warehouse)
     missing = len(truth.keys() - outcome.answers.keys())
-    assert measured[["answers", "missing"]].sum().tolist() == [len(outcome.answers), missing]
+    assert quality[["answers", "missing"]].sum().tolist() == [len(outcome.answers), missing]
     if query.kind != "topk":
         near = {
             window: abs(answer.value - truth[window].value) < 0.05 * abs(truth[window].value)
             for window, answer in outcome.answers.items()
         }
-        assert measured["off"].sum() == missing + list(near.values()).count(False)
+        assert quality["off"].sum() == missing + list(near.values()).count(False)
 
 
 SUM = Aggregate(Sliding(10, 10), "sum", {"value": "value"}, pa.string())
@@ -103,7 +103,7 @@ TOP = TopK(Sliding(10, 10), 1, True, {"score": "value"}, pa.string(), pa.string(
 
 
 @pytest.mark.parametrize("kind", [SUM, TOP], ids=["sum", "topk"])
-def test_errors_are_told_of_answers_that_come_in_chunks(kind):
+def test_errors_are_measured_over_answers_in_chunks(kind):
     tuples = [Tuple(0, 0, f"t{number}", key, 1.0) for number, key in enumerate(KEYS.values())]
     content = raw_table(tuples).rename_columns({"value": next(iter(kind.columns))}).combine_chunks().to_batches()[0]
     answers = pa.Table.from_batches([kind.evaluate(content.slice(start, 2)) for start in (0, 2, 4)])

@@ -1,4 +1,4 @@
-"""Outliers at both ends of what is accepted: everything costs what is there, and not the time that lies between."""
+"""Outliers at both ends of the accepted times: cost depends on the tuples, not on the time span between them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from warehouse import EPOCH, make_query, make_stream
 
 SETTINGS = Settings(500, 100, 100, "sum", "none")
 NEAR, FAR = {"old": EPOCH - 100_000, "ahead": 60_000}, {"old": EARLIEST, "ahead": DAY}
-"""How old outliers are, and how far ahead of their arrival: near ones, and the farthest that are accepted."""
+"""Event time of the old outliers, and how far (ms) others are ahead of arrival: near, and the farthest accepted."""
 
 
 @pytest.fixture(autouse=True)
@@ -51,53 +51,53 @@ def no_spark(monkeypatch):
 
 
 def with_outliers(n: int, old: int, ahead: int, early: bool = True) -> list[Tuple]:
-    """A stream with an old tuple, and a last one that is ahead; `early`: with others too, so that most are late."""
+    """A stream with an old tuple, and a last one ahead; `early` adds more outliers, so that most tuples are late."""
     tuples = make_stream(n, seed=4, duplicates=5)
-    for place, event in {n // 12: old, n // 2 + 30: old + 50_000, n - 2: old + 250}.items():
-        if early or place == n // 12:
-            tuples[place] = tuples[place]._replace(event_time=event)
-    for place in (n // 3, n * 2 // 3, n - 1):
-        if early or place == n - 1:
-            tuples[place] = tuples[place]._replace(event_time=tuples[place].arrival_time + ahead)
+    for index, event in {n // 12: old, n // 2 + 30: old + 50_000, n - 2: old + 250}.items():
+        if early or index == n // 12:
+            tuples[index] = tuples[index]._replace(event_time=event)
+    for index in (n // 3, n * 2 // 3, n - 1):
+        if early or index == n - 1:
+            tuples[index] = tuples[index]._replace(event_time=tuples[index].arrival_time + ahead)
     return tuples
 
 
-def played(directory: Path, tuples: list[Tuple], policy: dict[str, object], **kind: object) -> Played:
-    """The stream of a source that keeps nothing itself, so that there is a history."""
+def make_played(directory: Path, tuples: list[Tuple], policy: dict[str, object], **kind: object) -> Played:
+    """A stream over JSON files without an own log of arrivals, so that it writes a history."""
     (directory / "in").mkdir(parents=True)
     for start in range(0, len(tuples), 60):
-        lines = (json.dumps(one._asdict()) for one in tuples[start : start + 60])
+        lines = (json.dumps(item._asdict()) for item in tuples[start : start + 60])
         (directory / "in" / f"{start:05}.jsonl").write_text("\n".join(lines))
     query = make_query(directory / "in", SETTINGS, source="json", **kind)
     query = query.model_copy(update={"disorder": Disorder.model_validate(policy | {"tick": "100 ms"})})
     return Played(query, directory / "wh")
 
 
-def assert_same_effort(work: Callable[[Path, list[Tuple]], dict[str, Callable[[], object]]], tmp_path: Path, **how):
-    """Each step of the work takes about as many calls, and as much memory, with far outliers as with near ones."""
+def assert_same_effort(work: Callable[[Path, list[Tuple]], dict[str, Callable[[], object]]], tmp_path: Path, **options):
+    """Assert that each step takes about the same number of calls and memory with far outliers as with near ones."""
     near = {}
-    for name, step in work(tmp_path / "near", with_outliers(**how, **NEAR)).items():
+    for name, step in work(tmp_path / "near", with_outliers(**options, **NEAR)).items():
         with measured() as near[name], suppress(NotReady):
             step()
-    for name, step in work(tmp_path / "far", with_outliers(**how, **FAR)).items():
-        most = Effort(2 * near[name].calls + 1_000, 2 * near[name].peak + 32_000_000)
-        with measured(most, name), suppress(NotReady):
+    for name, step in work(tmp_path / "far", with_outliers(**options, **FAR)).items():
+        limit = Effort(2 * near[name].calls + 1_000, 2 * near[name].peak + 32_000_000)
+        with measured(limit, name), suppress(NotReady):
             step()
 
 
 @pytest.mark.parametrize("function", ["sum", "topk"])
-def test_corrections_and_readers(tmp_path, function):
+def test_the_cost_of_corrections_and_readers_does_not_depend_on_outliers(tmp_path, function):
     topk = {"k": 3, "score": "value"} if function == "topk" else None
 
     def work(directory: Path, tuples: list[Tuple]) -> dict[str, Callable[[], object]]:
-        there = played(directory, tuples, {"policy": "none"}, topk=topk)
-        query, warehouse = there.query, directory / "wh"
+        warehouse_run = make_played(directory, tuples, {"policy": "none"}, topk=topk)
+        query, warehouse = warehouse_run.query, directory / "wh"
         return {
-            "stream": lambda: there.go(batch_rows=60, flush=True),
-            "ask": lambda: request_correction(there.layout, GapRule(5_000, 100, 100), there.now),
+            "stream": lambda: warehouse_run.go(batch_rows=60, flush=True),
+            "ask": lambda: request_correction(warehouse_run.layout, GapRule(5_000, 100, 100), warehouse_run.now),
             "interval": lambda: correct(query, warehouse, CorrectionRange(EPOCH, EPOCH + 2_500, arrival=True)),
             "next": lambda: correct(query, warehouse, CorrectionRange(EPOCH + 2_500, EPOCH + 5_000, arrival=True)),
-            "compaction": lambda: there.tables.compact((*STREAM_TABLES, *CORRECTION_TABLES)),
+            "compaction": lambda: warehouse_run.tables.compact((*STREAM_TABLES, *CORRECTION_TABLES)),
             "all": lambda: correct(query, warehouse),
             "results": lambda: read_answers(query, warehouse, streamed=False),
             "streamed": lambda: read_answers(query, warehouse, streamed=True),
@@ -112,14 +112,14 @@ def test_corrections_and_readers(tmp_path, function):
     if topk:
         assert listed(answers.to_dict("records")) == ranked(contents(distinct(tuples, 100), SETTINGS), 3)
     else:
-        found = {(row.key, row.window_start, row.window_end): row for row in answers.itertuples()}
-        assert found.keys() == truth.keys()
-        for window, true in truth.items():
-            assert found[window].tuples == true.tuples
-            assert_close(found[window].value, true.value, true.sum_abs)
+        by_window = {(row.key, row.window_start, row.window_end): row for row in answers.itertuples()}
+        assert by_window.keys() == truth.keys()
+        for window, expected in truth.items():
+            assert by_window[window].tuples == expected.tuples
+            assert_close(by_window[window].value, expected.value, expected.sum_abs)
     frame, _ = read_quality(query, tmp_path / "far" / "wh")
-    of = {-(-end // 10_000) * 10_000 for _, _, end in truth}
-    assert frame["bucket_end"].tolist() == sorted(of), "a row for each bucket with windows, and no other"
+    bucket_ends = {-(-end // 10_000) * 10_000 for _, _, end in truth}
+    assert frame["bucket_end"].tolist() == sorted(bucket_ends), "a row for each bucket with windows, and no other"
 
 
 @pytest.mark.parametrize(
@@ -130,23 +130,23 @@ def test_corrections_and_readers(tmp_path, function):
     ],
     ids=lambda policy: policy["policy"],
 )
-def test_policies(tmp_path, policy):
+def test_the_cost_of_policies_does_not_depend_on_outliers(tmp_path, policy):
     def work(directory: Path, tuples: list[Tuple]) -> dict[str, Callable[[], object]]:
-        there = played(directory, tuples, policy)
-        return {"stream": lambda: there.go(batch_rows=60, flush=True)}
+        warehouse_run = make_played(directory, tuples, policy)
+        return {"stream": lambda: warehouse_run.go(batch_rows=60, flush=True)}
 
     assert_same_effort(work, tmp_path, n=240)
 
 
 @pytest.mark.parametrize("early", [False, True])
-def test_calibrations(tmp_path, early):
-    """With early outliers most delays are long, and no window is old enough."""
+def test_the_cost_of_calibrations_does_not_depend_on_outliers(tmp_path, early):
+    """With early outliers most delays are long, and no window is old enough to be measured."""
     policy = {"policy": "cache_duration", "initial": "300 ms", "queries": 5, "durations": 4}
 
     def work(directory: Path, tuples: list[Tuple]) -> dict[str, Callable[[], object]]:
-        there = played(directory, tuples, policy)
-        there.go()
-        return {"calibration": lambda: calibrate(there.query, directory / "wh")}
+        warehouse_run = make_played(directory, tuples, policy)
+        warehouse_run.go()
+        return {"calibration": lambda: calibrate(warehouse_run.query, directory / "wh")}
 
     assert_same_effort(work, tmp_path, n=360, early=early)
 
@@ -155,8 +155,8 @@ WINDOWS = Sliding(SETTINGS.size, SETTINGS.slide)
 
 
 @pytest.mark.parametrize("kind", ["sum", "max", "median", "adaptive", "sma", "mintopk", "gstopk"])
-def test_kinds(tmp_path, kind):
-    """Where there are so many tuples that kinds take their short cuts; methods of lists have none."""
+def test_the_cost_of_kinds_does_not_depend_on_outliers(tmp_path, kind):
+    """With enough tuples for the fast paths of a kind; the list methods of top-k have none."""
 
     def work(directory: Path, tuples: list[Tuple]) -> dict[str, Callable[[], object]]:
         rows = raw_table(tuples).rename_columns({"value": column})
@@ -164,15 +164,15 @@ def test_kinds(tmp_path, kind):
             rows.append_column("tick", pc.divide(rows.column("arrival_time"), 100)).combine_chunks().to_batches()[0]
         )
         ticks = EventTimeCourse.of(np.asarray(content.column("tick")), np.asarray(content.column("event_time")))
-        partials = pa.Table.from_batches([made.combine(content)])
+        partials = pa.Table.from_batches([instance.combine(content)])
         return {
-            "combine": lambda: made.combine(content),
-            "evaluate": lambda: made.evaluate(content),
-            "step": lambda: made.step(made.start(), partials, ticks.under(300)),
+            "combine": lambda: instance.combine(content),
+            "evaluate": lambda: instance.evaluate(content),
+            "step": lambda: instance.step(instance.start(), partials, ticks.under(300)),
         }
 
     column = "value" if kind in FUNCTIONS else "score"
-    made: Kind = Aggregate(WINDOWS, kind, {"value": "value"}, pa.string())
+    instance: Kind = Aggregate(WINDOWS, kind, {"value": "value"}, pa.string())
     if kind not in FUNCTIONS:
-        made = TopK(WINDOWS, 3, True, {"score": "value"}, pa.string(), pa.string(), kind)
+        instance = TopK(WINDOWS, 3, True, {"score": "value"}, pa.string(), pa.string(), kind)
     assert_same_effort(work, tmp_path, n=600 if kind in ("sma", "mintopk", "gstopk") else 6_000)

@@ -1,4 +1,4 @@
-"""The sink executes each attempt's plan once, whatever the tables say, and writes each batch once."""
+"""The sink executes the plan of each attempt once, and writes each batch exactly once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RESULT |= {"k_ms": 0, "as_of": 100, "facts_version": 1}
 
 
 class Plan:
-    """A batch's plan, which counts how often it is executed."""
+    """A fake of a batch's data frame that counts its executions."""
 
     executed = 0
 
@@ -60,16 +60,16 @@ def test_each_attempt_executes_the_plan_once_and_a_batch_is_written_once(sink, b
     assert sink.tables.read("metrics").num_rows == 1
 
 
-def test_the_next_batch_and_another_checkpoint_are_written(sink):
+def test_batches_are_identified_by_their_number_and_checkpoint(sink):
     sink.write(Plan(), 0)
     sink.write(Plan(), 1)
     Sink(sink.tables, sink.schemas, "another").write(Plan(), 0)
     assert sink.tables.read("results").num_rows == 3
 
 
-def test_a_batch_is_written_once_also_after_its_commit_was_cleaned_up(tmp_path, monkeypatch):
-    none = dict.fromkeys(tables_module._RETENTION, "interval 0 seconds")
-    monkeypatch.setattr(tables_module, "_RETENTION", none)
+def test_writing_a_batch_is_idempotent_also_after_its_commit_was_cleaned_up(tmp_path, monkeypatch):
+    no_retention = dict.fromkeys(tables_module._RETENTION, "interval 0 seconds")
+    monkeypatch.setattr(tables_module, "_RETENTION", no_retention)
     monkeypatch.setattr(sink_module, "COMPACT_EVERY", 3)
     tables = Tables(Layout(tmp_path))
     tables.create(schemas(ANSWER), STREAM_TABLES)
@@ -84,15 +84,15 @@ def test_a_batch_is_written_once_also_after_its_commit_was_cleaned_up(tmp_path, 
     assert len(list(tables.layout.table("results").glob("*.parquet"))) <= 3
 
 
-def test_times_are_utc_microseconds_in_the_tables_and_ms_to_readers(sink):
+def test_times_are_utc_timestamps_in_the_tables_and_ms_for_readers(sink):
     sink.write(Plan(), 0)
-    kept = DeltaTable(sink.tables.layout.table("results")).to_pyarrow_table().to_pylist()[0]
-    assert kept["window_end"].tzinfo is not None
-    assert kept["window_end"].astimezone(UTC).timestamp() == 0.1
+    row = DeltaTable(sink.tables.layout.table("results")).to_pyarrow_table().to_pylist()[0]
+    assert row["window_end"].tzinfo is not None
+    assert row["window_end"].astimezone(UTC).timestamp() == 0.1
     assert sink.tables.read("results").to_pylist()[0]["window_end"] == 100
 
 
-def test_what_a_batch_gave_to_the_tables_is_returned_and_noted(sink):
+def test_written_tables_are_returned_and_recorded_with_their_batch(sink):
     assert sink.write(Plan(), 4).keys() == {"results", "metrics"}
     assert read_written(sink.tables.layout) == {"results": 4, "metrics": 4}
     sink.write(Plan(), 5)
@@ -100,8 +100,8 @@ def test_what_a_batch_gave_to_the_tables_is_returned_and_noted(sink):
 
 
 def test_compaction_leaves_large_files_alone(tmp_path, monkeypatch):
-    """Else each one writes all of the table anew, and the time of a batch grows with its age."""
-    tables, wanted = Tables(Layout(tmp_path)), schemas(ANSWER)["quarantine"]
+    """Otherwise each compaction would rewrite the whole table, and batches would slow down as it grows."""
+    tables, table_schema = Tables(Layout(tmp_path)), schemas(ANSWER)["quarantine"]
     tables.create(schemas(ANSWER), STREAM_TABLES)
     noise, batches = random.Random(1), itertools.count()
 
@@ -114,7 +114,7 @@ def test_compaction_leaves_large_files_alone(tmp_path, monkeypatch):
             row = {"stream": "s", "position": "1", "arrival_time": 0, "reason": "r"}
             rows = [row | {"record": noise.randbytes(20).hex()} for _ in range(100)]
             batch = next(batches)
-            tables.append("quarantine", with_times(pa.Table.from_pylist(rows), wanted), "app", batch)
+            tables.append("quarantine", with_times(pa.Table.from_pylist(rows), table_schema), "app", batch)
 
     write_some()
     tables.compact(STREAM_TABLES)
@@ -123,14 +123,14 @@ def test_compaction_leaves_large_files_alone(tmp_path, monkeypatch):
     write_some()
     small = files()
     tables.compact(STREAM_TABLES)
-    assert first in files(), "it is as large as wanted"
+    assert first in files(), "a file of the target size is not rewritten"
     assert len(files()) < len(small)
-    rewritten = []
+    rewritten_bytes = []
     for _ in range(6):
         write_some()
         before = files()
         tables.compact(STREAM_TABLES)
-        rewritten.append(sum(before[gone] for gone in before.keys() - files().keys()))
+        rewritten_bytes.append(sum(before[path] for path in before.keys() - files().keys()))
     assert first in files()
-    assert max(rewritten[3:]) <= 1.5 * max(rewritten[:3]), "no more, though the table has doubled"
+    assert max(rewritten_bytes[3:]) <= 1.5 * max(rewritten_bytes[:3]), "no more, though the table has doubled"
     assert tables.read("quarantine").num_rows == 8 * 8 * 100

@@ -1,4 +1,4 @@
-"""The warm-up beside a stream: it changes nothing for the stream, whatever becomes of it."""
+"""The warm-up in the background of a stream: neither its failure nor its duration affects the stream."""
 
 import pickle
 import threading
@@ -15,35 +15,35 @@ from tailrace.spark.warm_up import warming_up
 STAGE = make_stage(Settings(500, 100, 100, "sum", ("k_slack", 300)), tasks=2)
 
 
-def spark_that(range_):
+def fake_spark(range_):
     return SimpleNamespace(range=range_)
 
 
 @pytest.mark.parametrize("error", [Py4JError("the JVM has ended"), PySparkException("the job was cancelled")])
-def test_its_failure_is_no_failure_of_the_stream(error, monkeypatch):
+def test_a_failed_warm_up_does_not_fail_the_stream(error, monkeypatch):
     uncaught = []
     monkeypatch.setattr(threading, "excepthook", uncaught.append)
 
     def fail(*_):
         raise error
 
-    with warming_up(spark_that(fail), STAGE):
+    with warming_up(fake_spark(fail), STAGE):
         pass
     assert not uncaught
 
 
-def test_a_stream_that_fails_does_not_wait_for_it():
+def test_a_stream_that_fails_does_not_wait_for_the_warm_up():
     ended = threading.Event()
 
-    def run_until_then(*_):
+    def wait_then_fail(*_):
         ended.wait(30)
         raise Py4JError("the session has ended")
 
-    with pytest.raises(ValueError, match="of the stream"), warming_up(spark_that(run_until_then), STAGE):
+    with pytest.raises(ValueError, match="of the stream"), warming_up(fake_spark(wait_then_fail), STAGE):
         raise ValueError("of the stream")
     assert not ended.is_set()
     ended.set()
 
 
-def test_a_stage_can_be_taken_along():
+def test_a_stage_can_be_pickled():
     assert pickle.loads(pickle.dumps(STAGE)).tasks == 2

@@ -1,4 +1,4 @@
-"""What a stream has written is refused when it does not belong together: lost, damaged, or older than the rest."""
+"""A checkpoint, journal and tables that are inconsistent are refused: lost, damaged, or older than the rest."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ TYPES |= {"value": "double"}
 
 @pytest.fixture
 def layout(tmp_path: Path) -> Layout:
-    """What a stream leaves that was killed after its third batch."""
+    """The files of a stream that was killed after its third batch."""
     layout = Layout.of(tmp_path / "wh", QUERY.name)
-    origin, journal, tables = (
+    manifest, journal, tables = (
         layout.create_checkpoint(QUERY.structure(), TYPES),
         Journal(layout.journal),
         Tables(layout),
     )
-    wanted = schemas(ANSWER) | {"history": pa.schema([("event_date", pa.string()), ("event_hour", pa.int64())])}
-    tables.create(wanted, STREAM_TABLES)
+    table_schemas = schemas(ANSWER) | {"history": pa.schema([("event_date", pa.string()), ("event_hour", pa.int64())])}
+    tables.create(table_schemas, STREAM_TABLES)
     for batch in range(BATCHES):
         journal.append(BatchRecord(BatchHeader(batch, ()), (), LogPosition()))
         _log(layout, "offsets", batch)
         for name in STREAM_TABLES:
             if name not in ("history", "late") or batch < 2:
-                tables.append(name, wanted[name].empty_table(), origin.id, batch)
+                tables.append(name, table_schemas[name].empty_table(), manifest.id, batch)
                 record_written(layout, [name], batch)
         _log(layout, "commits", batch)
     return layout
@@ -56,64 +56,64 @@ def _log(layout: Layout, name: str, batch: int) -> None:
     (layout.checkpoint / name / str(batch)).write_text("v1\n{}")
 
 
-def refused(layout: Layout, match: str) -> str:
-    with pytest.raises(Damaged, match=match) as caught:
+def damage_message(layout: Layout, match: str) -> str:
+    with pytest.raises(Damaged, match=match) as error_info:
         checkpoint.resumable(layout, QUERY)
-    return str(caught.value)
+    return str(error_info.value)
 
 
-def test_what_belongs_together_is_gone_on_from(layout):
-    origin = layout.manifest()
-    assert checkpoint.resumable(layout, QUERY) == checkpoint.readable(layout, QUERY) == origin
+def test_consistent_state_can_be_resumed(layout):
+    expected = layout.manifest()
+    assert checkpoint.resumable(layout, QUERY) == checkpoint.readable(layout, QUERY) == expected
     (layout.checkpoint / "commits" / "2").unlink()  # killed between the tables and the commit
-    assert checkpoint.resumable(layout, QUERY) == origin
-    shutil.rmtree(layout.checkpoint)  # it is made again
-    assert checkpoint.resumable(layout, QUERY) == origin
+    assert checkpoint.resumable(layout, QUERY) == expected
+    shutil.rmtree(layout.checkpoint)  # Spark's checkpoint can be recreated
+    assert checkpoint.resumable(layout, QUERY) == expected
 
 
-@pytest.mark.parametrize("left", [0, 1, 2])
+@pytest.mark.parametrize("entry_count", [0, 1, 2])
 @pytest.mark.parametrize("without_checkpoint", [False, True])
-def test_a_journal_that_is_lost_or_from_an_older_backup(layout, left, without_checkpoint):
-    for number in range(left, BATCHES):
+def test_a_journal_that_lacks_its_newest_entries_is_refused(layout, entry_count, without_checkpoint):
+    for number in range(entry_count, BATCHES):
         (layout.journal / f"{number:08d}.json").unlink()
-    if without_checkpoint:  # the tables tell of the batches
+    if without_checkpoint:  # then the tables show the number of batches
         shutil.rmtree(layout.checkpoint)
-    told = refused(layout, f"it has {left} entries, and the stream has run 3 batches")
-    assert f"mv {layout.home} {layout.home}.damaged" in told
+    message = damage_message(layout, f"it has {entry_count} entries, and the stream has run 3 batches")
+    assert f"mv {layout.home} {layout.home}.damaged" in message
 
 
-def test_a_journal_whose_directory_is_lost(layout):
+def test_a_lost_journal_directory_is_refused(layout):
     shutil.rmtree(layout.journal)
-    refused(layout, "it has 0 entries")
+    damage_message(layout, "it has 0 entries")
 
 
-def test_a_journal_with_a_gap(layout):
+def test_a_journal_with_a_gap_is_refused(layout):
     (layout.journal / "00000001.json").unlink()
-    refused(layout, "entry 1 is lost")
+    damage_message(layout, "entry 1 is lost")
 
 
 @pytest.mark.parametrize("content", ["", '{"head"', "[]", '{"head": {}, "segments": [], "standing": {}}'])
-def test_a_damaged_entry(layout, content):
+def test_a_damaged_journal_entry_is_refused(layout, content):
     (layout.journal / "00000002.json").write_text(content)
-    refused(layout, "its newest entry is damaged")
+    damage_message(layout, "its newest entry is damaged")
 
 
 @pytest.mark.parametrize("content", ["", "[1]", '{"id": 1, "other": 2}'])
-def test_a_damaged_manifest(layout, content):
+def test_a_damaged_manifest_is_refused(layout, content):
     (layout.stream / "origin.json").write_text(content)
-    refused(layout, r"origin\.json: it is damaged")
+    damage_message(layout, r"origin\.json: it is damaged")
 
 
-def test_a_lost_manifest(layout):
+def test_a_lost_manifest_is_refused(layout):
     (layout.stream / "origin.json").unlink()
-    refused(layout, "it is lost, though the stream's tables are there")
+    damage_message(layout, "it is lost, though the stream's tables are there")
 
 
 @pytest.mark.parametrize("name", STREAM_TABLES)
-def test_a_lost_table(layout, name):
+def test_a_lost_table_is_refused_and_resumable_without_the_checkpoint(layout, name):
     shutil.rmtree(layout.table(name))
-    told = refused(layout, f"{name}: the table is lost")
-    assert f"mv {layout.checkpoint} {layout.checkpoint}.damaged" in told
+    message = damage_message(layout, f"{name}: the table is lost")
+    assert f"mv {layout.checkpoint} {layout.checkpoint}.damaged" in message
     for reader in (lambda: read_answers(QUERY, layout.home.parent, False), lambda: correct(QUERY, layout.home.parent)):
         with pytest.raises(Damaged, match="is lost"):
             reader()
@@ -122,11 +122,11 @@ def test_a_lost_table(layout, name):
 
 
 @pytest.mark.parametrize("name", STREAM_TABLES)
-def test_a_table_from_an_older_backup(layout, name):
+def test_a_table_from_an_older_backup_is_refused_and_resumable_without_the_checkpoint(layout, name):
     log = layout.table(name) / "_delta_log"
     sorted(log.glob("*.json"))[-1].unlink()
     last = 1 if name in ("history", "late") else 2
-    refused(layout, f"{name}: it ends with batch {last - 1}, though the stream has written batch {last}")
+    damage_message(layout, f"{name}: it ends with batch {last - 1}, though the stream has written batch {last}")
     with pytest.raises(Damaged, match="it is an older table"):
         read_answers(QUERY, layout.home.parent, False)
     shutil.rmtree(layout.checkpoint)
@@ -134,29 +134,29 @@ def test_a_table_from_an_older_backup(layout, name):
 
 
 @pytest.mark.parametrize("content", [None, "", "[]", "{"])
-def test_a_lost_or_damaged_note(layout, content):
+def test_a_lost_or_damaged_list_of_written_batches_is_refused(layout, content):
     path_of(layout).unlink() if content is None else path_of(layout).write_text(content)
-    refused(layout, r"tables\.json: it is (lost|damaged)")
+    damage_message(layout, r"tables\.json: it is (lost|damaged)")
 
 
-def test_nobody_corrects_while_the_batches_are_run_again(layout):
+def test_corrections_wait_while_batches_are_replayed(layout):
     shutil.rmtree(layout.checkpoint)
     with pytest.raises(Busy, match="to be run again, 0 of 3 so far"):
         correct(QUERY, layout.home.parent)
     record_written(layout, ["metrics"], 0)
     with pytest.raises(Busy, match="1 of 3 so far"):
         correct(QUERY, layout.home.parent)
-    record_written(layout, ["metrics"], 1)  # the batch that is written now: `metrics` is a batch ahead of the note
+    record_written(layout, ["metrics"], 1)  # `metrics` is a batch ahead: the batch in progress
     assert checkpoint.readable(layout, QUERY) == layout.manifest()
 
 
-def test_a_checkpoint_before_its_first_batch(tmp_path):
+def test_a_checkpoint_before_its_first_batch_can_be_resumed(tmp_path):
     layout = Layout.of(tmp_path / "wh", QUERY.name)
     assert checkpoint.resumable(layout, QUERY) is None
-    origin = layout.create_checkpoint(QUERY.structure(), TYPES)
+    manifest = layout.create_checkpoint(QUERY.structure(), TYPES)
     for reader in (checkpoint.resumable, checkpoint.readable):
-        assert reader(layout, QUERY) == origin
+        assert reader(layout, QUERY) == manifest
     Journal(layout.journal).append(BatchRecord(BatchHeader(0, ()), (), LogPosition()))
     _log(layout, "offsets", 0)
-    assert checkpoint.resumable(layout, QUERY) == origin
-    assert json.loads((layout.stream / "origin.json").read_text())["id"] == origin.id
+    assert checkpoint.resumable(layout, QUERY) == manifest
+    assert json.loads((layout.stream / "origin.json").read_text())["id"] == manifest.id

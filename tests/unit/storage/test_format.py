@@ -1,4 +1,4 @@
-"""A warehouse that an earlier tailrace wrote is refused with the choices, and left as it is."""
+"""A warehouse in an earlier checkpoint format is refused, with the ways to go on, and left unchanged."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_a_stream_does_not_go_on_from_it(warehouse, query, live):
+def test_a_stream_in_an_earlier_format_is_not_resumed(warehouse, query, live):
     before = contents(warehouse)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Refused) as error_info:
         app.run(query, warehouse, RunOptions(live=live))
-    message = str(refused.value)
+    message = str(error_info.value)
     assert f"{warehouse / 'readings'}: the stream was begun by another version of tailrace: format 4" in message
     assert (
         f"that version of tailrace, to go on with it; or another warehouse, or mv {warehouse / 'readings'} " in message
@@ -51,6 +51,6 @@ def test_a_stream_does_not_go_on_from_it(warehouse, query, live):
 
 
 @pytest.mark.parametrize("look", [checkpoint.readable, checkpoint.resumable])
-def test_neither_is_it_read(warehouse, query, look):
+def test_a_checkpoint_in_an_earlier_format_is_not_read(warehouse, query, look):
     with pytest.raises(Refused, match="begun by another version of tailrace"):
         look(Layout.of(warehouse, query.name), query)

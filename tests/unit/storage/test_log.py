@@ -1,4 +1,4 @@
-"""Which pieces of the log a question has to read, and which of their tuples had arrived before a cut-off."""
+"""The log: which of its pieces hold given windows or ids, and which of their tuples arrived before a cut-off."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from warehouse import EPOCH
 
 STAGE = make_stage(Settings(10, 5, 100))
 
-#   position    0    1   │  2    3   │  4        a batch that is in history, and not yet in `segments`
+#   position    0    1   │  2    3   │  4        of a batch that is in history, and not yet in `segments`
 #   tick end  100  300   │ 100  400  │ 100
-#   found               300         400          the tick's end that the segment found
+#   before_end   none   │    300    │            the end of the newest tick when the segment came
 SEGMENTS = pd.DataFrame(
     {
         "ordinal": [0, 1],
@@ -56,24 +56,24 @@ def reader(before: int, segments: pd.DataFrame = SEGMENTS) -> Reader:
     return Log.of(STAGE, before, segments).reader()
 
 
-def test_what_came_in_an_earlier_tick_by_its_segment_came_in_the_one_its_segment_found():
+def test_a_tuple_of_an_earlier_tick_gets_the_newest_tick_before_its_segment():
     assert reader(300).arrived(TUPLES).to_pydict() == {"position": [0, 1, 2], "tick": [0, 2, 2], "end": [100, 300, 100]}
     assert reader(299).arrived(TUPLES).column("position").to_pylist() == [0]
 
 
-def test_a_batch_that_is_only_in_history_has_not_arrived():
+def test_tuples_of_a_batch_that_is_only_in_history_have_not_arrived():
     assert reader(10_000).arrived(TUPLES).column("position").to_pylist() == [0, 1, 2, 3]
 
 
-def test_segments_that_are_not_asked_for_give_nothing():
+def test_tuples_of_other_segments_are_left_out():
     assert reader(10_000, SEGMENTS[1:]).arrived(TUPLES).column("position").to_pylist() == [2, 3]
     assert reader(10_000, SEGMENTS[:1]).arrived(TUPLES).column("position").to_pylist() == [0, 1]
     assert reader(10_000, SEGMENTS[:0]).arrived(TUPLES).column("position").to_pylist() == []
 
 
-def test_a_segment_without_tuples_and_one_that_came_later_are_not_looked_at():
-    nothing = SEGMENTS.assign(accepted=[0, 2], min_id=[None, "f"], max_id=[None, "g"])
-    assert [piece.path for piece in Log.of(STAGE, 10_000, nothing).pieces()] == ["b"]
+def test_segments_without_tuples_and_those_after_the_cut_off_are_not_read():
+    segments = SEGMENTS.assign(accepted=[0, 2], min_id=[None, "f"], max_id=[None, "g"])
+    assert [piece.path for piece in Log.of(STAGE, 10_000, segments).pieces()] == ["b"]
     assert [piece.path for piece in Log.of(STAGE, 299, SEGMENTS).pieces()] == ["a"]
 
 
@@ -81,13 +81,13 @@ def test_a_segment_without_tuples_and_one_that_came_later_are_not_looked_at():
     ("low", "high", "paths"),
     [(0, 5, ""), (0, 6, "a"), (20, 21, "ab"), (21, 22, "b"), (90, 99, "b"), (91, 99, "")],
 )
-def test_tuples_of_a_window_are_where_event_times_reach_into_it(low, high, paths):
+def test_a_window_is_read_from_the_segments_whose_event_times_overlap_it(low, high, paths):
     ranges = np.array([low]), np.array([high])
     assert [piece.path for piece in Log.of(STAGE, 300, SEGMENTS).of_events(ranges).pieces(ranges)] == [*paths]
 
 
 @pytest.mark.parametrize(("ids", "paths"), [("A", ""), ("a", "a"), ("f", "ab"), ("fz", "b"), ("h", ""), ("", "")])
-def test_another_tuple_with_an_id_is_where_ids_reach_as_far(ids, paths):
+def test_an_id_is_looked_up_in_the_segments_whose_range_of_ids_holds_it(ids, paths):
     ids = np.array([ids], object)
     assert [piece.path for piece in Log.of(STAGE, 300, SEGMENTS).of_ids(ids, ids).pieces()] == [*paths]
 
@@ -95,27 +95,27 @@ def test_another_tuple_with_an_id_is_where_ids_reach_as_far(ids, paths):
 RANGES = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 8)).map(lambda r: (r[0], r[0] + r[1])), max_size=6)
 
 
-@example([(5, 6)], [(0, 8), (2, 3)], False)  # the one that begins last ends first
+@example([(5, 6)], [(0, 8), (2, 3)], False)  # the range that begins last ends first
 @given(RANGES, RANGES, st.booleans())
-def test_ranges_meet_where_they_have_something_in_common(mine, others, text):
-    expected = [any(low <= b and a <= high for a, b in others) for low, high in mine]
-    columns = [np.array([ends[i] for ends in part], np.int64) for part in (mine, others) for i in (0, 1)]
+def test_overlap_finds_the_ranges_that_share_a_value(ranges, other_ranges, text):
+    expected = [any(low <= b and a <= high for a, b in other_ranges) for low, high in ranges]
+    columns = [np.array([ends[i] for ends in part], np.int64) for part in (ranges, other_ranges) for i in (0, 1)]
     if text:
         columns = [np.array([f"{number:03}" for number in column], object) for column in columns]
     assert overlap(*columns).tolist() == expected
 
 
 @pytest.mark.parametrize(("rejected", "values"), [(False, False), (True, True)])
-def test_values_are_read_only_where_they_tell_what_a_tuple_is(rejected, values):
-    """The second tuple is none by its value: its id is no repeat of the first one's."""
+def test_deduplication_reads_values_only_of_segments_with_rejected_records(rejected, values):
+    """A record with NaN is no tuple, so its id is no duplicate of the first one's."""
     tuples = [Tuple(EPOCH, EPOCH, "a", "k", 1.0), Tuple(EPOCH, EPOCH, "a", "k", math.nan if rejected else 1.0)]
     desk = Desk(tuples, Settings(100, 100, 100), [])
     desk.stage = replace(desk.stage, types={"id": "string", "value": "double"})
     windows = ClosedWindows(CorrectionRange(), desk.stage.kind.windows, EPOCH + 1000)
-    seen = []
+    column_lists = []
     read = MemoryFormat.read
-    with mock.patch.object(MemoryFormat, "read", lambda *of: seen.append(of[2]) or read(*of)):
-        found = desk.past(EPOCH + 1000).windows_with_repeats(windows)
-        assert ("value" in seen[-1], bool(found.num_rows)) == (values, not rejected)
+    with mock.patch.object(MemoryFormat, "read", lambda *args: column_lists.append(args[2]) or read(*args)):
+        repeats = desk.past(EPOCH + 1000).windows_with_repeats(windows)
+        assert ("value" in column_lists[-1], bool(repeats.num_rows)) == (values, not rejected)
         desk.past(EPOCH + 1000).evaluate(windows)
-        assert "value" in seen[-1]
+        assert "value" in column_lists[-1]

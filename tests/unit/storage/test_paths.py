@@ -1,4 +1,4 @@
-"""Where a warehouse and a Delta source may be: what deltalake can't keep a table under is refused in time."""
+"""Paths of a warehouse and of a Delta source: those that deltalake can't handle are refused early."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ FIT = [c for c in string.punctuation if c not in (*UNFIT, "/")] + [
 
 
 @pytest.mark.parametrize("character", UNFIT, ids=ascii)
-def test_a_path_that_delta_would_fail_at_is_refused_with_its_character(tmp_path: Path, character: str) -> None:
+def test_a_path_that_delta_cannot_handle_is_refused_naming_the_character(tmp_path: Path, character: str) -> None:
     path = tmp_path / f"x{character}y"
     columns = Columns("event", None, "id", "key", {}, 0, 0)
-    for open_it in (lambda: Layout.of(path, "q"), lambda: DeltaFeed(path, columns, {}, {}, -1)):
-        with pytest.raises(Refused) as refused:
-            open_it()
-        (problem,) = refused.value.problems
-        named = character if character.isprintable() else ascii(character)
-        assert problem.wrong == f"Delta's paths can't hold a {named}"
+    for open_path in (lambda: Layout.of(path, "q"), lambda: DeltaFeed(path, columns, {}, {}, -1)):
+        with pytest.raises(Refused) as error_info:
+            open_path()
+        (problem,) = error_info.value.problems
+        printable = character if character.isprintable() else ascii(character)
+        assert problem.wrong == f"Delta's paths can't hold a {printable}"
         assert problem.right == "a path without one"
 
 

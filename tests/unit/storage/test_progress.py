@@ -1,4 +1,4 @@
-"""How far a stream has come, by its tables."""
+"""`Progress`: how far a stream has committed, read from its table `metrics`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def tables(tmp_path: Path) -> Tables:
 
 
 def commit(tables: Tables, batch: int, until: int | None, frontier: int | None, ended: bool = False) -> None:
-    """A batch of two tasks."""
+    """Append the metrics of a batch of two tasks."""
     row = METRICS | {"batch": batch, "committed": until, "frontier": frontier, "flushed": ended}
     row |= {"newest_tick": None if until is None else until // 10}
     rows = pa.Table.from_pylist([row | {"task": task} for task in (0, 1)])
@@ -40,42 +40,42 @@ def test_a_query_that_never_ran_has_committed_nothing(tmp_path: Path) -> None:
     assert committed_until(Layout(tmp_path / "query")) is None
 
 
-def test_a_driver_killed_while_it_made_the_table_has_committed_nothing(tmp_path: Path) -> None:
+def test_a_driver_killed_while_it_created_the_table_has_committed_nothing(tmp_path: Path) -> None:
     layout = Layout(tmp_path / "query")
     (layout.table("metrics") / "_delta_log").mkdir(parents=True)
     assert Progress.read(layout) is None
 
 
-def test_before_the_first_batch(tables: Tables) -> None:
+def test_before_the_first_batch_nothing_is_committed(tables: Tables) -> None:
     assert Progress.read(tables.layout) == Progress(0, 0, False)
     assert committed_until(tables.layout) is None
 
 
-def test_before_anything_is_complete(tables: Tables) -> None:
+def test_before_a_tick_is_complete_nothing_is_committed(tables: Tables) -> None:
     commit(tables, 0, None, None)
     assert Progress.read(tables.layout) == Progress(0, 0, False)
     assert committed_until(tables.layout) is None
 
 
-def test_the_last_batch_tells(tables: Tables) -> None:
-    for batch in range(12):  # by number, not by text
+def test_progress_is_that_of_the_last_batch(tables: Tables) -> None:
+    for batch in range(12):  # more than ten, so that batch numbers are not compared as text
         commit(tables, batch, 9_000 + batch, 8_000 + batch)
         assert Progress.read(tables.layout) == Progress(9_000 + batch, 8_000 + batch, False, 900 + batch // 10)
         assert committed_until(tables.layout) == 9_000 + batch
 
 
-def test_what_has_ended_is_told(tables: Tables) -> None:
+def test_the_end_of_the_stream_is_part_of_the_progress(tables: Tables) -> None:
     commit(tables, 0, 9_000, 8_000)
     commit(tables, 1, 9_100, 12_000, ended=True)
     assert Progress.read(tables.layout) == Progress(9_100, 12_000, True, 910)
 
 
-def test_a_heartbeat_before_the_first_tuple_commits(tables: Tables) -> None:
+def test_a_heartbeat_before_the_first_tuple_commits_its_time(tables: Tables) -> None:
     commit(tables, 0, 9_000, None)
     assert Progress.read(tables.layout) == Progress(9_000, 0, False, 900)
 
 
-def test_it_is_the_same_after_the_table_was_compacted(tables: Tables) -> None:
+def test_compaction_does_not_change_the_progress(tables: Tables) -> None:
     for batch in range(3):
         commit(tables, batch, 9_000 + batch, 8_000 + batch)
     DeltaTable(tables.layout.table("metrics")).optimize.compact()

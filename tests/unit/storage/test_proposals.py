@@ -1,4 +1,4 @@
-"""The table of proposals: the newest one for exactly these settings, found without reading the table again."""
+"""The table of proposals: the newest one for exactly these settings, read again only when the table changed."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ def layout(tmp_path):
     return Layout.of(tmp_path, "readings")
 
 
-def test_there_is_none_without_a_table_and_in_an_empty_one(layout):
+def test_without_a_table_or_rows_there_is_no_proposal(layout):
     proposals = Proposals(layout)
     assert proposals.newest(POLICY) is None
     Tables(layout).create({"proposals": PROPOSALS}, CALIBRATION_TABLES)
     assert proposals.newest(POLICY) is None
 
 
-def test_what_was_added_comes_back(layout):
+def test_an_added_proposal_is_read_back(layout):
     Proposals(layout).add(proposal(1200))
-    found = Proposals(layout).newest(POLICY)
-    assert found == proposal(1200)
-    assert (found.lower_ms, found.upper_ms, found.k_ms) == (700, 1700, 1200)
+    newest_proposal = Proposals(layout).newest(POLICY)
+    assert newest_proposal == proposal(1200)
+    assert (newest_proposal.lower_ms, newest_proposal.upper_ms, newest_proposal.k_ms) == (700, 1700, 1200)
     Proposals(layout).add(Proposal(*[*vars(proposal(900)).values()][:8], None, 1, "tried"))
     assert Proposals(layout).newest(POLICY).accuracy is None
 
 
-def test_the_newest_is_the_last_one_though_the_clock_was_set_back(layout):
+def test_the_newest_proposal_is_the_last_one_added_whatever_the_clock(layout):
     for k_ms, made_at in ((900, 2_000), (1200, 1_000), (800, 500)):
         Proposals(layout).add(proposal(k_ms, made_at=made_at))
         assert Proposals(layout).newest(POLICY).k_ms == k_ms
 
 
-def test_settings_that_were_declared_otherwise_have_their_own(layout):
+def test_proposals_are_separate_for_each_declared_policy(layout):
     Proposals(layout).add(proposal(900))
     Proposals(layout).add(proposal(1200, OTHER))
     assert Proposals(layout).newest(POLICY).k_ms == 900
@@ -58,15 +58,15 @@ def test_settings_that_were_declared_otherwise_have_their_own(layout):
     assert Proposals(layout).newest(POLICY.waiting(1)) is None
 
 
-def test_a_stream_is_to_have_the_newest_and_what_is_declared_before_there_is_one(layout):
+def test_the_newest_proposal_is_in_force_and_before_it_the_declared_settings(layout):
     assert Proposals(layout).settings_in_force(POLICY) == (POLICY, "declared")
     Proposals(layout).add(proposal(900))
     assert Proposals(layout).settings_in_force(POLICY) == (POLICY.waiting(900), "so it is")
 
 
-def test_one_who_asks_again_is_told_what_is_new_and_reads_nothing_else(layout, monkeypatch):
+def test_the_table_is_read_once_per_new_proposal(layout, monkeypatch):
     read, reads = Tables.read, []
-    monkeypatch.setattr(Tables, "read", lambda *given, **named: reads.append(1) or read(*given, **named))
+    monkeypatch.setattr(Tables, "read", lambda *args, **kwargs: reads.append(1) or read(*args, **kwargs))
     proposals, writer = Proposals(layout), Proposals(layout)
     for k_ms in (900, 1200):
         writer.add(proposal(k_ms))

@@ -1,4 +1,4 @@
-"""How a driver stands, as others read it."""
+"""The status file of a driver: written by it, read by other processes."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ def layout(tmp_path: Path) -> Layout:
     return layout
 
 
-def test_what_was_said_is_read(layout: Layout) -> None:
+def test_a_written_status_is_read_back(layout: Layout) -> None:
     STATUS.write(layout)
     assert Status.read(layout) == STATUS
-    first = Status("starting", 1, 2, 3, 0)  # nothing is known yet
+    first = Status("starting", 1, 2, 3, 0)  # the optional fields are still unknown
     first.write(layout)
     assert Status.read(layout) == first
 
 
-def test_where_no_driver_ever_said_anything_there_is_none(layout: Layout) -> None:
+def test_without_a_status_file_there_is_no_status(layout: Layout) -> None:
     assert Status.read(layout) is None
     assert Status.read(Layout(layout.home / "never ran")) is None
 
 
-def test_it_is_there_whole_or_as_it_was(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writing_a_status_is_atomic(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     STATUS.write(layout)
 
-    def killed(*_: object) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     for owner, name in ((os, "fsync"), (Path, "rename")):
         with monkeypatch.context() as patch:
-            patch.setattr(owner, name, killed)
+            patch.setattr(owner, name, interrupt)
             with pytest.raises(KeyboardInterrupt):
                 dataclasses.replace(STATUS, batches=13).write(layout)
         assert Status.read(layout) == STATUS

@@ -1,4 +1,4 @@
-"""Failures of a stream are told in one line, and apart by what helps."""
+"""`Failure` reports a stream's failure in one line, and classifies it by its remedy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Traceback (most recent call last):
 
 
 class Captured(Exception):
-    """An exception of the JVM's, as PySpark gives it."""
+    """An exception of the JVM, with the fields of PySpark's `CapturedException`."""
 
     def __init__(self, desc, stack="", cause=None):
         super().__init__(desc)
@@ -109,7 +109,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_failure_is_told_by_what_helps_against_it(name):
+def test_a_failure_is_classified_by_its_remedy(name):
     error, kind, reason = CASES[name]
     failure = Failure.of(error)
     assert failure.kind == kind

@@ -1,4 +1,4 @@
-"""A query's feed begins where the journal stands, whatever of it the stream's own table has already."""
+"""`open_feed` goes on from the position of the journal, whether or not its batches are in the table `segments` yet."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def layout(tmp_path: Path) -> Layout:
     return layout
 
 
-def origin(query: Query) -> CheckpointManifest:
+def manifest_of(query: Query) -> CheckpointManifest:
     types = {"event_time": "timestamp[ms, tz=UTC]", "id": "string", "key": "string"}
     source = query.stream[1].source
     return CheckpointManifest(
@@ -55,18 +55,18 @@ def origin(query: Query) -> CheckpointManifest:
 
 
 def plan(layout: Layout, segments: list[Segment], version: int = -1) -> None:
-    """An entry that names them."""
+    """Append a record with these segments to the journal."""
     batch = len(entries(layout.journal))
     Journal(layout.journal).append(BatchRecord(BatchHeader(batch, ()), tuple(segments), LogPosition(version=version)))
 
 
 def write(layout: Layout, batch: int) -> None:
-    """What the stream's table has of an entry once its batch is written."""
+    """Write the segments of a record to the table `segments`, as the batch does."""
     tables = Tables(layout)
     tables.create({"segments": SEGMENTS}, ["segments"])
-    about = dict.fromkeys(("accepted", "quarantined", "before_tick", "before_end"), 0) | {"batch": batch}
-    about |= dict.fromkeys(("min_event", "max_event", "min_id", "max_id"))
-    rows = [segment.to_json() | about for segment in Journal(layout.journal)[batch].segments]
+    statistics = dict.fromkeys(("accepted", "quarantined", "before_tick", "before_end"), 0) | {"batch": batch}
+    statistics |= dict.fromkeys(("min_event", "max_event", "min_id", "max_id"))
+    rows = [segment.to_json() | statistics for segment in Journal(layout.journal)[batch].segments]
     if rows:
         names = [field.name for field in SEGMENTS]
         table = pa.Table.from_pylist([{name: row[name] for name in names} for row in rows])
@@ -77,59 +77,59 @@ def numbers(segments: list[Segment]) -> list[str]:
     return [Path(segment.path).name.removeprefix("part-0000").removesuffix(".parquet") for segment in segments]
 
 
-# journal   part 0 │ 1 │ silence │ 2 │       the table has the batches up to one of them; 3 and 4 were not planned
-@pytest.mark.parametrize("written", range(5))
-def test_what_the_journal_has_named_is_not_given_again(tmp_path, layout, written):
+# journal   part 0 │ 1 │ silence │ 2 │       the table holds the first `written_batches`; 3 and 4 are unplanned
+@pytest.mark.parametrize("written_batches", range(5))
+def test_segments_in_the_journal_are_not_returned_again(tmp_path, layout, written_batches):
     write_files(TUPLES, tmp_path / "in", list(range(0, ROWS + 1, 2)))
     declared = query(tmp_path / "in")
     parts = open_feed(declared, layout, None, live=False).fresh()
     assert numbers(parts) == ["0", "1", "2", "3", "4"]
     for segments in ([parts[0]], [parts[1]], [], [parts[2]]):
         plan(layout, segments)
-    for batch in range(written):
+    for batch in range(written_batches):
         write(layout, batch)
-    assert numbers(open_feed(declared, layout, origin(declared), live=True).fresh()) == ["3", "4"]
+    assert numbers(open_feed(declared, layout, manifest_of(declared), live=True).fresh()) == ["3", "4"]
 
 
-def test_a_driver_killed_while_it_made_its_tables_goes_on(tmp_path, layout):
+def test_a_driver_killed_while_it_created_its_tables_can_be_resumed(tmp_path, layout):
     write_files(TUPLES, tmp_path / "in", [0, ROWS])
     declared = query(tmp_path / "in")
     plan(layout, open_feed(declared, layout, None, live=False).fresh())
     (layout.table("segments") / "_delta_log").mkdir(parents=True)
-    assert open_feed(declared, layout, origin(declared), live=False).fresh() == []
+    assert open_feed(declared, layout, manifest_of(declared), live=False).fresh() == []
 
 
-@pytest.mark.parametrize("written", [False, True])
-def test_a_file_that_was_named_in_part_goes_on_and_one_that_changed_is_refused(tmp_path, layout, written):
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_file_planned_in_part_goes_on_with_its_next_row_and_a_changed_one_is_refused(tmp_path, layout, is_written):
     write_files(TUPLES, tmp_path / "in", [0, ROWS])
     declared = query(tmp_path / "in")
     (whole,) = open_feed(declared, layout, None, live=False).fresh()
     plan(layout, [replace(whole, rows=4)])
-    if written:
+    if is_written:
         write(layout, 0)
-    (rest,) = open_feed(declared, layout, origin(declared), live=False).fresh()
+    (rest,) = open_feed(declared, layout, manifest_of(declared), live=False).fresh()
     assert (rest.first_row, rest.rows, rest.of_rows, rest.size) == (4, 6, ROWS, whole.size)
     write_files(TUPLES * 9, tmp_path / "in", [0, 9 * ROWS])
     with pytest.raises(Exception, match="a file of this name was read before"):
-        open_feed(declared, layout, origin(declared), live=False).fresh()
+        open_feed(declared, layout, manifest_of(declared), live=False).fresh()
 
 
-@pytest.mark.parametrize("written", range(4))
-def test_a_file_that_was_named_over_many_batches_goes_on_after_the_last(tmp_path, layout, written):
+@pytest.mark.parametrize("written_batches", range(4))
+def test_a_file_planned_over_many_batches_goes_on_after_the_last_of_them(tmp_path, layout, written_batches):
     write_files(TUPLES, tmp_path / "in", [0, 6, ROWS])
     declared = query(tmp_path / "in")
     first, second = open_feed(declared, layout, None, live=False).fresh()
     for row in range(3):
         plan(layout, [replace(first, first_row=row * 2, rows=2)])
     plan(layout, [replace(second, rows=1)])
-    for batch in range(written):
+    for batch in range(written_batches):
         write(layout, batch)
-    (rest,) = open_feed(declared, layout, origin(declared), live=False).fresh()
+    (rest,) = open_feed(declared, layout, manifest_of(declared), live=False).fresh()
     assert (rest.path, rest.first_row, rest.rows) == (second.path, 1, 3)
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_a_live_run_looks_into_a_part_of_many_files_at_once(tmp_path, layout, monkeypatch, live):
+def test_a_live_run_opens_a_limited_number_of_files_per_call(tmp_path, layout, monkeypatch, live):
     monkeypatch.setattr(source_opening, "_FILES_AT_ONCE", 2)
     write_files(TUPLES, tmp_path / "in", list(range(0, ROWS + 1, 2)))
     feed = open_feed(query(tmp_path / "in"), layout, None, live)
@@ -142,10 +142,10 @@ def test_types_are_those_of_the_checkpoint(tmp_path, layout):
     write_files(TUPLES, tmp_path / "in", [0, ROWS])
     declared = query(tmp_path / "in")
     assert open_feed(declared, layout, None, live=False).types == {}
-    assert open_feed(declared, layout, origin(declared), live=False).types == origin(declared).types
+    assert open_feed(declared, layout, manifest_of(declared), live=False).types == manifest_of(declared).types
 
 
-def test_each_format_has_its_feed_and_only_a_live_run_keeps_a_rate(tmp_path, layout):
+def test_each_format_has_its_feed_and_only_a_live_run_replays_at_a_rate(tmp_path, layout):
     write_files(TUPLES, tmp_path / "in", [0, ROWS])
     write_deltalake(tmp_path / "table", pa.table({"id": ["a"]}))
     kinds = {
@@ -164,17 +164,17 @@ def test_each_format_has_its_feed_and_only_a_live_run_keeps_a_rate(tmp_path, lay
 
 
 @pytest.mark.parametrize("stop", range(4))
-def test_a_delta_feed_begins_after_the_version_that_the_journal_stands_at(tmp_path, layout, stop):
+def test_a_delta_feed_goes_on_after_the_version_in_the_journal(tmp_path, layout, stop):
     columns = {"event_time": [1], "arrival_time": [1], "key": ["k"], "value": [1.0]}
     for name in "abc":
         write_deltalake(tmp_path / "table", pa.table(columns | {"id": [name]}), mode="append")
     declared = query(tmp_path / "table", "delta")
     feed = open_feed(declared, layout, None, live=False)
-    found = feed.fresh()
-    for segment in found[:stop]:
+    segments = feed.fresh()
+    for segment in segments[:stop]:
         plan(layout, [segment], version=segment.version)
-    again = open_feed(declared, layout, origin(declared), live=False)
-    assert [segment.path for segment in again.fresh()] == [segment.path for segment in found[stop:]]
+    resumed = open_feed(declared, layout, manifest_of(declared), live=False)
+    assert [segment.path for segment in resumed.fresh()] == [segment.path for segment in segments[stop:]]
 
 
 def test_a_delta_feed_goes_on_in_the_middle_of_a_version_and_of_a_file(tmp_path, layout):
@@ -184,20 +184,20 @@ def test_a_delta_feed_goes_on_in_the_middle_of_a_version_and_of_a_file(tmp_path,
     declared = query(tmp_path / "table", "delta")
     first, second, last = open_feed(declared, layout, None, live=False).fresh()
     plan(layout, [first])
-    again = open_feed(declared, layout, origin(declared), live=False)
-    assert [segment.path for segment in again.fresh()] == [second.path, last.path]
+    resumed = open_feed(declared, layout, manifest_of(declared), live=False)
+    assert [segment.path for segment in resumed.fresh()] == [second.path, last.path]
     plan(layout, [second, replace(last, rows=1)], version=0)
-    (rest,) = open_feed(declared, layout, origin(declared), live=False).fresh()
+    (rest,) = open_feed(declared, layout, manifest_of(declared), live=False).fresh()
     assert (rest.path, rest.first_row, rest.rows) == (last.path, 1, 1)
 
 
-def test_another_table_in_the_place_of_the_one_that_was_read_is_refused(tmp_path, layout):
+def test_a_table_that_was_replaced_by_another_one_is_refused(tmp_path, layout):
     columns = {"event_time": [1], "arrival_time": [1], "key": ["k"], "value": [1.0], "id": ["a"]}
     write_deltalake(tmp_path / "table", pa.table(columns))
     declared = query(tmp_path / "table", "delta")
-    begun = origin(declared)
+    manifest = manifest_of(declared)
     shutil.rmtree(tmp_path / "table")
     for _ in range(3):
         write_deltalake(tmp_path / "table", pa.table(columns), mode="append")
     with pytest.raises(SourceChanged, match="it is another table than the stream has read"):
-        open_feed(declared, layout, begun, live=True)
+        open_feed(declared, layout, manifest, live=True)

@@ -1,4 +1,4 @@
-"""What a driver says of itself, how often, and whether it is asked to drain."""
+"""The status reporter: what a driver writes to its status and how often, and whether a drain is requested."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ METRICS |= {
 
 
 class Clock:
-    """The wall clock, in ms, and a steady one; set back and forth, the wall clock alone changes."""
+    """A wall clock (`now`) and a monotonic one (`steady`), in ms; setting the wall clock leaves the other unchanged."""
 
     now, steady = 1_000_000, 77_000
 
@@ -57,124 +57,128 @@ def layout(tmp_path: Path) -> Layout:
     return Layout(tmp_path / "query")
 
 
-def written(*tasks: dict[str, object]) -> dict[str, pa.Table]:
-    """What a batch gave to the tables, in their types."""
+def metrics_tables(*tasks: dict[str, object]) -> dict[str, pa.Table]:
+    """The rows of table `metrics` that a batch wrote, one per task."""
     rows = pa.Table.from_pylist([METRICS | task for task in tasks])
     return {"metrics": with_times(rows, schemas(ANSWER)["metrics"])}
 
 
-def test_a_driver_says_that_it_starts(layout: Layout, clock: Clock) -> None:
+def test_the_first_status_of_a_driver_is_starting(layout: Layout, clock: Clock) -> None:
     StatusReporter(layout)
     assert Status.read(layout) == Status("starting", os.getpid(), clock.now, clock.now, 0)
 
 
-def test_it_says_that_it_lives_each_second(layout: Layout, clock: Clock) -> None:
-    watch = StatusReporter(layout)
-    said = []
+def test_the_status_is_written_once_a_second(layout: Layout, clock: Clock) -> None:
+    reporter = StatusReporter(layout)
+    statuses = []
     for _ in range(40):
         clock.passes(100)
-        watch.report("waiting", 7)
+        reporter.report("waiting", 7)
         status = Status.read(layout)
-        said.append((status.state, status.at_ms, status.rows_left))
-    assert said[:9] == [("starting", 1_000_000, 0)] * 9
-    assert said[9:19] == [("waiting", 1_001_000, 7)] * 10
-    assert said[-1] == ("waiting", 1_004_000, 7)
+        statuses.append((status.state, status.at_ms, status.rows_left))
+    assert statuses[:9] == [("starting", 1_000_000, 0)] * 9
+    assert statuses[9:19] == [("waiting", 1_001_000, 7)] * 10
+    assert statuses[-1] == ("waiting", 1_004_000, 7)
     assert Status.read(layout).started_ms == 1_000_000
 
 
-@pytest.mark.parametrize("back", [-3_600_000, 3_600_000])
-def test_a_wall_clock_that_is_set_does_not_silence_it(layout: Layout, clock: Clock, back: int) -> None:
-    watch = StatusReporter(layout)
+@pytest.mark.parametrize("step_ms", [-3_600_000, 3_600_000])
+def test_the_status_is_written_once_a_second_though_the_wall_clock_is_set(
+    layout: Layout, clock: Clock, step_ms: int
+) -> None:
+    reporter = StatusReporter(layout)
     clock.passes(1_000)
-    watch.report("streaming")
-    clock.now += back
-    said = []
+    reporter.report("streaming")
+    clock.now += step_ms
+    times = []
     for _ in range(40):
         clock.passes(100)
-        watch.report("waiting")
-        said.append(Status.read(layout).at_ms)
-    later = [clock.now - 3_000, clock.now - 2_000, clock.now - 1_000, clock.now]
-    assert said == [1_001_000] * 9 + [time for time in later for _ in range(10)][:31]
+        reporter.report("waiting")
+        times.append(Status.read(layout).at_ms)
+    later_times = [clock.now - 3_000, clock.now - 2_000, clock.now - 1_000, clock.now]
+    assert times == [1_001_000] * 9 + [time for time in later_times for _ in range(10)][:31]
 
 
-def test_it_says_at_once_that_spark_starts_and_how_many_batches_there_are(layout: Layout, clock: Clock) -> None:
-    """Who watches it grants it more time then, also if it has waited for the first record before."""
-    watch = StatusReporter(layout)
+def test_the_start_of_spark_is_reported_at_once_with_the_number_of_batches(layout: Layout, clock: Clock) -> None:
+    """A driver that starts Spark is granted more time, also after it waited for the first record."""
+    reporter = StatusReporter(layout)
     clock.passes(1_000)
-    watch.report("waiting")
+    reporter.report("waiting")
     clock.passes(1)
-    watch.starting(12)
+    reporter.starting(12)
     status = Status.read(layout)
     assert (status.state, status.at_ms, status.batches) == ("starting", clock.now, 12)
     assert (status.committed_at_ms, status.started_ms) == (None, 1_000_000)
     clock.passes(1_000)
-    watch.report("waiting")
+    reporter.report("waiting")
     assert (Status.read(layout).state, Status.read(layout).batches) == ("waiting", 12)
 
 
 @pytest.mark.parametrize("last", ["drained", "ended"])
-def test_the_last_words_are_said_at_once(layout: Layout, clock: Clock, last: str) -> None:
-    watch = StatusReporter(layout)
+def test_the_final_state_is_reported_at_once(layout: Layout, clock: Clock, last: str) -> None:
+    reporter = StatusReporter(layout)
     clock.passes(1)
-    watch.report(last, 3)
+    reporter.report(last, 3)
     status = Status.read(layout)
     assert (status.state, status.at_ms, status.rows_left) == (last, clock.now, 3)
 
 
-def test_a_wish_to_drain_is_seen(layout: Layout, clock: Clock) -> None:
-    watch = StatusReporter(layout)
-    assert not watch.drain_requested
+def test_a_drain_request_is_noticed(layout: Layout, clock: Clock) -> None:
+    reporter = StatusReporter(layout)
+    assert not reporter.drain_requested
     layout.request_drain()
-    assert watch.drain_requested
+    assert reporter.drain_requested
 
 
-def test_a_wish_to_drain_from_before_is_none(layout: Layout, clock: Clock) -> None:
+def test_a_drain_request_from_before_the_start_is_removed(layout: Layout, clock: Clock) -> None:
     layout.request_drain()
-    watch = StatusReporter(layout)
-    assert not watch.drain_requested
+    reporter = StatusReporter(layout)
+    assert not reporter.drain_requested
     assert not layout.drain.exists()
 
 
-def test_on_a_driver_host_a_wish_to_drain_outlives_the_restarts_of_the_driver(
+def test_on_a_driver_host_a_drain_request_outlives_restarts_of_the_driver(
     layout: Layout, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A deployment takes it away: so the wish of one who died while he drained is not lost."""
+    """Only a deployment removes the request, so it is not lost when the draining process dies."""
     monkeypatch.setenv(MARK, "of a start")
     layout.request_drain()
     assert StatusReporter(layout).drain_requested
 
 
-def test_a_run_in_the_foreground_gives_up_its_batch_a_while_after_a_wish_to_drain(
+def test_a_foreground_run_abandons_its_batch_a_minute_after_a_drain_request(
     layout: Layout, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody else would end one whose batch hangs."""
-    watch = StatusReporter(layout)
+    """Nothing else would end a foreground run with a hanging batch."""
+    reporter = StatusReporter(layout)
     clock.passes(3_600_000)
-    assert not watch.is_overdue
+    assert not reporter.is_overdue
     layout.request_drain()
-    assert not watch.is_overdue
+    assert not reporter.is_overdue
     clock.passes(59_900)
-    assert not watch.is_overdue
+    assert not reporter.is_overdue
     clock.passes(100)
-    assert watch.is_overdue
+    assert reporter.is_overdue
     monkeypatch.setenv(MARK, "of a start")
-    watch = StatusReporter(layout)
+    reporter = StatusReporter(layout)
     for _ in range(2):
-        assert not watch.is_overdue, "on a driver host who asks has a deadline of his own, and stops it by force"
+        assert not reporter.is_overdue, "on a driver host, whoever requests the drain kills the driver after a deadline"
         clock.passes(3_600_000)
 
 
-def test_what_batches_did_adds_up_and_how_they_stand_is_the_last_ones(layout: Layout, clock: Clock) -> None:
-    watch = StatusReporter(layout)
+def test_counts_of_batches_add_up_and_their_state_is_that_of_the_last_one(layout: Layout, clock: Clock) -> None:
+    reporter = StatusReporter(layout)
     clock.passes(5_000)
-    assert watch.batch_written(6, written({"task": 0, "rows": 1}, {"task": 1, "rows": 2, "late": 0})) == Progress(
-        9_100, 8_700, False, 91
-    )
+    assert reporter.batch_written(
+        6, metrics_tables({"task": 0, "rows": 1}, {"task": 1, "rows": 2, "late": 0})
+    ) == Progress(9_100, 8_700, False, 91)
     clock.passes(1)
-    later = {"frontier": 9_000, "t_max": 9_300, "committed": 9_400, "k_ms": 310, "coverage": 0.5}
-    assert watch.batch_written(7, written(later, later | {"task": 1})) == Progress(9_400, 9_000, False, 91)
+    later_metrics = {"frontier": 9_000, "t_max": 9_300, "committed": 9_400, "k_ms": 310, "coverage": 0.5}
+    assert reporter.batch_written(7, metrics_tables(later_metrics, later_metrics | {"task": 1})) == Progress(
+        9_400, 9_000, False, 91
+    )
     clock.passes(1_000)
-    watch.report("streaming", 9)
+    reporter.report("streaming", 9)
     assert Status.read(layout) == Status(
         state="streaming",
         pid=os.getpid(),
@@ -194,45 +198,45 @@ def test_what_batches_did_adds_up_and_how_they_stand_is_the_last_ones(layout: La
     )
 
 
-def test_it_tells_how_long_it_is_at_a_batch_and_how_long_batches_took(layout: Layout, clock: Clock) -> None:
-    """By this whoever watches it sees that no batch ends, though the driver itself lives."""
-    watch = StatusReporter(layout)
+def test_the_status_has_the_age_of_the_current_batch_and_the_time_of_recent_ones(layout: Layout, clock: Clock) -> None:
+    """This shows that a batch hangs although the driver itself is alive."""
+    reporter = StatusReporter(layout)
 
-    def say(busy_rows: int | None) -> tuple[int | None, int, int]:
+    def report_and_read(busy_rows: int | None) -> tuple[int | None, int, int]:
         clock.passes(1_000)
-        watch.report("streaming" if busy_rows is not None else "waiting", 0, busy_rows)
-        said = Status.read(layout)
-        assert said is not None
-        return said.busy_ms, said.busy_rows, said.batch_ms
+        reporter.report("streaming" if busy_rows is not None else "waiting", 0, busy_rows)
+        status = Status.read(layout)
+        assert status is not None
+        return status.busy_ms, status.busy_rows, status.batch_ms
 
-    assert say(None) == (None, 0, 0)
-    assert [say(4), say(4), say(4)] == [(0, 4, 0), (1_000, 4, 0), (2_000, 4, 0)]
-    watch.batch_written(0, written({}))
-    assert say(7) == (0, 7, 2_000), "at the next one already"
-    assert say(7) == (1_000, 7, 2_000)
-    watch.batch_written(1, written({}))
-    assert say(None) == (None, 0, 2_000)
+    assert report_and_read(None) == (None, 0, 0)
+    assert [report_and_read(4), report_and_read(4), report_and_read(4)] == [(0, 4, 0), (1_000, 4, 0), (2_000, 4, 0)]
+    reporter.batch_written(0, metrics_tables({}))
+    assert report_and_read(7) == (0, 7, 2_000), "the next batch has begun"
+    assert report_and_read(7) == (1_000, 7, 2_000)
+    reporter.batch_written(1, metrics_tables({}))
+    assert report_and_read(None) == (None, 0, 2_000)
     for batch in range(2, 2 + watching._RECENT):
-        assert say(1)[0] == 0
-        watch.batch_written(batch, written({}))
-    assert say(None) == (None, 0, 0), "the long ones are long ago"
+        assert report_and_read(1)[0] == 0
+        reporter.batch_written(batch, metrics_tables({}))
+    assert report_and_read(None) == (None, 0, 0), "the long batches are no longer recent"
 
 
-def test_before_anything_is_complete_nothing_is_known(layout: Layout, clock: Clock) -> None:
-    watch = StatusReporter(layout)
-    none = dict.fromkeys(("t_max", "frontier", "committed", "newest_tick", "coverage"))
-    assert watch.batch_written(0, written(none, none | {"task": 1})) == Progress(0, 0, False)
-    watch.report("drained")
+def test_before_a_tick_is_complete_there_is_no_frontier(layout: Layout, clock: Clock) -> None:
+    reporter = StatusReporter(layout)
+    nulls = dict.fromkeys(("t_max", "frontier", "committed", "newest_tick", "coverage"))
+    assert reporter.batch_written(0, metrics_tables(nulls, nulls | {"task": 1})) == Progress(0, 0, False)
+    reporter.report("drained")
     status = Status.read(layout)
     assert (status.t_max, status.frontier, status.committed, status.coverage) == (None, None, None, None)
     assert (status.batches, status.k_ms, status.committed_at_ms) == (1, 300, 1_000_000)
 
 
 @pytest.mark.parametrize("time", [-62_135_596_800_000, 0, 253_402_300_799_999])  # the years 1, 1970 and 9999
-def test_any_time_that_a_tuple_can_have_is_told(layout: Layout, clock: Clock, time: int) -> None:
-    watch = StatusReporter(layout)
-    progress = watch.batch_written(0, written({"t_max": time, "frontier": time, "committed": time}))
+def test_any_time_that_a_tuple_can_have_is_reported(layout: Layout, clock: Clock, time: int) -> None:
+    reporter = StatusReporter(layout)
+    progress = reporter.batch_written(0, metrics_tables({"t_max": time, "frontier": time, "committed": time}))
     assert progress == Progress(time, time, False, 91)
-    watch.report("drained")
+    reporter.report("drained")
     status = Status.read(layout)
     assert (status.t_max, status.frontier, status.committed) == (time, time, time)

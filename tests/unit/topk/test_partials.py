@@ -1,4 +1,4 @@
-"""What travels of a top-k query, against the tuples that it came from."""
+"""The partials of a top-k query, against the tuples that they were combined from."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def combined(rows, k: int, across: bool) -> list[dict]:
     return combine(TENS, Best(k, True, pa.string()), batch(rows), across).to_pylist()
 
 
-def of_part(rows, key: str, pane: int, until: int) -> list[tuple[float, str]]:
-    """Key and pane, up to a tick: the best first."""
-    mine = [
+def best_first(rows, key: str, pane: int, until: int) -> list[tuple[float, str]]:
+    """The tuples of a key and pane up to a tick, the best first."""
+    places = [
         (-s, f"t{n:02d}") for k, event, tick, s, n in rows if (k, event // 10 * 10) == (key, pane) and tick <= until
     ]
-    return sorted(mine)
+    return sorted(places)
 
 
 @pytest.fixture
 def eager(monkeypatch):
-    """Bounds for however few rows."""
+    """Make the selection use bounds from a few rows on."""
     monkeypatch.setattr(best, "_FEW", 4)
     monkeypatch.setattr(best, "_WORTH", 1)
     monkeypatch.setattr(best, "_HEAD", 3)
@@ -59,46 +59,48 @@ def eager(monkeypatch):
 @pytest.mark.parametrize("across", [True, False])
 @pytest.mark.parametrize("table", [0, 4], ids=["by a search", "by a table"])
 @pytest.mark.usefixtures("eager")
-def test_the_best_of_each_pane_up_to_each_tick_are_there(monkeypatch, across, table):
+def test_the_partials_hold_the_k_best_of_each_pane_up_to_each_tick(monkeypatch, across, table):
     monkeypatch.setattr(partials, "_TABLE", table)
 
     @settings(max_examples=150, deadline=None)
     @given(TUPLES, st.integers(1, 3))
-    def holds(rows, k):
-        found = combined(rows, k, across)
+    def check(rows, k):
+        partial_rows = combined(rows, k, across)
         for key in "ab":
             for pane in (0, 10, 20):
                 for until in range(6):
-                    there = [one for one in found if (one["key"], one["pane"]) == (key, pane) and one["tick"] <= until]
-                    ranked = sorted((-one["score"], one["id"]) for one in there)
-                    assert ranked[:k] == of_part(rows, key, pane, until)[:k]
-        counts = Counter((key, event // 10 * 10, tick) for key, event, tick, *_ in rows)
-        told = Counter()
-        for one in found:
-            told[one["key"], one["pane"], one["tick"]] += one["tuples"]
-        assert told == counts, "every tuple is counted, in its own tick"
+                    pane_rows = [
+                        row for row in partial_rows if (row["key"], row["pane"]) == (key, pane) and row["tick"] <= until
+                    ]
+                    ranked = sorted((-row["score"], row["id"]) for row in pane_rows)
+                    assert ranked[:k] == best_first(rows, key, pane, until)[:k]
+        tuple_counts = Counter((key, event // 10 * 10, tick) for key, event, tick, *_ in rows)
+        partial_counts = Counter()
+        for row in partial_rows:
+            partial_counts[row["key"], row["pane"], row["tick"]] += row["tuples"]
+        assert partial_counts == tuple_counts, "every tuple is counted, in its own tick"
 
-    holds()
+    check()
 
 
 @pytest.mark.usefixtures("eager")
-def test_a_tick_keeps_its_own_best_where_late_tuples_move():
+def test_each_tick_keeps_its_own_k_best_unless_ticks_are_combined():
     rows = [("a", i % 10, i // 20, float(i % 7), i) for i in range(60)]
-    each = Counter(one["tick"] for one in combined(rows, 3, across=False))
-    assert each == {0: 3, 1: 3, 2: 3}
+    counts_by_tick = Counter(row["tick"] for row in combined(rows, 3, across=False))
+    assert counts_by_tick == {0: 3, 1: 3, 2: 3}
     assert len(combined(rows, 3, across=True)) < 9
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.usefixtures("eager")
-def test_for_sma_late_tuples_may_matter_in_other_windows_than_their_own(method):
+def test_only_for_sma_each_tick_keeps_its_own_k_best(method):
     rows = [("a", i % 10, i // 20, float(i % 7), i) for i in range(60)]
     kind = TopK(TENS, 3, True, {"score": "score"}, pa.string(), pa.string(), method)
-    each = Counter(kind.combine(batch(rows)).column("tick").to_pylist())
-    assert (each == {0: 3, 1: 3, 2: 3}) == (method == "sma")
+    counts_by_tick = Counter(kind.combine(batch(rows)).column("tick").to_pylist())
+    assert (counts_by_tick == {0: 3, 1: 3, 2: 3}) == (method == "sma")
 
 
-def test_what_earlier_ticks_have_better_does_not_travel():
+def test_tuples_below_the_k_best_of_earlier_ticks_are_not_sent():
     rng, n = np.random.default_rng(2), 50_000
     rows = list(
         zip(
@@ -110,6 +112,6 @@ def test_what_earlier_ticks_have_better_does_not_travel():
             strict=True,
         )
     )
-    found = combined(rows, 5, across=True)
-    assert 500 <= len(found) < 700
-    assert sum(one["tuples"] for one in found) == n
+    partial_rows = combined(rows, 5, across=True)
+    assert 500 <= len(partial_rows) < 700
+    assert sum(row["tuples"] for row in partial_rows) == n

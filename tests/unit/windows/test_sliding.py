@@ -11,18 +11,18 @@ from tailrace.windows.sliding import Sliding
 
 SOME = settings(max_examples=50, deadline=None)
 
-lengths = st.tuples(st.integers(1, 40), st.integers(1, 40)).map(lambda two: (max(two), min(two)))
+lengths = st.tuples(st.integers(1, 40), st.integers(1, 40)).map(lambda size_slide: (max(size_slide), min(size_slide)))
 panes = st.lists(st.integers(-30, 30), max_size=6)
 
 
-def over(size: int, slide: int, pane: int, length: int) -> list[int]:
-    """The ends of every window [j·slide, j·slide + size) that holds all of [pane, pane + length)."""
+def ends_of_windows(size: int, slide: int, pane: int, length: int) -> list[int]:
+    """The ends of all windows [j·slide, j·slide + size) that contain [pane, pane + length)."""
     starts = range((pane - 2 * size) // slide * slide, pane + 2 * size, slide)
     return [start + size for start in starts if start <= pane and pane + length <= start + size]
 
 
-def bounded(bound: str, draw, n: int) -> tuple[object, list[int | None]]:
-    """A bound as `ends` takes it, and the same for each row."""
+def draw_bound(bound: str, draw, n: int) -> tuple[object, list[int | None]]:
+    """Draw a bound; return it in the form that `ends` takes, and for each row."""
     if bound == "none":
         return None, [None] * n
     if bound == "int":
@@ -32,27 +32,27 @@ def bounded(bound: str, draw, n: int) -> tuple[object, list[int | None]]:
     return np.array(each, np.int64), each
 
 
-# size 5, slide 2, pane 1:
+# size 5, slide 2, panes of 1; the windows that contain the pane [2, 3):
 #   0   1   2   3   4   5   6   7   8
 #   [0 .. . . . . . . 5)                 end 5
 #           [2 . . . . . . . . 7)        end 7
 #  -2 . . . 3)                           end 3
-def test_by_hand() -> None:
+def test_ends_by_hand() -> None:
     windows = Sliding(5, 2)
     pane = np.array([2])
     assert (windows.pane_ms, windows.first_end(pane)[0], windows.last_end(pane)[0]) == (1, 3, 7)
     assert windows.ends(pane, None, None)[1].tolist() == [3, 5, 7]
 
 
-def test_a_window_begins_with_its_first_pane_and_not_after_its_last() -> None:
+def test_a_pane_is_in_size_over_slide_windows() -> None:
     windows = Sliding(500, 100)
     assert windows.ends(np.array([0]), None, None)[1].tolist() == [100, 200, 300, 400, 500]
 
 
 @SOME
 @given(lengths, st.lists(st.integers(-(10**13), 10**13), max_size=5))
-def test_every_time_is_in_the_pane_that_is_named_for_it(two: tuple[int, int], times: list[int]) -> None:
-    windows = Sliding(*two)
+def test_every_time_is_in_its_pane(size_slide: tuple[int, int], times: list[int]) -> None:
+    windows = Sliding(*size_slide)
     pane = windows.pane(np.array(times, np.int64))
     assert not (pane % windows.pane_ms).any()
     assert all(start <= time < start + windows.pane_ms for start, time in zip(pane.tolist(), times, strict=True))
@@ -60,10 +60,10 @@ def test_every_time_is_in_the_pane_that_is_named_for_it(two: tuple[int, int], ti
 
 @SOME
 @given(lengths, panes)
-def test_first_and_last_end(two: tuple[int, int], numbers: list[int]) -> None:
-    windows = Sliding(*two)
+def test_first_and_last_end(size_slide: tuple[int, int], numbers: list[int]) -> None:
+    windows = Sliding(*size_slide)
     pane = np.array(numbers, np.int64) * windows.pane_ms
-    expected = [over(*two, start, windows.pane_ms) for start in pane.tolist()]
+    expected = [ends_of_windows(*size_slide, start, windows.pane_ms) for start in pane.tolist()]
     assert windows.first_end(pane).tolist() == [ends[0] for ends in expected]
     assert windows.last_end(pane).tolist() == [ends[-1] for ends in expected]
 
@@ -71,31 +71,31 @@ def test_first_and_last_end(two: tuple[int, int], numbers: list[int]) -> None:
 @pytest.mark.parametrize("until", ["none", "int", "array"])
 @pytest.mark.parametrize("after", ["none", "int", "array"])
 @settings(max_examples=20, deadline=None)
-@given(data=st.data(), two=lengths, numbers=panes)
-def test_ends_between_bounds(after: str, until: str, data, two: tuple[int, int], numbers: list[int]) -> None:
-    windows = Sliding(*two)
+@given(data=st.data(), size_slide=lengths, numbers=panes)
+def test_ends_between_bounds(after: str, until: str, data, size_slide: tuple[int, int], numbers: list[int]) -> None:
+    windows = Sliding(*size_slide)
     pane = np.array(numbers, np.int64) * windows.pane_ms
-    above, low = bounded(after, data.draw, len(pane))
-    upto, high = bounded(until, data.draw, len(pane))
+    above, low = draw_bound(after, data.draw, len(pane))
+    upto, high = draw_bound(until, data.draw, len(pane))
     row, end = windows.ends(pane, above, upto)
     expected = [
         (i, end)
         for i, start in enumerate(pane.tolist())
-        for end in over(*two, start, windows.pane_ms)
+        for end in ends_of_windows(*size_slide, start, windows.pane_ms)
         if (low[i] is None or end > low[i]) and (high[i] is None or end <= high[i])
     ]
     assert list(zip(row.tolist(), end.tolist(), strict=True)) == expected
 
 
 @pytest.mark.parametrize(("after", "until"), [(-(1 << 62), 1 << 62), (-(2**63), 2**63 - 1)], ids=["2**62", "2**63"])
-def test_bounds_beyond_all_time_do_not_wrap(after: int, until: int) -> None:
+def test_bounds_beyond_all_times_do_not_overflow(after: int, until: int) -> None:
     windows = Sliding(1000, 300)
     pane = np.array([-100, 1_577_836_800_000])
-    every = windows.ends(pane, None, None)
-    assert [column.tolist() for column in windows.ends(pane, after, until)] == [column.tolist() for column in every]
+    unbounded = windows.ends(pane, None, None)
+    assert [column.tolist() for column in windows.ends(pane, after, until)] == [column.tolist() for column in unbounded]
 
 
-def test_bounds_that_leave_nothing() -> None:
+def test_bounds_that_exclude_all_windows() -> None:
     windows, pane = Sliding(1000, 300), np.array([-100, 1_577_836_800_000])
     assert not len(windows.ends(pane, 1 << 62, None)[0])
     assert not len(windows.ends(pane, None, -(1 << 62))[0])
@@ -103,10 +103,12 @@ def test_bounds_that_leave_nothing() -> None:
 
 @SOME
 @given(lengths, st.integers(-90, 90), st.integers(0, 200))
-def test_the_times_whose_windows_all_lie_within_bounds(length: tuple[int, int], low: int, span: int) -> None:
+def test_within_gives_the_times_whose_windows_all_lie_within_bounds(
+    length: tuple[int, int], low: int, span: int
+) -> None:
     windows, high = Sliding(*length), low + span
     first, last = windows.within(low, high)
     for time in range(low - 50, high + 50):
-        ends = over(*length, time, 1)
+        ends = ends_of_windows(*length, time, 1)
         whole = all(low <= end - windows.size_ms and end <= high for end in ends)
         assert whole == (first <= time <= last)
