@@ -141,7 +141,9 @@ def test_deploy_makes_one_driver_of_the_form(make, host, context, place):
     assert "--master local[*]" in words
     assert "--driver-memory 3g" in words
     assert words.endswith(f"stream.py {place}/queries/readings.yaml --warehouse {place}/warehouse --batch-rows 5")
-    assert set(environment) == {"PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_CONF_DIR", "SPARK_LOCAL_IP"}
+    names = {"PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_CONF_DIR", "SPARK_HOME", "SPARK_LOCAL_IP"}
+    assert set(environment) == names
+    assert Path(environment["SPARK_HOME"], "bin", "spark-submit").exists()
     assert Path(environment["SPARK_CONF_DIR"], "log4j2.properties").exists()
 
 
@@ -168,7 +170,7 @@ def test_a_driver_of_a_cluster_keeps_the_address_that_its_executors_reach(make, 
     [(command, environment)] = host.deployed
     assert "spark://local:7077" in command
     assert "--conf" not in command
-    assert not {"SPARK_LOCAL_IP", "PYSPARK_DRIVER_PYTHON"} & environment.keys()
+    assert not {"SPARK_LOCAL_IP", "PYSPARK_DRIVER_PYTHON", "SPARK_HOME"} & environment.keys()
 
 
 @pytest.mark.parametrize("memory", ["999999g", "499m", "2g\n", "2", "2 g", "2t", ""])

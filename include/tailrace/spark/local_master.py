@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib.util import find_spec
+from pathlib import Path
 
 _LOCAL = re.compile(r"local(\[.*\])?")
 _HOST = "127.0.0.1"
@@ -35,4 +37,13 @@ def environment(master: str) -> dict[str, str]:
     if not _LOCAL.fullmatch(master):
         return {}
     # With a Python by this name Spark would look for data sources that other packages bring, in a process of its own.
-    return {"SPARK_LOCAL_IP": _HOST, "PYSPARK_DRIVER_PYTHON": "none"}
+    # Its scripts would ask the same Python where Spark is, so that is told, too.
+    return {"SPARK_LOCAL_IP": _HOST, "PYSPARK_DRIVER_PYTHON": "none", "SPARK_HOME": _spark_home()}
+
+
+def _spark_home() -> str:
+    """The directory of the installed PySpark, found without the second that importing it takes."""
+    spec = find_spec("pyspark")
+    assert spec is not None
+    assert spec.origin is not None
+    return str(Path(spec.origin).parent)
