@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from processes import beyond_loopback
+from tailrace.spark import local_master
 
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[2]
@@ -66,3 +68,13 @@ def test_it_listens_on_loopback_alone_asks_for_a_secret_and_goes_by_the_umask(tm
     assert secret == "true"
     assert int(files) > 2
     assert int(others) == 0
+
+
+def test_spark_submit_finds_spark_in_the_environment_of_a_driver():
+    environment = os.environ | local_master.environment("local[*]") | {"PYSPARK_PYTHON": sys.executable}
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["spark-submit", "--version"], env=environment | {"PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert version("pyspark") in done.stderr
