@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from processes import beyond_loopback, command, listening
-from tailrace.answers.by_window import WINDOW
+from tailrace.answers.identity import WINDOW
 from tailrace.demo.truth import share_right, truth
 from tailrace.drivers.embedded import UMASK
 from tailrace.drivers.launch import starts_file
@@ -175,8 +175,9 @@ def assert_as_never_disturbed(platform) -> None:
     file, home = platform.home / "queries" / "flights.yaml", platform.home / "undisturbed"
     done = shell(platform, "run", str(file), "--warehouse", str(home), "--bounded")
     assert done.returncode == 0, done.stderr
-    lived, calm = (read_answers(load(file), there, streamed=True)[0] for there in (platform.home / "tables", home))
-    columns = [*WINDOW, "tuples", "k_ms", "as_of"]
+    homes = platform.home / "tables", home
+    lived, calm = (read_answers(load(file), there, streamed=True)[0].to_pandas() for there in homes)
+    columns = [*WINDOW.columns, "tuples", "k_ms", "as_of"]
     pd.testing.assert_frame_equal(lived[columns], calm[columns])
     pd.testing.assert_series_equal(lived["value"], calm["value"], rtol=1e-9)
     assert int(Tables(platform.layout).read("late").to_pandas()["tuples"].sum()) == 2042
@@ -199,7 +200,7 @@ def assert_right(platform) -> pd.DataFrame:
     true = truth(query)
     assert len(found) == len(true)
     assert share_right(found, true) == 1
-    return found[columns]
+    return found.select(columns).to_pandas()
 
 
 def test_backwards_again_with_one_run_killed_nothing_changes(platform):

@@ -95,7 +95,7 @@ def right(platform, query: Path, table: pa.Table) -> bool:
     found, _ = read_answers(declared, platform.home / "tables", streamed=False)
     tuples = Stream.of(declared, table).tuples
     true = build(declared, pa.string()).evaluate(tuples).to_pandas()
-    both = found.merge(true, on=WINDOW, suffixes=("", "_true"))
+    both = found.to_pandas().merge(true, on=WINDOW, suffixes=("", "_true"))
     assert len(both) == len(found) > 0
     return bool((both["tuples"] == both["tuples_true"]).all() and np.allclose(both["value"], both["value_true"]))
 

@@ -23,7 +23,7 @@ CUTS = even(1500, 30)[1:-1]
 
 
 def recent(desk: Desk, n: int, accuracy: float = 0.95, before: int = 1 << 60, **how: int) -> RecentWindows:
-    past = LoggedHistory(desk.stage, Log.of(desk.stage, before, desk.tables["segments"]), **how)
+    past = LoggedHistory(desk.stage, Log.of(desk.stage, before, desk.segments), **how)
     return RecentWindows(desk.stage.kind, past, n, accuracy)
 
 

@@ -31,10 +31,10 @@ def test_how_a_stream_stands():
     assert "K –" in line(replace(SAID, k_ms=None))
 
 
-def answers(**columns: list) -> pd.DataFrame:
+def answers(**columns: list) -> pa.Table:
     made = {"key": [None, None], "window_start": [0, 100], "window_end": [500, 600], "value": [1.0, 2.0]}
     made |= {"tuples": [1, 2], "coverage": [1.0, 0.5], "as_of": [700, 1000], "k_ms": [100, 300]}
-    return pd.DataFrame(made | columns)
+    return pa.Table.from_pandas(pd.DataFrame(made | columns))
 
 
 @pytest.mark.parametrize("nothing", [None, np.nan])
@@ -76,9 +76,10 @@ def test_what_is_told_of_both_stands_beside_each_other():
     assert "100 %" in found
 
 
-def rankings(*rows: tuple[str, int, int, str, float, int]) -> pd.DataFrame:
+def rankings(*rows: tuple[str, int, int, str, float, int]) -> pa.Table:
     found = pd.DataFrame(rows, columns=["key", "window_start", "rank", "id", "score", "tuples"])
-    return found.assign(window_end=found["window_start"] + 500, coverage=1.0, k_ms=0, as_of=500)
+    found = found.assign(window_end=found["window_start"] + 500, coverage=1.0, k_ms=0, as_of=500)
+    return pa.Table.from_pandas(found)
 
 
 TRUE = {("a", 0, 500): ([(9.0, "x"), (8.0, "y")], 7), ("b", 0, 500): ([(3.0, "z")], 1)}
@@ -97,7 +98,7 @@ def test_a_ranking_is_right_where_all_of_it_is():
     assert "3" not in next(line for line in told(rankings(*right)).splitlines() if "answers" in line), "windows count"
 
 
-def told(streamed: pd.DataFrame) -> str:
+def told(streamed: pa.Table) -> str:
     console = Console(width=120, no_color=True)
     with console.capture() as captured:
         console.print(summary(load(FLIGHTS), streamed, streamed, {}, 2))

@@ -10,7 +10,7 @@ import pytest
 
 from oracle import Settings, Tuple, batch, windows_of
 from played import Played
-from tailrace.correction.affected_windows import CorrectionRange
+from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
 from tailrace.correction.requests import GapRule, request_correction
 from tailrace.ground.duration import format_time
@@ -90,10 +90,10 @@ def assert_all_is_read(directory: Path, tuples: list[Tuple], source: str, policy
         correct(query, warehouse, CorrectionRange(0, committed.until, arrival=True))
     correct(query, warehouse)
     answers, columns = read_answers(query, warehouse, streamed=False)
-    found = {(row.key, row.window_start, row.window_end): row.tuples for row in answers.itertuples()}
+    found = {(row["key"], row["window_start"], row["window_end"]): row["tuples"] for row in answers.to_pylist()}
     assert found == {window: true.tuples for window, true in batch(accepted, SETTINGS).items()}
     write_answers(answers, columns, "csv", directory / "answers.csv", 0)
     assert len((directory / "answers.csv").read_text().splitlines()) == 1 + len(found)
     quality, columns = read_quality(query, warehouse)
-    assert quality[["answers", "missing"]].sum().sum() == len(found)
+    assert sum(row["answers"] + row["missing"] for row in quality.to_pylist()) == len(found)
     write_answers(quality, columns, "csv", directory / "quality.csv", 0)
