@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,9 @@ def write_answers(answers: pa.Table, columns: list[str], form: str, output: Path
         frame = _with_text_times(rows).to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)  # null stays null
         body = frame.to_json(orient="records", lines=True, double_precision=15) if len(frame) else ""
     else:
-        with Console(record=True, file=open("/dev/null", "w"), width=200) as recorder:
-            recorder.print(_table(rows, len(rows)))
-            body = recorder.export_text()
+        recorder = Console(record=True, file=StringIO(), width=200)
+        recorder.print(_table(rows, len(rows)))
+        body = recorder.export_text()
     if output is None:
         print(body, end="")
     else:
