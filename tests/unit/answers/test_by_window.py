@@ -53,6 +53,14 @@ def test_windows_that_hold_a_tuple_each_once(sliding, tuples) -> None:
     assert {(row["key"], row["window_end"]) for row in found} == set(windows)
 
 
+def test_windows_of_tuples_are_told_once() -> None:
+    held = pa.RecordBatch.from_pydict({"key": ["a", "a", None], "event_time": [12, 13, 4]})
+    windows = ByWindow(Sliding(10, 5)).holding(held)
+    found = {(row["key"], row["window_end"]) for row in windows.to_pylist()}
+    assert found == {("a", 15), ("a", 20), (None, 5), (None, 10)}
+    assert windows.num_rows == 4
+
+
 @SOME
 @given(SLIDING, st.integers(-30, 30), st.integers(1, 30), st.integers(-30, 40))
 def test_closed_windows_are_those_that_hold_a_time_of_the_range_and_end_by_the_frontier(
