@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.answers.affected_windows import ClosedWindows, MissedWindows
 from tailrace.answers.identity import WINDOW, Identity
@@ -21,7 +22,7 @@ class ByWindow:
     Attributes
     ----------
     row_key : tuple of str
-        The columns that tell the rows of an answer apart; empty where an answer is one row.
+        The columns that tell the rows of an answer apart, numbered from 1 on; empty where an answer is one row.
     """
 
     windows: Sliding
@@ -45,7 +46,9 @@ class ByWindow:
         return [pa.field(key, key_type), *(pa.field(name, pa.int64()) for name in times)]
 
     def once(self, answers: Rows) -> Rows:
-        return WINDOW.first_rows(answers) if self.row_key else answers
+        for name in self.row_key:
+            answers = answers.filter(pc.equal(answers.column(name), 1))
+        return answers
 
     def missed(self, late: pa.Table, *names: str) -> pa.Table:
         """Repeat each row of the table `late` for every window that it missed: the identity and the named columns.

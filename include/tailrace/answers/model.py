@@ -38,7 +38,7 @@ class AnswerModel(Protocol):
         """The columns by which readers get the rows of answers sorted."""
 
     def once(self, answers: Rows) -> Rows:
-        """Select one row, the first, of each answer; `answers` has one version of each."""
+        """Select the first row of each answer by its row key; `answers` are whole, and have one version of each."""
 
     def missed(self, late: pa.Table, *names: str) -> pa.Table:
         """Repeat each row of the table `late` for every answer that it missed: the identity and the named columns."""

@@ -94,12 +94,12 @@ def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: dict[str, f
     streamed, latest = select(versions, ~versions["corrected"].to_numpy()), model.identity.latest(versions)
     exact = without_retracted(latest)
     errors = kind.errors(*(rows.select(kind.answer.names) for rows in (streamed, exact)))
-    answers = model.once(latest)
+    answers = model.identity.first_rows(latest)
     place = model.identity.find(answers, streamed)
     is_streamed, is_retracted = place >= 0, answers["retracted"].to_numpy()
-    rows = np.flatnonzero(is_streamed | ~is_retracted)  # neither the stream answered the others, nor did they stand
-    answers, place, is_streamed = answers.take(pa.array(rows)), place[rows], is_streamed[rows]
-    # An answer that was taken back: nothing of it is right, so its error, which `errors` does not tell, is 1.
+    counted = is_streamed | ~is_retracted  # the others came with a correction and went with another
+    answers, place, is_streamed = select(answers, counted), place[counted], is_streamed[counted]
+    # `errors` has no row of an answer that was taken back; nothing of it is right, so its error is 1.
     error = np.append(np.asarray(errors.column("error")), 1.0)[model.identity.find(answers, errors)]
     k_ms = np.append(streamed["k_ms"].to_numpy().astype(float), np.nan)[place]  # −1 takes what was appended
     is_corrected = is_streamed & answers["corrected"].to_numpy()

@@ -78,7 +78,7 @@ def test_closed_windows_are_those_that_hold_a_time_of_the_range_and_end_by_the_f
         assert most >= max(found)
 
 
-def test_a_ranking_counts_once_and_a_single_row_is_not_looked_at() -> None:
+def test_a_ranking_counts_once_by_its_first_row() -> None:
     rows = pa.table({"key": ["a", "a", None], "window_end": [10, 10, 10], "rank": [1, 2, 1]})
     assert ByWindow(Sliding(10, 5), ("rank",)).once(rows)["rank"].to_pylist() == [1, 1]
     assert ByWindow(Sliding(10, 5)).once(rows) is rows
