@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import itertools
 
-import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from harness import make_stage, raw_table, run
 from oracle import Settings, Tuple
-from tailrace.answers.by_window import latest_versions
-from tailrace.correction.affected_windows import AffectedWindows, CorrectionRange, MissedWindows
+from tailrace.answers.affected_windows import MissedWindows
+from tailrace.answers.model import AffectedAnswers, AnswerModel
+from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
+from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.correction.versions import revise
 from tailrace.engine.stage import Stage
-from tailrace.ground.frames import frame
 from tailrace.storage.log import Log
 from tailrace.storage.table_schemas import schemas
 
@@ -22,53 +23,57 @@ WINDOW = ("key", "window_start", "window_end")
 
 
 class Desk:
-    """What the stream has given, in frames as the tables are read, and the corrections so far."""
+    """What the stream has given, as the tables are read, and the corrections so far."""
 
     def __init__(self, tuples: list[Tuple], query: Settings, cuts: list[int], **how: object) -> None:
         rows = run(tuples, query, cuts=cuts, **how)
         files = {str(i): raw_table(tuples[a:b]) for i, (a, b) in enumerate(itertools.pairwise([0, *cuts, len(tuples)]))}
         self.stage: Stage = make_stage(query, keyed=all(t.key is not None for t in tuples), tables=files)
         self.schemas = schemas(self.stage.kind.answer)
-        self.tables = {name: self.frame(name, rows.get(name, [])) for name in ("results", "late", "segments")}
-        self.given = [self.tables["results"].assign(corrected=False, retracted=False)]
+        self.results, self.late_rows = (self.table(name, rows.get(name, [])) for name in ("results", "late"))
+        self.segments = self.table("segments", rows.get("segments", [])).to_pandas()
+        self.given = [as_streamed(self.results)]
 
-    def frame(self, name: str, rows: list[dict]) -> pd.DataFrame:
+    def table(self, name: str, rows: list[dict]) -> pa.Table:
         """Rows as a table is read: times are integers."""
         fields = [f.with_type(pa.int64()) if pa.types.is_timestamp(f.type) else f for f in self.schemas[name]]
-        return frame(pa.Table.from_pylist(rows, pa.schema(fields)))
+        return pa.Table.from_pylist(rows, pa.schema(fields))
 
     def past(self, before: int) -> HistoryScan:
         def spark(buckets: int) -> None:
             raise AssertionError("so little needs no Spark")
 
-        return HistoryScan(self.stage, lambda: Log.of(self.stage, before, self.tables["segments"]), spark, 2)
+        return HistoryScan(self.stage, lambda: Log.of(self.stage, before, self.segments), spark, 2)
+
+    @property
+    def model(self) -> AnswerModel:
+        return self.stage.kind.answers
 
     def arrived(self, a: int, b: int) -> MissedWindows:
         """The windows that an interval's late tuples missed."""
-        late = self.tables["late"]
-        return MissedWindows.of_late(late[(late["arrived"] > a) & (late["arrived"] <= b)], self.stage.kind.windows)
+        late = self.late_rows
+        return self.model.missed_by(late.filter((pc.field("arrived") > a) & (pc.field("arrived") <= b)))
 
-    def correct(self, a: int, b: int) -> pd.DataFrame:
+    def correct(self, a: int, b: int) -> pa.Table:
         """The correction of an interval of arrival."""
         return self.revise(self.arrived(a, b), b, str(CorrectionRange(a, b, arrival=True)))
 
-    def revise(self, touched: AffectedWindows, before: int, interval: str) -> pd.DataFrame:
+    def revise(self, affected: AffectedAnswers, before: int, interval: str) -> pa.Table:
         """The next versions of these windows, which take the place of those of the same interval."""
-        rows = revise(self.past(before), self, touched, before, interval).assign(corrected=True)
-        others = [part for part in self.given if "interval" not in part or (part["interval"] != interval).all()]
+        rows = as_corrections(revise(self.past(before), self, affected, before, interval))
+        others = [part for part in self.given if interval not in part["interval"].to_pylist()]
         self.given = [*others, rows]
         return rows
 
     def latest(self) -> dict[tuple, dict]:
-        newest = latest_versions(self.versions())
-        rows = newest[~newest["retracted"].astype(bool)].to_dict("records")
+        rows = without_retracted(self.model.identity.latest(self.versions())).to_pylist()
         found = {tuple(row[name] for name in WINDOW): row for row in rows}
         assert len(found) == len(rows), "an answer was given twice"
         return found
 
-    # As `Answers` has it.
-    def versions(self, ends: object = None) -> pd.DataFrame:
-        return pd.concat([part for part in self.given if len(part)] or self.given[:1], ignore_index=True)
+    # As `AnswerTables` has it.
+    def versions(self, ends: object = None) -> pa.Table:
+        return pa.concat_tables(self.given, promote_options="default")
 
-    def late(self, events: object) -> pd.DataFrame:
-        return self.tables["late"]
+    def late(self, events: object) -> pa.Table:
+        return self.late_rows

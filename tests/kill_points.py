@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from oracle import Settings
-from tailrace.correction.affected_windows import CorrectionRange
+from tailrace.correction.correction_range import CorrectionRange
 from tailrace.query.query import Query
 from tailrace.spark import app, attempts, sink
 from tailrace.spark.correct import correct

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from tailrace.aggregate.kind import Aggregate
+from tailrace.answers.model import AnswerModel
 from tailrace.disorder.clock import Frontier
 from tailrace.disorder.tick_statistics import ErrorModel
 from tailrace.query.query import AggregateQuery, Query, TopKQuery, WindowedQuery
@@ -40,10 +41,14 @@ class Kind(Protocol):
         """The error model of the answers; None: policies that promise (error, risk) do not go with this kind."""
 
     @property
-    def answer(self) -> pa.Schema:
-        """Schema of an answer: `key`, `window_start`, `window_end` (ms), the kind's own columns, `tuples`.
+    def answers(self) -> AnswerModel:
+        """How answers are identified, and which of them late tuples affect."""
 
-        An answer may have several rows, numbered from 1 on by a column `rank` and alike in `tuples`. A version of the
+    @property
+    def answer(self) -> pa.Schema:
+        """Schema of an answer: its identity (times in ms), the kind's own columns, `tuples`.
+
+        An answer may have several rows, told apart by the row key of its model and alike in `tuples`. A version of the
         answer is all of them.
         """
 
@@ -83,13 +88,13 @@ class Kind(Protocol):
         Parameters
         ----------
         answers : Table
-            Streamed answers, each window once.
+            Streamed answers, each once.
         late : Table
-            `key`, `window_start`, `window_end`, `tuples` and `total` of each late row, for every window that it missed.
+            The identity, `tuples` and `total` of each late row, for every answer that it missed.
         """
 
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
-        """The error of every exactly answered window: `key`, `window_start`, `window_end`, `error`.
+        """The error of every exact answer: its identity, and `error`.
 
         `error` is 0 where the approximate answer is right, 1 where it is missing, more where it is worse than missing.
         """

@@ -318,3 +318,22 @@ def test_errors_tell_each_window_once_0_where_it_is_right_and_1_where_it_is_miss
         found = answers(kind.errors(near, exact))
         assert found.keys() == {window[:3] for window in answers(exact)}
         assert {row["error"] for row in found.values()} == {error}
+
+
+@every
+@SOME
+@given(case=disordered(min_tuples=1))
+def test_the_answer_model_tells_answers_and_their_rows_apart(name: str, case) -> None:
+    tuples, query = case
+    kind = kind_of(name, query.size, query.slide)
+    model, rows = kind.answers, pa.Table.from_batches([kind.evaluate(content(kind, tuples))])
+    assert [*model.identity.columns] == kind.answer.names[: len(model.identity.columns)]
+    assert {model.horizon, *model.identity.determining} <= {*model.identity.columns}
+    windows = [tuple(row[part] for part in KEYS) for row in rows.to_pylist()]
+    once = [tuple(row[part] for part in KEYS) for row in model.once(rows).to_pylist()]
+    assert once == list(dict.fromkeys(windows))
+    assert model.once(rows).equals(model.identity.first_rows(rows))
+    assert model.of(rows).contains(rows).all()
+    assert len({tuple(row[part] for part in model.order) for row in rows.to_pylist()}) == rows.num_rows
+    (number,) = model.identity.number(rows)
+    assert len({*zip(number.tolist(), windows, strict=True)}) == len({*number.tolist()}) == len({*windows})

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from processes import beyond_loopback, command, listening
-from tailrace.answers.by_window import WINDOW
+from tailrace.answers.identity import WINDOW
 from tailrace.demo.truth import share_right, truth
 from tailrace.drivers.embedded import UMASK
 from tailrace.drivers.launch import starts_file
@@ -175,10 +175,9 @@ def assert_as_undisturbed(platform) -> None:
     file, home = platform.home / "queries" / "flights.yaml", platform.home / "undisturbed"
     result = shell(platform, "run", str(file), "--warehouse", str(home), "--bounded")
     assert result.returncode == 0, result.stderr
-    actual, expected = (
-        read_answers(load(file), warehouse, streamed=True)[0] for warehouse in (platform.home / "tables", home)
-    )
-    columns = [*WINDOW, "tuples", "k_ms", "as_of"]
+    warehouses = platform.home / "tables", home
+    actual, expected = (read_answers(load(file), there, streamed=True)[0].to_pandas() for there in warehouses)
+    columns = [*WINDOW.columns, "tuples", "k_ms", "as_of"]
     pd.testing.assert_frame_equal(actual[columns], expected[columns])
     pd.testing.assert_series_equal(actual["value"], expected["value"], rtol=1e-9)
     assert int(Tables(platform.layout).read("late").to_pandas()["tuples"].sum()) == 2042
@@ -201,7 +200,7 @@ def assert_batch_answers(platform) -> pd.DataFrame:
     expected = truth(query)
     assert len(answers) == len(expected)
     assert share_right(answers, expected) == 1
-    return answers[columns]
+    return answers.select(columns).to_pandas()
 
 
 def test_corrections_are_idempotent_also_backwards_and_with_a_killed_run(platform):

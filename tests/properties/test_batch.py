@@ -9,7 +9,7 @@ from desk import Desk
 from expect import assert_close
 from oracle import batch, missed, stream, ticks_of, windows_of
 from streams import cuts, disordered
-from tailrace.correction.affected_windows import ClosedWindows, CorrectionRange
+from tailrace.correction.correction_range import CorrectionRange
 
 SOME = settings(max_examples=100, deadline=None)
 FAR = 1 << 60
@@ -23,7 +23,7 @@ def test_evaluated_history_is_the_batch_answer_at_any_cut_off(data, case):
     ends = sorted({tick.end for tick in stream(tuples, query).trace})
     before = data.draw(st.sampled_from([*ends, ends[-1] + 1000]), label="before")
     truth = batch(tuples, query, before=before)
-    rows = desk.past(before).evaluate(ClosedWindows(CorrectionRange(), desk.stage.kind.windows, FAR)).to_pylist()
+    rows = desk.past(before).evaluate(desk.model.closed(CorrectionRange().bounds, FAR)).to_pylist()
     found = {(row["key"], row["window_start"], row["window_end"]): row for row in rows}
     assert found.keys() == truth.keys()
     for window, true in truth.items():
@@ -43,7 +43,7 @@ def test_windows_with_repeats_are_found_wherever_the_other_tuple_is(data, case):
     came = [item for item, (_, end) in zip(tuples, ticks_of(tuples, query.tick), strict=True) if end <= b]
     again = [item for item in came if sum(item.id == other.id for other in came) > 1]
     expected = {(item.key, end) for item in again for _, end in windows_of(item.event_time, query.size, query.slide)}
-    mine = set(zip(touched.windows["key"], touched.windows["window_end"], strict=True))
+    mine = {(row["key"], row["window_end"]) for row in touched.windows.to_pylist()}
     assert found & mine == expected & mine
     assert found <= expected
 
@@ -55,6 +55,7 @@ def test_the_windows_an_interval_touches_are_those_its_late_tuples_missed(data, 
     desk, outcome = Desk(tuples, query, []), stream(tuples, query)
     ends = [tick.end for tick in outcome.trace]
     a, b = sorted(data.draw(st.tuples(*[st.sampled_from([0, *ends])] * 2), label="interval"))
-    touched = desk.arrived(a, b).windows
+    touched = desk.arrived(a, b).windows.to_pylist()
     expected = {(key, end) for key, _, end in missed(outcome, a, b)}
-    assert set(zip(touched["key"], touched["window_end"], strict=True)) == expected
+    assert {(row["key"], row["window_end"]) for row in touched} == expected
+    assert len(touched) == len(expected)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 
-import pandas as pd
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +14,7 @@ from expect import assert_close
 from oracle import batch, latest, stream
 from streams import cuts, disordered
 from tailrace.aggregate.kind import Aggregate
-from tailrace.correction.affected_windows import ClosedWindows, CorrectionRange
+from tailrace.correction.correction_range import CorrectionRange
 
 SOME = settings(max_examples=100, deadline=None)
 SUMS = ["sum", "count", "avg"]
@@ -57,7 +56,7 @@ def test_intervals_in_any_order_and_again_give_what_the_oracle_says(data, case):
 def test_a_range_of_event_time_gives_the_batch_answer_of_what_has_closed(case):
     tuples, query, at, outcome, points = case
     desk = Desk(tuples, query, at)
-    desk.revise(ClosedWindows(CorrectionRange(), desk.stage.kind.windows, outcome.frontier), points[-1], "all")
+    desk.revise(desk.model.closed(CorrectionRange().bounds, outcome.frontier), points[-1], "all")
     truth, found = batch(tuples, query, points[-1]), desk.latest()
     assert found.keys() == truth.keys()
     for window, true in truth.items():
@@ -90,5 +89,5 @@ def test_what_is_amended_is_what_would_be_evaluated_anew(data, case):
             assert_close(row["value"], other["value"], 2 * truth[window].sum_abs)
 
 
-def by_window(rows: pd.DataFrame) -> dict[tuple, dict]:
-    return {tuple(row[name] for name in WINDOW): row for row in rows.to_dict("records")}
+def by_window(rows: pa.Table) -> dict[tuple, dict]:
+    return {tuple(row[name] for name in WINDOW): row for row in rows.to_pylist()}

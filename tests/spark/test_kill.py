@@ -15,7 +15,7 @@ from deltalake import CommitProperties
 from expect import assert_close, assert_streamed
 from kill_points import BATCH_ROWS, SETTINGS, TUPLES, arm, kill, leave, write_input
 from oracle import corrected, stream
-from tailrace.correction.affected_windows import CorrectionRange
+from tailrace.correction.correction_range import CorrectionRange
 from tailrace.spark.app import run
 from tailrace.spark.correct import correct
 from tailrace.spark.sink import Sink

@@ -14,6 +14,7 @@ from beside import live
 from expect import assert_close, assert_streamed
 from kill_points import kill, write_input
 from oracle import Settings, batch, stream
+from tailrace.answers.by_window import ByWindow
 from tailrace.spark import sink
 from tailrace.spark.app import run
 from tailrace.spark.correct import correct
@@ -74,7 +75,7 @@ def test_files_that_keep_coming_a_drain_and_silence(tmp_path, spark):
 
 
 def assert_corrected(warehouse: Path) -> None:
-    found = AnswerTables(tables_of(warehouse), Sliding(SETTINGS.size, SETTINGS.slide)).latest()
+    found = AnswerTables(tables_of(warehouse), ByWindow(Sliding(SETTINGS.size, SETTINGS.slide))).latest().to_pandas()
     truth = batch(TUPLES, SETTINGS)
     rows = {(row.key, row.window_start, row.window_end): row for row in found.itertuples()}
     assert rows.keys() == truth.keys()

@@ -10,9 +10,10 @@ import pytest
 
 from oracle import Settings, distinct, stream
 from rankings import contents, listed, ranked, streamed
+from tailrace.answers.by_window import ByWindow
 from tailrace.calibration.calibrate import calibrate
 from tailrace.correction import history_scan
-from tailrace.correction.affected_windows import CorrectionRange
+from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
 from tailrace.spark.app import run
 from tailrace.spark.correct import correct
@@ -35,8 +36,8 @@ def asked(tmp_path, settings=SETTINGS, tuples=TUPLES, parallelism=2, **topk):
 
 
 def latest(warehouse) -> dict:
-    answers = AnswerTables(tables_of(warehouse), Sliding(SETTINGS.size, SETTINGS.slide)).latest()
-    return listed(answers.to_dict("records"))
+    model = ByWindow(Sliding(SETTINGS.size, SETTINGS.slide), ("rank",))
+    return listed(AnswerTables(tables_of(warehouse), model).latest().to_pylist())
 
 
 @pytest.mark.parametrize(("rows_in_batch", "parallelism"), [(10**6, 1), (96, 2), (96, 3)])
@@ -96,15 +97,15 @@ def test_readers_are_given_whole_rankings_with_their_coverage(tmp_path, spark):
         answers, columns = read_answers(query, tmp_path / "wh", as_streamed)
         assert columns[:6] == ["key", "window_start", "window_end", "rank", "id", "score"]
         assert columns[6:] == ["tuples", "coverage", "k_ms", "as_of"]
-        rankings = listed(answers.to_dict("records"))
+        rankings = listed(answers.to_pylist())
         assert sum(map(len, rankings.values())) == len(answers)
-        order = list(zip(answers["window_end"], answers["key"], answers["rank"], strict=True))
+        order = [(row["window_end"], row["key"], row["rank"]) for row in answers.to_pylist()]
         assert order == sorted(order)
-        of_window = answers.groupby(["key", "window_end"])["coverage"].nunique()
+        of_window = answers.to_pandas().groupby(["key", "window_end"])["coverage"].nunique()
         assert (of_window == 1).all()
     outcome = stream(TUPLES, SETTINGS)
     answers, _ = read_answers(query, tmp_path / "wh", streamed=True)
-    for row in answers.itertuples():
+    for row in answers.to_pandas().itertuples():
         window = (row.key, row.window_start, row.window_end)
         missed = sum(window[1:] in one.windows and one.tuple.key == row.key for one in outcome.late_tuples)
         assert row.coverage == pytest.approx(row.tuples / (row.tuples + missed))
@@ -121,7 +122,7 @@ def test_its_quality_is_the_share_of_the_top_k_that_was_found(tmp_path, spark):
         missing.append(1 - len(got & {name for name, _ in ranking}) / len(ranking))
     missing += [1.0] * len(found.keys() - true.keys())
     quality, _ = read_quality(query, tmp_path / "wh")
-    answers = (quality["answers"] + quality["missing"]).to_numpy()
+    answers = quality["answers"].to_numpy() + quality["missing"].to_numpy()
     assert answers.sum() == len(missing)
     assert (quality["mean_error"].to_numpy() * answers).sum() == pytest.approx(sum(missing))
 

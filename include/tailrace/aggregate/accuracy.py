@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from tailrace.aggregate.folds import Floats
-from tailrace.ground.frames import frame
+from tailrace.answers.identity import Identity
+from tailrace.ground.columns import single_batch
 
-_WINDOW = ["key", "window_start", "window_end"]
 
-
-def errors(approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
-    """`key`, `window_start`, `window_end` and the relative error of the answer to each exactly answered window.
+def errors(identity: Identity, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
+    """The identity, and the relative error (`error`) of the answer to each window that is answered exactly.
 
     Where the true value is 0 the error is the absolute one; the error of a missing answer is 1.
     """
-    near, true = (frame(part.select([*_WINDOW, "value"])) for part in (approximate, exact))
-    pairs = true.merge(near, how="left", on=_WINDOW, suffixes=("", "_near"))
-    error = relative(pairs["value_near"].to_numpy(float), pairs["value"].to_numpy(float))
-    rows: pd.DataFrame = pairs[_WINDOW].assign(error=error).astype({"key": object})  # a batch takes no chunked text
-    schema = pa.schema([*map(exact.schema.field, _WINDOW), ("error", pa.float64())])
-    return pa.RecordBatch.from_pandas(rows, schema, preserve_index=False)
+    near, true = (part["value"].to_numpy() for part in (approximate, exact))
+    near = np.append(near, np.nan)[identity.find(exact, approximate)]  # −1 takes what was appended
+    error = pa.array(relative(near, true))
+    return single_batch(exact.select(identity.columns).append_column("error", error))
 
 
 def relative(value: Floats, true: Floats) -> Floats:

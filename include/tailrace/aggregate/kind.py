@@ -15,6 +15,7 @@ from tailrace.aggregate.functions import Function, function_of
 from tailrace.aggregate.partials import combine
 from tailrace.aggregate.promised import AggregateErrorModel
 from tailrace.aggregate.sample import sample
+from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
 from tailrace.panes import operator
 from tailrace.panes.rows import Rows, evaluate_windows
@@ -53,9 +54,12 @@ class Aggregate:
         return self.summary.fold
 
     @property
+    def answers(self) -> ByWindow:
+        return ByWindow(self.windows)
+
+    @property
     def answer(self) -> pa.Schema:
-        times = [(name, pa.int64()) for name in ("window_start", "window_end")]
-        return pa.schema([("key", self.key_type), *times, ("value", pa.float64()), ("tuples", pa.int64())])
+        return pa.schema([*self.answers.fields(self.key_type), ("value", pa.float64()), ("tuples", pa.int64())])
 
     def combine(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
         return combine(self.windows, self.fold, tuples)
@@ -100,11 +104,11 @@ class Aggregate:
 
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
         """Relative errors of the answers, absolute where the true value is 0."""
-        return errors(approximate, exact)
+        return errors(self.answers.identity, approximate, exact)
 
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
         """1 − the mean relative error over the exact answers; errors above 1, that of a missing answer, count as 1."""
-        error = np.asarray(errors(approximate, exact).column("error"))
+        error = np.asarray(errors(self.answers.identity, approximate, exact).column("error"))
         return float(1 - np.minimum(error, 1.0).mean()) if len(error) else 1.0
 
     def _answers(self, rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -1,31 +1,83 @@
-"""Answers by key and window: the windows that a late tuple missed, and the version of an answer that counts."""
+"""Answers by key and sliding window."""
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
+from dataclasses import dataclass
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.answers.affected_windows import ClosedWindows, MissedWindows
+from tailrace.answers.identity import WINDOW, Identity
+from tailrace.ground.columns import Ints, single_batch
+from tailrace.ground.matching import Rows
 from tailrace.windows.sliding import Sliding
 
-WINDOW = ["key", "window_start", "window_end"]
-"""The columns that identify an answer."""
 
+@dataclass(frozen=True)
+class ByWindow:
+    """The answer model of kinds that answer each window of each key (`answers.model.AnswerModel`).
 
-def missed_by_window(late: pd.DataFrame, windows: Sliding) -> pd.DataFrame:
-    """Repeat each row of the table `late` for every window that it missed, with `window_start` and `window_end`.
-
-    These are the windows over its pane that end at or before its `frontier` (the watermark before its tick).
+    Attributes
+    ----------
+    row_key : tuple of str
+        The columns that tell the rows of an answer apart, numbered from 1 on; empty where an answer is one row.
     """
-    row, end = windows.ends(late["pane_start"].to_numpy(np.int64), None, late["frontier"].to_numpy(np.int64))
-    return late.iloc[row].assign(window_start=end - windows.size_ms, window_end=end).reset_index(drop=True)
 
+    windows: Sliding
+    row_key: tuple[str, ...] = ()
 
-def latest_versions(versions: pd.DataFrame) -> pd.DataFrame:
-    """Select the version of each window with the greatest as_of, on a tie a correction's; retracted ones too.
+    @property
+    def identity(self) -> Identity:
+        return WINDOW
 
-    A version may consist of several rows; all of them are selected.
-    """
-    ordered = versions.sort_values(["as_of", "corrected"], kind="stable", ignore_index=True)
-    version = [name for name in (*WINDOW, "as_of", "corrected", "interval") if name in ordered]
-    version_id = ordered.groupby(version, dropna=False, sort=False).ngroup()
-    return ordered[version_id.isin(version_id[~ordered.duplicated(WINDOW, keep="last")])]
+    @property
+    def horizon(self) -> str:
+        return "window_end"
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        return "window_end", "key", *self.row_key
+
+    def fields(self, key_type: pa.DataType) -> list[pa.Field]:
+        """The fields of the identity: the key, and the window's start and end in ms."""
+        key, *times = WINDOW.columns
+        return [pa.field(key, key_type), *(pa.field(name, pa.int64()) for name in times)]
+
+    def once(self, answers: Rows) -> Rows:
+        for name in self.row_key:
+            answers = answers.filter(pc.equal(answers.column(name), 1))
+        return answers
+
+    def missed(self, late: pa.Table, *names: str) -> pa.Table:
+        """Repeat each row of the table `late` for every window that it missed: the identity and the named columns.
+
+        These are the windows over its pane that end at or before its `frontier` (the watermark before its tick).
+        """
+        pane, frontier = (late.column(name).to_numpy() for name in ("pane_start", "frontier"))
+        row, end = self.windows.ends(pane, None, frontier)
+        missed = self._windows(late, row, end)
+        for name in names:
+            missed = missed.append_column(name, late.column(name).take(pa.array(row)))
+        return missed
+
+    def missed_by(self, late: pa.Table) -> MissedWindows:
+        return self.of(self.missed(late))
+
+    def closed(self, event_times: tuple[int, int], frontier: int) -> ClosedWindows:
+        return ClosedWindows(event_times, self.windows, frontier)
+
+    def of(self, rows: Rows) -> MissedWindows:
+        return MissedWindows.of(rows, self.windows)
+
+    def holding(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
+        """`key` and `window_end` of the windows that hold one of the tuples, each once."""
+        pane = self.windows.pane(np.asarray(tuples.column("event_time")))
+        panes = pa.table({"key": tuples.column("key"), "pane": pane}).group_by(["key", "pane"]).aggregate([])
+        row, end = self.windows.ends(panes.column("pane").to_numpy(), None, None)
+        return single_batch(WINDOW.first_rows(self._windows(panes, row, end).select(WINDOW.determining)))
+
+    def _windows(self, keys: pa.Table, row: Ints, end: Ints) -> pa.Table:
+        """The identity of the windows with these ends, each with the key of a row."""
+        return pa.table([keys.column("key").take(pa.array(row)), end - self.windows.size_ms, end], list(WINDOW.columns))

@@ -25,6 +25,7 @@ import pandas as pd
 from deltalake import DeltaTable
 from rich.table import Table
 
+from tailrace.answers.identity import WINDOW
 from tailrace.bench.contestants import CONTESTANTS, Pace, Pass
 from tailrace.bench.flink import Flink, answers
 from tailrace.bench.flink_environment import FlinkEnvironment
@@ -149,7 +150,7 @@ def _read(path: Path) -> pd.DataFrame:
 
 def unlike(theirs: pd.DataFrame, ours: pd.DataFrame) -> int:
     """Count their answers that are not among ours, or have another value there."""
-    keys = ["key", "window_start", "window_end", *({"rank"} & set(theirs))]
+    keys = [*WINDOW.columns, *({"rank"} & set(theirs))]
     merged = theirs.merge(ours, on=keys, how="left", suffixes=("", "_ours"))
     is_same = np.ones(len(merged), bool)
     for name in theirs.columns.difference(keys):

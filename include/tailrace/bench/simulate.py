@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tailrace.answers import identity
 from tailrace.disorder import ticks
 from tailrace.disorder.clock import Clock, Frontier
 from tailrace.disorder.policies import settings_of
@@ -26,7 +27,7 @@ from tailrace.ground.facts import stamp
 from tailrace.kinds import build
 from tailrace.query.query import Query
 
-WINDOW = ["key", "window_end"]
+WINDOW = list(identity.WINDOW.determining)
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def simulate(query: Query, stream: Stream, later_settings: Iterable[tuple[SlackP
     frontier = clock.advance(ticks.summarise(tick, end, event), contents)
     frontier = clock.close(frontier, int(kind.windows.last_end(np.array([clock.t_max]))[0]))
     _, answers, late = kind.step(kind.start(), partials, frontier)
-    closing_index = frontier.closing(np.asarray(answers.column("window_end")))
+    closing_index = frontier.closing(np.asarray(answers.column(kind.answers.horizon)))
     streamed_answers = answers.to_pandas().assign(k_ms=frontier.k_ms[closing_index], closed=frontier.end[closing_index])
     exact = kind.evaluate(stream.tuples)
     error = kind.errors(*(pa.Table.from_batches([part]) for part in (answers, exact))).to_pandas()

@@ -129,25 +129,26 @@ def measure(
     exact : Table
         The exact answers of at least n windows, all of which t_max has passed by the longest duration.
     """
-    ends = np.unique(exact.column("window_end").to_numpy())[-n:]
+    horizon = kind.answers.horizon
+    ends = np.unique(exact.column(horizon).to_numpy())[-n:]
     answers: list[list[pa.RecordBatch]] = [[] for _ in durations]
     for part in parts:
         partials = pa.Table.from_batches([kind.combine(part)])
         for duration, batches in zip(durations.tolist(), answers, strict=True):
-            batches.append(_of_windows(kind.step(kind.start(), partials, course.under(duration))[1], ends))
-    expected = _of_windows(exact, ends)
+            batches.append(_of_windows(kind.step(kind.start(), partials, course.under(duration))[1], horizon, ends))
+    expected = _of_windows(exact, horizon, ends)
     tables = (pa.Table.from_batches(batches, kind.answer) for batches in answers)
-    quality = np.array([_quality_by_window(kind.errors(table, expected), ends) for table in tables])
+    quality = np.array([_quality_by_window(kind.errors(table, expected), horizon, ends) for table in tables])
     return Accuracies(kind.windows, durations, ends, quality)
 
 
-def _of_windows(answers: Any, ends: Ints) -> Any:
-    """The answers of the windows with these ends."""
-    return answers.filter(pc.is_in(answers.column("window_end"), pa.array(ends)))
+def _of_windows(answers: Any, horizon: str, ends: Ints) -> Any:
+    """The answers of the windows with these ends, which stand in the column `horizon`."""
+    return answers.filter(pc.is_in(answers.column(horizon), pa.array(ends)))
 
 
-def _quality_by_window(errors: pa.RecordBatch, ends: Ints) -> Floats:
+def _quality_by_window(errors: pa.RecordBatch, horizon: str, ends: Ints) -> Floats:
     """The quality of each window, shape (n,): 1 − the mean error of its keys, each at most 1, as in `Kind.quality`."""
-    window = np.searchsorted(ends, np.asarray(errors.column("window_end")))
+    window = np.searchsorted(ends, np.asarray(errors.column(horizon)))
     error = np.minimum(np.asarray(errors.column("error")), 1.0)
     return np.asarray(1 - np.bincount(window, error) / np.bincount(window))

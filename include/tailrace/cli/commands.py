@@ -110,7 +110,7 @@ def correct(
     arrived_to: Annotated[str | None, typer.Option(help="… up to here, this end not included.", metavar="T")] = None,
 ) -> None:
     """Give windows that late tuples missed their next version, from history. It can be run again, in any order."""
-    from tailrace.correction.affected_windows import CorrectionRange
+    from tailrace.correction.correction_range import CorrectionRange
     from tailrace.spark.correct import correct as run_correction
 
     query, by_arrival = load(file), arrived_from is not None or arrived_to is not None

@@ -40,8 +40,8 @@ def results(
     """Read answers, without starting Spark."""
     from tailrace.storage.results import read_answers
 
-    frame, columns = read_answers(load(file), warehouse, streamed=as_of is Version.stream)
-    write_answers(frame, columns, format.value, output, limit)
+    answers, columns = read_answers(load(file), warehouse, streamed=as_of is Version.stream)
+    write_answers(answers, columns, format.value, output, limit)
 
 
 def quality(
@@ -54,5 +54,5 @@ def quality(
     """Show how far answers were from what corrections found, over time, against what is promised."""
     from tailrace.correction.quality import read_quality
 
-    frame, columns = read_quality(load(file), warehouse)
-    write_answers(frame, columns, format.value, output, limit)
+    rows, columns = read_quality(load(file), warehouse)
+    write_answers(rows, columns, format.value, output, limit)

@@ -6,25 +6,24 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tailrace.answers.by_window import WINDOW
-from tailrace.correction.affected_windows import AffectedWindows, ClosedWindows, CorrectionRange, MissedWindows
+from tailrace.answers.model import AffectedAnswers
+from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.history_scan import HistoryScan, OpenScan
 from tailrace.correction.quality import put_quality
 from tailrace.correction.versions import revise
 from tailrace.engine.stage import Stage
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.errors import refuse
-from tailrace.ground.frames import frame
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
 from tailrace.storage.progress import Progress
 from tailrace.storage.results import AnswerTables
-from tailrace.storage.table_schemas import CORRECTION_TABLES, schemas
+from tailrace.storage.table_schemas import CORRECTION_TABLES, TIME, schemas
 from tailrace.storage.tables import Tables, with_times, within
 
 
@@ -62,20 +61,21 @@ def correct(query: Query, warehouse: Path, span: CorrectionRange, distributed: O
         raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
     started = datetime.now(UTC)
     stage, tables = Stage.of(query, origin.types, layout.table("history")), Tables(layout)
-    wanted = schemas(stage.kind.answer)
-    answers = AnswerTables(tables, stage.kind.windows)
+    wanted, model = schemas(stage.kind.answer), stage.kind.answers
+    answers = AnswerTables(tables, model)
     with layout.lock("correction"):  # what is committed is read in it: no older cut-off comes after
         committed = _committed(layout)
         late = _late(tables, committed.until, span)
-        as_of, touched = _plan(span, query, stage, committed, late)
+        as_of, affected = _plan(span, query, stage, committed, late)
         tables.create(wanted, CORRECTION_TABLES)
         past = HistoryScan(stage, lambda: Log.read(stage, tables, as_of), distributed, query.parallelism)
-        rows = revise(past, answers, touched, as_of, str(span)).assign(emitted_at=started)
-        table = with_times(pa.Table.from_pandas(rows, preserve_index=False), wanted["corrections"])
+        rows = revise(past, answers, affected, as_of, str(span))
+        emitted_at = pa.repeat(pa.scalar(started, TIME), rows.num_rows)
+        table = with_times(rows.append_column("emitted_at", emitted_at), wanted["corrections"])
         tables.replace("corrections", table, "interval", str(span))
-        put_quality(query, stage.kind, answers, rows["window_end"].to_numpy(), committed.frontier)
-        gone = rows.drop_duplicates(WINDOW)["retracted"].astype(bool)
-        told = (int(late["tuples"].sum()), int((~gone).sum()), int(gone.sum()))
+        put_quality(query, stage.kind, answers, rows[model.horizon].to_numpy(), committed.frontier)
+        gone = model.identity.first_rows(rows)["retracted"].to_numpy()
+        told = (pc.sum(late["tuples"], min_count=0).as_py(), int((~gone).sum()), int(gone.sum()))
         report = Report(str(span), as_of, *told, *span.covered(as_of))
         ledger = pa.Table.from_pylist([asdict(report) | {"started_at": started}])
         tables.add("correction_runs", with_times(ledger, wanted["correction_runs"]))
@@ -90,20 +90,20 @@ def _committed(layout: Layout) -> Progress:
     return found
 
 
-def _late(tables: Tables, until: int, span: CorrectionRange) -> pd.DataFrame:
+def _late(tables: Tables, until: int, span: CorrectionRange) -> pa.Table:
     """The tuples registered late up to a point of arrival time; those of an interval of arrival, if it is one."""
     low, high = (span.bounds[0], min(span.bounds[1], until)) if span.arrival else (0, until)
-    return frame(tables.read("late", where=within("arrived", low, high)))
+    return tables.read("late", where=within("arrived", low, high))
 
 
 def _plan(
-    span: CorrectionRange, query: Query, stage: Stage, committed: Progress, late: pd.DataFrame
-) -> tuple[int, AffectedWindows]:
-    """The cut-off, and the windows to be covered; `late` are the tuples that the span is about."""
+    span: CorrectionRange, query: Query, stage: Stage, committed: Progress, late: pa.Table
+) -> tuple[int, AffectedAnswers]:
+    """The cut-off, and the answers to be covered; `late` are the tuples that the span is about."""
     if span.bounds[0] >= span.bounds[1]:
         raise refuse(str(span), "its end is not after its start", "an end after the start")
     if not span.arrival:
-        return committed.until, ClosedWindows(span, stage.kind.windows, committed.frontier)
+        return committed.until, stage.kind.answers.closed(span.bounds, committed.frontier)
     if span.start is None or span.end is None:
         raise refuse("interval of arrival", f"{span} is open", "a start and an end")
     for point in (span.start, span.end):
@@ -114,4 +114,4 @@ def _plan(
     if span.end > committed.until and not committed.ended:
         wrong = f"the stream has committed up to {format_time(committed.until)} only"
         raise refuse("interval of arrival", wrong, "an end up to there; or to let the stream go on, and try again")
-    return min(span.end, committed.until), MissedWindows.of_late(late, stage.kind.windows)
+    return min(span.end, committed.until), stage.kind.answers.missed_by(late)

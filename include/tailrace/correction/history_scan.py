@@ -1,4 +1,4 @@
-"""The scan of history up to a cut-off: the answers of windows without repeats, and the windows that hold repeats.
+"""The scan of history up to a cut-off: the answers without repeats, and which answers hold repeats.
 
 This process reads what is small enough; a distributed scan reads the rest.
 """
@@ -13,8 +13,8 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.answers.model import AffectedAnswers
 from tailrace.correction import deduplication
-from tailrace.correction.affected_windows import AffectedWindows
 from tailrace.engine.stage import Stage
 from tailrace.ground.ranges import Ranges
 from tailrace.kinds import Kind
@@ -51,11 +51,11 @@ class ScanJob:
 class DistributedScan(Protocol):
     """Scans what is too much for one process."""
 
-    def evaluate(self, job: ScanJob, affected: AffectedWindows) -> pa.Table:
-        """The answers of these windows, without repeats; all their tuples are in the job's ranges."""
+    def evaluate(self, job: ScanJob, affected: AffectedAnswers) -> pa.Table:
+        """The affected answers, without repeats; all their tuples are in the job's ranges."""
 
     def windows_with_repeats(self, job: ScanJob) -> pa.Table:
-        """`key` and `window_end` of the windows that hold a tuple whose id is there more than once; some twice."""
+        """The answers, as `AnswerModel.holding`, that hold a tuple whose id is there more than once; some twice."""
 
     def find(self, reader: Reader, pieces: list[Piece], ids: pa.Array) -> pa.Table:
         """`log.ORDER` of the tuples with one of these ids."""
@@ -93,26 +93,26 @@ class HistoryScan:
     def log(self) -> Log:
         return self._read()
 
-    def evaluate(self, touched: AffectedWindows) -> pa.Table:
-        """The answers of these windows, over all that arrived, without repeats."""
-        ranges, columns = touched.ranges(), ["event_time", "key", *self.stage.columns.values, *ORDER]
+    def evaluate(self, affected: AffectedAnswers) -> pa.Table:
+        """The affected answers over all that arrived, without repeats."""
+        ranges, columns = affected.ranges(), ["event_time", "key", *self.stage.columns.values, *ORDER]
         if job := self._job(ranges, columns):
-            return self._distributed(job.buckets).evaluate(job, touched)
+            return self._distributed(job.buckets).evaluate(job, affected)
         tuples, others = self._gather(ranges, columns)
         kept = tuples.filter(pa.array(deduplication.first_arrivals(tuples, others)))
-        return pa.Table.from_batches([deduplication.evaluate(self.stage.kind, kept, touched)])
+        return pa.Table.from_batches([deduplication.evaluate(self.stage.kind, kept, affected)])
 
-    def windows_with_repeats(self, touched: AffectedWindows) -> pa.Table:
-        """`key` and `window_end` of the windows that hold a tuple whose id arrived more than once, wherever.
+    def windows_with_repeats(self, affected: AffectedAnswers) -> pa.Table:
+        """The answers, as `AnswerModel.holding`, that hold a tuple whose id arrived more than once, wherever.
 
-        Of windows beside these some may be told too, and some twice. Values are not read.
+        Of answers that are not affected some may be returned too, and some twice. Values are not read.
         """
-        ranges, columns = touched.ranges(), ["event_time", "key", *ORDER]
+        ranges, columns = affected.ranges(), ["event_time", "key", *ORDER]
         if job := self._job(ranges, columns):
             return self._distributed(job.buckets).windows_with_repeats(job)
         tuples, others = self._gather(ranges, columns)
         again = tuples.filter(pa.array(deduplication.repeated(tuples, others)))
-        return pa.Table.from_batches([deduplication.windows_of(self.stage.kind.windows, again)])
+        return pa.Table.from_batches([self.stage.kind.answers.holding(again)])
 
     def _job(self, ranges: Ranges, columns: list[str]) -> ScanJob | None:
         """The distributed job that reads the tuples with such event times; None where they are few."""

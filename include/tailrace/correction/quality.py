@@ -9,13 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailrace.answers.by_window import WINDOW, latest_versions
-from tailrace.ground.frames import frame
+from tailrace.answers.versions import without_retracted
+from tailrace.ground.columns import group
+from tailrace.ground.matching import select
 from tailrace.ground.ranges import merge_ranges
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
 from tailrace.kinds import Kind, build
@@ -24,7 +24,7 @@ from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.table_schemas import schemas
-from tailrace.storage.tables import Tables, with_times
+from tailrace.storage.tables import Tables, in_ms, with_times
 
 OFF = 0.05
 """The error from which on an answer is off, where the query's policy promises none."""
@@ -70,68 +70,73 @@ def put_quality(query: Query, kind: Kind, answers: AnswerTables, ends: Ints, fro
     for number in np.unique(part_of):
         part = buckets[part_of == number]
         versions = answers.versions(merge_ranges(part * length, (part + 1) * length))
-        mine = np.isin((versions["window_end"].to_numpy(np.int64) - 1) // length, part)
-        found.append(measure(kind, versions[mine], length, promise))
+        mine = np.isin((versions[kind.answers.horizon].to_numpy() - 1) // length, part)
+        found.append(measure(kind, select(versions, mine), length, promise))
     if found:
-        rows = pa.Table.from_pandas(pd.concat(found), preserve_index=False)
-        tables.put("quality", with_times(rows, schemas(kind.answer)["quality"]), "bucket_start")
+        rows = with_times(pa.concat_tables(found), schemas(kind.answer)["quality"])
+        tables.put("quality", rows, "bucket_start")
 
 
-def measure(kind: Kind, versions: pd.DataFrame, length_ms: int, promise: dict[str, float | None]) -> pd.DataFrame:
-    """The rows of the table for the buckets of some windows.
+def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: dict[str, float | None]) -> pa.Table:
+    """The rows of the table for the buckets of some answers.
 
     Parameters
     ----------
-    versions : DataFrame
-        All versions of their answers.
+    versions : Table
+        All their versions.
     length_ms : int
         Of a bucket.
     promise : dict
         `error` and `risk`: P(error ≥ `error`) ≤ `risk`; or `accuracy`: 1 − the mean error is at least so much. None for
         what is not promised.
     """
-    least = OFF if promise["error"] is None else promise["error"]
-    streamed, newest = versions[~versions["corrected"]], latest_versions(versions)
-    latest = newest[~newest["retracted"].astype(bool)]
-    measured = frame(kind.errors(_answers(kind, streamed), _answers(kind, latest)))
-    there = streamed[[*WINDOW, "k_ms"]].drop_duplicates(WINDOW).assign(streamed=True)
-    windows = newest[[*WINDOW, "corrected", "retracted"]].drop_duplicates(WINDOW).merge(there, how="left", on=WINDOW)
-    windows = windows.merge(measured.rename(columns={"error": "wrong"}), how="left", on=WINDOW)
-    there = windows["streamed"].notna()
-    wrong = windows["wrong"].fillna(1.0)  # an answer that was taken back: nothing of it is right
-    rows = pd.DataFrame(
-        {
-            "bucket": (windows["window_end"] - 1) // length_ms,
-            "answers": there,
-            "corrected": there & windows["corrected"].astype(bool),
-            "missing": ~there,
-            "off": wrong >= least,
-            "mean_error": wrong.clip(upper=1.0),
-            "worst_error": wrong,
-            "mean_k_ms": windows["k_ms"].astype(float),
-        }
+    model, least = kind.answers, OFF if promise["error"] is None else promise["error"]
+    streamed, latest = select(versions, ~versions["corrected"].to_numpy()), model.identity.latest(versions)
+    exact = without_retracted(latest)
+    errors = kind.errors(*(rows.select(kind.answer.names) for rows in (streamed, exact)))
+    answers = model.identity.first_rows(latest)
+    place = model.identity.find(answers, streamed)
+    is_streamed, is_retracted = place >= 0, answers["retracted"].to_numpy()
+    counted = is_streamed | ~is_retracted  # the others came with a correction and went with another
+    answers, place, is_streamed = select(answers, counted), place[counted], is_streamed[counted]
+    # `errors` has no row of an answer that was taken back; nothing of it is right, so its error is 1.
+    error = np.append(np.asarray(errors.column("error")), 1.0)[model.identity.find(answers, errors)]
+    k_ms = np.append(streamed["k_ms"].to_numpy().astype(float), np.nan)[place]  # −1 takes what was appended
+    is_corrected = is_streamed & answers["corrected"].to_numpy()
+    has_k = ~np.isnan(k_ms)
+    counts = (is_streamed, is_corrected, ~is_streamed, error >= least, has_k)
+    bucket, (count, corrected, missing, off, with_k, error_sum, k_sum, worst) = group(
+        (answers[model.horizon].to_numpy() - 1) // length_ms,
+        *((column.astype(np.int64), "sum") for column in counts),
+        (np.minimum(error, 1.0), "sum"),
+        (np.where(has_k, k_ms, 0.0), "sum"),
+        (error, "max"),
     )
-    rows = rows[there | ~windows["retracted"].astype(bool)]  # what the stream did not answer, and is not
-    means, counts = ("mean_error", "mean_k_ms"), ("answers", "corrected", "missing", "off")
-    how = dict.fromkeys(counts, "sum") | dict.fromkeys(means, "mean") | {"worst_error": "max"}
-    found = rows.groupby("bucket").agg(how).reset_index()
-    start = found.pop("bucket") * length_ms
-    share = found["off"] / (found["answers"] + found["missing"])
-    ends = {"bucket_start": start, "bucket_end": start + length_ms}
-    printed = {name: time.clip(EARLIEST_MS, LATEST_MS) for name, time in ends.items()}  # buckets may be centuries long
-    return found.assign(**printed, share=share, **promise)
+    start = bucket * length_ms
+    with np.errstate(invalid="ignore"):
+        mean_k_ms = pa.array(k_sum / with_k, mask=with_k == 0)
+    columns = {
+        # Printable, as buckets may be centuries long.
+        "bucket_start": np.clip(start, EARLIEST_MS, LATEST_MS),
+        "bucket_end": np.clip(start + length_ms, EARLIEST_MS, LATEST_MS),
+        "answers": count,
+        "corrected": corrected,
+        "missing": missing,
+        "off": off,
+        "share": off / (count + missing),
+        "mean_error": error_sum / (count + missing),
+        "worst_error": worst,
+        "mean_k_ms": mean_k_ms,
+    }
+    return pa.table(
+        columns | {name: pa.repeat(pa.scalar(value, pa.float64()), len(start)) for name, value in promise.items()}
+    )
 
 
-def read_quality(query: Query, warehouse: Path) -> tuple[pd.DataFrame, list[str]]:
+def read_quality(query: Query, warehouse: Path) -> tuple[pa.Table, list[str]]:
     """The table in order of time, and its columns; empty where nothing was ever corrected."""
     layout = Layout.of(warehouse, query.name)
-    kind, tables = build(query), Tables(layout)
+    schema, tables = schemas(build(query).answer)["quality"], Tables(layout)
     readable(layout, query)
-    columns = schemas(kind.answer)["quality"].names
-    if not tables.has("quality"):
-        return pd.DataFrame(columns=columns), columns
-    return tables.read("quality").to_pandas().sort_values("bucket_start", ignore_index=True), columns
-
-
-def _answers(kind: Kind, rows: pd.DataFrame) -> pa.Table:
-    return pa.Table.from_pandas(rows[kind.answer.names], kind.answer, preserve_index=False)
+    rows = tables.read("quality") if tables.has("quality") else in_ms(schema.empty_table())
+    return rows.sort_by("bucket_start"), schema.names

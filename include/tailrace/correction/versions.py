@@ -1,34 +1,36 @@
-"""The next versions of windows, from the tables' rows: which answers need what was late only, which are made anew."""
+"""The next versions of answers, from the tables' rows: which answers need what was late only, which are made anew."""
 
 from __future__ import annotations
 
-import pandas as pd
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tailrace.answers.by_window import WINDOW, missed_by_window
-from tailrace.correction.affected_windows import AffectedWindows, MissedWindows
+from tailrace.answers.model import AffectedAnswers
 from tailrace.correction.history_scan import HistoryScan
-from tailrace.ground.frames import frame
+from tailrace.ground.columns import Ints
+from tailrace.ground.matching import last_places, select
 from tailrace.kinds import Kind
 from tailrace.storage.results import AnswerTables
 
+_STAMPS = "k_ms", "facts_version"
 
-def revise(
-    past: HistoryScan, answers: AnswerTables, touched: AffectedWindows, before: int, interval: str
-) -> pd.DataFrame:
-    """The rows of `corrections` for these windows, as of a cut-off: that of `past`."""
-    ranges = touched.ranges()
+
+def revise(past: HistoryScan, answers: AnswerTables, affected: AffectedAnswers, before: int, interval: str) -> pa.Table:
+    """The rows of `corrections` for the affected answers, as of a cut-off: that of `past`."""
+    kind, ranges = past.stage.kind, affected.ranges()
     versions, late = answers.versions(ranges), answers.late(ranges)
-    versions = versions[touched.contains(versions)]
-    streamed = versions[~versions["corrected"]]
-    found = next_answers(past.stage.kind, past, streamed, late, touched, before)
-    return next_versions(found, versions, interval).assign(as_of=before, interval=interval)
+    versions = select(versions, affected.contains(versions))
+    found = next_answers(kind, past, _streamed(versions), late, affected, before)
+    rows = next_versions(kind, found, versions, interval)
+    as_of = pa.repeat(pa.scalar(before, pa.int64()), rows.num_rows)
+    return rows.append_column("as_of", as_of).append_column("interval", pa.repeat(interval, rows.num_rows))
 
 
 def next_answers(
-    kind: Kind, past: HistoryScan, streamed: pd.DataFrame, late: pd.DataFrame, touched: AffectedWindows, before: int
-) -> pd.DataFrame:
-    """The answers of these windows over all that arrived before a cut-off, without repeats.
+    kind: Kind, past: HistoryScan, streamed: pa.Table, late: pa.Table, affected: AffectedAnswers, before: int
+) -> pa.Table:
+    """The affected answers over all that arrived before a cut-off, without repeats.
 
     A sum needs no re-read to be corrected (errata on paper 002, 2nd point): where no tuple of a window is a repeat, the
     kind may amend what the stream answered by all late tuples that missed it. Other windows are evaluated anew. Nothing
@@ -36,55 +38,57 @@ def next_answers(
 
     Parameters
     ----------
-    streamed : DataFrame
-        The stream's answers to these windows.
-    late : DataFrame
-        As in the table: at least the rows that missed one of these windows.
+    streamed : Table
+        The stream's answers among the affected ones.
+    late : Table
+        As in the table: at least the rows that missed one of the affected answers.
     before : int
         The cut-off, in ms; that of `past`.
     """
-    missed = missed_by_window(late[late["arrived"] <= before], kind.windows)
-    missed = missed[touched.contains(missed)]
-    windows = pd.concat([part[WINDOW] for part in (streamed, missed) if len(part)] or [missed[WINDOW]])
-    if windows.empty:
-        return frame(kind.answer.empty_table())
-    amended = pa.Table.from_batches([kind.amend(_table(streamed, kind.answer), _table(missed, _late(kind)))])
+    model = kind.answers
+    arrived = select(late, late["arrived"].to_numpy() <= before)
+    missed = model.missed(arrived, "tuples", "total")
+    missed = select(missed, affected.contains(missed))
+    if not streamed.num_rows + missed.num_rows:
+        return kind.answer.empty_table()
+    amended = pa.Table.from_batches([kind.amend(streamed.select(kind.answer.names), missed)])
     if not amended.num_rows:
-        return frame(past.evaluate(touched))
-    given = frame(amended)
-    repeats = frame(past.windows_with_repeats(MissedWindows.of(given, kind.windows)))
-    sure = ~MissedWindows.of(repeats, kind.windows).contains(given)
-    rest = MissedWindows.of(windows[~MissedWindows.of(given[sure], kind.windows).contains(windows)], kind.windows)
-    anew = [past.evaluate(rest)] if len(rest.windows) else []
-    return frame(pa.concat_tables([amended.filter(pa.array(sure)), *anew]))
+        return past.evaluate(affected)
+    repeats = past.windows_with_repeats(model.of(amended))
+    amended = select(amended, model.identity.find(amended, repeats) < 0)
+    answers = pa.concat_tables([part.select(model.identity.columns) for part in (streamed, missed)])
+    rest = select(answers, model.identity.find(answers, amended) < 0)
+    return pa.concat_tables([amended, past.evaluate(model.of(rest))]) if rest.num_rows else amended
 
 
-def next_versions(found: pd.DataFrame, versions: pd.DataFrame, interval: str) -> pd.DataFrame:
+def next_versions(kind: Kind, found: pa.Table, versions: pa.Table, interval: str) -> pa.Table:
     """The new answers, K and facts as the stream had them, and the retraction of those that nothing is left of.
 
     Parameters
     ----------
-    found : DataFrame
-        The answers of the windows that are corrected.
-    versions : DataFrame
-        All versions of these windows. Those of the same interval are going to be replaced, and so are not retracted.
+    found : Table
+        The answers that are corrected.
+    versions : Table
+        All versions of these answers. Those of the same interval are going to be replaced, and so are not retracted.
     """
-    streamed = versions[~versions["corrected"]]
-    stamps = streamed[[*WINDOW, "k_ms", "facts_version"]].drop_duplicates(WINDOW)
-    rows = found.merge(stamps, how="left", on=WINDOW).assign(retracted=False)
-    mine = versions.get("interval", pd.Series(None, versions.index, object)) == interval
-    others = versions[~mine.fillna(False).astype(bool) & ~versions["retracted"].astype(bool)]  # the stream's have none
-    earlier = others.drop_duplicates(WINDOW, keep="last")
-    gone = earlier.merge(found[WINDOW], how="left", on=WINDOW, indicator=True)
-    gone = gone[gone["_merge"] == "left_only"].assign(retracted=True, tuples=0)
-    kept = [part for part in (rows, gone[rows.columns]) if len(part)] or [rows]
-    return pd.concat(kept, ignore_index=True).astype({"k_ms": "Int64", "facts_version": "Int64"})
+    identity, streamed = kind.answers.identity, _streamed(versions)
+    place = identity.find(found, streamed)
+    for name in _STAMPS:
+        found = found.append_column(name, _take(streamed[name], place))
+    is_mine = pc.fill_null(pc.equal(versions["interval"], interval), False).to_numpy()  # the stream's have no interval
+    others = select(versions, ~(is_mine | versions["retracted"].to_numpy()))
+    earlier = others.take(pa.array(last_places(*identity.number(others))))
+    gone = select(earlier, identity.find(earlier, found) < 0).select(found.column_names)
+    no_tuples = pa.repeat(pa.scalar(0, pa.int64()), gone.num_rows)
+    gone = gone.set_column(gone.schema.get_field_index("tuples"), "tuples", no_tuples)
+    retracted = np.repeat([False, True], [found.num_rows, gone.num_rows])
+    return pa.concat_tables([found, gone]).append_column("retracted", pa.array(retracted))
 
 
-def _late(kind: Kind) -> pa.Schema:
-    numbers = [(name, pa.int64()) for name in ("window_start", "window_end", "tuples")]
-    return pa.schema([kind.answer.field("key"), *numbers, ("total", pa.float64())])
+def _streamed(versions: pa.Table) -> pa.Table:
+    return select(versions, ~versions["corrected"].to_numpy())
 
 
-def _table(rows: pd.DataFrame, schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_pandas(rows[schema.names], schema, preserve_index=False)
+def _take(column: pa.ChunkedArray, place: Ints) -> pa.ChunkedArray:
+    """The values at these places; null where the place is −1."""
+    return column.take(pa.array(place, mask=place < 0))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from rich.table import Table
 
+from tailrace.answers.identity import WINDOW
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.orchestration.embedded_airflow import USER, EmbeddedAirflow
 from tailrace.query.query import Query
@@ -15,7 +17,6 @@ from tailrace.storage.status import Status
 from tailrace.terminal import screen
 
 _MINUTE_MS = 60_000
-_WINDOW = ["key", "window_start", "window_end"]
 
 
 def line(status: Status, corrections: int | None = None) -> str:
@@ -37,17 +38,19 @@ def line(status: Status, corrections: int | None = None) -> str:
 
 
 def summary(
-    query: Query, streamed: pd.DataFrame, corrected: pd.DataFrame, shares: dict[str, list[float]], windows: int
+    query: Query, streamed: pa.Table, corrected: pa.Table, shares: dict[str, list[float]], windows: int
 ) -> Table:
     """The table that compares the answers as streamed and as corrected, with a row for each of `shares`."""
-    latency_ms, slack = (streamed["as_of"] - streamed["window_end"]).mean(), streamed["k_ms"]
+    latency_ms = pc.mean(pc.subtract(streamed["as_of"], streamed["window_end"])).as_py()
+    least, most, mean = (of(streamed["k_ms"]).as_py() for of in (pc.min, pc.max, pc.mean))
     table = Table("", "as streamed", "after correction", title=f"{query.name}: {windows:,} windows")
-    table.add_row("answers", *(f"{len(answers.drop_duplicates(_WINDOW)):,}" for answers in (streamed, corrected)))
+    table.add_row("answers", *(f"{len(WINDOW.first_rows(answers)):,}" for answers in (streamed, corrected)))
     for label, both_shares in shares.items():
         table.add_row(label, *(f"{share:.2%}" if share < 1 else "[bold green]100 %[/]" for share in both_shares))
-    table.add_row("mean coverage", f"{streamed['coverage'].mean():.2%}", f"{corrected['coverage'].mean():.2%}")
-    constant = slack.min() == slack.max()
-    k = _round(slack.max()) if constant else f"{_round(slack.mean())} on average, {_round(slack.max())} at most"
+    table.add_row(
+        "mean coverage", *(f"{pc.mean(answers['coverage']).as_py():.2%}" for answers in (streamed, corrected))
+    )
+    k = _round(most) if least == most else f"{_round(mean)} on average, {_round(most)} at most"
     table.add_row("K, the slack", k, "")
     table.add_row("mean latency, in stream time", _round(latency_ms), "")
     return table

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tailrace.aggregate.section import AggregateSection
@@ -57,20 +57,20 @@ def _aggregate(query: Query) -> AggregateSection:
     return query.aggregate
 
 
-def given(answers: pd.DataFrame) -> dict[Window, Answer]:
+def given(answers: pa.Table) -> dict[Window, Answer]:
     """The answers as readers get them, by window."""
     by_window: dict[Window, Answer] = {}
-    for row in answers.itertuples():
-        window = (None if pd.isna(row.key) else row.key, row.window_start, row.window_end)
-        if "rank" in answers:
-            ranking, _ = by_window.setdefault(window, ([], row.tuples))
-            ranking.append((row.score, row.id))
+    for row in answers.to_pylist():
+        window = row["key"], row["window_start"], row["window_end"]
+        if "rank" in row:
+            ranking, _ = by_window.setdefault(window, ([], row["tuples"]))
+            ranking.append((row["score"], row["id"]))
         else:
-            by_window[window] = (row.value, row.tuples)
+            by_window[window] = (row["value"], row["tuples"])
     return by_window
 
 
-def share_off(answers: pd.DataFrame, true: dict[Window, Answer], error: float) -> float:
+def share_off(answers: pa.Table, true: dict[Window, Answer], error: float) -> float:
     """The share of the true windows whose answer is missing, or has a relative error of at least `error`."""
     near_count = 0
     for window, (value, _) in given(answers).items():
@@ -79,7 +79,7 @@ def share_off(answers: pd.DataFrame, true: dict[Window, Answer], error: float) -
     return 1 - near_count / len(true) if true else 0.0
 
 
-def share_found(answers: pd.DataFrame, true: dict[Window, Answer]) -> float:
+def share_found(answers: pa.Table, true: dict[Window, Answer]) -> float:
     """The share of the true top-k that the rankings hold, as the mean over the true windows."""
     rankings, share_sum = given(answers), 0.0
     for window, (exact, _) in true.items():
@@ -88,7 +88,7 @@ def share_found(answers: pd.DataFrame, true: dict[Window, Answer]) -> float:
     return share_sum / len(true) if true else 1.0
 
 
-def share_right(answers: pd.DataFrame, true: dict[Window, Answer]) -> float:
+def share_right(answers: pa.Table, true: dict[Window, Answer]) -> float:
     """The share of the true windows whose answer counts all their tuples and has the true value."""
     right_count = 0
     for window, (value, tuples) in given(answers).items():

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tailrace.answers.model import AnswerModel
 from tailrace.disorder.clock import Clock, Frontier
 from tailrace.disorder.coverage import Coverage
 from tailrace.engine.batch_header import BatchHeader
@@ -32,9 +32,9 @@ _FACTS = pa.schema(
 )
 
 
-def results(answers: pa.RecordBatch, frontier: Frontier) -> pa.RecordBatch:
-    """The answers, each with K, as_of and the facts of the tick at which its window closed."""
-    at = frontier.closing(np.asarray(answers.column("window_end")))
+def results(model: AnswerModel, answers: pa.RecordBatch, frontier: Frontier) -> pa.RecordBatch:
+    """The answers, each with K, as_of and the facts of the tick at which it became due."""
+    at = frontier.closing(np.asarray(answers.column(model.horizon)))
     stamps = {"k_ms": frontier.k_ms, "as_of": frontier.end, "facts_version": frontier.version}
     for name, values in stamps.items():
         answers = answers.append_column(name, pa.array(values[at]))
@@ -89,6 +89,7 @@ def segments(batch: int, places: list[dict[str, Any]]) -> pa.RecordBatch:
 
 
 def task_counts(
+    model: AnswerModel,
     segments: list[tuple[Batches, dict[str, Any]]],
     ticks: int,
     answers: pa.RecordBatch,
@@ -97,14 +98,13 @@ def task_counts(
 ) -> dict[str, Any]:
     """What a task did in a batch, in which so many ticks became complete.
 
-    `latency_ms` is the mean time, in stream time, from the end of a window to its answer.
+    `latency_ms` is the mean time, in stream time, from the horizon of an answer (a window's end) to the answer.
     """
     partials = [batches["partials"] for batches, _ in segments]
     rows = sum(map(_total, partials))
     accepted = sum(about["accepted"] for _, about in segments)
-    if "rank" in answers.schema.names:  # an answer is of several rows
-        answers = answers.filter(pc.equal(answers.column("rank"), 1))
-    ends = np.asarray(answers.column("window_end"))
+    answers = model.once(answers)
+    ends = np.asarray(answers.column(model.horizon))
     latency = float((frontier.end[frontier.closing(ends)] - ends).mean()) if len(ends) else None
     counts = {"rows": rows, "partials": sum(map(len, partials)), "late": _total(late)}
     counts |= {"answers": answers.num_rows, "ticks": ticks}

@@ -75,11 +75,11 @@ class Task:
         coverage.observe(windows, complete.counts, frontier)
         state, answers, late = self.kind.step(memory.state, complete.partials, frontier)
 
-        measured = output_tables.task_counts(segments, len(complete.ticks), answers, late, frontier)
+        measured = output_tables.task_counts(self.kind.answers, segments, len(complete.ticks), answers, late, frontier)
         measured |= output_tables.clock_columns(clock, coverage, *self._taken_in(pending))
         measured |= output_tables.arrival_classes(windows, complete.counts, frontier)
         output: Batches = {
-            "results": output_tables.results(answers, frontier),
+            "results": output_tables.results(self.kind.answers, answers, frontier),
             "late": output_tables.late(late, frontier, self.stream),
             "metrics": output_tables.metrics(head, self.index, measured),
         }

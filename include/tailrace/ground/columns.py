@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -99,12 +99,20 @@ def _dense_group(offset: Ints, size: int, column: NDArray[Any], how: How) -> NDA
     return extremes
 
 
-def unify(arrays: list[pa.Array]) -> tuple[pa.Array, list[Ints]]:
-    """Dictionary-encode several arrays with one shared dictionary, in which null is a value like any other.
+def unify(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[pa.Array, list[Ints]]:
+    """Dictionary-encode several columns with one shared dictionary, in which null is a value like any other.
 
-    Returns the dictionary, and each array as codes into it. The dictionary is in the order of first occurrence, so the
-    first array, where it has no repeats, gets the codes 0, 1, ….
+    Returns the dictionary, and each column as codes into it. The dictionary is in the order of first occurrence, so the
+    first column, where it has no repeats, gets the codes 0, 1, ….
     """
-    encoded = pa.concat_arrays(arrays).dictionary_encode(null_encoding="encode")
-    codes = np.asarray(encoded.indices).astype(np.int64)
-    return encoded.dictionary, list(np.split(codes, np.cumsum([len(array) for array in arrays])[:-1]))
+    chunks = [chunk for column in columns for chunk in getattr(column, "chunks", [column])]
+    encoded = pa.chunked_array(chunks, columns[0].type).dictionary_encode(null_encoding="encode")  # copies no string
+    codes = np.concatenate([np.zeros(0, np.int64), *(np.asarray(chunk.indices) for chunk in encoded.chunks)])
+    dictionary = encoded.chunk(0).dictionary if encoded.num_chunks else pa.array([], columns[0].type)
+    return dictionary, list(np.split(codes, np.cumsum([len(column) for column in columns])[:-1]))
+
+
+def single_batch(table: pa.Table) -> pa.RecordBatch:
+    """A table's rows as one batch."""
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)

@@ -6,8 +6,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tailrace.correction import correct as correction
-from tailrace.correction.affected_windows import CorrectionRange
 from tailrace.correction.correct import Report
+from tailrace.correction.correction_range import CorrectionRange
 from tailrace.query.query import Query
 from tailrace.spark.history_scan import SparkScan
 from tailrace.spark.session import session

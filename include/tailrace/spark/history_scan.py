@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from tailrace.answers.model import AffectedAnswers
 from tailrace.correction import deduplication
-from tailrace.correction.affected_windows import AffectedWindows
 from tailrace.correction.history_scan import ScanJob
 from tailrace.ground import wire
 from tailrace.ground.wire import Batches
@@ -30,7 +30,7 @@ class SparkScan:
 
     spark: SparkSession
 
-    def evaluate(self, job: ScanJob, affected: AffectedWindows) -> pa.Table:
+    def evaluate(self, job: ScanJob, affected: AffectedAnswers) -> pa.Table:
         def distinct(bucket: pa.Table) -> pa.Table:
             tuples, others = _part(bucket, "tuples"), _part(bucket, "others")
             first = tuples.filter(pa.array(deduplication.first_arrivals(tuples, others)))
@@ -45,7 +45,7 @@ class SparkScan:
         def search(bucket: pa.Table) -> pa.Table:
             tuples, others = _part(bucket, "tuples"), _part(bucket, "others")
             repeats = tuples.filter(pa.array(deduplication.repeated(tuples, others)))
-            return _to_driver(deduplication.windows_of(job.kind.windows, repeats))
+            return _to_driver(job.kind.answers.holding(repeats))
 
         return _result(_apply_by_task(self._read(job), search))
 

@@ -22,6 +22,7 @@ from deltalake import DeltaTable
 from numpy.typing import NDArray
 
 from tailrace.engine.stage import Stage
+from tailrace.ground.columns import single_batch
 from tailrace.ground.ranges import Ranges, in_ranges, overlap
 from tailrace.sources.history import PARTITIONS
 from tailrace.sources.segments import Segment
@@ -178,12 +179,6 @@ class Log:
 def with_ids(tuples: pa.RecordBatch, ids: pa.Array) -> pa.RecordBatch:
     """The tuples with one of these ids."""
     return tuples.filter(pc.is_in(tuples.column("id"), ids))
-
-
-def single_batch(table: pa.Table) -> pa.RecordBatch:
-    """A table's rows as one batch."""
-    batches = table.combine_chunks().to_batches()
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)
 
 
 def _without_values(stage: Stage) -> Stage:

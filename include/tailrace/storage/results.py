@@ -1,4 +1,4 @@
-"""Reads a query's answers: the latest version of each window, with its coverage. No Spark."""
+"""Reads a query's answers: the latest version of each, with its coverage. No Spark."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
-from tailrace.answers.by_window import latest_versions, missed_by_window
-from tailrace.ground.frames import frame
+from tailrace.answers.model import AnswerModel
+from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
 from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
-from tailrace.storage.tables import Tables, within_any
-from tailrace.windows.sliding import Sliding
+from tailrace.storage.table_schemas import schemas
+from tailrace.storage.tables import Tables, in_ms, within_any
 
 _MAX_RANGES = 16  # in one condition on a table; of more, the nearest are merged
 
@@ -27,81 +28,80 @@ class AnswerTables:
     """The answers in a query's tables `results` and `corrections`; times are integer milliseconds."""
 
     tables: Tables
-    windows: Sliding
+    model: AnswerModel
 
-    def streamed(self, ends: Ranges | None = None) -> pd.DataFrame:
-        """The stream's answers, uncorrected: all, or those of windows that end in (low, high], and some others."""
-        return self._read("results", ends).assign(corrected=False, retracted=False)
+    def streamed(self, ends: Ranges | None = None) -> pa.Table:
+        """The stream's answers, uncorrected: all, or those whose horizon lies in (low, high], and some others."""
+        return as_streamed(self._read("results", ends))
 
-    def versions(self, ends: Ranges | None = None) -> pd.DataFrame:
+    def versions(self, ends: Ranges | None = None) -> pa.Table:
         """All versions, the stream's and the corrections' (column `corrected`); ranges as in `streamed`."""
         streamed = self.streamed(ends)
         try:
-            corrected = self._read("corrections", ends).assign(corrected=True)
+            corrected = as_corrections(self._read("corrections", ends))
         except FileNotFoundError:  # nothing was ever corrected
             return streamed
-        return pd.concat([part for part in (streamed, corrected) if len(part)] or [streamed], ignore_index=True)
+        return pa.concat_tables([streamed, corrected], promote_options="default")
 
     def ends(self, ends: Ranges) -> Ints:
-        """The ends of windows in ranges (low, high], and some others: one for each row of any version."""
+        """The horizons in ranges (low, high], and some others: one for each row of any version."""
         names = [name for name in ("results", "corrections") if self.tables.has(name)]
-        where = _end_condition(ends)
-        rows = [self.tables.read(name, ["window_end"], where).column("window_end").to_numpy() for name in names]
-        return np.concatenate(rows)
+        column, where = self.model.horizon, self._condition(ends)
+        return np.concatenate([self.tables.read(name, [column], where).column(column).to_numpy() for name in names])
 
-    def _read(self, name: str, ends: Ranges | None) -> pd.DataFrame:
-        return frame(self.tables.read(name, where=None if ends is None else _end_condition(ends)))
+    def _read(self, name: str, ends: Ranges | None) -> pa.Table:
+        return self.tables.read(name, where=None if ends is None else self._condition(ends))
 
-    def latest(self) -> pd.DataFrame:
-        """The latest version of each window, without retracted answers."""
-        newest = latest_versions(self.versions())
-        return newest[~newest["retracted"].astype(bool)]
+    def _condition(self, ends: Ranges) -> Any:
+        """The condition that the horizon lies in one of some ranges (low, high], or near one."""
+        return within_any(self.model.horizon, *_as_lists(coarsen_ranges(ends, _MAX_RANGES)))
 
-    def late(self, events: Ranges) -> pd.DataFrame:
+    def latest(self) -> pa.Table:
+        """The latest version of each answer, without retracted ones."""
+        return without_retracted(self.model.identity.latest(self.versions()))
+
+    def late(self, events: Ranges) -> pa.Table:
         """Rows of the table `late`: all whose pane starts in one of the ranges of event time, and some others."""
         low, high = coarsen_ranges(events, _MAX_RANGES)
-        return frame(self.tables.read("late", where=within_any("pane_start", *_as_lists((low - 1, high - 1)))))
+        return self.tables.read("late", where=within_any("pane_start", *_as_lists((low - 1, high - 1))))
 
-    def with_coverage(self, answers: pd.DataFrame) -> pd.DataFrame:
-        """Add coverage = tuples / (tuples + those late for the window so far), and sort by window end, key and rank."""
-        late = missed_by_window(frame(self.tables.read("late")), self.windows)
-        late = late[["key", "window_end", "tuples", "arrived"]].rename(columns={"tuples": "missed"})
-        versions = answers[["key", "window_end", "as_of", "corrected"]].drop_duplicates(["key", "window_end"])
-        late_rows = versions.merge(late, on=["key", "window_end"])
+    def with_coverage(self, answers: pa.Table) -> pa.Table:
+        """Add coverage = tuples / (tuples + those late for the answer so far), and sort as readers get it.
+
+        `answers` has one version of each.
+        """
+        late = self.model.missed(self.tables.read("late"), "tuples", "arrived")
+        number, late_number = self.model.identity.number(answers, late)
         # A stream's answer lacks all late tuples; a correction holds those that arrived by its cut-off, its as_of.
-        late_rows = late_rows[~late_rows["corrected"] | (late_rows["arrived"] > late_rows["as_of"])]
-        sums = late_rows.groupby(["key", "window_end"], dropna=False)["missed"].sum().reset_index()
-        sums["key"] = sums["key"].astype(answers["key"].dtype)  # pandas makes numbers of keys that are all null
-        answers = answers.merge(sums, how="left", on=["key", "window_end"])
-        missing = answers.pop("missed").fillna(0).to_numpy(np.float64)
-        answers = answers.assign(coverage=answers["tuples"] / (answers["tuples"] + missing))
-        order = [name for name in ("window_end", "key", "rank") if name in answers]
-        return answers.sort_values(order, kind="stable", ignore_index=True)
+        held = np.where(answers["corrected"].to_numpy(), answers["as_of"].to_numpy(), BEFORE_ALL)
+        count = 1 + max(number.max(initial=-1), late_number.max(initial=-1))
+        held_until = np.full(count, BEFORE_ALL)
+        held_until[number] = held
+        is_missing = late["arrived"].to_numpy() > held_until[late_number]
+        missing = np.bincount(late_number[is_missing], late["tuples"].to_numpy()[is_missing], count)[number]
+        tuples = answers["tuples"].to_numpy()
+        answers = answers.append_column("coverage", pa.array(tuples / (tuples + missing)))
+        return answers.sort_by([(name, "ascending") for name in self.model.order])
 
 
-def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pd.DataFrame, list[str]]:
-    """Read a query's answers with coverage, sorted by window end and key; returns them and the columns for users.
+def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pa.Table, list[str]]:
+    """Read a query's answers with coverage, in the order of their model; returns them and the columns for users.
 
     Parameters
     ----------
     streamed : bool
-        True: the answers as the stream gave them; False: the latest version of each window.
+        True: the answers as the stream gave them; False: the latest version of each.
     """
     layout = Layout.of(warehouse, query.name)
     kind, tables = build(query), Tables(layout)
     readable(layout, query)
     columns = [name for name in kind.answer.names if name != "tuples"] + ["tuples", "coverage", "k_ms", "as_of"]
     try:
-        answers = AnswerTables(tables, kind.windows)
-        rows = answers.streamed() if streamed else answers.latest()
-        return answers.with_coverage(rows).astype({"k_ms": "Int64"}), columns  # null where the stream gave no answer
+        answers = AnswerTables(tables, kind.answers)
+        return answers.with_coverage(answers.streamed() if streamed else answers.latest()), columns
     except FileNotFoundError:  # the query never ran here, so it has no answers yet
-        return pd.DataFrame(columns=columns), columns
-
-
-def _end_condition(ranges: Ranges) -> Any:
-    """The condition that a window ends in one of some ranges (low, high], or near one."""
-    return within_any("window_end", *_as_lists(coarsen_ranges(ranges, _MAX_RANGES)))
+        empty = in_ms(schemas(kind.answer)["results"].empty_table())
+        return empty.append_column("coverage", pa.array([], pa.float64())), columns
 
 
 def _as_lists(ranges: Ranges) -> tuple[list[int], list[int]]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 from rich.console import Console
@@ -20,9 +22,9 @@ from tailrace.ground.files import new_file
 from tailrace.terminal.screen import out, plain
 
 
-def write_answers(frame: pd.DataFrame, columns: list[str], form: str, output: Path | None, limit: int) -> None:
+def write_answers(answers: pa.Table, columns: list[str], form: str, output: Path | None, limit: int) -> None:
     """Write answers in one of four forms: table, csv, jsonl, parquet; times as UTC timestamps in ms."""
-    rows = pa.Table.from_pandas(frame[columns], preserve_index=False)
+    rows = _without_nan(answers.select(columns))
     if form == "parquet":
         if output is None:
             raise refuse("--output", "Parquet can't go to the terminal", "--output FILE.parquet")
@@ -32,20 +34,20 @@ def write_answers(frame: pd.DataFrame, columns: list[str], form: str, output: Pa
         with _atomic_file(output) as new:
             pq.write_table(rows, new)
         return
-    text = frame[columns].assign(**{name: [format_time(ms) for ms in frame[name]] for name in _time_columns(columns)})
     if form == "table" and output is None:
-        out.print(_table(text, limit))
+        out.print(_table(rows, limit))
         return
     if form == "csv":
         sink = pa.BufferOutputStream()
-        csv.write_csv(pa.Table.from_pandas(text, preserve_index=False), sink)
+        csv.write_csv(_with_text_times(rows), sink)
         body = sink.getvalue().to_pybytes().decode()
     elif form == "jsonl":
-        body = text.to_json(orient="records", lines=True, double_precision=15) if len(text) else ""
+        frame = _with_text_times(rows).to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)  # null stays null
+        body = frame.to_json(orient="records", lines=True, double_precision=15) if len(frame) else ""
     else:
-        with Console(record=True, file=open("/dev/null", "w"), width=200) as recorder:
-            recorder.print(_table(text, len(text)))
-            body = recorder.export_text()
+        recorder = Console(record=True, file=StringIO(), width=200)
+        recorder.print(_table(rows, len(rows)))
+        body = recorder.export_text()
     if output is None:
         print(body, end="")
     else:
@@ -66,16 +68,32 @@ def _atomic_file(output: Path) -> Iterator[Path]:
         yield new
 
 
-def _table(text: pd.DataFrame, limit: int) -> Table:
-    caption = f"the first {limit:,} of {len(text):,}; --limit or --format gives more" if len(text) > limit else None
-    table = Table(*text.columns, caption=caption)
-    for row in text.head(limit).itertuples(index=False):
-        table.add_row(*map(_cell, row))
+def _without_nan(rows: pa.Table) -> pa.Table:
+    """Write null for values that are not numbers, such as the sum of values beyond all doubles."""
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_floating(field.type):
+            column = rows.column(place)
+            rows = rows.set_column(place, field.name, pc.if_else(pc.is_nan(column), None, column))
+    return rows
+
+
+def _with_text_times(rows: pa.Table) -> pa.Table:
+    for name in _time_columns(rows.column_names):
+        text = pa.array([format_time(ms) for ms in rows[name].to_pylist()], pa.string())
+        rows = rows.set_column(rows.schema.get_field_index(name), name, text)
+    return rows
+
+
+def _table(rows: pa.Table, limit: int) -> Table:
+    caption = f"the first {limit:,} of {len(rows):,}; --limit or --format gives more" if len(rows) > limit else None
+    table = Table(*rows.column_names, caption=caption)
+    for row in _with_text_times(rows.slice(0, limit)).to_pylist():
+        table.add_row(*map(_cell, row.values()))
     return table
 
 
 def _cell(value: Any) -> str:
-    if pd.isna(value):
+    if value is None:
         return "–"
     return f"{value:.6g}" if isinstance(value, float) else plain(str(value))
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import pandas as pd
+import numpy as np
 import pyarrow as pa
 
-from tailrace.ground.frames import frame
+from tailrace.answers.identity import Identity
+from tailrace.ground.columns import single_batch
+from tailrace.ground.matching import first_places, number_rows
 
-_WINDOW = ["key", "window_start", "window_end"]
 
-
-def errors(approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
-    """The share of the correct top-k that the approximate answer lacks, for every exactly answered window.
+def errors(identity: Identity, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
+    """The share of the correct top-k that the approximate answer lacks, for every window that is answered exactly.
 
     Returns
     -------
     RecordBatch
-        `key`, `window_start`, `window_end`, `error` in [0, 1]: 1 where the approximate answer is missing.
+        The identity, and `error` in [0, 1]: 1 where the approximate answer is missing. A repeat of an id in a ranking
+        counts once.
     """
-    near, true = (frame(part.select([*_WINDOW, "id"])).drop_duplicates() for part in (approximate, exact))
-    hits = true.merge(near.assign(found=1.0), how="left", on=[*_WINDOW, "id"])
-    error = 1 - hits.fillna({"found": 0.0}).groupby(_WINDOW, dropna=False, sort=False)["found"].mean()
-    rows: pd.DataFrame = error.rename("error").reset_index().astype({"key": object})
-    columns = [exact.schema.field("key"), *((name, pa.int64()) for name in _WINDOW[1:]), ("error", pa.float64())]
-    return pa.RecordBatch.from_pandas(rows, pa.schema(columns), preserve_index=False)
+    member, near_member = number_rows([exact, approximate], (*identity.determining, "id"))
+    is_found = np.zeros(1 + max(member.max(initial=-1), near_member.max(initial=-1)), bool)
+    is_found[near_member] = True
+    (answer,) = identity.number(exact)
+    once = first_places(member)
+    hits, size = np.bincount(answer[once], is_found[member[once]]), np.bincount(answer[once])
+    first = first_places(answer)
+    error = 1 - hits[answer[first]] / size[answer[first]]
+    rows = exact.select(identity.columns).take(pa.array(first))
+    return single_batch(rows.append_column("error", pa.array(error)))

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
 from tailrace.disorder.tick_statistics import SAMPLE
 from tailrace.panes.rows import Rows, evaluate_windows
@@ -52,10 +53,13 @@ class TopK:
         return METHODS[self.method](self.windows, self.best, self.key_type)
 
     @property
+    def answers(self) -> ByWindow:
+        return ByWindow(self.windows, ("rank",))
+
+    @property
     def answer(self) -> pa.Schema:
-        times = [(name, pa.int64()) for name in ("window_start", "window_end", "rank")]
-        fields = [("id", self.id_type), ("score", pa.float64()), ("tuples", pa.int64())]
-        return pa.schema([("key", self.key_type), *times, *fields])
+        fields = [("rank", pa.int64()), ("id", self.id_type), ("score", pa.float64()), ("tuples", pa.int64())]
+        return pa.schema([*self.answers.fields(self.key_type), *fields])
 
     def combine(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
         return combine(self.windows, self.best, tuples, across=not self.running.moves)
@@ -94,11 +98,11 @@ class TopK:
 
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
         """The share of the correct top-k that each approximate answer lacks."""
-        return errors(approximate, exact)
+        return errors(self.answers.identity, approximate, exact)
 
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
         """The hit rate: the mean share of the correct top-k in the approximate answers, over the exact answers."""
-        error = np.asarray(errors(approximate, exact).column("error"))
+        error = np.asarray(errors(self.answers.identity, approximate, exact).column("error"))
         return float(1 - error.mean()) if len(error) else 1.0
 
     def _answers(self, rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 import pytest
 
-from tailrace.answers.by_window import missed_by_window
-from tailrace.correction.affected_windows import ClosedWindows, CorrectionRange, MissedWindows
+from tailrace.answers.affected_windows import MissedWindows
+from tailrace.answers.by_window import ByWindow
+from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.ranges import coarsen_ranges, in_ranges
 from tailrace.windows.sliding import Sliding
 
 WINDOWS = Sliding(10, 5)
-ANSWERS = pd.DataFrame({"key": "k", "window_start": [0, 5, 10, 15], "window_end": [10, 15, 20, 25]})
+MODEL = ByWindow(WINDOWS)
+ANSWERS = pa.table({"key": ["k"] * 4, "window_start": [0, 5, 10, 15], "window_end": [10, 15, 20, 25]})
+LATE = pa.schema([("key", pa.string()), ("pane_start", pa.int64()), ("frontier", pa.int64())])
 
 
 @pytest.mark.parametrize(
@@ -28,37 +31,42 @@ ANSWERS = pd.DataFrame({"key": "k", "window_start": [0, 5, 10, 15], "window_end"
     ],
 )
 def test_closed_windows_that_overlap_a_range(span, frontier, ends):
-    touched = ClosedWindows(span, WINDOWS, frontier)
-    mask = touched.contains(ANSWERS)
-    assert ANSWERS["window_end"][mask].tolist() == ends
+    touched = MODEL.closed(span.bounds, frontier)
+    found = ANSWERS.filter(pa.array(touched.contains(ANSWERS)))
+    assert found["window_end"].to_pylist() == ends
     (low,), (high,) = touched.ranges()
-    assert low <= ANSWERS["window_start"][mask].min()
-    assert high >= ANSWERS["window_end"][mask].max()
+    assert low <= min(found["window_start"].to_pylist())
+    assert high >= max(found["window_end"].to_pylist())
     assert high <= frontier
 
 
 def test_missed_windows_are_those_over_the_pane_that_had_closed():
     #  windows over the pane [10, 15): [5, 15) and [10, 20); F was at 15
-    late = pd.DataFrame({"key": ["k", "k", None], "pane_start": [10, 10, 0], "frontier": [15, 15, 10]})
-    touched = MissedWindows.of_late(late, WINDOWS)
-    assert touched.windows.to_dict("list") == {"key": ["k", None, None], "window_end": [15, 5, 10]}
+    late = pa.table({"key": ["k", "k", None], "pane_start": [10, 10, 0], "frontier": [15, 15, 10]}, LATE)
+    touched = MODEL.missed_by(late)
+    assert touched.windows.to_pydict() == {"key": ["k", None, None], "window_end": [15, 5, 10]}
     assert [ends.tolist() for ends in touched.ranges()] == [[-5], [15]]
     assert touched.contains(ANSWERS).tolist() == [False, True, False, False]
-    assert touched.contains(ANSWERS.assign(key=None)).tolist() == [True, False, False, False]
+    assert touched.contains(ANSWERS.set_column(0, "key", pa.nulls(4, pa.string()))).tolist() == [
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_no_late_tuples_touch_nothing():
-    touched = MissedWindows.of_late(pd.DataFrame({"key": [], "pane_start": [], "frontier": []}).astype(int), WINDOWS)
+    touched = MODEL.missed_by(LATE.empty_table())
     assert [ends.tolist() for ends in touched.ranges()] == [[], []]
     assert not touched.contains(ANSWERS).any()
 
 
 def test_nothing_has_closed_before_a_range_begins():
-    assert [ends.tolist() for ends in ClosedWindows(CorrectionRange(30, 40), WINDOWS, 20).ranges()] == [[], []]
+    assert [ends.tolist() for ends in MODEL.closed(CorrectionRange(30, 40).bounds, 20).ranges()] == [[], []]
 
 
 def test_windows_that_are_far_apart_are_separate_ranges():
-    touched = MissedWindows(pd.DataFrame({"key": ["a", "b", "a", "a"], "window_end": [20, 15, 40, 35]}), WINDOWS)
+    touched = MissedWindows(pa.table({"key": ["a", "b", "a", "a"], "window_end": [20, 15, 40, 35]}), WINDOWS)
     assert [ends.tolist() for ends in touched.ranges()] == [[5, 25], [20, 40]]
     assert in_ranges(touched.ranges(), np.array([4, 5, 19, 20, 24, 25, 39, 40])).tolist() == [
         *(False, True, True, False, False, True, True, False)
@@ -67,9 +75,10 @@ def test_windows_that_are_far_apart_are_separate_ranges():
 
 
 def test_a_late_row_is_told_for_each_window_it_missed():
-    late = pd.DataFrame({"key": ["k"], "pane_start": [10], "frontier": [20], "tuples": [3]})
-    rows = missed_by_window(late, WINDOWS)
-    assert rows[["key", "window_start", "window_end", "tuples"]].values.tolist() == [["k", 5, 15, 3], ["k", 10, 20, 3]]
+    late = pa.table({"key": ["k"], "pane_start": [10], "frontier": [20], "tuples": [3]})
+    rows = MODEL.missed(late, "tuples")
+    assert rows.column_names == ["key", "window_start", "window_end", "tuples"]
+    assert [list(row.values()) for row in rows.to_pylist()] == [["k", 5, 15, 3], ["k", 10, 20, 3]]
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import random
 
+import pyarrow.compute as pc
 import pytest
 
 from expect import assert_close, assert_streamed
 from here import as_history, streamed_here
 from oracle import Settings, Tuple, batch, latest, stream
-from tailrace.correction.affected_windows import ClosedWindows, CorrectionRange, MissedWindows
+from tailrace.answers.affected_windows import ClosedWindows
+from tailrace.answers.by_window import ByWindow
+from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.engine.stage import Stage
 from tailrace.spark import correct as module
@@ -34,8 +37,8 @@ def no_spark(monkeypatch):
 
 
 def read(warehouse, settings: Settings) -> dict[tuple, tuple]:
-    found = AnswerTables(tables_of(warehouse), Sliding(settings.size, settings.slide)).latest()
-    rows = {(r.key, r.window_start, r.window_end): (r.value, r.tuples, r.as_of) for r in found.itertuples()}
+    found = AnswerTables(tables_of(warehouse), ByWindow(Sliding(settings.size, settings.slide))).latest().to_pylist()
+    rows = {(r["key"], r["window_start"], r["window_end"]): (r["value"], r["tuples"], r["as_of"]) for r in found}
     assert len(rows) == len(found)
     return rows
 
@@ -85,15 +88,15 @@ def test_what_history_gives_is_what_the_source_gives(tmp_path, compacted):
     source = Stage.of(query, layout.manifest().types, layout.table("history"))
     if compacted:
         tables.compact(["history"])
-    late = tables.read("late").to_pandas()
+    late = tables.read("late")
     outcome = stream(slow, settings)
     before = outcome.trace[len(outcome.trace) * 2 // 3].end
-    late = late[late["arrived"] <= before]
-    windows = source.kind.windows
+    late = late.filter(pc.field("arrived") <= before)
+    model = source.kind.answers
     for touched in (
-        MissedWindows.of_late(late[:3], windows),
-        MissedWindows.of_late(late[-3:], windows),
-        ClosedWindows(CorrectionRange(), windows, 1 << 60),
+        model.missed_by(late[:3]),
+        model.missed_by(late[-3:]),
+        model.closed(CorrectionRange().bounds, 1 << 60),
     ):
         mine, theirs = (past(tmp_path, query, stage, before) for stage in (as_history(source, layout), source))
         assert rows_in(mine.evaluate(touched)) == rows_in(theirs.evaluate(touched))
@@ -129,5 +132,6 @@ def test_a_retracted_answer_stays_retracted(tmp_path):
         assert correct(query, tmp_path / "wh", span).retracted == 1
         assert_answers(read(tmp_path / "wh", settings), truth)
     answers, _ = read_answers(query, tmp_path / "wh", streamed=True)
-    assert dict(zip(answers["window_start"] - at, answers["coverage"], strict=True)) == {0: 0.5, 200: 0.5, 400: 1.0}
-    assert read_answers(query, tmp_path / "wh", streamed=False)[0]["coverage"].tolist() == [1.0, 1.0]
+    coverage = {row["window_start"] - at: row["coverage"] for row in answers.to_pylist()}
+    assert coverage == {0: 0.5, 200: 0.5, 400: 1.0}
+    assert read_answers(query, tmp_path / "wh", streamed=False)[0]["coverage"].to_pylist() == [1.0, 1.0]

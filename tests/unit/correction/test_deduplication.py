@@ -1,11 +1,10 @@
-"""Of the tuples with the same id, which stays, which are there more than once, and the windows that hold them."""
+"""Of the tuples with the same id, which stays, and which are there more than once."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from tailrace.correction.deduplication import first_arrivals, repeated, windows_of
-from tailrace.windows.sliding import Sliding
+from tailrace.correction.deduplication import first_arrivals, repeated
 
 NAMES = ("id", "tick", "arrival_time", "position")
 
@@ -42,10 +41,3 @@ def test_repeated_are_those_whose_id_is_there_again_here_or_elsewhere():
     assert repeated(ROWS, tuples(("d", 9, 0, 0))).tolist() == [True] * 7
     assert repeated(tuples(), ROWS).tolist() == []
     assert first_arrivals(tuples(), ROWS).tolist() == []
-
-
-def test_windows_of_tuples_are_told_once():
-    held = pa.RecordBatch.from_pydict({"key": ["a", "a", None], "event_time": [12, 13, 4]})
-    found = {(row["key"], row["window_end"]) for row in windows_of(Sliding(10, 5), held).to_pylist()}
-    assert found == {("a", 15), ("a", 20), (None, 5), (None, 10)}
-    assert windows_of(Sliding(10, 5), held).num_rows == 4

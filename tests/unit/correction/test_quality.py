@@ -8,9 +8,8 @@ import sys
 from collections import defaultdict
 from types import SimpleNamespace
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from here import streamed_here
@@ -18,7 +17,7 @@ from oracle import Settings, batch, stream
 from tailrace.aggregate.kind import Aggregate
 from tailrace.cli.commands import main
 from tailrace.correction import quality
-from tailrace.correction.affected_windows import CorrectionRange
+from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import bucket_ms, measure, read_quality
 from tailrace.spark.correct import correct
 from tailrace.terminal import screen
@@ -41,10 +40,11 @@ def test_a_bucket_has_at_least_100_slides_and_a_length_that_people_use(slide, le
 
 
 def measured(*rows: tuple, error: float | None = 0.1, risk: float | None = 0.2) -> dict[int, SimpleNamespace]:
-    versions = pd.DataFrame([dict(zip(COLUMNS, row, strict=True)) for row in rows])
-    versions = versions.assign(window_start=versions["window_end"] - 100, tuples=1)
+    given = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+    more = [{"window_start": row["window_end"] - 100, "tuples": 1, "interval": None} for row in given]
+    versions = pa.Table.from_pylist([a | b for a, b in zip(given, more, strict=True)])
     found = measure(KIND, versions, 1000, {"error": error, "risk": risk, "accuracy": None})
-    return {row["bucket_start"]: SimpleNamespace(**row) for row in found.to_dict("records")}
+    return {row["bucket_start"]: SimpleNamespace(**row) for row in found.to_pylist()}
 
 
 def test_errors_are_those_of_the_streamed_answers_against_the_latest_versions():
@@ -105,12 +105,12 @@ def expected() -> dict[int, tuple]:
 
 def test_a_correction_of_all_measures_what_the_oracle_does(tmp_path, query):
     correct(query, tmp_path / "wh")
-    frame, columns = read_quality(query, tmp_path / "wh")
+    rows, columns = read_quality(query, tmp_path / "wh")
     truth = expected()
     assert len(truth) > 2
-    assert frame["bucket_start"].tolist() == sorted(truth)
-    assert columns == list(frame.columns)
-    for row in frame.itertuples():
+    assert rows["bucket_start"].to_pylist() == sorted(truth)
+    assert columns == rows.column_names
+    for row in rows.to_pandas().itertuples():
         answers, missing, off, total = truth[row.bucket_start]
         assert (row.answers, row.missing, row.off) == (answers, missing, off)
         assert (row.share, row.mean_error) == pytest.approx((off / (answers + missing), total / (answers + missing)))
@@ -123,7 +123,7 @@ def test_intervals_come_to_the_same_table_and_measure_only_what_they_changed_or_
     measures = quality.measure
 
     def spy(kind, versions, length_ms, promise):
-        seen.append(set(((versions["window_end"] - 1) // length_ms * length_ms).tolist()))
+        seen.append(set(((versions["window_end"].to_numpy() - 1) // length_ms * length_ms).tolist()))
         return measures(kind, versions, length_ms, promise)
 
     monkeypatch.setattr(quality, "measure", spy)
@@ -131,26 +131,26 @@ def test_intervals_come_to_the_same_table_and_measure_only_what_they_changed_or_
     outcome = stream(tuples, SETTINGS, flush=False)
     last = outcome.as_of
     middle = (EPOCH + last) // 200 * 100
-    late = tables_of(tmp_path / "wh").read("late").to_pandas()
+    late = tables_of(tmp_path / "wh").read("late")
     intervals = [(EPOCH, middle), (middle, last)]
     for a, b in (*intervals, intervals[0]):
         seen.clear()
-        known = read_quality(query, tmp_path / "wh")[0]["bucket_start"].max()
+        known = pc.max(read_quality(query, tmp_path / "wh")[0]["bucket_start"]).as_py()
         correct(query, tmp_path / "wh", CorrectionRange(a, b, arrival=True))
         assert all(len(buckets) == 1 for buckets in seen)
-        rows = late[(late["arrived"] > a) & (late["arrived"] <= b)]
+        rows = late.filter((pc.field("arrived") > a) & (pc.field("arrived") <= b))
         touched = {start for _, start in missed_buckets(rows)}
         newest = (outcome.frontier - 1) // 10_000 * 10_000
-        since = min(touched) if np.isnan(known) else known
-        assert set.union(*seen) == touched | set(range(int(since), newest + 1, 10_000))
+        since = min(touched) if known is None else known
+        assert set.union(*seen) == touched | set(range(since, newest + 1, 10_000))
     both, _ = read_quality(query, tmp_path / "wh")
     correct(query, tmp_path / "wh")
     whole, _ = read_quality(query, tmp_path / "wh")
     names = ["bucket_start", "answers", "missing", "off"]
-    assert both[names].values.tolist() == whole[names].values.tolist()
+    assert both.select(names).to_pylist() == whole.select(names).to_pylist()
 
 
-def missed_buckets(late: pd.DataFrame):
+def missed_buckets(late: pa.Table):
     windows = Sliding(SETTINGS.size, SETTINGS.slide)
     row, end = windows.ends(late["pane_start"].to_numpy(), None, late["frontier"].to_numpy())
     return zip(row, (end - 1) // 10_000 * 10_000, strict=True)
@@ -158,8 +158,8 @@ def missed_buckets(late: pd.DataFrame):
 
 def test_a_run_without_late_tuples_before_any_measures_nothing(tmp_path, query):
     correct(query, tmp_path / "wh", CorrectionRange(EPOCH, EPOCH + 100, arrival=True))
-    frame, columns = read_quality(query, tmp_path / "wh")
-    assert (len(frame), list(frame.columns)) == (0, columns)
+    rows, columns = read_quality(query, tmp_path / "wh")
+    assert (len(rows), rows.column_names) == (0, columns)
 
 
 FILE = """

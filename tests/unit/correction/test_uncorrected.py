@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from late_tables import LateTables
 from oracle import Settings
-from tailrace.correction.affected_windows import CorrectionRange
+from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.uncorrected import Uncorrected, uncovered
 from tailrace.kinds import build
 from tailrace.spark.correct import correct

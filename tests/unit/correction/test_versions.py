@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from tailrace.aggregate.kind import Aggregate
-from tailrace.correction.affected_windows import ClosedWindows, CorrectionRange, MissedWindows
+from tailrace.answers.affected_windows import MissedWindows
+from tailrace.answers.by_window import ByWindow
+from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.versions import next_answers, next_versions
 from tailrace.windows.sliding import Sliding
 
 WINDOWS = Sliding(10, 5)
-ALL = ClosedWindows(CorrectionRange(), WINDOWS, 100)
+ALL = ByWindow(WINDOWS).closed(CorrectionRange().bounds, 100)
 #  windows over the pane [10, 15): [5, 15) and [10, 20)
-LATE = pd.DataFrame(
+LATE = pa.table(
     {
         "key": ["a", "b", "c"],
-        "pane_start": 10,
+        "pane_start": [10] * 3,
         "frontier": [20, 15, 15],
-        "tuples": 1,
-        "total": 5.0,
+        "tuples": [1] * 3,
+        "total": [5.0] * 3,
         "arrived": [100, 100, 200],
     }
 )
-STREAMED = pd.DataFrame(
+STREAMED = pa.table(
     {
         "key": ["a", "a", "b", "d"],
         "window_start": [5, 10, 5, 5],
@@ -62,14 +64,14 @@ class Past:
 
 def told(touched) -> list[tuple]:
     pairs = touched.windows if isinstance(touched, MissedWindows) else STREAMED
-    return list(zip(pairs["key"], pairs["window_end"], strict=True))
+    return list(zip(pairs["key"].to_pylist(), pairs["window_end"].to_pylist(), strict=True))
 
 
 def ask(function: str, repeats: tuple = (), streamed=STREAMED, late=LATE, touched=ALL, before: int = 100):
     kind = Aggregate(WINDOWS, function, {"value": "value"}, pa.string())
     past = Past(kind, list(repeats))
-    rows = next_answers(kind, past, streamed, late, touched, before).itertuples()
-    found = {(row.key, row.window_end): row.value for row in rows}
+    rows = next_answers(kind, past, streamed, late, touched, before).to_pylist()
+    found = {(row["key"], row["window_end"]): row["value"] for row in rows}
     return found, past
 
 
@@ -88,7 +90,7 @@ def test_windows_with_repeats_are_evaluated_anew():
 def test_late_tuples_count_up_to_the_cut_off_whichever_interval_they_are_of():
     assert ask("sum", before=99)[0] == EVERY | {("a", 15): 1.0, ("a", 20): 2.0, ("b", 15): 3.0}
     assert ask("sum", before=200)[0] == EVERY | {("c", 15): 5.0}
-    only = MissedWindows(pd.DataFrame({"key": ["a"], "window_end": [20]}), WINDOWS)
+    only = MissedWindows(pa.table({"key": ["a"], "window_end": [20]}), WINDOWS)
     assert ask("sum", streamed=STREAMED[1:2], touched=only, before=200)[0] == {("a", 20): 7.0}
 
 
@@ -104,13 +106,13 @@ def test_where_there_is_no_window_nothing_is_read(function):
     assert (found, past.searched, past.evaluated) == ({}, [], [])
 
 
-VERSIONS = pd.DataFrame(
+VERSIONS = pa.table(
     {
         "key": ["a", "b", "b", "c", "c"],
-        "window_start": 0,
-        "window_end": 10,
+        "window_start": [0] * 5,
+        "window_end": [10] * 5,
         "value": [1.0, 2.0, 3.0, 4.0, 4.0],
-        "tuples": 5,
+        "tuples": [5] * 5,
         "k_ms": [7, None, None, 8, None],
         "facts_version": [1, None, None, 1, None],
         "corrected": [False, True, True, False, True],
@@ -121,10 +123,11 @@ VERSIONS = pd.DataFrame(
 
 
 def test_of_what_nothing_is_left_its_answer_is_taken_back():
-    found = pd.DataFrame({"key": ["a"], "window_start": 0, "window_end": 10, "value": [9.0], "tuples": 6})
-    rows = next_versions(found, VERSIONS, "mine").set_index("key")
-    assert rows["retracted"].to_dict() == {"a": False, "b": True, "c": True}
-    assert rows["k_ms"].fillna(-1).to_dict() == {"a": 7, "b": -1, "c": 8}
-    assert rows["tuples"].to_dict() == {"a": 6, "b": 0, "c": 0}
-    again = next_versions(found, VERSIONS[VERSIONS["interval"] == "mine"], "mine")
-    assert again["key"].tolist() == ["a"]  # what is to be replaced is nobody's answer
+    kind = Aggregate(WINDOWS, "sum", {"value": "value"}, pa.string())
+    found = pa.table({"key": ["a"], "window_start": [0], "window_end": [10], "value": [9.0], "tuples": [6]})
+    rows = {row["key"]: row for row in next_versions(kind, found, VERSIONS, "mine").to_pylist()}
+    assert {key: row["retracted"] for key, row in rows.items()} == {"a": False, "b": True, "c": True}
+    assert {key: row["k_ms"] for key, row in rows.items()} == {"a": 7, "b": None, "c": 8}
+    assert {key: row["tuples"] for key, row in rows.items()} == {"a": 6, "b": 0, "c": 0}
+    again = next_versions(kind, found, VERSIONS.filter(pc.field("interval") == "mine"), "mine")
+    assert again["key"].to_pylist() == ["a"]  # what is to be replaced is nobody's answer

@@ -31,10 +31,10 @@ def test_the_progress_line_shows_batches_rows_slack_coverage_and_late_tuples():
     assert "K –" in line(replace(STATUS, k_ms=None))
 
 
-def answers(**columns: list) -> pd.DataFrame:
+def answers(**columns: list) -> pa.Table:
     defaults = {"key": [None, None], "window_start": [0, 100], "window_end": [500, 600], "value": [1.0, 2.0]}
     defaults |= {"tuples": [1, 2], "coverage": [1.0, 0.5], "as_of": [700, 1000], "k_ms": [100, 300]}
-    return pd.DataFrame(defaults | columns)
+    return pa.Table.from_pandas(pd.DataFrame(defaults | columns))
 
 
 @pytest.mark.parametrize("nothing", [None, np.nan])
@@ -76,9 +76,10 @@ def test_extra_shares_are_printed_for_both_versions():
     assert "100 %" in found_line
 
 
-def rankings(*rows: tuple[str, int, int, str, float, int]) -> pd.DataFrame:
+def rankings(*rows: tuple[str, int, int, str, float, int]) -> pa.Table:
     frame = pd.DataFrame(rows, columns=["key", "window_start", "rank", "id", "score", "tuples"])
-    return frame.assign(window_end=frame["window_start"] + 500, coverage=1.0, k_ms=0, as_of=500)
+    frame = frame.assign(window_end=frame["window_start"] + 500, coverage=1.0, k_ms=0, as_of=500)
+    return pa.Table.from_pandas(frame)
 
 
 TRUE = {("a", 0, 500): ([(9.0, "x"), (8.0, "y")], 7), ("b", 0, 500): ([(3.0, "z")], 1)}
@@ -99,7 +100,7 @@ def test_a_ranking_is_right_when_all_its_ranks_and_its_count_are():
     ), "windows count"
 
 
-def summary_of_rankings(streamed: pd.DataFrame) -> str:
+def summary_of_rankings(streamed: pa.Table) -> str:
     console = Console(width=120, no_color=True)
     with console.capture() as captured:
         console.print(summary(load(FLIGHTS), streamed, streamed, {}, 2))

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Clock, Frontier
 from tailrace.disorder.coverage import Coverage
 from tailrace.engine import output_tables
@@ -16,6 +17,7 @@ from tailrace.ground.facts import Fact
 from tailrace.windows.sliding import Sliding
 
 HEAD = BatchHeader(8, ())
+MODEL = ByWindow(Sliding(10, 10))
 CLOCK = Clock(t_max=90, frontier=30, k_ms=61, end=100, in_force=Fact("settings", 2, 0, {}, "found"))
 
 # tick          4     7     9 |   9     the last one again, at which the stream is closed
@@ -46,7 +48,7 @@ NOTHING = ANSWERS.slice(0, 0), LATE.slice(0, 0)
 
 # end 10 closed at tick 4, 20 and 30 at tick 7, 40 by the silence after the last tick, which stamps it
 def test_answers_carry_what_was_in_force_when_their_window_closed() -> None:
-    found = output_tables.results(ANSWERS, FRONTIER)
+    found = output_tables.results(MODEL, ANSWERS, FRONTIER)
     assert found.column("as_of").to_pylist() == [50, 80, 80, 100]
     assert found.column("k_ms").to_pylist() == [50, 60, 60, 61]
     assert found.column("facts_version").to_pylist() == [1, 1, 1, 2]
@@ -107,7 +109,7 @@ def test_segments_as_they_were_read(first, last) -> None:
 
 
 def metrics(arrived=(), answers=ANSWERS, late=LATE, clock=CLOCK, frontier=FRONTIER, committed=100, head=HEAD) -> dict:
-    measured = output_tables.task_counts(list(arrived), 3, answers, late, frontier)
+    measured = output_tables.task_counts(MODEL, list(arrived), 3, answers, late, frontier)
     measured |= output_tables.clock_columns(clock, Coverage(3, 1), committed, 7)
     (row,) = output_tables.metrics(head, 1, measured).to_pylist()
     return row

@@ -12,7 +12,7 @@ import pytest
 
 from oracle import Settings, Tuple, batch, windows_of
 from played import Played
-from tailrace.correction.affected_windows import CorrectionRange
+from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
 from tailrace.correction.requests import GapRule, request_correction
 from tailrace.ground.duration import format_time
@@ -92,10 +92,10 @@ def assert_accepted_are_answered(directory: Path, tuples: list[Tuple], source: s
         correct(query, warehouse, CorrectionRange(0, progress.until, arrival=True))
     correct(query, warehouse)
     answers, columns = read_answers(query, warehouse, streamed=False)
-    counts = {(row.key, row.window_start, row.window_end): row.tuples for row in answers.itertuples()}
+    counts = {(row["key"], row["window_start"], row["window_end"]): row["tuples"] for row in answers.to_pylist()}
     assert counts == {window: true.tuples for window, true in batch(accepted, SETTINGS).items()}
     write_answers(answers, columns, "csv", directory / "answers.csv", 0)
     assert len((directory / "answers.csv").read_text().splitlines()) == 1 + len(counts)
     quality, columns = read_quality(query, warehouse)
-    assert quality[["answers", "missing"]].sum().sum() == len(counts)
+    assert sum(row["answers"] + row["missing"] for row in quality.to_pylist()) == len(counts)
     write_answers(quality, columns, "csv", directory / "quality.csv", 0)

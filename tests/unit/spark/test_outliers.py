@@ -24,7 +24,7 @@ from tailrace.aggregate.kind import Aggregate
 from tailrace.calibration.calibrate import calibrate
 from tailrace.calibration.measure import EventTimeCourse
 from tailrace.calibration.recent_windows import NotReady
-from tailrace.correction.affected_windows import CorrectionRange
+from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
 from tailrace.correction.requests import GapRule, request_correction
 from tailrace.kinds import Kind
@@ -110,16 +110,16 @@ def test_the_cost_of_corrections_and_readers_does_not_depend_on_outliers(tmp_pat
     answers, _ = read_answers(query, tmp_path / "far" / "wh", streamed=False)
     truth = batch(tuples, SETTINGS)
     if topk:
-        assert listed(answers.to_dict("records")) == ranked(contents(distinct(tuples, 100), SETTINGS), 3)
+        assert listed(answers.to_pylist()) == ranked(contents(distinct(tuples, 100), SETTINGS), 3)
     else:
-        by_window = {(row.key, row.window_start, row.window_end): row for row in answers.itertuples()}
+        by_window = {(row["key"], row["window_start"], row["window_end"]): row for row in answers.to_pylist()}
         assert by_window.keys() == truth.keys()
         for window, expected in truth.items():
-            assert by_window[window].tuples == expected.tuples
-            assert_close(by_window[window].value, expected.value, expected.sum_abs)
-    frame, _ = read_quality(query, tmp_path / "far" / "wh")
+            assert by_window[window]["tuples"] == expected.tuples
+            assert_close(by_window[window]["value"], expected.value, expected.sum_abs)
+    quality, _ = read_quality(query, tmp_path / "far" / "wh")
     bucket_ends = {-(-end // 10_000) * 10_000 for _, _, end in truth}
-    assert frame["bucket_end"].tolist() == sorted(bucket_ends), "a row for each bucket with windows, and no other"
+    assert quality["bucket_end"].to_pylist() == sorted(bucket_ends), "a row for each bucket with windows, and no other"
 
 
 @pytest.mark.parametrize(

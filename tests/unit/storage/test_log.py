@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from desk import Desk
 from harness import make_stage
 from oracle import Settings, Tuple
-from tailrace.correction.affected_windows import ClosedWindows, CorrectionRange
+from tailrace.correction.correction_range import CorrectionRange
 from tailrace.engine.local import MemoryFormat
 from tailrace.ground.ranges import overlap
 from tailrace.storage.log import Log, Reader
@@ -111,7 +111,7 @@ def test_deduplication_reads_values_only_of_segments_with_rejected_records(rejec
     tuples = [Tuple(EPOCH, EPOCH, "a", "k", 1.0), Tuple(EPOCH, EPOCH, "a", "k", math.nan if rejected else 1.0)]
     desk = Desk(tuples, Settings(100, 100, 100), [])
     desk.stage = replace(desk.stage, types={"id": "string", "value": "double"})
-    windows = ClosedWindows(CorrectionRange(), desk.stage.kind.windows, EPOCH + 1000)
+    windows = desk.model.closed(CorrectionRange().bounds, EPOCH + 1000)
     column_lists = []
     read = MemoryFormat.read
     with mock.patch.object(MemoryFormat, "read", lambda *args: column_lists.append(args[2]) or read(*args)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from tailrace.answers.identity import WINDOW
 from tailrace.topk.accuracy import errors
 
 SCHEMA = pa.schema(
@@ -18,7 +19,7 @@ def ranking(*rows: tuple[str | None, int, str]) -> pa.Table:
 
 
 def errors_by_window(streamed: pa.Table, exact: pa.Table) -> dict[tuple, float]:
-    batch = errors(streamed, exact)
+    batch = errors(WINDOW, streamed, exact)
     assert batch.schema.types == [*SCHEMA.types[:3], pa.float64()]
     return {(row["key"], row["window_end"]): row["error"] for row in batch.to_pylist()}
 

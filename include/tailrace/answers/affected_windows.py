@@ -1,0 +1,54 @@
+"""Sets of windows that a correction gives their next version: those that closed, and those that late tuples missed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailrace.answers.identity import WINDOW
+from tailrace.ground.matching import Rows
+from tailrace.ground.ranges import Ranges, merge_ranges
+from tailrace.windows.sliding import Sliding
+
+
+@dataclass(frozen=True)
+class ClosedWindows:
+    """Every window that closed (end ≤ frontier) and overlaps the event times [low, high)."""
+
+    event_times: tuple[int, int]
+    sliding: Sliding
+    frontier: int
+
+    def ranges(self) -> Ranges:
+        low, high = self.event_times
+        low, high = low - self.sliding.size_ms, min(high + self.sliding.size_ms, self.frontier)
+        some = slice(0, int(low < high))
+        return np.array([low])[some], np.array([high])[some]
+
+    def contains(self, answers: Rows) -> NDArray[np.bool_]:
+        low, high = self.event_times
+        end = np.asarray(answers.column("window_end"))
+        return np.asarray((end > low) & (end - self.sliding.size_ms < high) & (end <= self.frontier))
+
+
+@dataclass(frozen=True)
+class MissedWindows:
+    """Windows one by one: each `key` and `window_end` once."""
+
+    windows: pa.Table
+    sliding: Sliding
+
+    @staticmethod
+    def of(rows: Rows, sliding: Sliding) -> MissedWindows:
+        """The windows of these rows."""
+        return MissedWindows(WINDOW.first_rows(rows.select(WINDOW.determining)), sliding)
+
+    def ranges(self) -> Ranges:
+        end = np.unique(np.asarray(self.windows.column("window_end")))
+        return merge_ranges(end - self.sliding.size_ms, end)
+
+    def contains(self, answers: Rows) -> NDArray[np.bool_]:
+        return np.asarray(WINDOW.find(answers, self.windows) >= 0)

@@ -1,0 +1,65 @@
+"""The identity of answers, and the version of each that counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.ground import matching
+from tailrace.ground.columns import Ints
+from tailrace.ground.matching import Rows
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The columns that identify an answer, whatever its version.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    determining : tuple of str
+        Those of them from which the others follow.
+    """
+
+    columns: tuple[str, ...]
+    determining: tuple[str, ...]
+
+    def number(self, *tables: Rows) -> list[Ints]:
+        """Number the answers of tables: each row of each table, as `matching.number_rows`."""
+        return matching.number_rows(tables, self.determining)
+
+    def find(self, rows: Rows, others: Rows) -> Ints:
+        """The place of the first row of the same answer among the others, −1 where there is none: shape (n,)."""
+        return matching.find(*self.number(rows, others))
+
+    def first_rows(self, rows: Rows) -> Rows:
+        """Select the first row of each answer."""
+        places = matching.first_places(*self.number(rows))
+        return rows if len(places) == rows.num_rows else rows.take(pa.array(places))
+
+    def latest(self, versions: pa.Table) -> pa.Table:
+        """Select the version of each answer with the greatest as_of, on a tie a correction's; retracted ones too.
+
+        A version may consist of several rows; all of them are selected. Of several corrections with the same as_of, it
+        is the one that stands last.
+
+        Parameters
+        ----------
+        versions : Table
+            With `as_of` (ms), `corrected` and `interval`, as in `versions.as_streamed` and `versions.as_corrections`.
+        """
+        (number,), (interval,) = self.number(versions), matching.number_rows([versions], ["interval"])
+        order = 2 * versions["as_of"].to_numpy() + versions["corrected"].to_numpy()
+        count = number.max(initial=-1) + 1
+        greatest = np.full(count, np.iinfo(np.int64).min)
+        np.maximum.at(greatest, number, order)
+        is_greatest = order == greatest[number]
+        intervals = np.zeros(count, np.int64)
+        intervals[number[is_greatest]] = interval[is_greatest]  # of equal indices the last assignment stays
+        return matching.select(versions, is_greatest & (interval == intervals[number]))
+
+
+WINDOW = Identity(("key", "window_start", "window_end"), ("key", "window_end"))
+"""Answers by key and sliding window."""

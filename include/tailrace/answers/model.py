@@ -1,0 +1,56 @@
+"""The answer model of a kind: how its answers are identified, and which of them late tuples affect."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailrace.answers.identity import Identity
+from tailrace.ground.matching import Rows
+from tailrace.ground.ranges import Ranges
+
+
+class AffectedAnswers(Protocol):
+    """A set of answers that a correction gives their next version."""
+
+    def ranges(self) -> Ranges:
+        """The event times of the tuples on which these answers can depend; none where there is no answer."""
+
+    def contains(self, answers: Rows) -> NDArray[np.bool_]:
+        """Test which rows, by their identity, are of these answers."""
+
+
+class AnswerModel(Protocol):
+    """How the answers of a kind are identified, and which of them late tuples affect. It does not depend on Spark."""
+
+    @property
+    def identity(self) -> Identity: ...
+
+    @property
+    def horizon(self) -> str:
+        """The column with the event time (ms) up to which an answer depends on tuples: it is due when F is there."""
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The columns by which readers get the rows of answers sorted."""
+
+    def once(self, answers: Rows) -> Rows:
+        """Select the first row of each answer by its row key; `answers` are whole, and have one version of each."""
+
+    def missed(self, late: pa.Table, *names: str) -> pa.Table:
+        """Repeat each row of the table `late` for every answer that it missed: the identity and the named columns."""
+
+    def missed_by(self, late: pa.Table) -> AffectedAnswers:
+        """The answers that rows of the table `late` missed."""
+
+    def closed(self, event_times: tuple[int, int], frontier: int) -> AffectedAnswers:
+        """All answers due by the frontier that can depend on tuples with an event time in [low, high), in ms."""
+
+    def of(self, rows: Rows) -> AffectedAnswers:
+        """The answers of which there is a row, by its identity."""
+
+    def holding(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
+        """The determining columns of the answers that hold one of the tuples, each answer once."""

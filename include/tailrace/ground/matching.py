@@ -1,0 +1,58 @@
+"""Equality of rows by some of their columns: numbering, and the places of equal rows in another table.
+
+Arrow's joins leave nulls unmatched, and pandas hashes its own strings only up to the first NUL. Here null is a value
+like any other, and strings compare whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailrace.ground.columns import Ints, pair, unify
+
+Rows: TypeAlias = pa.Table | pa.RecordBatch
+
+
+def number_rows(tables: Sequence[Rows], names: Sequence[str]) -> list[Ints]:
+    """Number the rows of tables by their values in the named columns.
+
+    Returns
+    -------
+    list of ndarray
+        The number of each row, for each of the tables. Equal rows have equal numbers, also across the tables. The
+        numbers are not negative, and of the order of the number of rows.
+    """
+    first, *others = ([table.column(name) for table in tables] for name in names)
+    number = np.concatenate(unify(first)[1])
+    for columns in others:
+        number, _ = pair(number, np.concatenate(unify(columns)[1]))
+        if number.max(initial=0) > 4 * len(number) + 1024:  # a table of all numbers would cost more than hashing
+            number = unify([pa.array(number)])[1][0]
+    return list(np.split(number, np.cumsum([table.num_rows for table in tables])[:-1]))
+
+
+def find(number: Ints, others: Ints) -> Ints:
+    """The place of each number's first occurrence among the others, −1 where there is none: shape (n,)."""
+    places = np.full(1 + max(number.max(initial=-1), others.max(initial=-1)), -1)
+    places[others[::-1]] = np.arange(len(others))[::-1]  # of equal indices the last assignment stays
+    return np.asarray(places[number])
+
+
+def first_places(number: Ints) -> Ints:
+    """The places at which a number occurs for the first time, ascending."""
+    return np.flatnonzero(find(number, number) == np.arange(len(number)))
+
+
+def last_places(number: Ints) -> Ints:
+    """The places at which a number occurs for the last time, ascending."""
+    return (len(number) - 1 - first_places(number[::-1]))[::-1]
+
+
+def select(rows: Rows, mask: NDArray[np.bool_]) -> Rows:
+    """Select rows; where all are selected, nothing is copied."""
+    return rows if mask.all() else rows.filter(pa.array(mask))
