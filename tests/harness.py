@@ -15,7 +15,7 @@ from tailrace.engine.local import LocalEngine, MemoryFormat
 from tailrace.engine.stage import Stage
 from tailrace.ground import wire
 from tailrace.ground.facts import Fact, stamp
-from tailrace.kinds import Kind
+from tailrace.kind.protocol import Kind
 from tailrace.sources.check import Columns
 from tailrace.sources.segments import Segment
 from tailrace.windows.sliding import Sliding

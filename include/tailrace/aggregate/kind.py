@@ -17,6 +17,7 @@ from tailrace.aggregate.promised import AggregateErrorModel
 from tailrace.aggregate.sample import sample
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
+from tailrace.kind.step import Step
 from tailrace.panes import operator
 from tailrace.panes.rows import Rows, evaluate_windows
 from tailrace.windows.sliding import Sliding
@@ -77,15 +78,10 @@ class Aggregate:
     def restore(self, batches: dict[str, pa.RecordBatch]) -> operator.PaneState:
         return operator.PaneState.from_arrow(batches, self.summary.types)
 
-    def step(
-        self, state: operator.PaneState, partials: pa.Table, frontier: Frontier
-    ) -> tuple[operator.PaneState, pa.RecordBatch, pa.RecordBatch]:
-        """Advance a state to the frontier (the watermark) by `operator.step`.
-
-        Returns the new state, the answers of the windows that closed, and the late tuples.
-        """
+    def step(self, state: operator.PaneState, partials: pa.Table, frontier: Frontier) -> Step:
+        """Advance a state to the frontier (the watermark) by `operator.step`, and answer the windows that closed."""
         state, rows, late = operator.step(self.windows, self.summary, state, partials, frontier)
-        return state, self._answers(rows), late
+        return Step(state, self._answers(rows), frontier.closing(np.asarray(rows.column("time"))), late)
 
     def evaluate(self, content: pa.RecordBatch) -> pa.RecordBatch:
         """The answer of every window over the given tuples, independent of their order and lateness."""

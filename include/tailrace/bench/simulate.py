@@ -19,11 +19,12 @@ from tailrace.disorder import ticks
 from tailrace.disorder.clock import Clock, Frontier
 from tailrace.disorder.policies import settings_of
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.disorder.tick_statistics import COUNTS, TickContents
+from tailrace.disorder.tick_statistics import COUNTS
 from tailrace.engine.batch_header import DECLARED
 from tailrace.generators.delays import epoch_ms
 from tailrace.ground.columns import group_sums, pair
 from tailrace.ground.facts import stamp
+from tailrace.kind.capabilities import sample_of, tick_contents
 from tailrace.kinds import build
 from tailrace.query.query import Query
 
@@ -109,16 +110,15 @@ def simulate(query: Query, stream: Stream, later_settings: Iterable[tuple[SlackP
     code, split = pair(tick, kind.windows.pane(event))
     code, (count,) = group_sums(code, np.ones(len(tick), np.int64))
     counts = pa.table([*split(code), count], schema=COUNTS)
-    sample = pa.Table.from_batches([kind.sample(stream.tuples)])
+    sample = pa.Table.from_batches([sample_of(kind, stream.tuples)])
     facts = stamp((), "settings", settings_of(query.policy), 0, DECLARED)
     for policy, newest in later_settings:
         facts = stamp(facts, "settings", settings_of(policy), newest + 1, "found")
     clock = Clock(facts=facts)
-    contents = TickContents(kind.windows, counts, sample, kind.error_model)
+    contents = tick_contents(kind, kind.windows, counts, sample)
     frontier = clock.advance(ticks.summarise(tick, end, event), contents)
     frontier = clock.close(frontier, int(kind.windows.last_end(np.array([clock.t_max]))[0]))
-    _, answers, late = kind.step(kind.start(), partials, frontier)
-    closing_index = frontier.closing(np.asarray(answers.column(kind.answers.horizon)))
+    _, answers, closing_index, late = kind.step(kind.start(), partials, frontier)
     streamed_answers = answers.to_pandas().assign(k_ms=frontier.k_ms[closing_index], closed=frontier.end[closing_index])
     exact = kind.evaluate(stream.tuples)
     error = kind.errors(*(pa.Table.from_batches([part]) for part in (answers, exact))).to_pandas()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.kinds import Kind
+from tailrace.kind.protocol import Kind
 from tailrace.windows.sliding import Sliding
 
 Ints = NDArray[np.int64]
@@ -135,7 +135,9 @@ def measure(
     for part in parts:
         partials = pa.Table.from_batches([kind.combine(part)])
         for duration, batches in zip(durations.tolist(), answers, strict=True):
-            batches.append(_of_windows(kind.step(kind.start(), partials, course.under(duration))[1], horizon, ends))
+            batches.append(
+                _of_windows(kind.step(kind.start(), partials, course.under(duration)).answers, horizon, ends)
+            )
     expected = _of_windows(exact, horizon, ends)
     tables = (pa.Table.from_batches(batches, kind.answer) for batches in answers)
     quality = np.array([_quality_by_window(kind.errors(table, expected), horizon, ends) for table in tables])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tailrace.calibration.measure import Accuracies, EventTimeCourse, measure, settling_ms
 from tailrace.ground.duration import format_duration
 from tailrace.ground.errors import Problem, Refused
-from tailrace.kinds import Kind
+from tailrace.kind.protocol import Kind
 from tailrace.partition.by_key import task_of
 
 _ROWS_AT_ONCE = 250_000

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tailrace.answers.model import AffectedAnswers
 from tailrace.ground.columns import unify
-from tailrace.kinds import Kind
+from tailrace.kind.protocol import Kind
 
 Mask = NDArray[np.bool_]
 

@@ -17,7 +17,7 @@ from tailrace.answers.model import AffectedAnswers
 from tailrace.correction import deduplication
 from tailrace.engine.stage import Stage
 from tailrace.ground.ranges import Ranges
-from tailrace.kinds import Kind
+from tailrace.kind.protocol import Kind
 from tailrace.storage.log import ORDER, Log, Piece, Reader, with_ids
 
 AT_ONCE = 1_000_000

@@ -18,7 +18,8 @@ from tailrace.ground.columns import group
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import merge_ranges
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
-from tailrace.kinds import Kind, build
+from tailrace.kind.protocol import Kind
+from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout

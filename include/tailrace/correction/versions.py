@@ -10,7 +10,8 @@ from tailrace.answers.model import AffectedAnswers
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.ground.columns import Ints
 from tailrace.ground.matching import last_places, select
-from tailrace.kinds import Kind
+from tailrace.kind.capabilities import Amends
+from tailrace.kind.protocol import Kind
 from tailrace.storage.results import AnswerTables
 
 _STAMPS = "k_ms", "facts_version"
@@ -51,6 +52,8 @@ def next_answers(
     missed = select(missed, affected.contains(missed))
     if not streamed.num_rows + missed.num_rows:
         return kind.answer.empty_table()
+    if not isinstance(kind, Amends):
+        return past.evaluate(affected)
     amended = pa.Table.from_batches([kind.amend(streamed.select(kind.answer.names), missed)])
     if not amended.num_rows:
         return past.evaluate(affected)

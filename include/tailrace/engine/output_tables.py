@@ -18,6 +18,7 @@ from tailrace.ground.duration import format_time
 from tailrace.ground.facts import Fact
 from tailrace.ground.time_limits import EARLIEST_MS
 from tailrace.ground.wire import Batches
+from tailrace.kind.step import Step
 from tailrace.windows.sliding import Sliding
 
 _COUNTS = ("rows", "partials", "late", "answers", "ticks", "buffered", "in_process", "expired")
@@ -32,12 +33,12 @@ _FACTS = pa.schema(
 )
 
 
-def results(model: AnswerModel, answers: pa.RecordBatch, frontier: Frontier) -> pa.RecordBatch:
-    """The answers, each with K, as_of and the facts of the tick at which it became due."""
-    at = frontier.closing(np.asarray(answers.column(model.horizon)))
+def results(step: Step, frontier: Frontier) -> pa.RecordBatch:
+    """The answers, each with K, as_of and the facts of the tick that decided it."""
+    answers = step.answers
     stamps = {"k_ms": frontier.k_ms, "as_of": frontier.end, "facts_version": frontier.version}
     for name, values in stamps.items():
-        answers = answers.append_column(name, pa.array(values[at]))
+        answers = answers.append_column(name, pa.array(values[step.decided_at]))
     return answers
 
 
@@ -92,21 +93,20 @@ def task_counts(
     model: AnswerModel,
     segments: list[tuple[Batches, dict[str, Any]]],
     ticks: int,
-    answers: pa.RecordBatch,
-    late: pa.RecordBatch,
+    step: Step,
     frontier: Frontier,
 ) -> dict[str, Any]:
-    """What a task did in a batch, in which so many ticks became complete.
+    """The counts of a task in a batch in which so many ticks became complete.
 
     `latency_ms` is the mean time, in stream time, from the horizon of an answer (a window's end) to the answer.
     """
     partials = [batches["partials"] for batches, _ in segments]
     rows = sum(map(_total, partials))
     accepted = sum(about["accepted"] for _, about in segments)
-    answers = model.once(answers)
-    ends = np.asarray(answers.column(model.horizon))
-    latency = float((frontier.end[frontier.closing(ends)] - ends).mean()) if len(ends) else None
-    counts = {"rows": rows, "partials": sum(map(len, partials)), "late": _total(late)}
+    answers = model.once(step.answers.append_column("answered", pa.array(frontier.end[step.decided_at])))
+    due, answered = (np.asarray(answers.column(name)) for name in (model.horizon, "answered"))
+    latency = float((answered - due).mean()) if len(due) else None
+    counts = {"rows": rows, "partials": sum(map(len, partials)), "late": _total(step.late)}
     counts |= {"answers": answers.num_rows, "ticks": ticks}
     return counts | {"latency_ms": latency, "load": rows / accepted if accepted else None}
 

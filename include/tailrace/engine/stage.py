@@ -16,7 +16,9 @@ from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground import wire
 from tailrace.ground.columns import group_sums, pair
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
-from tailrace.kinds import Kind, build
+from tailrace.kind.capabilities import sample_of
+from tailrace.kind.protocol import Kind
+from tailrace.kinds import build
 from tailrace.partition.by_key import task_of
 from tailrace.query.query import Query
 from tailrace.sources import history
@@ -108,7 +110,7 @@ class Stage:
         owner = task_of(partials.column("key").dictionary, self.tasks)
         about = segment.to_json() | {"accepted": content.tuples.num_rows, "quarantined": content.quarantine.num_rows}
         about |= _ranges(content.tuples)
-        drawn = self.kind.sample(content.tuples if header.sample else content.tuples.slice(0, 0))
+        drawn = sample_of(self.kind, content.tuples if header.sample else content.tuples.slice(0, 0))
         shared = {"ticks": content.summary.to_arrow(), "counts": counts, "sample": drawn}
         found: list[Message] = [
             (task, "segment", wire.pack({"partials": _of_keys(partials, owner == task), **shared}, **about))

@@ -17,14 +17,14 @@ import pyarrow as pa
 
 from tailrace.disorder.clock import Clock
 from tailrace.disorder.coverage import Coverage
-from tailrace.disorder.tick_statistics import TickContents
 from tailrace.engine import output_tables
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.tick_buffer import TickBuffer
 from tailrace.ground import wire
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.wire import Batches
-from tailrace.kinds import Kind
+from tailrace.kind.capabilities import tick_contents
+from tailrace.kind.protocol import Kind
 
 _ROWS_AT_ONCE = 500_000
 
@@ -67,27 +67,27 @@ class Task:
         arrived = self._silent(arrived, head, clock.end)
         complete, pending = arrived.split()
         windows = self.kind.windows
-        brought = TickContents(windows, complete.counts, complete.sample, self.kind.error_model)
+        brought = tick_contents(self.kind, windows, complete.counts, complete.sample)
         frontier = clock.advance(complete.ticks, brought)
         if head.closes and clock.version:  # else there was no tuple yet, and nothing is open
             frontier = clock.close(frontier, int(windows.last_end(np.array([clock.t_max]))[0]))
             facts += [] if head.ends else [output_tables.quiet(clock, arrived.newest[0])]
         coverage.observe(windows, complete.counts, frontier)
-        state, answers, late = self.kind.step(memory.state, complete.partials, frontier)
+        step = self.kind.step(memory.state, complete.partials, frontier)
 
-        measured = output_tables.task_counts(self.kind.answers, segments, len(complete.ticks), answers, late, frontier)
+        measured = output_tables.task_counts(self.kind.answers, segments, len(complete.ticks), step, frontier)
         measured |= output_tables.clock_columns(clock, coverage, *self._taken_in(pending))
         measured |= output_tables.arrival_classes(windows, complete.counts, frontier)
         output: Batches = {
-            "results": output_tables.results(self.kind.answers, answers, frontier),
-            "late": output_tables.late(late, frontier, self.stream),
+            "results": output_tables.results(step, frontier),
+            "late": output_tables.late(step.late, frontier, self.stream),
             "metrics": output_tables.metrics(head, self.index, measured),
         }
         if self.index == 0:  # what all tasks agree on is written once
             output |= {"facts": output_tables.facts(facts), "segments": output_tables.segments(head.batch, places)}
         passing = [(what, data) for what, data in messages if what not in ("entry", "segment")]
         rows = [(table, wire.pack({table: part})) for table, batch in output.items() for part in _cut(batch)]
-        return _TaskState(clock, coverage, state, pending).pack(), passing + rows
+        return _TaskState(clock, coverage, step.state, pending).pack(), passing + rows
 
     def _silent(self, arrived: TickBuffer, head: BatchHeader, last_end: int) -> TickBuffer:
         """What has arrived, with what the silence after it says."""

@@ -14,7 +14,7 @@ from tailrace.disorder.ticks import Ticks
 from tailrace.ground.columns import unify
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.wire import Batches
-from tailrace.kinds import Kind
+from tailrace.kind.protocol import Kind
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
-from tailrace.disorder.tick_statistics import SAMPLE
+from tailrace.kind.step import Step
 from tailrace.panes.rows import Rows, evaluate_windows
 from tailrace.topk.accuracy import errors
 from tailrace.topk.best import Best
@@ -41,8 +41,6 @@ class TopK:
     id_type: pa.DataType
     method: str = "adaptive"
 
-    error_model = None
-
     @cached_property
     def best(self) -> Best:
         return Best(self.k, self.descending, self.id_type)
@@ -64,22 +62,16 @@ class TopK:
     def combine(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
         return combine(self.windows, self.best, tuples, across=not self.running.moves)
 
-    def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
-        return pa.RecordBatch.from_pylist([], SAMPLE)
-
     def start(self) -> Any:
         return self.running.start()
 
     def restore(self, batches: dict[str, pa.RecordBatch]) -> Any:
         return self.running.restore(batches)
 
-    def step(self, state: Any, partials: pa.Table, frontier: Frontier) -> tuple[Any, pa.RecordBatch, pa.RecordBatch]:
-        """Advance a state to the frontier (the watermark).
-
-        Returns the new state, the rankings of the windows that closed, and the late tuples.
-        """
+    def step(self, state: Any, partials: pa.Table, frontier: Frontier) -> Step:
+        """Advance a state to the frontier (the watermark), and rank the windows that closed."""
         state, rows, late = self.running.step(state, partials, frontier)
-        return state, self._answers(rows), late
+        return Step(state, self._answers(rows), frontier.closing(np.asarray(rows.column("time"))), late)
 
     def evaluate(self, content: pa.RecordBatch) -> pa.RecordBatch:
         """The ranking of every window over the given tuples, independent of their order and lateness."""
@@ -91,10 +83,6 @@ class TopK:
         panes = Rows(key.astype(np.int64), pane, values)
         rows = evaluate_windows(self.windows, self.best, panes, Rows.empty(self.best.types), None, None)
         return self._answers(rows.with_keys(partials.column("key").dictionary))
-
-    def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
-        """Amend no window: a late tuple may change any rank, so rankings are evaluated anew from history."""
-        return pa.RecordBatch.from_pylist([], self.answer)
 
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
         """The share of the correct top-k that each approximate answer lacks."""

@@ -14,6 +14,7 @@ from tailrace.disorder.coverage import Coverage
 from tailrace.engine import output_tables
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.facts import Fact
+from tailrace.kind.step import Step
 from tailrace.windows.sliding import Sliding
 
 HEAD = BatchHeader(8, ())
@@ -46,9 +47,14 @@ LATE = pa.record_batch(
 NOTHING = ANSWERS.slice(0, 0), LATE.slice(0, 0)
 
 
+def step_of(answers: pa.RecordBatch, late: pa.RecordBatch = LATE) -> Step:
+    """The step of a kind of windows that gave these rows."""
+    return Step(None, answers, FRONTIER.closing(np.asarray(answers.column("window_end"))), late)
+
+
 # end 10 closed at tick 4, 20 and 30 at tick 7, 40 by the silence after the last tick, which stamps it
 def test_answers_carry_what_was_in_force_when_their_window_closed() -> None:
-    found = output_tables.results(MODEL, ANSWERS, FRONTIER)
+    found = output_tables.results(step_of(ANSWERS), FRONTIER)
     assert found.column("as_of").to_pylist() == [50, 80, 80, 100]
     assert found.column("k_ms").to_pylist() == [50, 60, 60, 61]
     assert found.column("facts_version").to_pylist() == [1, 1, 1, 2]
@@ -109,7 +115,7 @@ def test_segments_as_they_were_read(first, last) -> None:
 
 
 def metrics(arrived=(), answers=ANSWERS, late=LATE, clock=CLOCK, frontier=FRONTIER, committed=100, head=HEAD) -> dict:
-    measured = output_tables.task_counts(MODEL, list(arrived), 3, answers, late, frontier)
+    measured = output_tables.task_counts(MODEL, list(arrived), 3, step_of(answers, late), frontier)
     measured |= output_tables.clock_columns(clock, Coverage(3, 1), committed, 7)
     (row,) = output_tables.metrics(head, 1, measured).to_pylist()
     return row

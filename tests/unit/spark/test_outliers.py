@@ -27,7 +27,7 @@ from tailrace.calibration.recent_windows import NotReady
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
 from tailrace.correction.requests import GapRule, request_correction
-from tailrace.kinds import Kind
+from tailrace.kind.protocol import Kind
 from tailrace.query.sections import Disorder
 from tailrace.spark import correct as module
 from tailrace.spark.correct import correct

@@ -1,0 +1,1 @@
+"""The protocol of a query kind, and its optional capabilities."""

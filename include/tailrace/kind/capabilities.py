@@ -1,0 +1,50 @@
+"""Optional capabilities of a kind; a kind has one when it has its members."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from tailrace.disorder.tick_statistics import SAMPLE, ErrorModel, TickContents
+from tailrace.windows.sliding import Sliding
+
+
+@runtime_checkable
+class Promises(Protocol):
+    """A kind that policies which promise (error, risk) go with."""
+
+    @property
+    def error_model(self) -> ErrorModel:
+        """The error model of the answers."""
+
+    def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
+        """Partials of a few keys, of schema `disorder.tick_statistics.SAMPLE`; every task gets the same ones."""
+
+
+@runtime_checkable
+class Amends(Protocol):
+    """A kind whose streamed answers can be corrected by late tuples alone, without reading history."""
+
+    def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
+        """Add to streamed answers the late tuples that their windows missed, where no tuple is a duplicate.
+
+        Answers that do not follow from these alone are left out, and evaluated anew from history.
+
+        Parameters
+        ----------
+        answers : Table
+            Streamed answers, each once.
+        late : Table
+            The identity, `tuples` and `total` of each late row, for every answer that it missed.
+        """
+
+
+def sample_of(kind: object, tuples: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the kind's sample of these tuples; empty where it has none."""
+    return kind.sample(tuples) if isinstance(kind, Promises) else pa.RecordBatch.from_pylist([], SAMPLE)
+
+
+def tick_contents(kind: object, windows: Sliding, counts: pa.Table, sample: pa.Table) -> TickContents:
+    """Return the contents of ticks with the kind's error model, if it has one."""
+    return TickContents(windows, counts, sample, kind.error_model if isinstance(kind, Promises) else None)

@@ -1,0 +1,73 @@
+"""The protocol of a query kind: the operator of one declared query."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from tailrace.answers.model import AnswerModel
+from tailrace.disorder.clock import Frontier
+from tailrace.kind.step import Step
+from tailrace.windows.sliding import Sliding
+
+
+class State(Protocol):
+    """The state that one task of a kind holds between batches."""
+
+    def to_arrow(self) -> dict[str, pa.RecordBatch]: ...
+
+
+class Kind(Protocol):
+    """The operator of one declared query: a frozen object that does not depend on Spark, nor Spark's code on it."""
+
+    @property
+    def windows(self) -> Sliding: ...
+
+    @property
+    def columns(self) -> dict[str, str]: ...
+
+    @property
+    def key_type(self) -> pa.DataType: ...
+
+    @property
+    def id_type(self) -> pa.DataType: ...
+
+    @property
+    def answers(self) -> AnswerModel:
+        """How answers are identified, and which of them late tuples affect."""
+
+    @property
+    def answer(self) -> pa.Schema:
+        """Schema of an answer: its identity (times in ms), the kind's own columns, `tuples`.
+
+        An answer may have several rows, told apart by the row key of its model and alike in `tuples`. A version of the
+        answer is all of them.
+        """
+
+    def combine(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
+        """Combine tuples into partials by key, pane and tick.
+
+        Columns: `key` (dictionary), `pane`, `tick`, `tuples`, and the kind's own.
+        """
+
+    def start(self) -> Any:
+        """The initial state of a task."""
+
+    def restore(self, batches: dict[str, pa.RecordBatch]) -> Any:
+        """Restore a state from the batches that its `to_arrow` returned."""
+
+    def step(self, state: Any, partials: pa.Table, frontier: Frontier) -> Step:
+        """Advance a state to the frontier (the watermark): the incremental form of `evaluate`."""
+
+    def evaluate(self, content: pa.RecordBatch) -> pa.RecordBatch:
+        """The answers of all windows over the given tuples."""
+
+    def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
+        """The error of every exact answer: its identity, and `error`.
+
+        `error` is 0 where the approximate answer is right, 1 where it is missing, more where it is worse than missing.
+        """
+
+    def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
+        """The accuracy of approximate answers against the exact ones, in [0, 1]; higher is better."""

@@ -1,0 +1,30 @@
+"""Result of a step of a task: what became due when a state advanced to the frontier."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+
+class Step(NamedTuple):
+    """Result of `Kind.step`.
+
+    Attributes
+    ----------
+    state : State
+        The new state.
+    answers : RecordBatch
+        The answers that became due, of schema `Kind.answer`; n rows.
+    decided_at : ndarray, shape (n,)
+        The index in the frontier of the tick that decided each row: its as_of, K and facts are those of this tick.
+    late : RecordBatch
+        The late tuples, one row for each key, pane and tick.
+    """
+
+    state: Any
+    answers: pa.RecordBatch
+    decided_at: NDArray[np.int64]
+    late: pa.RecordBatch
