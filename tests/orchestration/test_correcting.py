@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, TaskDeferred
 from airflow.sdk.execution_time.context import TriggeringAssetEventsAccessor
 
-from fake_host import QUERY, declare
+from fake_host import LOCAL_CONF, QUERY, declare
 from late_tables import LateTables
 from tailrace.drivers.fence import dead
 from tailrace.orchestration import correction_operators
@@ -207,13 +206,7 @@ def test_a_correction_listens_on_loopback_alone_and_asks_for_a_secret(correct, c
     correct.execute(context())
     words, where = called()[2:]
     conf = {words[number + 1] for number, word in enumerate(words) if word == "--conf"}
-    assert conf == {
-        "spark.driver.bindAddress=127.0.0.1",
-        "spark.driver.host=127.0.0.1",
-        "spark.authenticate=true",
-        "spark.driver.defaultJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        f"spark.pyspark.driver.python={sys.executable}",
-    }
+    assert conf == LOCAL_CONF
     assert where == "127.0.0.1"
 
 
