@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +24,16 @@ window: {{size: 2 h, slide: 1 h}}
 disorder: {{tick: 1 min}}
 aggregate: {{function: sum, column: value}}
 """
+
+
+LOCAL_CONF = {
+    "spark.driver.bindAddress=127.0.0.1",
+    "spark.driver.host=127.0.0.1",
+    "spark.authenticate=true",
+    "spark.driver.defaultJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    f"spark.pyspark.driver.python={sys.executable}",
+}
+"""The settings with which spark-submit is started under a local master."""
 
 
 def declare(directory: Path, name: str, text: str = QUERY) -> Path:

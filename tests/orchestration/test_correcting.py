@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, TaskDeferred
 from airflow.sdk.execution_time.context import TriggeringAssetEventsAccessor
 
-from fake_host import QUERY, declare
+from fake_host import LOCAL_CONF, QUERY, declare
 from late_tables import LateTables
 from tailrace.drivers.fence import dead
 from tailrace.orchestration import correction_operators
@@ -207,13 +206,7 @@ def test_a_correction_listens_on_loopback_only_and_requires_a_secret(correct_tas
     correct_task.execute(context())
     arguments, local_ip = called()[2:]
     conf = {arguments[number + 1] for number, word in enumerate(arguments) if word == "--conf"}
-    assert conf == {
-        "spark.driver.bindAddress=127.0.0.1",
-        "spark.driver.host=127.0.0.1",
-        "spark.authenticate=true",
-        "spark.driver.defaultJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        f"spark.pyspark.driver.python={sys.executable}",
-    }
+    assert conf == LOCAL_CONF
     assert local_ip == "127.0.0.1"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -16,7 +15,7 @@ from airflow.sdk.exceptions import AirflowFailException, TaskDeferralError, Task
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from filelock import Timeout
 
-from fake_host import QUERY, declare
+from fake_host import LOCAL_CONF, QUERY, declare
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.ground.errors import Busy
 from tailrace.orchestration import drivers, stream_operators
@@ -158,13 +157,7 @@ def test_a_local_driver_listens_on_loopback_only_and_requires_a_secret(
     [(command, environment)] = host.deployed
     assert environment["SPARK_LOCAL_IP"] == "127.0.0.1"
     conf = {command[number + 1] for number, word in enumerate(command) if word == "--conf"}
-    assert conf == {
-        "spark.driver.bindAddress=127.0.0.1",
-        "spark.driver.host=127.0.0.1",
-        "spark.authenticate=true",
-        "spark.driver.defaultJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        f"spark.pyspark.driver.python={sys.executable}",
-    }
+    assert conf == LOCAL_CONF
 
 
 def test_a_driver_of_a_cluster_is_not_bound_to_loopback(make_operator, host, context, monkeypatch):

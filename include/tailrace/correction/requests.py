@@ -59,9 +59,9 @@ def due_interval(late: Uncorrected, asked: Sequence[CorrectionRequest], gap: Gap
 
 
 def request_correction(layout: Layout, gap: GapRule, now_ms: int) -> tuple[Interval | None, str]:
-    """As `due_interval`, for a query's tables; and how to say it.
+    """Request a correction if one is due by a query's tables; returns its interval, and a message about it.
 
-    What is asked for is noted beside the tables before this returns: whoever asks next, wherever, knows of it.
+    The request is recorded beside the tables before this returns, so other processes see it.
 
     Raises
     ------

@@ -15,11 +15,11 @@ def group_keys(tasks: int) -> list[int]:
     same modulo `tasks`. Computed here, since a first SQL statement costs seconds.
     """
     keys: dict[int, int] = {}
-    for key in count():
+    candidates = count()
+    while len(keys) < tasks:
+        key = next(candidates)
         keys.setdefault(spark_hash(key) % tasks, key)
-        if len(keys) == tasks:
-            return [keys[task] for task in range(tasks)]
-    raise AssertionError
+    return [keys[task] for task in range(tasks)]
 
 
 def spark_hash(value: int) -> int:

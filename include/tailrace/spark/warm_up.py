@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 from tailrace.engine.stage import Stage
 from tailrace.spark.source import ROWS
 
+_END_S = 5.0
+
 
 @contextmanager
 def warming_up(spark: SparkSession, stage: Stage) -> Iterator[None]:
@@ -37,4 +39,4 @@ def warming_up(spark: SparkSession, stage: Stage) -> Iterator[None]:
     thread = Thread(target=run, name="warm-up", daemon=True)
     thread.start()
     yield
-    thread.join()
+    thread.join(_END_S)  # its workers may hang, and the end of the stream waits for none
