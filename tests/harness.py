@@ -13,6 +13,7 @@ from tailrace.disorder.policies import policy_of
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.local import LocalEngine, MemoryFormat
 from tailrace.engine.stage import Stage
+from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground import wire
 from tailrace.ground.facts import Fact, stamp
 from tailrace.kind.protocol import Kind
@@ -60,8 +61,9 @@ def make_stage(
     windows = Sliding(settings.size, settings.slide)
     kind = kind or Aggregate(windows, settings.function, {"value": "value"}, pa.string(), settings.q)
     names = NAMES | ({} if keyed else {"key": None})
-    columns = Columns(**names, values=kind.columns, earliest_ms=-(10**15), ahead_ms=10**15)
-    return Stage(kind, "readings", MemoryFormat(tables or {}), columns, {}, settings.tick, tasks, None)
+    columns = Columns(**names, values=kind.inputs[0].columns, earliest_ms=-(10**15), ahead_ms=10**15)
+    reader = StreamReader("readings", MemoryFormat(tables or {}), columns, {}, kind.inputs[0].names, settings.tick)
+    return Stage(kind, (reader,), settings.tick, tasks)
 
 
 def run(
@@ -78,7 +80,7 @@ def run(
     stage = make_stage(settings, tasks, keyed=all(t.key is not None for t in tuples), kind=kind, tables=tables)
     batches: dict[int, list[Segment]] = {}
     for i, table in enumerate(tables.values()):
-        segment = Segment(str(i), 0, table.num_rows, ordinal=i, position=bounds[i])
+        segment = Segment(str(i), 0, table.num_rows, ordinal=i, position=bounds[i], stream="readings")
         batches.setdefault(batch_of(i), []).append(segment)
     policy = policy_of_oracle(settings.policy)
     steps = [([], policy, passed, closes) for after, passed, closes in silences if after < 0]
@@ -94,7 +96,8 @@ def run(
         steps.append(([] if quiet else segments, policy, None, "ends"))
     engine, rows = LocalEngine(stage), {}
     for segments, in_force, heartbeat_ms, closes in steps:
-        batch = engine.batch(in_force, segments, heartbeat_ms=heartbeat_ms, closes=bool(closes), ends=closes == "ends")
+        heartbeats = {} if heartbeat_ms is None else {"readings": heartbeat_ms}
+        batch = engine.batch(in_force, segments, heartbeats=heartbeats, closes=bool(closes), ends=closes == "ends")
         for table, part in batch.items():
             rows.setdefault(table, []).extend(part.to_pylist())
     return rows

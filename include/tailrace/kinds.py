@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
+from collections.abc import Sequence
 
 from tailrace.aggregate.kind import Aggregate
+from tailrace.kind.inputs import NameTypes
 from tailrace.kind.protocol import Kind
 from tailrace.query.query import AggregateQuery, Query, TopKQuery, WindowedQuery
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 
 
-def _aggregate(query: Query, key_type: pa.DataType, id_type: pa.DataType) -> Kind:
+def _aggregate(query: Query, names: Sequence[NameTypes]) -> Kind:
     assert isinstance(query, AggregateQuery)
     section = query.aggregate
     columns = {"value": section.column} if section.column else {}
-    return Aggregate(_sliding(query), section.function, columns, key_type, section.q, id_type)
+    return Aggregate(_sliding(query), section.function, columns, names[0].key, section.q, names[0].id)
 
 
-def _topk(query: Query, key_type: pa.DataType, id_type: pa.DataType) -> Kind:
+def _topk(query: Query, names: Sequence[NameTypes]) -> Kind:
     assert isinstance(query, TopKQuery)
     section = query.topk
     descending, columns = section.order == "descending", {"score": section.score}
-    return TopK(_sliding(query), section.k, descending, columns, key_type, id_type, section.method)
+    return TopK(_sliding(query), section.k, descending, columns, *names[0], section.method)
 
 
 def _sliding(query: WindowedQuery) -> Sliding:
@@ -32,6 +33,6 @@ def _sliding(query: WindowedQuery) -> Sliding:
 KINDS = {"aggregate": _aggregate, "topk": _topk}
 
 
-def build(query: Query, key_type: pa.DataType = pa.string(), id_type: pa.DataType = pa.string()) -> Kind:  # noqa: B008
-    """Build the kind of a declared query, given the types of its stream's key and id: string or int64."""
-    return KINDS[query.kind](query, key_type, id_type)
+def build(query: Query, names: Sequence[NameTypes] | None = None) -> Kind:
+    """Build the kind of a declared query, given the types of the key and id of each of its streams."""
+    return KINDS[query.kind](query, names or [NameTypes()] * len(query.streams))

@@ -17,9 +17,11 @@ from tailrace.aggregate.promised import AggregateErrorModel
 from tailrace.aggregate.sample import sample
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
+from tailrace.kind.inputs import Input, NameTypes
 from tailrace.kind.step import Step
 from tailrace.panes import operator
 from tailrace.panes.rows import Rows, evaluate_windows
+from tailrace.partition.by_key import ByKey
 from tailrace.windows.sliding import Sliding
 
 
@@ -59,10 +61,22 @@ class Aggregate:
         return ByWindow(self.windows)
 
     @property
+    def inputs(self) -> tuple[Input, ...]:
+        return (Input(self.columns, NameTypes(self.key_type, self.id_type)),)
+
+    @property
+    def partition(self) -> ByKey:
+        return ByKey()
+
+    @property
+    def late(self) -> pa.Schema:
+        return self.answers.late(self.key_type)
+
+    @property
     def answer(self) -> pa.Schema:
         return pa.schema([*self.answers.fields(self.key_type), ("value", pa.float64()), ("tuples", pa.int64())])
 
-    def combine(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
+    def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
         return combine(self.windows, self.fold, tuples)
 
     def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
@@ -78,15 +92,16 @@ class Aggregate:
     def restore(self, batches: dict[str, pa.RecordBatch]) -> operator.PaneState:
         return operator.PaneState.from_arrow(batches, self.summary.types)
 
-    def step(self, state: operator.PaneState, partials: pa.Table, frontier: Frontier) -> Step:
+    def step(self, state: operator.PaneState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
         """Advance a state to the frontier (the watermark) by `operator.step`, and answer the windows that closed."""
-        state, rows, late = operator.step(self.windows, self.summary, state, partials, frontier)
-        return Step(state, self._answers(rows), frontier.closing(np.asarray(rows.column("time"))), late)
+        state, rows, late = operator.step(self.windows, self.summary, state, arrived[0], frontier)
+        return Step(state, self._answers(rows), frontier.closing(np.asarray(rows.column("time"))), (late,))
 
-    def evaluate(self, content: pa.RecordBatch) -> pa.RecordBatch:
+    def evaluate(self, *content: pa.RecordBatch) -> pa.RecordBatch:
         """The answer of every window over the given tuples, independent of their order and lateness."""
-        no_tick = pa.array(np.zeros(content.num_rows, np.int64))
-        partials = self.combine(content.select(["event_time", "key", *self.columns]).append_column("tick", no_tick))
+        (tuples,) = content
+        no_tick = pa.array(np.zeros(tuples.num_rows, np.int64))
+        partials = self.prepare(tuples.select(["event_time", "key", *self.columns]).append_column("tick", no_tick))
         key = np.asarray(partials.column("key").indices).astype(np.int64)
         columns = {name: np.asarray(partials.column(name)) for name in self.summary.types}
         panes = Rows(key, np.asarray(partials.column("pane")), columns)

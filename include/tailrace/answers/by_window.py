@@ -36,6 +36,9 @@ class ByWindow:
     def horizon(self) -> str:
         return "window_end"
 
+    def due(self, event_time: int) -> int:
+        return int(self.windows.last_end(np.array([event_time]))[0])
+
     @property
     def order(self) -> tuple[str, ...]:
         return "window_end", "key", *self.row_key
@@ -44,6 +47,10 @@ class ByWindow:
         """The fields of the identity: the key, and the window's start and end in ms."""
         key, *times = WINDOW.columns
         return [pa.field(key, key_type), *(pa.field(name, pa.int64()) for name in times)]
+
+    def late(self, key_type: pa.DataType) -> pa.Schema:
+        """The schema of a late row: its key and pane, and the total of its tuples where the kind adds."""
+        return pa.schema([("key", key_type), ("pane_start", pa.int64()), ("total", pa.float64())])
 
     def once(self, answers: Rows) -> Rows:
         for name in self.row_key:

@@ -33,6 +33,9 @@ class AnswerModel(Protocol):
     def horizon(self) -> str:
         """The column with the event time (ms) up to which an answer depends on tuples: it is due when F is there."""
 
+    def due(self, event_time: int) -> int:
+        """The frontier (ms) at which every answer is due that depends on tuples up to an event time alone."""
+
     @property
     def order(self) -> tuple[str, ...]:
         """The columns by which readers get the rows of answers sorted."""

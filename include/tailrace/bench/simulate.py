@@ -25,6 +25,7 @@ from tailrace.generators.delays import epoch_ms
 from tailrace.ground.columns import group_sums, pair
 from tailrace.ground.facts import stamp
 from tailrace.kind.capabilities import sample_of, tick_contents
+from tailrace.kind.inputs import NameTypes
 from tailrace.kinds import build
 from tailrace.query.query import Query
 
@@ -48,7 +49,7 @@ class Stream:
         key = table[stream.key].combine_chunks() if stream.key else pa.nulls(len(arrival), pa.string())
         ids = table[stream.id].combine_chunks()
         columns = {"event_time": pa.array(event), "key": key, "tick": pa.array(tick), "id": ids}
-        for part, name in build(query).columns.items():
+        for part, name in build(query).inputs[0].columns.items():
             columns[part] = table[name].combine_chunks().cast(pa.float64())
         return Stream(pa.RecordBatch.from_pydict(columns), arrival)
 
@@ -71,7 +72,7 @@ class Simulated:
         Each window that holds a tuple: `key`, `window_end`, `error`, and of its streamed answer `k_ms` and `closed`,
         null where there was none.
     late : DataFrame
-        Tuples that missed a window: `pane`, `tuples`, `total`, `frontier` (they missed the windows that end at or
+        Tuples that missed a window: `pane_start`, `tuples`, `total`, `frontier` (they missed the windows that end at or
         before it), `arrived` (ms).
     latency_ms : float
         The mean time from the arrival of a tuple to the answer of a window that holds it (paper 002, section 2).
@@ -103,8 +104,8 @@ def simulate(query: Query, stream: Stream, later_settings: Iterable[tuple[SlackP
     later_settings : pairs of SlackPolicy and int
         Settings that come into force later: each from the first tick after the given one, in order.
     """
-    kind = build(query, *(stream.tuples.schema.field(name).type for name in ("key", "id")))
-    partials = pa.Table.from_batches([kind.combine(stream.tuples)])
+    kind = build(query, [NameTypes(*(stream.tuples.schema.field(name).type for name in ("key", "id")))])
+    partials = pa.Table.from_batches([kind.prepare(stream.tuples)])
     tick, event = stream.column("tick"), stream.column("event_time")
     _, end = ticks.number(stream.arrival_ms, np.arange(len(tick)), query.tick_ms)
     code, split = pair(tick, kind.windows.pane(event))
@@ -118,14 +119,14 @@ def simulate(query: Query, stream: Stream, later_settings: Iterable[tuple[SlackP
     contents = tick_contents(kind, kind.windows, counts, sample)
     frontier = clock.advance(ticks.summarise(tick, end, event), contents)
     frontier = clock.close(frontier, int(kind.windows.last_end(np.array([clock.t_max]))[0]))
-    _, answers, closing_index, late = kind.step(kind.start(), partials, frontier)
+    _, answers, closing_index, (late,) = kind.step(kind.start(), (partials,), frontier)
     streamed_answers = answers.to_pandas().assign(k_ms=frontier.k_ms[closing_index], closed=frontier.end[closing_index])
     exact = kind.evaluate(stream.tuples)
     error = kind.errors(*(pa.Table.from_batches([part]) for part in (answers, exact))).to_pandas()
     closings = streamed_answers[[*WINDOW, "k_ms", "closed"]].drop_duplicates(WINDOW)
     windows = error[[*WINDOW, "error"]].merge(closings, how="left", on=WINDOW)
     arrived_ms = frontier.end[frontier.index(np.asarray(late.column("tick")))]
-    late_tuples = late.select(["pane", "tuples", "total", "frontier"]).to_pandas().assign(arrived=arrived_ms)
+    late_tuples = late.select(["pane_start", "tuples", "total", "frontier"]).to_pandas().assign(arrived=arrived_ms)
     sorted_windows = windows.sort_values(WINDOW, kind="stable", ignore_index=True)
     latency_ms = _latency(stream, kind.windows.ends(event, None, None), frontier)
     return Simulated(frontier, exact.to_pandas(), streamed_answers, sorted_windows, late_tuples, latency_ms)

@@ -212,10 +212,10 @@ def _calibration_run(query: Query, layout: Layout) -> _CalibrationRun:
             "the query has never run in this warehouse" if manifest is None else "the stream has committed nothing yet"
         )
         raise NotReady([Problem(str(layout.home), wrong, "tailrace run, first")])
-    tables, stage = Tables(layout), Stage.of(query, manifest.types, layout.table("history"))
+    tables, stage = Tables(layout), Stage.of(query, manifest.types, layout.histories(query.streams))
     last = tables.greatest("metrics", "batch")
     k_ms = tables.read("metrics", ["k_ms"], ds.field("batch") == last).column("k_ms").to_pylist()
-    log = Log.read(stage, tables, progress.until)
+    log = Log.read(stage.readers[0], tables, progress.until)
     if log.segments.empty:
         raise NotReady(
             [Problem(str(layout.home), "no tuple has been accepted yet", "to calibrate when there are some")]

@@ -133,10 +133,10 @@ def measure(
     ends = np.unique(exact.column(horizon).to_numpy())[-n:]
     answers: list[list[pa.RecordBatch]] = [[] for _ in durations]
     for part in parts:
-        partials = pa.Table.from_batches([kind.combine(part)])
+        partials = pa.Table.from_batches([kind.prepare(part)])
         for duration, batches in zip(durations.tolist(), answers, strict=True):
             batches.append(
-                _of_windows(kind.step(kind.start(), partials, course.under(duration)).answers, horizon, ends)
+                _of_windows(kind.step(kind.start(), (partials,), course.under(duration)).answers, horizon, ends)
             )
     expected = _of_windows(exact, horizon, ends)
     tables = (pa.Table.from_batches(batches, kind.answer) for batches in answers)

@@ -60,15 +60,15 @@ def correct(query: Query, warehouse: Path, span: CorrectionRange, distributed: O
     if origin is None:
         raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
     started = datetime.now(UTC)
-    stage, tables = Stage.of(query, origin.types, layout.table("history")), Tables(layout)
-    wanted, model = schemas(stage.kind.answer), stage.kind.answers
+    stage, tables = Stage.of(query, origin.types, layout.histories(query.streams)), Tables(layout)
+    wanted, model = schemas(stage.kind), stage.kind.answers
     answers = AnswerTables(tables, model)
     with layout.lock("correction"):  # what is committed is read in it: no older cut-off comes after
         committed = _committed(layout)
         late = _late(tables, committed.until, span)
         as_of, affected = _plan(span, query, stage, committed, late)
         tables.create(wanted, CORRECTION_TABLES)
-        past = HistoryScan(stage, lambda: Log.read(stage, tables, as_of), distributed, query.parallelism)
+        past = HistoryScan(stage, lambda: Log.read(stage.readers[0], tables, as_of), distributed, query.parallelism)
         rows = revise(past, answers, affected, as_of, str(span))
         emitted_at = pa.repeat(pa.scalar(started, TIME), rows.num_rows)
         table = with_times(rows.append_column("emitted_at", emitted_at), wanted["corrections"])

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from tailrace.answers.model import AffectedAnswers
 from tailrace.correction import deduplication
 from tailrace.engine.stage import Stage
+from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.ranges import Ranges
 from tailrace.kind.protocol import Kind
 from tailrace.storage.log import ORDER, Log, Piece, Reader, with_ids
@@ -89,13 +90,17 @@ class HistoryScan:
         self._read, self._open = log, distributed
         self._opened: DistributedScan | None = None
 
+    @property
+    def stream(self) -> StreamReader:
+        return self.stage.readers[0]
+
     @cached_property
     def log(self) -> Log:
         return self._read()
 
     def evaluate(self, affected: AffectedAnswers) -> pa.Table:
         """The affected answers over all that arrived, without repeats."""
-        ranges, columns = affected.ranges(), ["event_time", "key", *self.stage.columns.values, *ORDER]
+        ranges, columns = affected.ranges(), ["event_time", "key", *self.stream.columns.values, *ORDER]
         if job := self._job(ranges, columns):
             return self._distributed(job.buckets).evaluate(job, affected)
         tuples, others = self._gather(ranges, columns)
@@ -128,7 +133,7 @@ class HistoryScan:
         """The tuples with such event times, and `ORDER` of all others with one of their ids."""
         pieces, reader = self.log.of_events(ranges).pieces(ranges), self.log.reader()
         if not pieces:
-            types = self.stage.columns.value_types() | {"key": self.stage.kind.key_type}
+            types = self.stream.columns.value_types() | {"key": self.stream.names.key, "id": self.stream.names.id}
             schema = pa.schema([(name, types.get(name, pa.int64())) for name in columns])
             return pa.RecordBatch.from_pylist([], schema), pa.RecordBatch.from_pylist([], schema).select(ORDER)
         inside, outside = zip(*(reader.split(piece, ranges, columns) for piece in pieces), strict=True)

@@ -74,7 +74,7 @@ def put_quality(query: Query, kind: Kind, answers: AnswerTables, ends: Ints, fro
         mine = np.isin((versions[kind.answers.horizon].to_numpy() - 1) // length, part)
         found.append(measure(kind, select(versions, mine), length, promise))
     if found:
-        rows = with_times(pa.concat_tables(found), schemas(kind.answer)["quality"])
+        rows = with_times(pa.concat_tables(found), schemas(kind)["quality"])
         tables.put("quality", rows, "bucket_start")
 
 
@@ -137,7 +137,7 @@ def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: dict[str, f
 def read_quality(query: Query, warehouse: Path) -> tuple[pa.Table, list[str]]:
     """The table in order of time, and its columns; empty where nothing was ever corrected."""
     layout = Layout.of(warehouse, query.name)
-    schema, tables = schemas(build(query).answer)["quality"], Tables(layout)
+    schema, tables = schemas(build(query))["quality"], Tables(layout)
     readable(layout, query)
     rows = tables.read("quality") if tables.has("quality") else in_ms(schema.empty_table())
     return rows.sort_by("bucket_start"), schema.names

@@ -18,8 +18,10 @@ from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.tick_statistics import TickContents, TickRows, TickStatistics
 from tailrace.disorder.ticks import Ticks
 from tailrace.ground.facts import Fact, Facts
-from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.ground.wire import Batches
+
+_OF_STREAMS = ("latest", "last_end")
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,11 @@ class Clock:
 
     Attributes
     ----------
+    latest, last_end : ndarray of shape (s,), or None
+        Of each of s streams: the largest event time, and the end of the last tick in which it brought a tuple, or of
+        the query's first one where it brought none; ms. None before the first tick.
+    t_max : int
+        The largest event time seen by the query: the least of `latest` over the streams that are not idle.
     largest : int
         The largest delay so far, ms.
     in_force : Fact or None
@@ -77,16 +84,21 @@ class Clock:
         The state of the policy in force.
     facts : tuple of Fact
         The settings in force at the next tick, and later ones. They come with each batch, and are no state.
+    idle_ms : int
+        The arrival time after which a stream without tuples is idle. It comes with each batch, and is no state.
     """
 
     t_max: int = BEFORE_ALL
     frontier: int = BEFORE_ALL
     k_ms: int = 0
     end: int = BEFORE_ALL
+    latest: NDArray[np.int64] | None = None
+    last_end: NDArray[np.int64] | None = None
     largest: int = 0
     in_force: Fact | None = None
     policy_state: PolicyState = field(default_factory=dict)
     facts: Facts = ()
+    idle_ms: int = AFTER_ALL
 
     @property
     def version(self) -> int:
@@ -100,7 +112,7 @@ class Clock:
         """
         contents = contents or TickContents.empty()
         start = self.frontier
-        t_max = np.maximum.accumulate(np.maximum(ticks.max_event, self.t_max))
+        t_max = self._advance_t_max(ticks)
         # A delay is t_max − event_time, with t_max after the tuple's own tick: a tick's earliest tuple has its largest.
         largest = np.maximum.accumulate(np.maximum(t_max - ticks.min_event, self.largest))
         counts, sample = (TickRows.of(table, ticks) for table in (contents.counts, contents.sample))
@@ -123,6 +135,24 @@ class Clock:
         columns = frontier.tick, frontier.end, frontier.t_max, frontier.k_ms, frontier.after, frontier.version
         return Frontier(frontier.start, *(np.append(column, value) for column, value in zip(columns, row, strict=True)))
 
+    def _advance_t_max(self, ticks: Ticks) -> NDArray[np.int64]:
+        """Take in the event times of these ticks; returns t_max at each of them, which never falls.
+
+        A stream is idle at a tick that ends more than `idle_ms` after the last one in which it brought a tuple. At
+        least one stream is not: the tick has tuples.
+        """
+        if not len(ticks):
+            return np.zeros(0, np.int64)
+        if self.latest is None or self.last_end is None:
+            streams = len(ticks.max_event)
+            self.latest, self.last_end = np.full(streams, BEFORE_ALL), np.full(streams, ticks.end[0])
+        last_end = np.where(ticks.max_event > BEFORE_ALL, ticks.end, BEFORE_ALL)
+        last_end = np.maximum.accumulate(np.maximum(last_end, self.last_end[:, None]), axis=1)
+        latest = np.maximum.accumulate(np.maximum(ticks.max_event, self.latest[:, None]), axis=1)
+        t_max = np.where(ticks.end - last_end > self.idle_ms, AFTER_ALL, latest).min(axis=0)
+        self.latest, self.last_end = latest[:, -1], last_end[:, -1]
+        return np.maximum.accumulate(np.maximum(t_max, self.t_max))
+
     def _slack(self, stats: TickStatistics) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return K and the version of the settings in force at each tick."""
         k_ms, version = np.empty(len(stats), np.int64), np.empty(len(stats), np.int64)
@@ -142,7 +172,9 @@ class Clock:
         """Serialize the state as record batches and JSON values."""
         arrays = {name: value for name, value in self.policy_state.items() if isinstance(value, np.ndarray)}
         batches = {name: pa.RecordBatch.from_arrays([pa.array(value)], ["value"]) for name, value in arrays.items()}
-        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "facts"}
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("facts", "idle_ms")}
+        for name in _OF_STREAMS:
+            values[name] = None if values[name] is None else values[name].tolist()
         values["in_force"] = None if self.in_force is None else asdict(self.in_force)
         values["policy_state"] = {name: value for name, value in self.policy_state.items() if name not in arrays}
         return batches, values
@@ -153,4 +185,6 @@ class Clock:
         arrays = {name: np.asarray(batch.column("value")) for name, batch in batches.items()}
         fact = values["in_force"]
         restored = {"in_force": fact and Fact(**fact), "policy_state": values["policy_state"] | arrays}
+        for name in _OF_STREAMS:
+            restored[name] = None if values[name] is None else np.array(values[name], np.int64)
         return Clock(**{**values, **restored})

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tailrace.ground.time_limits import BEFORE_ALL
+
 SCHEMA = pa.schema([(name, pa.int64()) for name in ("tick", "end", "count", "min_event", "max_event")])
 
 
 @dataclass(frozen=True)
 class Ticks:
-    """Statistics of n ticks in order, over the whole query and not a single task.
+    """Statistics of n ticks in order, over the whole query and not a single task; of one stream, or of s streams.
 
     Attributes
     ----------
@@ -21,8 +24,10 @@ class Ticks:
         Strictly increasing numbers; ticks without tuples do not exist.
     end : ndarray, shape (n,)
         The point of arrival time, in ms, before which all tuples of the tick (and of those before it) arrived.
-    count, min_event, max_event : ndarray, shape (n,)
-        The number of tuples, and their smallest and largest event time in ms.
+    count, min_event : ndarray, shape (n,)
+        The number of tuples, and their smallest event time in ms.
+    max_event : ndarray, shape (s, n)
+        The largest event time of each stream in ms; `BEFORE_ALL` where it brought no tuple.
     """
 
     tick: NDArray[np.int64]
@@ -35,17 +40,32 @@ class Ticks:
         return len(self.tick)
 
     def __getitem__(self, part: slice | NDArray[np.bool_]) -> Ticks:
-        return Ticks(*(column[part] for column in self.columns()))
+        return Ticks.of((column[part] for column in self.columns()), self.max_event[:, part])
+
+    @staticmethod
+    def of(columns: Iterable[NDArray[np.int64]], max_event: NDArray[np.int64]) -> Ticks:
+        """The ticks with the given columns of shape (n,)."""
+        tick, end, count, min_event = columns
+        return Ticks(tick, end, count, min_event, max_event)
 
     def columns(self) -> tuple[NDArray[np.int64], ...]:
-        return (self.tick, self.end, self.count, self.min_event, self.max_event)
+        """The columns of shape (n,)."""
+        return (self.tick, self.end, self.count, self.min_event)
 
     def to_arrow(self) -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays([pa.array(column) for column in self.columns()], schema=SCHEMA)
+        """The ticks of one stream as a batch."""
+        columns = [pa.array(column) for column in (*self.columns(), *self.max_event)]
+        return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
     @staticmethod
     def from_arrow(batch: pa.RecordBatch) -> Ticks:
-        return Ticks(*(np.asarray(batch.column(name)) for name in SCHEMA.names))
+        *columns, max_event = (np.asarray(batch.column(name)) for name in SCHEMA.names)
+        return Ticks.of(columns, max_event[None, :])
+
+    @staticmethod
+    def none(streams: int = 1) -> Ticks:
+        empty = np.zeros(0, np.int64)
+        return Ticks(empty, empty, empty, empty, np.zeros((streams, 0), np.int64))
 
 
 def number(
@@ -71,15 +91,14 @@ def number(
 def summarise(tick: NDArray[np.int64], end: NDArray[np.int64], event_ms: NDArray[np.int64]) -> Ticks:
     """Compute the statistics of a segment's ticks; `tick` must not fall."""
     if not len(tick):
-        empty = np.zeros(0, np.int64)
-        return Ticks(empty, empty, empty, empty, empty)
+        return Ticks.none()
     first = np.flatnonzero(np.r_[True, tick[1:] != tick[:-1]])
     return Ticks(
         tick[first],
         end[first] if len(first) == len(tick) else np.maximum.reduceat(end, first),
         np.diff(np.r_[first, len(tick)]),
         np.minimum.reduceat(event_ms, first),
-        np.maximum.reduceat(event_ms, first),
+        np.maximum.reduceat(event_ms, first)[None, :],
     )
 
 
@@ -88,22 +107,38 @@ def follow(ticks: Ticks, tick: int, end: int) -> Ticks:
     late = ticks.tick <= tick
     if not late.any() and (not len(ticks) or ticks.end[0] >= end):
         return ticks
-    moved = Ticks(np.maximum(ticks.tick, tick), np.maximum(ticks.end, end), *ticks.columns()[2:])
+    moved = Ticks(
+        np.maximum(ticks.tick, tick), np.maximum(ticks.end, end), ticks.count, ticks.min_event, ticks.max_event
+    )
     return merge([moved])
 
 
 def merge(parts: list[Ticks]) -> Ticks:
-    """Merge consecutive sequences of ticks into one; equal ticks become one."""
-    tick, end, count, low, high = (
-        np.concatenate(columns) for columns in zip(*(p.columns() for p in parts), strict=True)
-    )
-    if not len(tick):
-        return Ticks(tick, end, count, low, high)
-    first = np.flatnonzero(np.r_[True, tick[1:] != tick[:-1]])
+    """Merge consecutive sequences of ticks of the same streams into one; equal ticks become one."""
+    columns = (np.concatenate(columns) for columns in zip(*(part.columns() for part in parts), strict=True))
+    ticks = Ticks.of(columns, np.concatenate([part.max_event for part in parts], axis=1))
+    first = np.flatnonzero(np.r_[True, ticks.tick[1:] != ticks.tick[:-1]])
+    if len(first) >= len(ticks):
+        return ticks
     return Ticks(
-        tick[first],
-        np.maximum.reduceat(end, first),
-        np.add.reduceat(count, first),
-        np.minimum.reduceat(low, first),
-        np.maximum.reduceat(high, first),
+        ticks.tick[first],
+        np.maximum.reduceat(ticks.end, first),
+        np.add.reduceat(ticks.count, first),
+        np.minimum.reduceat(ticks.min_event, first),
+        np.maximum.reduceat(ticks.max_event, first, axis=1),
     )
+
+
+def unite(streams: Sequence[Ticks]) -> Ticks:
+    """Unite the ticks of s streams, each of one stream, by their numbers."""
+    if len(streams) == 1:
+        return streams[0]
+    rows = []
+    for index, ticks in enumerate(streams):
+        max_event = np.full((len(streams), len(ticks)), BEFORE_ALL)
+        max_event[index] = ticks.max_event[0]
+        rows.append(Ticks.of(ticks.columns(), max_event))
+    order = np.argsort(np.concatenate([ticks.tick for ticks in rows]), kind="stable")
+    columns = (np.concatenate(columns)[order] for columns in zip(*(part.columns() for part in rows), strict=True))
+    max_event = np.concatenate([part.max_event for part in rows], axis=1)[:, order]
+    return merge([Ticks.of(columns, max_event)])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tailrace.disorder.policies import policy_of, settings_of
@@ -18,30 +19,41 @@ BATCH_ROWS = 4_000_000
 
 @dataclass(frozen=True)
 class BatchHeader:
-    """What the driver stamps for a batch: the facts, and what the silence of the source means after the batch's rows.
+    """What the driver stamps for a batch: the facts, and what the silence of streams means after the batch's rows.
 
     Attributes
     ----------
     facts : tuple of Fact
         All that a tick or tuple of this batch, or of a later one, can be under; in the order of their stamping.
-    heartbeat_ms : int or None
-        A heartbeat: the source has passed this arrival time, and what comes from it counts as later.
+    heartbeats : dict
+        Heartbeats: a stream, by its name, has passed this arrival time (ms), and what comes from it counts as later.
+    idle : tuple of str
+        The streams for which no tick waits, until their next segment.
     closes : bool
-        All that came is complete, and open windows close: the stream is quiet, or it ends.
+        All that came is complete, and open windows close: the streams are quiet, or they end.
     ends : bool
         Whether this is the last batch of a bounded run.
+    idle_ms : int
+        The arrival time after which a stream without tuples holds t_max back no longer.
     """
 
     batch: int
     facts: Facts
-    heartbeat_ms: int | None = None
+    heartbeats: Mapping[str, int] = field(default_factory=dict)
+    idle: tuple[str, ...] = ()
     closes: bool = False
     ends: bool = False
+    idle_ms: int = 60_000
 
     @property
     def settings(self) -> Facts:
         """The facts that are the slack policy's settings."""
         return tuple(fact for fact in self.facts if fact.about == "settings")
+
+    @property
+    def plans(self) -> Facts:
+        """The facts that are partition plans."""
+        return tuple(fact for fact in self.facts if fact.about == "plan")
 
     @property
     def stamped(self) -> Facts:
@@ -81,4 +93,5 @@ def next_facts(facts: Facts, policy: SlackPolicy, evidence: str, newest_tick: in
 
 def header_of(values: dict[str, Any]) -> BatchHeader:
     """Restore a header from its JSON values."""
-    return BatchHeader(**values | {"facts": tuple(Fact(**fact) for fact in values["facts"])})
+    facts = tuple(Fact(**fact) for fact in values["facts"])
+    return BatchHeader(**values | {"facts": facts, "idle": tuple(values["idle"])})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from tailrace.engine.batch_header import DECLARED, BatchHeader, next_facts
 from tailrace.engine.stage import Stage
 from tailrace.engine.task import Task
 from tailrace.ground import wire
-from tailrace.ground.facts import Facts
+from tailrace.ground.facts import Facts, stamp
 from tailrace.sources.check import Columns
 from tailrace.sources.segments import RawSegment, Segment, Types
 
@@ -44,13 +45,13 @@ class MemoryFormat:
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
         return [str(self._rows(segment).slice(row, 1).to_pylist()[0]) for row in rows]
 
-    def segments(self) -> list[Segment]:
-        """The log that has these tables one after the other."""
+    def segments(self, stream: str) -> list[Segment]:
+        """The log of a stream that has these tables one after the other."""
         log: list[Segment] = []
         position = 0
         for name in self.tables:
             for segment in self.split(Path(name)):
-                log.append(replace(segment, ordinal=len(log), position=position))
+                log.append(replace(segment, ordinal=len(log), position=position, stream=stream))
                 position += segment.rows
         return log
 
@@ -76,22 +77,30 @@ class LocalEngine:
         self.states: list[bytes | None] = [None] * stage.tasks
         self.newest_tick: int | None = None
         self._batches = 0
+        self._rows = 0
         self._facts: Facts = ()
 
     def batch(
         self,
         policy: SlackPolicy,
         segments: Sequence[Segment] = (),
-        heartbeat_ms: int | None = None,
-        closes: bool = False,
-        ends: bool = False,
+        plan: Mapping[str, Any] | None = None,
+        **silence: Any,
     ) -> dict[str, pa.Table]:
         """Plan a batch under a policy, as the driver does, and run it; returns the rows that it gives to each table.
 
-        The other parameters are as in `BatchHeader`.
+        Parameters
+        ----------
+        plan : mapping, optional
+            A new partition plan.
+        silence
+            The other attributes of `BatchHeader`: what follows the segments.
         """
         facts = next_facts(self._facts, policy, DECLARED, self.newest_tick, self._batches)
-        rows = self.run(BatchHeader(self._batches, facts, heartbeat_ms, closes, ends), segments)
+        if plan is not None:
+            facts = stamp(facts, "plan", plan, self._rows, DECLARED, self._batches)
+        rows = self.run(BatchHeader(self._batches, facts, **silence), segments)
+        self._rows += sum(segment.rows for segment in segments)
         self._batches, self._facts = self._batches + 1, facts
         return rows
 
@@ -105,7 +114,7 @@ class LocalEngine:
         parts: dict[str, list[pa.RecordBatch]] = {}
         for index in range(self.stage.tasks):
             to_task = [(what, data) for task, what, data in messages if task == index]
-            task = Task(self.stage.kind, self.stage.stream, self.stage.tick_ms, index)
+            task = Task(self.stage.kind, self.stage.streams, self.stage.tick_ms, index)
             self.states[index], output = task.advance(self.states[index], [("entry", header.pack()), *to_task])
             for table, data in output:
                 parts.setdefault(table, []).append(wire.unpack(data)[0][table])

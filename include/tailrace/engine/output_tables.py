@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,9 +14,10 @@ from tailrace.answers.model import AnswerModel
 from tailrace.disorder.clock import Clock, Frontier
 from tailrace.disorder.coverage import Coverage
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.tick_buffer import TickBuffer
 from tailrace.ground.duration import format_time
 from tailrace.ground.facts import Fact
-from tailrace.ground.time_limits import EARLIEST_MS
+from tailrace.ground.time_limits import BEFORE_ALL, EARLIEST_MS
 from tailrace.ground.wire import Batches
 from tailrace.kind.step import Step
 from tailrace.windows.sliding import Sliding
@@ -42,29 +43,26 @@ def results(step: Step, frontier: Frontier) -> pa.RecordBatch:
     return answers
 
 
-def late(rows: pa.RecordBatch, frontier: Frontier, stream: str) -> pa.RecordBatch:
-    """Late tuples by key, pane and tick.
+def late(rows: Sequence[pa.RecordBatch], own: pa.Schema, frontier: Frontier, streams: Sequence[str]) -> pa.RecordBatch:
+    """The late tuples of each stream, which missed the answers that were due by `frontier`.
 
-    `arrived` is the end of the tick; the windows that end at or before `frontier` missed them.
+    `arrived` is the end of the tick; `own` is the schema of the kind's own columns.
     """
-    tick = rows.column("tick")
-    return pa.RecordBatch.from_pydict(
-        {
-            "stream": pa.array([stream] * rows.num_rows, pa.string()),
-            "key": rows.column("key"),
-            "pane_start": rows.column("pane"),
-            "tick": tick,
-            "tuples": rows.column("tuples"),
-            "total": rows.column("total"),
-            "arrived": pa.array(frontier.end[frontier.index(np.asarray(tick))]),
-            "frontier": rows.column("frontier"),
-        }
-    )
+    parts = []
+    for stream, part in zip(streams, rows, strict=True):
+        tick = part.column("tick")
+        common = {"stream": pa.array([stream] * part.num_rows, pa.string()), "tick": tick}
+        common |= {"tuples": part.column("tuples"), "frontier": part.column("frontier")}
+        common |= {"arrived": pa.array(frontier.end[frontier.index(np.asarray(tick))])}
+        columns = common | {field.name: part.column(field.name).cast(field.type) for field in own}
+        parts.append(pa.RecordBatch.from_pydict(columns))
+    return pa.concat_batches(parts)
 
 
-def quiet(clock: Clock, from_tick: int) -> Fact:
+def quiet(clock: Clock, from_tick: int | None) -> Fact:
     """The fact that nothing came for so long that the open windows closed: what comes for them afterwards is late."""
     assert clock.in_force is not None
+    assert from_tick is not None
     evidence = f"quiet: windows are closed up to {format_time(clock.frontier)}"
     return replace(clock.in_force, since=from_tick, evidence=evidence)
 
@@ -84,7 +82,12 @@ def segments(batch: int, places: list[dict[str, Any]]) -> pa.RecordBatch:
     id_type = pa.string() if any(isinstance(place["min_id"], str) for place in places) else pa.int64()
     names = ["ordinal", "position", "first_row", "rows", "of_rows", "size", "mtime_ns", "ingested_ms"]
     names += ["accepted", "quarantined", "before_tick", "before_end", "min_event", "max_event"]
-    types = dict.fromkeys(names, pa.int64()) | {"path": pa.string(), "min_id": id_type, "max_id": id_type}
+    types = dict.fromkeys(names, pa.int64()) | {
+        "stream": pa.string(),
+        "path": pa.string(),
+        "min_id": id_type,
+        "max_id": id_type,
+    }
     columns = {name: pa.array([place[name] for place in places], kind) for name, kind in types.items()}
     return pa.RecordBatch.from_pydict({"batch": pa.array([batch] * len(places), pa.int64())} | columns)
 
@@ -100,13 +103,13 @@ def task_counts(
 
     `latency_ms` is the mean time, in stream time, from the horizon of an answer (a window's end) to the answer.
     """
-    partials = [batches["partials"] for batches, _ in segments]
+    partials = [batches["rows"] for batches, _ in segments]
     rows = sum(map(_total, partials))
     accepted = sum(about["accepted"] for _, about in segments)
     answers = model.once(step.answers.append_column("answered", pa.array(frontier.end[step.decided_at])))
     due, answered = (np.asarray(answers.column(name)) for name in (model.horizon, "answered"))
     latency = float((answered - due).mean()) if len(due) else None
-    counts = {"rows": rows, "partials": sum(map(len, partials)), "late": _total(step.late)}
+    counts = {"rows": rows, "partials": sum(map(len, partials)), "late": sum(map(_total, step.late))}
     counts |= {"answers": answers.num_rows, "ticks": ticks}
     return counts | {"latency_ms": latency, "load": rows / accepted if accepted else None}
 
@@ -125,20 +128,13 @@ def arrival_classes(windows: Sliding, counts: pa.Table, frontier: Frontier) -> d
     return dict(zip(("buffered", "in_process", "expired"), found, strict=True))
 
 
-def clock_columns(clock: Clock, coverage: Coverage, committed: int | None, newest_tick: int | None) -> dict[str, Any]:
-    """The progress of the query, which every task computes alike.
-
-    Parameters
-    ----------
-    committed : int or None
-        The point of arrival time up to which every tuple has been taken in.
-    newest_tick : int or None
-        The newest tick that a tuple or a heartbeat has reached.
-    """
-    started = clock.version > 0  # else no tick was ever complete
+def clock_columns(clock: Clock, coverage: Coverage, pending: TickBuffer) -> dict[str, Any]:
+    """The progress of the query, which every task computes alike; `pending` is what came in no complete tick."""
+    started = clock.t_max > BEFORE_ALL  # else no tick was ever complete, or not of each stream
     frontier = max(clock.frontier, EARLIEST_MS)  # K may reach beyond the calendar's beginning, windows don't
     times = {"t_max": clock.t_max if started else None, "frontier": frontier if started else None}
-    return times | {"committed": committed, "newest_tick": newest_tick, "k_ms": clock.k_ms, "coverage": coverage.share}
+    progress = {"committed": pending.committed, "newest_tick": pending.newest_tick}
+    return times | progress | {"k_ms": clock.k_ms, "coverage": coverage.share}
 
 
 def metrics(head: BatchHeader, task: int, measured: dict[str, Any]) -> pa.RecordBatch:

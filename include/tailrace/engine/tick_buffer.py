@@ -1,7 +1,11 @@
-"""What has arrived at a task: segments of the log put in order, and cut where ticks are complete."""
+"""What has arrived at a task of all streams, cut where ticks are complete: where every stream has passed them.
+
+A stream that is idle holds no tick back. What it brings later belongs at least to the tick that the others are in.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,129 +13,196 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.disorder import ticks as ticking
-from tailrace.disorder.tick_statistics import COUNTS, SAMPLE
 from tailrace.disorder.ticks import Ticks
-from tailrace.ground.columns import unify
+from tailrace.engine.stream_buffer import Newest, StreamBuffer
+from tailrace.ground import wire
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.wire import Batches
-from tailrace.kind.protocol import Kind
+
+
+@dataclass(frozen=True)
+class CompleteTicks:
+    """What came in complete ticks: the rows of each stream, the ticks, and what these brought in all.
+
+    Attributes
+    ----------
+    counts, sample : Table
+        As in `disorder.tick_statistics`.
+    """
+
+    rows: tuple[pa.Table, ...]
+    ticks: Ticks
+    counts: pa.Table
+    sample: pa.Table
 
 
 @dataclass(frozen=True)
 class TickBuffer:
-    """A task's partials, and the query's statistics, which every task is told alike.
+    """A task's buffers of the query's streams.
 
     Attributes
     ----------
-    ticks : Ticks
-    counts, sample : Table
-        As in `disorder.tick_statistics`: how many tuples each tick brought to each pane, and the partials of some keys.
-    newest : (int, int)
-        The least tick that a coming tuple can belong to, and the end of it in ms: the newest one with tuples, where
-        no heartbeat says more. Ticks before it are complete.
+    tick_ms : int
+    streams : tuple of StreamBuffer
+        By side, the place of the stream among the kind's inputs.
+    numbered : tuple of int
+        With tick 0, of each side the number of positions up to its last complete tuple.
+    idle : frozenset of int
+        The sides that are recorded as idle.
     """
 
-    partials: pa.Table
-    ticks: Ticks
-    counts: pa.Table
-    sample: pa.Table
-    newest: tuple[int, int]
+    tick_ms: int
+    streams: tuple[StreamBuffer, ...]
+    numbered: tuple[int, ...]
+    idle: frozenset[int] = frozenset()
 
     @staticmethod
-    def empty(kind: Kind) -> TickBuffer:
-        columns = {"event_time": pa.int64(), "tick": pa.int64(), "key": kind.key_type, "id": kind.id_type}
-        columns |= {name: pa.float64() for name in kind.columns}
-        nothing = pa.RecordBatch.from_pylist([], pa.schema(columns.items()))
-        no_ticks = Ticks.from_arrow(pa.RecordBatch.from_pylist([], ticking.SCHEMA))
-        partials = pa.Table.from_batches([kind.combine(nothing)])
-        return TickBuffer(partials, no_ticks, COUNTS.empty_table(), SAMPLE.empty_table(), (BEFORE_ALL, BEFORE_ALL))
+    def empty(tick_ms: int, rows: Iterable[pa.RecordBatch]) -> TickBuffer:
+        """The buffer before anything came; `rows` has an empty batch of what the kind prepares of each input."""
+        streams = tuple(map(StreamBuffer.empty, rows))
+        return TickBuffer(tick_ms, streams, (0,) * len(streams))
 
-    def append(self, segments: list[tuple[Batches, dict[str, Any]]]) -> tuple[TickBuffer, list[dict[str, Any]]]:
-        """These and the segments after them, given in the order of the log.
+    @property
+    def newest_tick(self) -> int | None:
+        """The newest tick that a tuple or a heartbeat has reached; None before any.
 
-        A segment knows its ticks only by itself: where its arrival times lie before what came earlier in the log,
-        its tuples belong to the largest tick so far.
+        With tick 0, no tuple that came gets a greater number, whatever tuples of other streams will lie before it.
+        """
+        numbers = [stream.newest[0] for stream in self.streams if stream.newest[1] > BEFORE_ALL]
+        if not numbers:
+            return None
+        return max(numbers) if self.tick_ms else sum(number + 1 for number in numbers) - 1
+
+    @property
+    def committed(self) -> int | None:
+        """The point of arrival time, in ms, up to which every tuple has been taken in; None before any."""
+        end, _ = self._least_newest()
+        return None if end == BEFORE_ALL else end - max(self.tick_ms, 1)
+
+    def append(self, segments: Sequence[tuple[int, Batches]]) -> tuple[TickBuffer, list[Newest]]:
+        """Append segments, each with its side, in the order of the log.
 
         Returns
         -------
         buffer : TickBuffer
-        places : list of dict
-            What is known of each segment, with the tick and the end of it that the segment found.
+        found : list of (int, int)
+            Of each segment, the newest tick of its stream when it came, and the end of that tick in ms.
         """
-        partials, ticks, counts, sample, places = [self.partials], [self.ticks], [self.counts], [self.sample], []
-        newest = self.newest
-        for batches, about in segments:
-            places.append(about | {"before_tick": newest[0], "before_end": newest[1]})
-            partials.append(_at_least(batches["partials"], newest[0]))
-            counts.append(_at_least(batches["counts"], newest[0]))
-            sample.append(_at_least(batches["sample"], newest[0]))
-            ticks.append(ticking.follow(Ticks.from_arrow(batches["ticks"]), *newest))
-            if len(ticks[-1]):
-                newest = (int(ticks[-1].tick[-1]), int(ticks[-1].end[-1]))
-        one, two, three = (pa.concat_tables(parts) for parts in (partials, counts, sample))
-        return TickBuffer(one, ticking.merge(ticks), two, three, newest), places
+        buffer, found, start = self, [], 0
+        for index, (side, _) in enumerate(segments):
+            if side in buffer.idle:
+                buffer, before = buffer._append(segments[start:index])
+                buffer, start = buffer._with_idle_raised(), index
+                buffer = replace(buffer, idle=buffer.idle - {side})
+                found += before
+        buffer, rest = buffer._append(segments[start:])
+        return buffer, found + rest
 
-    def heartbeat(self, arrival_ms: int, tick_ms: int) -> TickBuffer:
-        """These, when the source has passed a point of arrival time (a heartbeat)."""
-        if tick_ms:
-            number = arrival_ms // tick_ms
-            return self._at_least((number, (number + 1) * tick_ms))
-        # Numbered by position: past the last tuple once, however many heartbeats there are.
-        number = int(self.ticks.tick[-1]) + 1 if len(self.ticks) else self.newest[0]
-        return self._at_least((number, max(self.newest[1], arrival_ms)))
+    def silent(self, heartbeats: Mapping[int, int], idle: Iterable[int]) -> TickBuffer:
+        """This, when streams, by side, have passed points of arrival time (heartbeats, in ms), and others are idle."""
+        streams = list(self.streams)
+        for side, arrival_ms in heartbeats.items():
+            end = (arrival_ms // self.tick_ms + 1) * self.tick_ms if self.tick_ms else arrival_ms
+            streams[side] = streams[side].passed(end, self.tick_ms)
+        return replace(self, streams=tuple(streams), idle=self.idle.union(idle))
 
-    def complete_all(self, tick_ms: int, last_end: int) -> TickBuffer:
-        """These, when all of them are complete: what comes belongs to a later tick.
+    def complete_all(self, last_end: int) -> TickBuffer:
+        """This, when all of it is complete: what comes belongs to a later tick.
 
-        `last_end` is the end of the last tick that was complete before.
+        `last_end` is the end of the last tick that was complete before, in ms.
         """
-        number, end = self.newest[0], last_end
-        if len(self.ticks):
-            number, end = int(self.ticks.tick[-1]) + 1, int(self.ticks.end[-1])
-        return self if end == BEFORE_ALL else self._at_least((number, end + max(tick_ms, 1)))
+        end = max([last_end, *(int(stream.ticks.end[-1]) for stream in self.streams if len(stream.ticks))])
+        if end == BEFORE_ALL:
+            return self
+        after = end + max(self.tick_ms, 1)
+        return replace(self, streams=tuple(stream.passed(after, self.tick_ms) for stream in self.streams))
 
-    def split(self) -> tuple[TickBuffer, TickBuffer]:
+    def split(self) -> tuple[CompleteTicks, TickBuffer]:
         """What came in complete ticks, and the rest."""
-        bound = self.newest[0]
-        before, rest = self.ticks[self.ticks.tick < bound], self.ticks[self.ticks.tick >= bound]
-        due, left = _split(self.partials, bound)
-        (counted, uncounted), (drawn, undrawn) = _split(self.counts, bound), _split(self.sample, bound)
-        complete = TickBuffer(due, before, counted, drawn, self.newest)
-        return complete, TickBuffer(left, rest, uncounted, undrawn, self.newest)
+        cut = [stream.split(self._complete(side)) for side, stream in enumerate(self.streams)]
+        complete, numbered = [first for first, _ in cut], self.numbered
+        if self.tick_ms == 0 and len(complete) > 1:
+            complete, numbered = self._number(complete)
+        counts, sample = (
+            pa.concat_tables([getattr(stream, name) for stream in complete]) for name in ("counts", "sample")
+        )
+        rows, ticks = (tuple(getattr(stream, name) for stream in complete) for name in ("rows", "ticks"))
+        rest = replace(self, streams=tuple(second for _, second in cut), numbered=numbered)
+        return CompleteTicks(rows, ticking.unite(ticks), counts, sample), rest._with_idle_raised()
 
-    def _at_least(self, newest: tuple[int, int]) -> TickBuffer:
-        return replace(self, newest=max(self.newest, newest))
+    def _append(self, segments: Sequence[tuple[int, Batches]]) -> tuple[TickBuffer, list[Newest]]:
+        """Append segments of which none wakes a stream."""
+        streams: list[StreamBuffer] = []
+        found: dict[int, Newest] = {}
+        for side, before in enumerate(self.streams):
+            places = [place for place, (mine, _) in enumerate(segments) if mine == side]
+            stream, newest = before.append([segments[place][1] for place in places])
+            streams.append(stream)
+            found |= dict(zip(places, newest, strict=True))
+        return replace(self, streams=tuple(streams)), [found[place] for place in range(len(segments))]
 
-    def to_arrow(self) -> Batches:
-        """One batch each; the keys are those still in use."""
-        names = [chunk.dictionary_decode() for chunk in self.partials.column("key").chunks]
-        keys, codes = unify(names or [pa.array([], self.partials.schema.field("key").type.value_type)])
-        key = pa.DictionaryArray.from_arrays(pa.array(np.concatenate(codes), pa.int32()), keys)
-        return {
-            "partials": _one(self.partials.set_column(0, "key", key)),
-            "ticks": self.ticks.to_arrow(),
-            "counts": _one(self.counts),
-            "sample": _one(self.sample),
+    def _active(self) -> set[int]:
+        """The sides that are waited for: those that are not idle, and all where all are."""
+        sides = set(range(len(self.streams)))
+        return sides - self.idle or sides
+
+    def _least_newest(self) -> tuple[int, int]:
+        """The end of the newest tick, and the side, of the stream that is waited for the longest."""
+        return min((self.streams[side].newest[1], side) for side in self._active())
+
+    def _complete(self, side: int) -> int:
+        """The number of complete ticks of a stream."""
+        ticks, counts = self.streams[side].ticks, [len(self.streams[side].ticks)]
+        for other in self._active():
+            tick, end = self.streams[other].newest
+            if other == side:
+                counts.append(int(np.searchsorted(ticks.tick, tick)))
+            else:  # with tick 0, of tuples with the same arrival time that of the first stream comes first
+                comes_first = self.tick_ms == 0 and side < other
+                counts.append(int(np.searchsorted(ticks.end, end, side="right" if comes_first else "left")))
+        return min(counts)
+
+    def _number(self, complete: Sequence[StreamBuffer]) -> tuple[list[StreamBuffer], tuple[int, ...]]:
+        """Number tuples that are ticks of their own by arrival time, side and position (tick 0).
+
+        A tuple's number is its position and the number of positions of other streams that lie before it.
+        """
+        position, end = (np.concatenate([getattr(each.ticks, name) for each in complete]) for name in ("tick", "end"))
+        side = np.repeat(np.arange(len(complete)), [len(each.ticks) for each in complete])
+        order = np.lexsort([position, side, end])
+        number, numbered = position.copy(), []
+        for other, before in enumerate(self.numbered):
+            is_other = side[order] == other
+            passed = np.maximum.accumulate(np.append(before, np.where(is_other, position[order] + 1, 0)))
+            number[order] += np.where(is_other, 0, passed[1:])
+            numbered.append(int(passed[-1]))
+        return [each.renumbered(number[side == index]) for index, each in enumerate(complete)], tuple(numbered)
+
+    def _with_idle_raised(self) -> TickBuffer:
+        """This with each idle stream in the tick that the others are in: what it brings later was not waited for."""
+        end, least = self._least_newest()
+        streams, active = list(self.streams), self._active()
+        for side, stream in enumerate(streams):
+            if side not in active and end > BEFORE_ALL:
+                after = end + (1 if self.tick_ms == 0 and side < least else 0)
+                streams[side] = stream.passed(after, self.tick_ms)
+        return replace(self, streams=tuple(streams))
+
+    def to_arrow(self) -> tuple[Batches, dict[str, Any]]:
+        """Serialize the buffer as record batches and JSON values."""
+        batches = {
+            f"{side}.{name}": batch
+            for side, stream in enumerate(self.streams)
+            for name, batch in stream.to_arrow().items()
         }
+        newest = [stream.newest for stream in self.streams]
+        return batches, {"newest": newest, "idle": sorted(self.idle), "numbered": self.numbered}
 
     @staticmethod
-    def from_arrow(kept: Batches, newest: tuple[int, int]) -> TickBuffer:
-        partials, counts, sample = (pa.Table.from_batches([kept[name]]) for name in ("partials", "counts", "sample"))
-        return TickBuffer(partials, Ticks.from_arrow(kept["ticks"]), counts, sample, newest)
-
-
-def _at_least(batch: pa.RecordBatch, tick: int) -> pa.Table:
-    """The rows with no tick below the given one."""
-    place = batch.schema.get_field_index("tick")
-    moved = pa.array(np.maximum(np.asarray(batch.column(place)), tick))
-    return pa.Table.from_batches([batch.set_column(place, "tick", moved)])
-
-
-def _split(rows: pa.Table, bound: int) -> tuple[pa.Table, pa.Table]:
-    before = rows.column("tick").to_numpy() < bound
-    return rows.filter(pa.array(before)), rows.filter(pa.array(~before))
-
-
-def _one(rows: pa.Table) -> pa.RecordBatch:
-    batches = rows.combine_chunks().to_batches()
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], rows.schema)
+    def from_arrow(tick_ms: int, batches: Batches, values: dict[str, Any]) -> TickBuffer:
+        """Restore the buffer from the output of `to_arrow`."""
+        streams = tuple(
+            StreamBuffer.from_arrow(wire.under(f"{side}.", batches), (tick, end))
+            for side, (tick, end) in enumerate(values["newest"])
+        )
+        return TickBuffer(tick_ms, streams, tuple(values["numbered"]), frozenset(values["idle"]))

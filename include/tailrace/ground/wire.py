@@ -36,6 +36,11 @@ def unpack(data: bytes) -> tuple[Batches, dict[str, Any]]:
     return batches, json.loads(outer.schema.metadata[b"values"])
 
 
+def under(prefix: str, batches: Batches) -> Batches:
+    """The batches whose names begin with a prefix, by the rest of their names."""
+    return {name.removeprefix(prefix): batch for name, batch in batches.items() if name.startswith(prefix)}
+
+
 def _encode(batch: pa.RecordBatch, options: pa.ipc.IpcWriteOptions) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:

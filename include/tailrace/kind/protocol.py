@@ -8,7 +8,9 @@ import pyarrow as pa
 
 from tailrace.answers.model import AnswerModel
 from tailrace.disorder.clock import Frontier
+from tailrace.kind.inputs import Input
 from tailrace.kind.step import Step
+from tailrace.partition.routes import Partition
 from tailrace.windows.sliding import Sliding
 
 
@@ -22,16 +24,16 @@ class Kind(Protocol):
     """The operator of one declared query: a frozen object that does not depend on Spark, nor Spark's code on it."""
 
     @property
-    def windows(self) -> Sliding: ...
+    def windows(self) -> Sliding:
+        """The sliding windows; of a kind that has none, windows as long as its reach, by which coverage is counted."""
 
     @property
-    def columns(self) -> dict[str, str]: ...
+    def inputs(self) -> tuple[Input, ...]:
+        """What it needs of each of its streams; a join has two, `left` and `right`."""
 
     @property
-    def key_type(self) -> pa.DataType: ...
-
-    @property
-    def id_type(self) -> pa.DataType: ...
+    def partition(self) -> Partition:
+        """How its rows are spread over tasks."""
 
     @property
     def answers(self) -> AnswerModel:
@@ -45,10 +47,14 @@ class Kind(Protocol):
         answer is all of them.
         """
 
-    def combine(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
-        """Combine tuples into partials by key, pane and tick.
+    @property
+    def late(self) -> pa.Schema:
+        """Schema of a late row, as far as it is the kind's own: what tells which answers the row missed."""
 
-        Columns: `key` (dictionary), `pane`, `tick`, `tuples`, and the kind's own.
+    def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
+        """Make of the tuples of an input the rows that go to the tasks, as few as will do.
+
+        Columns: `tick`, `tuples` (how many the row stands for), and the kind's own.
         """
 
     def start(self) -> Any:
@@ -57,11 +63,14 @@ class Kind(Protocol):
     def restore(self, batches: dict[str, pa.RecordBatch]) -> Any:
         """Restore a state from the batches that its `to_arrow` returned."""
 
-    def step(self, state: Any, partials: pa.Table, frontier: Frontier) -> Step:
-        """Advance a state to the frontier (the watermark): the incremental form of `evaluate`."""
+    def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
+        """Advance a state to the frontier (the watermark): the incremental form of `evaluate`.
 
-    def evaluate(self, content: pa.RecordBatch) -> pa.RecordBatch:
-        """The answers of all windows over the given tuples."""
+        `arrived` has the prepared rows of each input that came in the frontier's ticks, and went to this task.
+        """
+
+    def evaluate(self, *content: pa.RecordBatch) -> pa.RecordBatch:
+        """All answers over the given tuples of each input."""
 
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
         """The error of every exact answer: its identity, and `error`.

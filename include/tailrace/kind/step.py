@@ -20,11 +20,12 @@ class Step(NamedTuple):
         The answers that became due, of schema `Kind.answer`; n rows.
     decided_at : ndarray, shape (n,)
         The index in the frontier of the tick that decided each row: its as_of, K and facts are those of this tick.
-    late : RecordBatch
-        The late tuples, one row for each key, pane and tick.
+    late : tuple of RecordBatch
+        The late tuples of each input, of schema `Kind.late`, and beside it `tick`, `tuples` (how many a row stands for)
+        and `frontier` (F before its tick).
     """
 
     state: Any
     answers: pa.RecordBatch
     decided_at: NDArray[np.int64]
-    late: pa.RecordBatch
+    late: tuple[pa.RecordBatch, ...]

@@ -60,8 +60,9 @@ def step(
     closed : RecordBatch
         `key`, `time` (the window's end), and the columns of the summary's answers.
     late : RecordBatch
-        `key`, `pane`, `tick`, `tuples`, `total`, `frontier`: one row for each key, pane and tick. The windows that end
-        at or before `frontier` missed the tuples; `total` is the sum of their values where the summary adds, else null.
+        `key`, `pane_start`, `tick`, `tuples`, `total`, `frontier`: one row for each key, pane and tick. The
+        windows that end at or before `frontier` missed the tuples; `total` is the sum of their values where the summary
+        adds, else null.
     """
     keys, rows, tick = encode_keys(state.keys, partials, state.types)
     before = frontier.before(frontier.index(tick))
@@ -103,7 +104,7 @@ def late_partials(summary: Summary, keys: pa.Array, late: Rows, tick: Ints, befo
     ticks, first = np.unique(tick, return_index=True)
     columns = [pane, row_tick, tuples, total if summary.adds else pa.nulls(len(code), pa.float64())]
     columns.append(before[first][np.searchsorted(ticks, row_tick)])
-    names = ["key", "pane", "tick", "tuples", "total", "frontier"]
+    names = ["key", "pane_start", "tick", "tuples", "total", "frontier"]
     return pa.RecordBatch.from_arrays([keys.take(pa.array(key)), *map(pa.array, columns)], names=names)
 
 

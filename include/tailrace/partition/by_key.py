@@ -7,7 +7,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tailrace.ground.facts import Facts
+from tailrace.partition.routes import Routes
+
 _BASE = np.uint64(0x100000001B3)
+
+
+class ByKey:
+    """The partitioning by the hash of a row's key: all rows of a key go to one task. It takes no plan."""
+
+    def assign(self, side: int, rows: pa.RecordBatch, plans: Facts, tasks: int) -> Routes:
+        key = rows.column("key")
+        task = task_of(key.dictionary, tasks)[np.asarray(key.indices)]
+        return Routes(np.arange(rows.num_rows), task, np.ones(rows.num_rows, bool))
 
 
 def task_of(keys: pa.Array, tasks: int) -> NDArray[np.int64]:

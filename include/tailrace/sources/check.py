@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,14 +11,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.ground.time_limits import LATEST_MS
+from tailrace.kind.inputs import RowCheck
 
 Ints = NDArray[np.int64]
-
-Reject = tuple[NDArray[np.bool_], str]
-"""A mask of records, shape (n,), and the reason for which these are rejected."""
-
-RowCheck = Callable[[Mapping[str, pa.Array]], Iterable[Reject]]
-"""Checks the values of records, n of each; null where the record has none, which is rejected already."""
 
 _PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
 _LAST_ARRIVAL_MS = 253_370_764_799_999  # the end of 9998: ticks and idle times that follow end within 9999
@@ -45,7 +40,7 @@ class Columns:
     arrival_time: str | None
     id: str
     key: str | None
-    values: dict[str, str]
+    values: Mapping[str, str]
     earliest_ms: int
     ahead_ms: int
     latest_ms: int = LATEST_MS
@@ -59,7 +54,7 @@ class Columns:
     def named(self) -> dict[str, str]:
         """The columns that the source must have, by the part of the tuple that they hold."""
         parts = {"event_time": self.event_time, "arrival_time": self.arrival_time, "id": self.id, "key": self.key}
-        return {part: name for part, name in parts.items() if name is not None} | self.values
+        return {part: name for part, name in parts.items() if name is not None} | dict(self.values)
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,10 @@ class Segment:
 
     Attributes
     ----------
+    stream : str
+        The stream that it is of.
     ordinal, position : int
-        Its place in the log: the number of segments, and of records, before it.
+        The number of segments before it in the log of all streams, and of records before it in its own stream.
     ingested_ms : int or None
         Arrival time of its records where the source has no column for it.
     size, of_rows : int
@@ -62,6 +64,7 @@ class Segment:
     block_start: int = 0
     block_end: int = 0
     block_row: int = 0
+    stream: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -136,17 +136,16 @@ def _run_batches(
     open_session: SparkSession | None,
 ) -> int:
     """Run the batches that are planned already, and plan and run more; returns how many were run."""
-    committed, stage = committed_batches(layout), Stage.of(query, manifest.types, layout.table("history"))
+    committed, stage = committed_batches(layout), Stage.of(query, manifest.types, layout.histories(query.streams))
     reporter.starting(committed)
     if planner.batches == committed:  # all that was planned is done
         planner.refuse_ended()
         if not planner.options.live and planner.plan(Progress.read(layout)) is None:
             return 0
-    id_type = stage.kind.id_type
-    table_schemas, tables = schemas(stage.kind.answer, id_type), Tables(layout)
-    history_schema = history.schema(id_type, stage.kind.key_type, stage.columns.value_types())
-    tables.create(table_schemas | ({} if stage.history is None else {"history": history_schema}), STREAM_TABLES)
-    sink = Sink(tables, table_schemas | {"history": history.FILES}, manifest.id)
+    table_schemas, tables = schemas(stage.kind), Tables(layout)
+    histories = history_schemas(stage.readers)
+    tables.create(table_schemas | histories, [*histories, *STREAM_TABLES])
+    sink = Sink(tables, table_schemas | dict.fromkeys(histories, history.FILES), manifest.id)
     attempts = Attempts(layout, stage, planner, reporter, sink, progress)
     if open_session is not None:
         attempts.run(open_session)

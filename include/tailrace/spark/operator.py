@@ -26,7 +26,7 @@ def run_tasks(rows: DataFrame, stage: Stage, keys: list[int]) -> DataFrame:
             version, task_state = state.get
             if version != _VERSION:
                 raise RuntimeError(f"the checkpoint's state is of version {version}, this tailrace reads {_VERSION}")
-        task_state, output = Task(stage.kind, stage.stream, stage.tick_ms, keys.index(group[0])).advance(
+        task_state, output = Task(stage.kind, stage.streams, stage.tick_ms, keys.index(group[0])).advance(
             task_state, messages
         )
         state.update((_VERSION, task_state))

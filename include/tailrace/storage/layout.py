@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +32,15 @@ class CheckpointManifest:
     structure : dict
         `Query.structure()`: the parts of the query that may not change while the checkpoint lives.
     types : dict
-        The types of the source's columns when they were first read.
-    identity : str
-        The identity of the source, where it has one: a Delta table's id.
+        The types of each stream's columns when they were first read, by the stream's name.
+    identities : dict
+        The identity of each stream's source, where it has one: a Delta table's id; by the stream's name.
     """
 
     id: str
     structure: dict[str, Any]
-    types: Types
-    identity: str = ""
+    types: dict[str, Types]
+    identities: dict[str, str] = field(default_factory=dict)
     format: int = _FORMAT
 
 
@@ -60,6 +60,11 @@ class Layout:
 
     def table(self, name: str) -> Path:
         return self.home / name
+
+    def histories(self, streams: Iterable[str]) -> dict[str, Path]:
+        """The table with the history of each stream, by the stream's name."""
+        names = list(streams)
+        return {name: self.table("history" if len(names) == 1 else f"history_{name}") for name in names}
 
     @property
     def stream(self) -> Path:
@@ -96,9 +101,11 @@ class Layout:
             right = f"to restore it from a backup; or to begin anew: mv {self.home} {self.home}.damaged"
             raise Damaged([Problem(str(file), f"it is damaged ({error})", right)]) from None
 
-    def create_checkpoint(self, structure: dict[str, Any], types: Types, identity: str = "") -> CheckpointManifest:
+    def create_checkpoint(
+        self, structure: dict[str, Any], types: dict[str, Types], identities: dict[str, str]
+    ) -> CheckpointManifest:
         """Create a checkpoint: the journal's directory and the manifest, which is returned."""
-        manifest = CheckpointManifest(uuid.uuid4().hex, structure, types, identity)
+        manifest = CheckpointManifest(uuid.uuid4().hex, structure, types, identities)
         self.journal.mkdir(parents=True, exist_ok=True)
         write_atomically(self.stream / "origin.json", json.dumps(asdict(manifest), indent=1))
         return manifest

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -17,11 +17,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from numpy.typing import NDArray
 
-from tailrace.engine.stage import Stage
+from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.columns import single_batch
 from tailrace.ground.ranges import Ranges, in_ranges, overlap
 from tailrace.sources.history import PARTITIONS
@@ -63,7 +64,7 @@ class Reader:
         The ordinals of the segments without a rejected record: there no value decides which records are tuples.
     """
 
-    stage: Stage
+    stream: StreamReader
     before: int
     position: NDArray[np.int64]
     end: NDArray[np.int64]
@@ -73,12 +74,12 @@ class Reader:
     def read(self, piece: Piece, columns: Sequence[str]) -> pa.RecordBatch:
         """Read these columns of the tuples in a piece that arrived before the cut-off."""
         if isinstance(piece, Segment):
-            skips_values = piece.ordinal in self.whole and not self.stage.columns.values.keys() & set(columns)
-            stage = _without_values(self.stage) if skips_values else self.stage
-            return self.arrived(stage.content(piece).tuples).select(columns)
+            skips_values = piece.ordinal in self.whole and not self.stream.columns.values.keys() & set(columns)
+            stream = self.stream.without_values() if skips_values else self.stream
+            return self.arrived(stream.read(piece).tuples).select(columns)
         names = list(dict.fromkeys([*columns, "position", "tick", "end"]))
         table = in_ms(pq.read_table(piece.path, columns=names, partitioning=None))
-        for name, kind in self.stage.columns.value_types().items():  # a compacted file may name a list's elements anew
+        for name, kind in self.stream.columns.value_types().items():  # a compacted file may name a list's elements anew
             if name in names and table.schema.field(name).type != kind:
                 table = table.set_column(table.schema.get_field_index(name), name, table.column(name).cast(kind))
         return self.arrived(single_batch(table)).select(columns)
@@ -116,25 +117,26 @@ class Log:
         between which its tuples lie, and the start (ms) of the `hour` that holds their event times.
     """
 
-    stage: Stage
+    stream: StreamReader
     before: int
     segments: pd.DataFrame
     files: pd.DataFrame | None = None
 
     @staticmethod
-    def read(stage: Stage, tables: Tables, before: int) -> Log:
+    def read(stream: StreamReader, tables: Tables, before: int) -> Log:
         """Read the log from the query's tables."""
-        return Log.of(stage, before, tables.read("segments", _SEGMENT_COLUMNS).to_pandas())
+        mine = ds.field("stream") == stream.name
+        return Log.of(stream, before, tables.read("segments", _SEGMENT_COLUMNS, mine).to_pandas())
 
     @staticmethod
-    def of(stage: Stage, before: int, segments: pd.DataFrame) -> Log:
+    def of(stream: StreamReader, before: int, segments: pd.DataFrame) -> Log:
         """Make the log from rows of the table `segments`.
 
         Segments without a tuple are left out, and those whose `before_end`, the end of the newest tick when they came,
         is after the cut-off: their tuples arrived no earlier.
         """
         selection = segments[(segments["before_end"] <= before) & (segments["accepted"] > 0)].sort_values("position")
-        return Log(stage, before, selection, None if stage.history is None else _files(stage.history, selection))
+        return Log(stream, before, selection, None if stream.history is None else _files(stream.history, selection))
 
     def of_events(self, ranges: Ranges) -> Log:
         """The segments that may hold tuples with event times in one of the ranges."""
@@ -167,25 +169,18 @@ class Log:
         """The reader of its pieces."""
         position, rows, tick = (self.segments[name].to_numpy(np.int64) for name in ("position", "rows", "before_tick"))
         without_rejects = frozenset(self.segments["ordinal"][self.segments["quarantined"] == 0].tolist())
-        return Reader(self.stage, self.before, position, position + rows, tick, without_rejects)
+        return Reader(self.stream, self.before, position, position + rows, tick, without_rejects)
 
     def _ends(self, column: str) -> tuple[NDArray[Any], NDArray[Any]]:
         return self.segments[f"min_{column}"].to_numpy(), self.segments[f"max_{column}"].to_numpy()
 
     def _selection(self, mask: NDArray[np.bool_]) -> Log:
-        return Log(self.stage, self.before, self.segments[mask], self.files)
+        return Log(self.stream, self.before, self.segments[mask], self.files)
 
 
 def with_ids(tuples: pa.RecordBatch, ids: pa.Array) -> pa.RecordBatch:
     """The tuples with one of these ids."""
     return tuples.filter(pc.is_in(tuples.column("id"), ids))
-
-
-def _without_values(stage: Stage) -> Stage:
-    """A stage that reads no values: only event time, arrival time, id and key."""
-    columns = replace(stage.columns, values={})
-    names = set(columns.named().values())
-    return replace(stage, columns=columns, types={name: kind for name, kind in stage.types.items() if name in names})
 
 
 def _segment(row: Any) -> Segment:

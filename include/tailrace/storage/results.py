@@ -100,7 +100,7 @@ def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pa.Tabl
         answers = AnswerTables(tables, kind.answers)
         return answers.with_coverage(answers.streamed() if streamed else answers.latest()), columns
     except FileNotFoundError:  # the query never ran here, so it has no answers yet
-        empty = in_ms(schemas(kind.answer)["results"].empty_table())
+        empty = in_ms(schemas(kind)["results"].empty_table())
         return empty.append_column("coverage", pa.array([], pa.float64())), columns
 
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pyarrow as pa
+
+from tailrace.engine.stream_reader import StreamReader
+from tailrace.kind.protocol import Kind
+from tailrace.sources import history
 
 TIME = pa.timestamp("us", "UTC")
 INT, TEXT, REAL = pa.int64(), pa.string(), pa.float64()
@@ -14,27 +20,19 @@ STAMPS = {"k_ms": INT, "as_of": TIME, "emitted_at": TIME, "facts_version": INT}
 """The columns that every answer has beside the kind's own."""
 
 
-def schemas(answer: pa.Schema, id_type: pa.DataType = TEXT) -> dict[str, pa.Schema]:
-    """The schema of each table by its name.
-
-    Parameters
-    ----------
-    answer : Schema
-        The kind's own part of an answer, key and window included.
-    id_type : DataType
-        The type of the tuples' ids.
-    """
-    answers = {name: TIME if name.startswith("window_") else answer.field(name).type for name in answer.names} | STAMPS
-    key = answer.field("key").type
+def schemas(kind: Kind) -> dict[str, pa.Schema]:
+    """The schema of each table by its name, but for history."""
+    answers, late = _with_times(kind.answer) | STAMPS, _with_times(kind.late)
+    ids = {each.names.id for each in kind.inputs}
+    id_type = TEXT if len(ids) > 1 else ids.pop()
     columns: dict[str, dict[str, pa.DataType]] = {
         "results": answers,
-        "late": {"stream": TEXT, "key": key, "pane_start": TIME, "tick": INT, "tuples": INT}
-        | {"total": REAL, "arrived": TIME, "frontier": TIME},
+        "late": {"stream": TEXT, "tick": INT, "tuples": INT, "arrived": TIME, "frontier": TIME} | late,
         "quarantine": {"stream": TEXT, "position": TEXT, "arrival_time": TIME, "reason": TEXT, "record": TEXT},
         "facts": dict.fromkeys(("about", "value", "evidence"), TEXT)
         | dict.fromkeys(("version", "from_tick", "from_position"), INT),
         "segments": dict.fromkeys(("batch", "ordinal", "position"), INT)
-        | {"path": TEXT}
+        | {"stream": TEXT, "path": TEXT}
         | dict.fromkeys(
             (
                 "first_row",
@@ -66,6 +64,21 @@ def schemas(answer: pa.Schema, id_type: pa.DataType = TEXT) -> dict[str, pa.Sche
         | dict.fromkeys(("share", "mean_error", "worst_error", "mean_k_ms", "error", "risk", "accuracy"), REAL),
     }
     return {name: pa.schema(list(fields.items())) for name, fields in columns.items()}
+
+
+def history_schemas(streams: Iterable[StreamReader]) -> dict[str, pa.Schema]:
+    """The schema of the history of each stream that is stored, by the name of its table."""
+    return {
+        stream.history.name: history.schema(stream.names.id, stream.names.key, stream.columns.value_types())
+        for stream in streams
+        if stream.history is not None
+    }
+
+
+def _with_times(columns: pa.Schema) -> dict[str, pa.DataType]:
+    """The types of columns by name, where times are in ms: those whose names end so."""
+    times = ("window_start", "window_end", "pane_start", "event_time", "left_time", "right_time")
+    return {field.name: TIME if field.name in times else field.type for field in columns}
 
 
 STREAM_TABLES = ("history", "results", "late", "quarantine", "facts", "segments", "metrics")

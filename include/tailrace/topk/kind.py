@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
+from tailrace.kind.inputs import Input, NameTypes
 from tailrace.kind.step import Step
 from tailrace.panes.rows import Rows, evaluate_windows
+from tailrace.partition.by_key import ByKey
 from tailrace.topk.accuracy import errors
 from tailrace.topk.best import Best
 from tailrace.topk.methods import METHODS, Method
@@ -55,11 +57,23 @@ class TopK:
         return ByWindow(self.windows, ("rank",))
 
     @property
+    def inputs(self) -> tuple[Input, ...]:
+        return (Input(self.columns, NameTypes(self.key_type, self.id_type)),)
+
+    @property
+    def partition(self) -> ByKey:
+        return ByKey()
+
+    @property
+    def late(self) -> pa.Schema:
+        return self.answers.late(self.key_type)
+
+    @property
     def answer(self) -> pa.Schema:
         fields = [("rank", pa.int64()), ("id", self.id_type), ("score", pa.float64()), ("tuples", pa.int64())]
         return pa.schema([*self.answers.fields(self.key_type), *fields])
 
-    def combine(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
+    def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
         return combine(self.windows, self.best, tuples, across=not self.running.moves)
 
     def start(self) -> Any:
@@ -68,16 +82,17 @@ class TopK:
     def restore(self, batches: dict[str, pa.RecordBatch]) -> Any:
         return self.running.restore(batches)
 
-    def step(self, state: Any, partials: pa.Table, frontier: Frontier) -> Step:
+    def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
         """Advance a state to the frontier (the watermark), and rank the windows that closed."""
-        state, rows, late = self.running.step(state, partials, frontier)
-        return Step(state, self._answers(rows), frontier.closing(np.asarray(rows.column("time"))), late)
+        state, rows, late = self.running.step(state, arrived[0], frontier)
+        return Step(state, self._answers(rows), frontier.closing(np.asarray(rows.column("time"))), (late,))
 
-    def evaluate(self, content: pa.RecordBatch) -> pa.RecordBatch:
+    def evaluate(self, *content: pa.RecordBatch) -> pa.RecordBatch:
         """The ranking of every window over the given tuples, independent of their order and lateness."""
-        no_tick = pa.array(np.zeros(content.num_rows, np.int64))
+        (tuples,) = content
+        no_tick = pa.array(np.zeros(tuples.num_rows, np.int64))
         columns = ["event_time", "key", "id", *self.columns]
-        partials = self.combine(content.select(columns).append_column("tick", no_tick))
+        partials = self.prepare(tuples.select(columns).append_column("tick", no_tick))
         key, pane = (np.asarray(column) for column in (partials.column("key").indices, partials.column("pane")))
         values = {name: partials.column(name).to_numpy(zero_copy_only=False) for name in self.best.types}
         panes = Rows(key.astype(np.int64), pane, values)

@@ -23,7 +23,7 @@ def corrected_at(late: pd.DataFrame, gap_ms: int, pane_ms: int, end_ms: int) -> 
     late : DataFrame
         `pane` and `arrived` (ms), in order of arrival.
     """
-    pane, correction_ms = late["pane"].to_numpy(), np.full(len(late), end_ms)
+    pane, correction_ms = late["pane_start"].to_numpy(), np.full(len(late), end_ms)
     arrived, first = late["arrived"].to_numpy(), 0
     low = high = None
     for row in range(len(late)):
@@ -57,7 +57,7 @@ def accumulated(run: Simulated, windows: Sliding, at_ms: Ints, gap_ms: int | Non
     value, exact = answers["value_streamed"].fillna(0.0).to_numpy(), answers["value"].to_numpy()
     late = run.late.sort_values("arrived", kind="stable", ignore_index=True)
     correction_ms = corrected_at(late, gap_ms or 0, windows.pane_ms, int(run.frontier.end[-1]))
-    row, missed_end = windows.ends(late["pane"].to_numpy(), None, late["frontier"].to_numpy())
+    row, missed_end = windows.ends(late["pane_start"].to_numpy(), None, late["frontier"].to_numpy())
     place, late_total, known_ms = np.searchsorted(end, missed_end), late["total"].to_numpy()[row], correction_ms[row]
     accuracy = np.full(len(at_ms), np.nan)
     for i, now_ms in enumerate(at_ms):

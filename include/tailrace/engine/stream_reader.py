@@ -1,0 +1,148 @@
+"""Reads a stream: segments of its log become checked tuples with their ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.disorder import ticks
+from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
+from tailrace.kind.inputs import NameTypes
+from tailrace.kinds import build
+from tailrace.query.query import Query
+from tailrace.sources.check import Checked, Columns, check
+from tailrace.sources.formats import FORMATS, is_history
+from tailrace.sources.segments import Format, MalformedRecord, Segment, Types, is_integer
+
+
+@dataclass(frozen=True)
+class SegmentContent:
+    """A segment as it was read: its tuples with their ticks, as far as the segment alone tells, and its rejects.
+
+    `tuples` has, beside what `check` gives, `position` (in the log), `tick` and `end` (of the tick); `ticks` is the
+    statistics of these ticks.
+    """
+
+    tuples: pa.RecordBatch
+    ticks: ticks.Ticks
+    quarantine: pa.RecordBatch
+
+    @property
+    def ranges(self) -> dict[str, Any]:
+        """The least and the greatest event time and id, by which it is told later whether to read the segment again.
+
+        None where there is no tuple.
+        """
+        ranges: dict[str, Any] = {}
+        for name, column in (("event", "event_time"), ("id", "id")):
+            ends = pc.min_max(self.tuples.column(column)).as_py()
+            ranges |= {f"min_{name}": ends["min"], f"max_{name}": ends["max"]}
+        return ranges
+
+
+@dataclass(frozen=True)
+class StreamReader:
+    """Reads one of a query's streams: a frozen value, sent to every worker.
+
+    Attributes
+    ----------
+    types : dict
+        The types of the source's columns.
+    names : NameTypes
+        The types of the tuples' key and id.
+    history : Path or None
+        Where accepted tuples are stored; None where the source is itself a durable log with arrival times.
+    """
+
+    name: str
+    format: Format
+    columns: Columns
+    types: Types
+    names: NameTypes
+    tick_ms: int
+    history: Path | None = None
+
+    def read(self, segment: Segment) -> SegmentContent:
+        """Read and check a segment."""
+        raw = self.format.read(segment, self.types)
+        checked = check(raw.table, self.columns, raw.row, self.names.key, segment.ingested_ms)
+        arrival, row, event = (np.asarray(checked.tuples.column(n)) for n in ("arrival_time", "row", "event_time"))
+        position = segment.position + row
+        tick, end = ticks.number(arrival, position, self.tick_ms)
+        tuples = checked.tuples
+        for name, column in (("position", position), ("tick", tick), ("end", end)):
+            tuples = tuples.append_column(name, pa.array(column))
+        quarantine = self._quarantine(segment, checked, raw.row, raw.malformed)
+        return SegmentContent(tuples, ticks.summarise(tick, end, event), quarantine)
+
+    def without_values(self) -> StreamReader:
+        """The reader of event time, arrival time, id and key alone."""
+        columns = replace(self.columns, values={}, types={}, row_check=None)
+        names = set(columns.named().values())
+        types = {name: kind for name, kind in self.types.items() if name in names}
+        return replace(self, columns=columns, types=types)
+
+    def _quarantine(
+        self, segment: Segment, checked: Checked, row: np.ndarray, broken: list[MalformedRecord]
+    ) -> pa.RecordBatch:
+        """The rejects: where each stands, when it came, why it was rejected, and the record as it came."""
+        rejected = row[checked.rejected].tolist()
+        texts = self.format.records(segment, rejected) if rejected else []
+        rejects = [*zip(rejected, checked.arrivals, checked.reasons, texts, strict=True)]
+        rejects += [(fault.row, segment.ingested_ms, fault.reason, fault.record) for fault in broken]
+        rejects.sort(key=lambda reject: reject[0])
+        return pa.RecordBatch.from_pydict(
+            {
+                "stream": pa.array([self.name] * len(rejects), pa.string()),
+                "position": pa.array([f"{segment.path}#{segment.first_row + r[0]}" for r in rejects], pa.string()),
+                "arrival_time": pa.array([r[1] for r in rejects], pa.int64()),
+                "reason": pa.array([r[2] for r in rejects], pa.string()),
+                "record": pa.array([r[3] for r in rejects], pa.string()),
+            }
+        )
+
+
+def columns_of(query: Query) -> dict[str, Columns]:
+    """What each of the query's streams must bring, by its name."""
+    kind = build(query)
+    first, last = kind.windows.within(EARLIEST_MS, LATEST_MS)
+    columns: dict[str, Columns] = {}
+    for (name, stream), needed in zip(query.streams.items(), kind.inputs, strict=True):
+        parts = stream.event_time, stream.arrival_time, stream.id, stream.key, needed.columns
+        bounds = max(stream.bounds.earliest_ms, first), stream.bounds.ahead_ms, last
+        columns[name] = Columns(*parts, *bounds, types=needed.types, row_check=needed.row_check)
+    return columns
+
+
+def name_types_of(columns: Columns, types: Types) -> NameTypes:
+    """The types of a stream's key and id: int64 for integers of any width, string for all else, also for no key."""
+    key, id_ = (
+        pa.int64() if name is not None and is_integer(types[name]) else pa.string()
+        for name in (columns.key, columns.id)
+    )
+    return NameTypes(key, id_)
+
+
+def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str, Path]) -> tuple[StreamReader, ...]:
+    """The readers of the query's streams.
+
+    Parameters
+    ----------
+    types : dict
+        The types of the source's columns, by stream.
+    histories : dict
+        The directory for history, by stream; taken where the source is no history itself.
+    """
+    readers = []
+    for name, columns in columns_of(query).items():
+        source = query.streams[name].source.format
+        history = None if is_history(source, columns) else histories[name]
+        names = name_types_of(columns, types[name])
+        readers.append(StreamReader(name, FORMATS[source], columns, types[name], names, query.tick_ms, history))
+    return tuple(readers)

@@ -1,0 +1,52 @@
+"""The inputs of a kind: what it needs of each stream that it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Reject = tuple[NDArray[np.bool_], str]
+"""A mask of records, shape (n,), and the reason for which these are rejected."""
+
+RowCheck = Callable[[Mapping[str, pa.Array]], Iterable[Reject]]
+"""Checks the values of records, n of each; null where the record has none, which is rejected already."""
+
+
+class NameTypes(NamedTuple):
+    """The types of a stream's key and id: each string or int64."""
+
+    key: pa.DataType = pa.string()
+    id: pa.DataType = pa.string()
+
+
+@dataclass(frozen=True)
+class Input:
+    """What a kind needs of one of its streams, beside the tuples' times, key and id.
+
+    Attributes
+    ----------
+    columns : dict
+        Name in the tuple → the source's column.
+    names : NameTypes
+    types : dict
+        The Arrow type of each column that is not float64, by name in the tuple: list<double>, binary or string.
+    row_check : callable or None
+        The check of the values, beyond that they are there and, if doubles, finite.
+    """
+
+    columns: Mapping[str, str]
+    names: NameTypes
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    row_check: RowCheck | None = None
+
+    @property
+    def no_tuples(self) -> pa.RecordBatch:
+        """An empty batch of tuples with their ticks."""
+        columns = {"event_time": pa.int64(), "tick": pa.int64(), "key": self.names.key, "id": self.names.id}
+        columns |= {name: self.types.get(name, pa.float64()) for name in self.columns}
+        return pa.RecordBatch.from_pylist([], pa.schema(columns.items()))

@@ -1,0 +1,68 @@
+"""Routes of tuples to tasks, and the protocol of the partitionings that give them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tailrace.ground.facts import Facts
+
+
+class Routes(NamedTuple):
+    """To which tasks some rows go: m pairs of a row and a task.
+
+    Attributes
+    ----------
+    row, task : ndarray, shape (m,)
+        The index of the row, and the number of the task.
+    home : ndarray of bool, shape (m,)
+        True at one task of each row, its home: there it counts. The others get a replica.
+    """
+
+    row: NDArray[np.int64]
+    task: NDArray[np.int64]
+    home: NDArray[np.bool_]
+
+    def rows_of(self, rows: pa.RecordBatch, task: int) -> pa.RecordBatch:
+        """Select the rows that go to a task; in the column `tuples` a replica stands for no tuple."""
+        mine = self.task == task
+        row, home = self.row[mine], self.home[mine]
+        part = rows.take(pa.array(row))
+        if not home.all():
+            index = part.schema.get_field_index("tuples")
+            part = part.set_column(index, "tuples", pc.if_else(pa.array(home), part.column(index), 0))
+        return _with_own_dictionaries(part)
+
+
+class Partition(Protocol):
+    """Protocol of a partitioning: how a kind's rows are spread over tasks. No answer depends on it."""
+
+    def assign(self, side: int, rows: pa.RecordBatch, plans: Facts, tasks: int) -> Routes:
+        """Route rows that a kind prepared of one of its inputs.
+
+        Parameters
+        ----------
+        side : int
+            The index of the input.
+        plans : tuple of Fact
+            The partition plans under which a living tuple can have been placed, the one in force last.
+        """
+
+
+def _with_own_dictionaries(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Leave in each dictionary only the values that a row has."""
+    for index, field in enumerate(rows.schema):
+        if pa.types.is_dictionary(field.type):
+            column = rows.column(index)
+            code, values = np.asarray(column.indices), column.dictionary
+            used = np.zeros(len(values), bool)
+            used[code] = True
+            if not used.all():
+                own = pa.array((np.cumsum(used) - 1)[code].astype(np.int32))
+                column = pa.DictionaryArray.from_arrays(own, values.filter(pa.array(used)))
+                rows = rows.set_column(index, field.name, column)
+    return rows
