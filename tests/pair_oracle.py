@@ -2,13 +2,14 @@
 
 Written from the public contract alone ("Semantics that every kind keeps", Pairs) and sharing nothing with the engine:
 loops, dicts and ints. A pair is a left and a right tuple of the same value whose event times lie at most `reach` apart.
-Times are integer milliseconds.
+Times are integer milliseconds. The log of both streams is a list of `Read` and `Silence`, in the order in which they were
+recorded; no answer depends on how it is cut into batches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 LEFT, RIGHT = 0, 1
@@ -21,123 +22,188 @@ class Item(NamedTuple):
     value: str
 
 
-class Event(NamedTuple):
-    """A record of silence in the log of both streams, after so many tuples of each have been read.
+class Read(NamedTuple):
+    """A tuple was read."""
 
-    `time`: both streams have passed this arrival time (a heartbeat). `idle`: a stream that is recorded as idle holds
-    back neither ticks nor t_max, until its next tuple is read. `quiet`: nothing came for so long that F moves past
-    everything.
+    side: int
+    item: Item
+
+
+class Silence(NamedTuple):
+    """A record of silence. `heartbeats`: (side, time), that stream has passed this arrival time.
+
+    `idle`: no tick waits for these streams until their next tuple is read; it is not put before what did not wait for it.
+    `quiet`: nothing came of any stream for so long that all that came is complete, and F moves past it.
     """
 
-    read: tuple[int, int]
-    time: int | None = None
-    idle: tuple[bool, bool] = (False, False)
+    heartbeats: tuple[tuple[int, int], ...] = ()
+    idle: tuple[int, ...] = ()
+    quiet: bool = False
+
+
+Log = Sequence[Read | Silence]
 
 
 @dataclass(frozen=True)
 class Join:
-    """One query. `changes`: (n, K), a fact that holds from the first tick with tuples whose number is >= n."""
+    """One query. `changes`: (n, K), a fact that holds from the first tick with tuples whose number is >= n.
+
+    `idle`: a stream that has brought nothing for longer than this, in arrival time, holds t_max back no longer.
+    """
 
     reach: int
     tick: int
     k: int = 0
     changes: tuple[tuple[int, int], ...] = ()
+    idle: int = 60_000
 
 
 class Pair(NamedTuple):
+    left_time: int
+    right_time: int
     as_of: int
     k_ms: int
     facts_version: int
 
 
 class Placed(NamedTuple):
-    """A tuple with its tick: the number and the end, after the largest tick of its stream so far."""
+    """A tuple with the end of its tick, after the largest tick of its stream so far."""
 
+    end: int
     side: int
     position: int
     item: Item
-    tick: int
-    end: int
-
-
-def placed(side: int, items: Sequence[Item], tick: int) -> list[Placed]:
-    found, largest = [], -1
-    for position, item in enumerate(items):
-        largest = max(largest, item.arrival_time)
-        number, end = (0, largest + 1) if tick == 0 else (largest // tick, (largest // tick + 1) * tick)
-        found.append(Placed(side, position, item, number, end))
-    return found
-
-
-def in_order(left: Sequence[Item], right: Sequence[Item], tick: int) -> list[list[Placed]]:
-    """All tuples by ticks: with tick 0 each is one of its own, by arrival, then side, then position."""
-    every = placed(LEFT, left, tick) + placed(RIGHT, right, tick)
-    if tick == 0:
-        every.sort(key=lambda one: (one.end, one.side, one.position))
-        return [[one._replace(tick=number)] for number, one in enumerate(every)]
-    by_tick: dict[int, list[Placed]] = {}
-    for one in every:
-        by_tick.setdefault(one.tick, []).append(one)
-    return [by_tick[number] for number in sorted(by_tick)]
 
 
 @dataclass
 class Outcome:
-    """What the stream answers, and what it registers as late: each late tuple with the frontier that it found."""
+    """What the stream answers, and what it registers as late: (side, id) with the frontier that it found."""
 
-    pairs: dict[tuple[str, str], Pair]
-    late: list[tuple[Placed, int]]
-    t_max: int | None
-    frontier: int | None
+    pairs: dict[tuple[str, str], Pair] = field(default_factory=dict)
+    late: dict[tuple[int, str], int] = field(default_factory=dict)
+    t_max: int | None = None
+    frontier: int | None = None
 
 
-def joined(left: Sequence[Item], right: Sequence[Item], join: Join, both: bool = True) -> Outcome:
-    """The stream's answers to a bounded run: every tick complete. F moves once both streams have brought a tuple."""
-    outcome = Outcome({}, [], None, None)
-    newest: list[int | None] = [None, None]
+def placed(log: Log, tick: int) -> tuple[list[Placed], list[int]]:
+    """The tuples in the order in which the log has them, and the ends of the last tick before each quiet."""
+    found: list[Placed] = []
+    quiets: list[int] = []
+    newest: list[int | None] = [None, None]  # the end of the newest tick that a stream has reached
+    idle: set[int] = set()
+    count = [0, 0]
+
+    def at_least(side: int, end: int) -> None:
+        newest[side] = max(end, newest[side] if newest[side] is not None else end)
+
+    def put_idle_after_the_other() -> None:
+        for side in (LEFT, RIGHT):
+            other = 1 - side
+            if side in idle and other not in idle and newest[other] is not None:
+                # With tick 0 the left one would come before a right one of the same time, which was not kept waiting.
+                at_least(side, newest[other] + (1 if tick == 0 and side == LEFT else 0))
+
+    for entry in log:
+        if isinstance(entry, Read):
+            put_idle_after_the_other()
+            idle.discard(entry.side)
+            arrival = entry.item.arrival_time
+            at_least(entry.side, arrival + 1 if tick == 0 else (arrival // tick + 1) * tick)
+            found.append(Placed(newest[entry.side], entry.side, count[entry.side], entry.item))
+            count[entry.side] += 1
+        else:
+            put_idle_after_the_other()
+            for side, time in entry.heartbeats:
+                at_least(side, time if tick == 0 else (time // tick + 1) * tick)
+            idle |= {*entry.idle}
+            put_idle_after_the_other()
+            if entry.quiet and found:
+                last = max(one.end for one in found)
+                quiets.append(last)
+                at_least(LEFT, last + max(tick, 1))
+                at_least(RIGHT, last + max(tick, 1))
+    return found, quiets
+
+
+def in_ticks(tuples: Iterable[Placed], tick: int) -> list[tuple[int, int, list[Placed]]]:
+    """(number, end, tuples) of each tick in order: with tick 0 each tuple is one, by arrival, then side, then position."""
+    in_order = sorted(tuples)
+    if tick == 0:
+        return [(number, one.end, [one]) for number, one in enumerate(in_order)]
+    by_end: dict[int, list[Placed]] = {}
+    for one in in_order:
+        by_end.setdefault(one.end, []).append(one)
+    return [(end // tick - 1, end, by_end[end]) for end in sorted(by_end)]
+
+
+def joined(log: Log, join: Join) -> Outcome:
+    """What the stream gives in a bounded run over the log, in whose end every tick is complete. Ids are unique."""
+    outcome = Outcome()
+    tuples, quiets = placed(log, join.tick)
+    largest: list[int | None] = [None, None]
+    came: list[int | None] = [None, None]  # the end of the last tick with a tuple of the stream
     kept: list[list[Item]] = [[], []]
-    for tick in in_order(left, right, join.tick):
-        number, end = tick[0].tick, tick[0].end
+    for number, end, members in in_ticks(tuples, join.tick):
+        while quiets and quiets[0] < end:
+            quiets.pop(0)
+            pass_everything(outcome, largest)
+            purge(outcome, join, kept)
         version, k = 1, join.k
         for index, (since, changed) in enumerate(join.changes, 2):
             if number >= since:
                 version, k = index, changed
-        before = outcome.frontier
-        for one in tick:
-            if before is not None and one.item.event_time < before:
-                outcome.late.append((one, before))
-            others = kept[1 - one.side]
-            for other in others:
+        for one in members:
+            if outcome.frontier is not None and one.item.event_time < outcome.frontier:
+                outcome.late[one.side, one.item.id] = outcome.frontier
+            for other in kept[1 - one.side]:
                 a, b = (one.item, other) if one.side == LEFT else (other, one.item)
                 if a.value == b.value and abs(a.event_time - b.event_time) <= join.reach:
-                    outcome.pairs.setdefault((a.id, b.id), Pair(end, k, version))
+                    outcome.pairs[a.id, b.id] = Pair(a.event_time, b.event_time, end, k, version)
             kept[one.side].append(one.item)
-            newest[one.side] = max(one.item.event_time, newest[one.side] or one.item.event_time)
-        if newest[LEFT] is not None and newest[RIGHT] is not None:
-            outcome.t_max = min(newest[LEFT], newest[RIGHT])
+            before = largest[one.side]
+            largest[one.side] = one.item.event_time if before is None else max(one.item.event_time, before)
+        came = [first if first is not None else end for first in came]
+        came = [end if any(one.side == side for one in members) else came[side] for side in (LEFT, RIGHT)]
+        waited_for = [largest[side] for side in (LEFT, RIGHT) if end - came[side] <= join.idle]
+        if None not in waited_for:
+            t_max = min(waited_for)
+            outcome.t_max = t_max if outcome.t_max is None else max(outcome.t_max, t_max)
             frontier = outcome.t_max - k
-            outcome.frontier = frontier if before is None else max(before, frontier)
-            kept = [[item for item in side if item.event_time >= outcome.frontier - join.reach] for side in kept]
+            outcome.frontier = frontier if outcome.frontier is None else max(outcome.frontier, frontier)
+        purge(outcome, join, kept)
+    pass_everything(outcome, largest)
     return outcome
 
 
-def first_arrivals(items: Iterable[Placed]) -> list[Item]:
-    """Of tuples with the same id the first to arrive."""
+def pass_everything(outcome: Outcome, largest: list[int | None]) -> None:
+    """F moves past every event time that was seen."""
+    seen = [time for time in largest if time is not None]
+    if seen:
+        past = max(seen) + 1
+        outcome.frontier = past if outcome.frontier is None else max(outcome.frontier, past)
+
+
+def purge(outcome: Outcome, join: Join, kept: list[list[Item]]) -> None:
+    for side in (LEFT, RIGHT):
+        if outcome.frontier is not None:
+            kept[side] = [item for item in kept[side] if item.event_time >= outcome.frontier - join.reach]
+
+
+def first_arrivals(tuples: Iterable[Placed]) -> list[Item]:
+    """Of tuples with the same id the first to arrive: by tick, then arrival time, then position."""
     seen: dict[str, Item] = {}
-    for one in sorted(items, key=lambda one: (one.tick, one.item.arrival_time, one.position)):
+    for one in sorted(tuples, key=lambda one: (one.end, one.item.arrival_time, one.position)):
         seen.setdefault(one.item.id, one.item)
     return list(seen.values())
 
 
-def batch(left: Sequence[Item], right: Sequence[Item], join: Join, before: int | None = None) -> set[tuple[str, str]]:
+def batch(log: Log, join: Join, before: int | None = None) -> set[tuple[str, str]]:
     """All pairs of what arrived before a point of arrival time, repeats left out."""
-    sides = []
-    for side, items in enumerate((left, right)):
-        there = [one for one in placed(side, items, join.tick) if before is None or one.end <= before]
-        sides.append(first_arrivals(there))
+    arrived = [one for one in placed(log, join.tick)[0] if before is None or one.end <= before]
+    left, right = (first_arrivals(one for one in arrived if one.side == side) for side in (LEFT, RIGHT))
     return {
         (a.id, b.id)
-        for a in sides[LEFT]
-        for b in sides[RIGHT]
+        for a in left
+        for b in right
         if a.value == b.value and abs(a.event_time - b.event_time) <= join.reach
     }

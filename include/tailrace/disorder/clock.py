@@ -67,7 +67,7 @@ class Frontier:
 
 @dataclass
 class Clock:
-    """State of the query's clock between ticks, as of the last complete one, which ended at `end`.
+    """State of the query's clock between ticks, as of the last complete one: `tick`, which ended at `end`.
 
     Attributes
     ----------
@@ -91,6 +91,7 @@ class Clock:
     t_max: int = BEFORE_ALL
     frontier: int = BEFORE_ALL
     k_ms: int = 0
+    tick: int = BEFORE_ALL
     end: int = BEFORE_ALL
     latest: NDArray[np.int64] | None = None
     last_end: NDArray[np.int64] | None = None
@@ -122,8 +123,8 @@ class Clock:
         k_ms, version = self._slack(stats)
         after = np.maximum.accumulate(np.maximum(t_max - k_ms, start))
         if len(ticks):
-            self.t_max, self.largest, self.k_ms, self.frontier, self.end = (
-                int(column[-1]) for column in (t_max, largest, k_ms, after, ticks.end)
+            self.t_max, self.largest, self.k_ms, self.frontier, self.tick, self.end = (
+                int(column[-1]) for column in (t_max, largest, k_ms, after, ticks.tick, ticks.end)
             )
         return Frontier(start, ticks.tick, ticks.end, t_max, k_ms, after, version)
 

@@ -70,12 +70,15 @@ class LocalEngine:
         The state of each task; None before its first batch.
     newest_tick : int or None
         The newest tick that a tuple or a heartbeat has reached.
+    complete_tick : int or None
+        The last complete tick.
     """
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         self.states: list[bytes | None] = [None] * stage.tasks
         self.newest_tick: int | None = None
+        self.complete_tick: int | None = None
         self._batches = 0
         self._rows = 0
         self._facts: Facts = ()
@@ -96,7 +99,7 @@ class LocalEngine:
         silence
             The other attributes of `BatchHeader`: what follows the segments.
         """
-        facts = next_facts(self._facts, policy, DECLARED, self.newest_tick, self._batches)
+        facts = next_facts(self._facts, policy, DECLARED, self.newest_tick, self.complete_tick, self._batches)
         if plan is not None:
             facts = stamp(facts, "plan", plan, self._rows, DECLARED, self._batches)
         rows = self.run(BatchHeader(self._batches, facts, **silence), segments)
@@ -119,5 +122,6 @@ class LocalEngine:
             for table, data in output:
                 parts.setdefault(table, []).append(wire.unpack(data)[0][table])
         rows = {table: pa.Table.from_batches(batches) for table, batches in parts.items()}
-        self.newest_tick = rows["metrics"].column("newest_tick")[0].as_py()  # alike in all tasks
+        metrics = rows["metrics"].slice(0, 1).to_pylist()[0]  # ticks are alike in all tasks
+        self.newest_tick, self.complete_tick = metrics["newest_tick"], metrics["complete_tick"]
         return rows

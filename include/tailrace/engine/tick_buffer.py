@@ -100,11 +100,12 @@ class TickBuffer:
 
     def silent(self, heartbeats: Mapping[int, int], idle: Iterable[int]) -> TickBuffer:
         """This, when streams, by side, have passed points of arrival time (heartbeats, in ms), and others are idle."""
-        streams = list(self.streams)
+        buffer = self._with_idle_raised()  # by what came before the silence, in this batch or in earlier ones
+        streams = list(buffer.streams)
         for side, arrival_ms in heartbeats.items():
             end = (arrival_ms // self.tick_ms + 1) * self.tick_ms if self.tick_ms else arrival_ms
             streams[side] = streams[side].passed(end, self.tick_ms)
-        return replace(self, streams=tuple(streams), idle=self.idle.union(idle))
+        return replace(buffer, streams=tuple(streams), idle=buffer.idle.union(idle))
 
     def complete_all(self, last_end: int) -> TickBuffer:
         """This, when all of it is complete: what comes belongs to a later tick.

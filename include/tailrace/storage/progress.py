@@ -26,12 +26,15 @@ class Progress:
         True if a bounded run has ended the stream.
     newest_tick : int or None
         The newest tick that a tuple or a heartbeat has reached; None before any.
+    complete_tick : int or None
+        The last complete tick; None before any.
     """
 
     until: int
     frontier: int
     ended: bool
     newest_tick: int | None = None
+    complete_tick: int | None = None
 
     @staticmethod
     def read(layout: Layout) -> Progress | None:
@@ -42,7 +45,7 @@ class Progress:
         last = tables.greatest("metrics", "batch")
         if last is None:
             return Progress(0, 0, False)
-        columns = ["committed", "newest_tick", "frontier", "flushed"]
+        columns = ["committed", "newest_tick", "complete_tick", "frontier", "flushed"]
         return Progress.of(tables.read("metrics", columns, ds.field("batch") == last).to_pylist())
 
     @staticmethod
@@ -50,8 +53,11 @@ class Progress:
         """Take the progress from the rows of one batch in `metrics`, one a task; times in ms."""
         rows = list(metrics)
         until, frontier = (max((row[name] or 0 for row in rows), default=0) for name in ("committed", "frontier"))
-        ticks = [row["newest_tick"] for row in rows if row["newest_tick"] is not None]
-        return Progress(until, frontier, any(row["flushed"] for row in rows), max(ticks, default=None))
+        newest, complete = (
+            max((row[name] for row in rows if row[name] is not None), default=None)
+            for name in ("newest_tick", "complete_tick")
+        )
+        return Progress(until, frontier, any(row["flushed"] for row in rows), newest, complete)
 
 
 def committed_until(layout: Layout) -> int | None:

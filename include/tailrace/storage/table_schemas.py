@@ -52,7 +52,7 @@ def schemas(kind: Kind) -> dict[str, pa.Schema]:
         )
         | {"min_id": id_type, "max_id": id_type},
         "metrics": dict.fromkeys(("batch", "task", "rows", "partials", "late", "answers"), INT)
-        | dict.fromkeys(("ticks", "newest_tick", "k_ms", *CLASSES), INT)
+        | dict.fromkeys(("ticks", "newest_tick", "complete_tick", "k_ms", *CLASSES), INT)
         | dict.fromkeys(("t_max", "frontier", "committed"), TIME)
         | {"coverage": REAL, "latency_ms": REAL, "load": REAL, "flushed": pa.bool_()},
         "corrections": answers | {"interval": TEXT, "retracted": pa.bool_()},

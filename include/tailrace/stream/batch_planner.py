@@ -136,8 +136,8 @@ class BatchPlanner:
             When the stream has ended, and there is more to read.
         """
         now = self.now()
-        tick = progress.newest_tick if progress else None
-        self.facts = next_facts(self.last.header.facts if self.last else (), *self.wanted(), tick, self.batches)
+        ticks = (progress.newest_tick, progress.complete_tick) if progress else (None, None)
+        self.facts = next_facts(self.last.header.facts if self.last else (), *self.wanted(), *ticks, self.batches)
         stamped = self.facts[-1].batch == self.batches
         changed = stamped if self.last else not self.options.live
         if self.options.live:

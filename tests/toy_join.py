@@ -1,0 +1,124 @@
+"""A kind for tests: the join of two streams by equal values, with event times within a reach.
+
+The right stream goes to all tasks, the left one to a task by the hash of the value and the salt of the partition plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.answers.by_pair import ByPair
+from tailrace.disorder.clock import Frontier
+from tailrace.ground.columns import single_batch, unify
+from tailrace.ground.facts import Facts
+from tailrace.kind.inputs import Input, NameTypes
+from tailrace.kind.step import Step
+from tailrace.pairs import operator
+from tailrace.pairs.operator import PairState
+from tailrace.partition.by_key import task_of
+from tailrace.partition.routes import Routes
+from tailrace.windows.sliding import Sliding
+
+
+class ByValue:
+    def assign(self, side: int, rows: pa.RecordBatch, plans: Facts, tasks: int) -> Routes:
+        count = rows.num_rows
+        if side == 1:
+            task, row = np.repeat(np.arange(tasks), count), np.tile(np.arange(count), tasks)
+            return Routes(row, task, task == task_of(rows.column("id"), tasks)[row])
+        salt = plans[-1].value["salt"] if plans else ""
+        values = pc.binary_join_element_wise(rows.column("value"), salt, "")
+        return Routes(np.arange(count), task_of(values, tasks), np.ones(count, bool))
+
+
+@dataclass(frozen=True)
+class ToyJoin:
+    reach_ms: int
+    names: tuple[NameTypes, NameTypes] = (NameTypes(), NameTypes())
+
+    @property
+    def windows(self) -> Sliding:
+        return Sliding(max(self.reach_ms, 1), max(self.reach_ms, 1))
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        return tuple(Input({"value": "value"}, names, {"value": pa.string()}) for names in self.names)
+
+    @property
+    def partition(self) -> ByValue:
+        return ByValue()
+
+    @property
+    def answers(self) -> ByPair:
+        return ByPair(self.reach_ms)
+
+    @property
+    def late(self) -> pa.Schema:
+        return pa.schema([("id", self._id_type), ("event_time", pa.int64())])
+
+    @property
+    def answer(self) -> pa.Schema:
+        left, right = (names.id for names in self.names)
+        times = [(name, pa.int64()) for name in ("left_time", "right_time", "tuples")]
+        return pa.schema([("left_id", left), ("right_id", right), *times])
+
+    def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
+        rows = tuples.select(["id", "event_time", "tick", "value"])
+        return rows.append_column("tuples", pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
+
+    def start(self) -> PairState:
+        nothing = (pa.Table.from_batches([self.prepare(each.no_tuples)]) for each in self.inputs)
+        return PairState(*nothing)
+
+    def restore(self, batches: dict[str, pa.RecordBatch]) -> PairState:
+        return PairState.from_arrow(batches)
+
+    def step(self, state: PairState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
+        state, pairs, late = operator.step(self.reach_ms, self.match, state, arrived, frontier)
+        return Step(state, self._answers(pairs.left, pairs.right), pairs.decided_at, late)
+
+    def evaluate(self, *content: pa.RecordBatch) -> pa.RecordBatch:
+        left, right = (pa.Table.from_batches([part]) for part in content)
+        of_left, of_right = self.match(left, right)
+        return self._answers(left.take(of_left), right.take(of_right))
+
+    def match(self, left: pa.Table, right: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+        _, (a, b) = unify([left.column("value"), right.column("value")])
+        order = np.argsort(b, kind="stable")
+        low, high = (np.searchsorted(b[order], a, side=side) for side in ("left", "right"))
+        of_left = np.repeat(np.arange(len(a)), high - low)
+        place = np.arange(len(of_left)) - np.repeat(np.cumsum(high - low) - (high - low), high - low)
+        of_right = order[np.repeat(low, high - low) + place]
+        apart = left.column("event_time").to_numpy()[of_left] - right.column("event_time").to_numpy()[of_right]
+        near = np.abs(apart) <= self.reach_ms
+        return of_left[near], of_right[near]
+
+    def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
+        identity = self.answers.identity
+        missing = identity.find(exact, approximate) < 0
+        rows = exact.select(list(identity.columns)).append_column("error", pa.array(missing.astype(float)))
+        return single_batch(rows)
+
+    def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
+        error = np.asarray(self.errors(approximate, exact).column("error"))
+        return float(1 - error.mean()) if len(error) else 1.0
+
+    @property
+    def _id_type(self) -> pa.DataType:
+        left, right = (names.id for names in self.names)
+        return left if left == right else pa.string()
+
+    def _answers(self, left: pa.Table, right: pa.Table) -> pa.RecordBatch:
+        columns: list[Any] = [
+            left.column("id"),
+            right.column("id"),
+            left.column("event_time"),
+            right.column("event_time"),
+        ]
+        columns.append(pa.repeat(pa.scalar(2, pa.int64()), left.num_rows))
+        return single_batch(pa.table(columns, schema=self.answer))
