@@ -32,7 +32,7 @@ class Read(NamedTuple):
 class Silence(NamedTuple):
     """A record of silence. `heartbeats`: (side, time), that stream has passed this arrival time.
 
-    `idle`: no tick waits for these streams until their next tuple is read; it is not put before what did not wait for it.
+    `idle`: no tick waits for these streams until their next tuple is read, which is put before no tick that did not wait.
     `quiet`: nothing came of any stream for so long that all that came is complete, and F moves past it.
     """
 
@@ -126,7 +126,7 @@ def placed(log: Log, tick: int) -> tuple[list[Placed], list[int]]:
 
 
 def in_ticks(tuples: Iterable[Placed], tick: int) -> list[tuple[int, int, list[Placed]]]:
-    """(number, end, tuples) of each tick in order: with tick 0 each tuple is one, by arrival, then side, then position."""
+    """(number, end, tuples) of each tick in order; with tick 0 of each tuple, by arrival, then side, then position."""
     in_order = sorted(tuples)
     if tick == 0:
         return [(number, one.end, [one]) for number, one in enumerate(in_order)]
