@@ -2,8 +2,8 @@
 
 Written from the public contract alone ("Semantics that every kind keeps", Pairs) and sharing nothing with the engine:
 loops, dicts and ints. A pair is a left and a right tuple of the same value whose event times lie at most `reach` apart.
-Times are integer milliseconds. The log of both streams is a list of `Read` and `Silence`, in the order in which they were
-recorded; no answer depends on how it is cut into batches.
+Times are integer milliseconds. The log of both streams is a list of `Read` and `Silence`, in the order in which they
+were recorded; no answer depends on how it is cut into batches.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Read(NamedTuple):
 class Silence(NamedTuple):
     """A record of silence. `heartbeats`: (side, time), that stream has passed this arrival time.
 
-    `idle`: no tick waits for these streams until their next tuple is read, which is put before no tick that did not wait.
+    `idle`: no tick waits for these streams until their next tuple is read, and that is put into none that did not wait.
     `quiet`: nothing came of any stream for so long that all that came is complete, and F moves past it.
     """
 
@@ -197,7 +197,7 @@ def first_arrivals(tuples: Iterable[Placed]) -> list[Item]:
     return list(seen.values())
 
 
-def batch(log: Log, join: Join, before: int | None = None) -> set[tuple[str, str]]:
+def batch_pairs(log: Log, join: Join, before: int | None = None) -> set[tuple[str, str]]:
     """All pairs of what arrived before a point of arrival time, repeats left out."""
     arrived = [one for one in placed(log, join.tick)[0] if before is None or one.end <= before]
     left, right = (first_arrivals(one for one in arrived if one.side == side) for side in (LEFT, RIGHT))

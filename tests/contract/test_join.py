@@ -12,7 +12,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pair_oracle import LEFT, RIGHT, Item, Join, Log, Outcome, Pair, Read, Silence, joined
+from pair_oracle import LEFT, RIGHT, Item, Join, Log, Outcome, Pair, Read, Silence, batch_pairs, joined
 from tailrace.disorder.policies import policy_of
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.batch_header import DECLARED
@@ -31,8 +31,8 @@ MANY = settings(max_examples=300, deadline=None)
 class Batch(NamedTuple):
     """Segments, each of tuples of one side, and the silence after them; K and a partition plan that are new with it."""
 
-    segments: tuple[tuple[int, tuple[Item, ...]], ...]
-    silence: Silence | None = None
+    segments: tuple[tuple[int, tuple[Item, ...]], ...] = ()
+    silence: Silence = Silence()
     k: int | None = None
     plan: str | None = None
 
@@ -54,7 +54,7 @@ def streams(draw: st.DrawFn, side: int) -> list[Item]:
 
 
 @st.composite
-def logs(draw: st.DrawFn, silences: bool = True) -> list[Batch]:
+def logs(draw: st.DrawFn) -> list[Batch]:
     """Two streams in batches: segments of either in any order, silences and changes of K and of the plan between."""
     rest = [draw(streams(LEFT)), draw(streams(RIGHT))]
     batches: list[Batch] = []
@@ -68,7 +68,7 @@ def logs(draw: st.DrawFn, silences: bool = True) -> list[Batch]:
                 rest[side] = rest[side][count:]
         k = draw(st.none() | st.sampled_from([0, 10, 30, 200]))
         plan = draw(st.none() | st.sampled_from(["x", "y", "z"]))
-        batches.append(Batch(tuple(segments), draw(silence()) if silences else None, k, plan))
+        batches.append(Batch(tuple(segments), draw(silence()), k, plan))
         if len(batches) == 12:  # enough of chance
             segments = [(side, tuple(items)) for side, items in enumerate(rest) if items]
             batches.append(Batch(tuple(segments)))
@@ -77,10 +77,10 @@ def logs(draw: st.DrawFn, silences: bool = True) -> list[Batch]:
 
 
 @st.composite
-def silence(draw: st.DrawFn) -> Silence | None:
+def silence(draw: st.DrawFn) -> Silence:
     what = draw(st.sampled_from(["nothing"] * 4 + ["heartbeat", "idle", "quiet"]))
     if what == "nothing":
-        return None
+        return Silence()
     if what == "quiet":
         return Silence(quiet=True)
     sides = draw(st.sampled_from([(LEFT,), (RIGHT,), (LEFT, RIGHT)]))
@@ -102,7 +102,7 @@ def log_of(batches: Sequence[Batch]) -> Log:
     log: list[Read | Silence] = []
     for batch in batches:
         log += [Read(side, item) for side, items in batch.segments for item in items]
-        log += [] if batch.silence is None else [batch.silence]
+        log.append(batch.silence)
     return log
 
 
@@ -149,28 +149,24 @@ def run(batches: Sequence[Batch], join: Join, tasks: int) -> tuple[dict[str, lis
     stage, segments = stage_of(batches, join, tasks)
     engine, rows = LocalEngine(stage), defaultdict(list)
     k, stamped = join.k, []
-    for batch, mine in zip([*batches, None], [*segments, []], strict=True):
-        k, silence = (
-            (k, Silence()) if batch is None else (k if batch.k is None else batch.k, batch.silence or Silence())
-        )
+    for number, (batch, mine) in enumerate(zip([*batches, Batch()], [*segments, []], strict=True)):
+        k = k if batch.k is None else batch.k
+        ends = number == len(batches)
         output = engine.batch(
             policy_of_k(k),
             mine,
-            plan=None if batch is None or batch.plan is None else {"salt": batch.plan},
-            heartbeats={SIDES[side]: time for side, time in silence.heartbeats},
-            idle=tuple(SIDES[side] for side in silence.idle),
-            closes=silence.quiet or batch is None,
-            ends=batch is None,
+            plan=None if batch.plan is None else {"salt": batch.plan},
+            heartbeats={SIDES[side]: time for side, time in batch.silence.heartbeats},
+            idle=tuple(SIDES[side] for side in batch.silence.idle),
+            closes=batch.silence.quiet or ends,
+            ends=ends,
             idle_ms=join.idle,
         )
         for name, table in output.items():
             rows[name] += table.to_pylist()
         stamped += [k] if [k] != stamped[-1:] else []
-    since = {
-        row["version"]: row["from_tick"]
-        for row in rows["facts"]
-        if row["evidence"] == DECLARED and row["from_tick"] is not None
-    }
+    settings = (row for row in rows["facts"] if row["about"] == "settings" and row["evidence"] == DECLARED)
+    since = {row["version"]: row["from_tick"] for row in settings}
     changes = tuple((since[version], changed) for version, changed in enumerate(stamped[1:], 2))
     return rows, replace(join, k=stamped[0], changes=changes)
 
@@ -204,3 +200,10 @@ def test_the_answers_are_those_of_the_oracle(batches: list[Batch], join: Join, t
     rows, join = run(batches, join, tasks)
     tuples = sum(len(items) for batch in batches for _, items in batch.segments)
     assert_as_the_oracle(rows, joined(log_of(batches), join), tuples)
+
+
+@given(batches=logs(), join=JOINS)
+def test_a_pair_is_missed_only_if_a_tuple_of_it_is_late(batches: list[Batch], join: Join) -> None:
+    outcome = joined(log_of(batches), join)
+    for left, right in batch_pairs(log_of(batches), join) - outcome.pairs.keys():
+        assert {(LEFT, left), (RIGHT, right)} & outcome.late.keys()

@@ -254,6 +254,11 @@ def test_a_stream_wakes_where_its_segment_stands_in_the_log() -> None:
     assert one_by_one.append([early])[1] == [(8, 90)]
 
 
+def test_what_was_not_waited_for_stays_behind_when_the_other_stream_falls_idle_too() -> None:
+    both = AHEAD.silent({}, [1]).append([segment((8, 0, "a"))])[0].silent({}, [0])
+    assert both.append([segment((6, 0, "b"), side=1)])[1] == [(8, 90)]
+
+
 def test_where_all_are_idle_each_is_waited_for() -> None:
     assert complete(AHEAD.silent({}, [0, 1])) == [1]
 
