@@ -71,7 +71,7 @@ class TickBuffer:
         numbers = [stream.newest[0] for stream in self.streams if stream.newest[1] > BEFORE_ALL]
         if not numbers:
             return None
-        return max(numbers) if self.tick_ms else sum(number + 1 for number in numbers) - 1
+        return max(numbers) if self.tick_ms else sum(max(number, -1) + 1 for number in numbers) - 1
 
     @property
     def committed(self) -> int | None:

@@ -284,6 +284,12 @@ def test_with_tick_0_tuples_are_numbered_by_arrival_then_side_then_position() ->
     assert due.ticks.tick.tolist() == [3, 4]
 
 
+def test_with_tick_0_a_stream_that_has_only_passed_a_time_has_numbered_nothing() -> None:
+    both = TickBuffer.empty(0, [NO_ROWS, NO_ROWS]).silent({0: 50}, ())
+    assert both.newest_tick == -1
+    assert both.append([one_by_one([(0, 4, "r"), (1, 4, "r")], side=1)])[0].newest_tick == 1
+
+
 def one_by_one(tuples: list[tuple[int, int, str]], side: int = 0) -> tuple[int, dict]:
     """(position, arrival time, key) of each tuple."""
     position, arrival, key = zip(*tuples, strict=True)
