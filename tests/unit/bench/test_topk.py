@@ -28,9 +28,7 @@ def test_a_calibration_sees_only_tuples_that_have_arrived(stream):
     assert len(whole) > 5
     assert all(step.at_ms % EVERY_MS == 0 and step.tick == step.at_ms // 100 - 1 for step in whole)
     arrivals = int(np.searchsorted(stream.arrival_ms, whole[3].at_ms)) + 1  # one more tuple ends the last tick
-    short = list(
-        calibrations(query(ADAPTIVE), Stream(stream.tuples.slice(0, arrivals), stream.arrival_ms[:arrivals]), EVERY_MS)
-    )
+    short = list(calibrations(query(ADAPTIVE), stream.first(arrivals), EVERY_MS))
     assert [step.found for step in short[:4]] == [step.found for step in whole[:4]]
     assert short[3].measured.accuracy.tolist() == whole[3].measured.accuracy.tolist()
     assert [step.interval for step in whole[1:]] == [step.found for step in whole[:-1]]
