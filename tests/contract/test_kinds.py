@@ -44,9 +44,12 @@ LONG = 36_525 * 86_400_000
 def source_of(name: str, case: tuple[list[Tuple], Settings]) -> tuple[Stage, MemoryFormat]:
     """The stage of a sample's query, and the table in memory that it reads."""
     tuples, query = case
-    columns = {part: pa.array([getattr(item, part) for item in tuples]) for part in ("event_time", "arrival_time")}
+    times = ("event_time", "arrival_time")
+    columns = {part: pa.array([getattr(item, part) for item in tuples], pa.int64()) for part in times}
     columns |= {"id": ids(tuples, id_type_of(name)), "key": pa.array([item.key for item in tuples], pa.string())}
-    memory = MemoryFormat({"stream": pa.table(columns | {"value": pa.array([item.value for item in tuples])})})
+    memory = MemoryFormat(
+        {"stream": pa.table(columns | {"value": pa.array([item.value for item in tuples], pa.float64())})}
+    )
     keyed = all(item.key is not None for item in tuples)
     return stage_in_memory(query_of(name, query.size, query.slide, query.tick, keyed), {"readings": memory}), memory
 
