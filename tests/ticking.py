@@ -40,11 +40,11 @@ def seen(came: Sequence[Came], windows: Sliding, promise: Any = None) -> TickSta
     number = np.array(sorted(ticks), np.int64)
     of = [ticks[tick] for tick in number]
     low, high, many = (np.array([measure(events) for events in of], np.int64) for measure in (min, max, len))
-    table = Ticks(number, (number + 1) * TICK, many, low, high)
+    table = Ticks(number, (number + 1) * TICK, many, low, high[None, :])
     counted = pa.Table.from_pylist([dict(zip(COUNTS.names, (*at, n), strict=True)) for at, n in counts.items()], COUNTS)
     drawn = [(*at, len(v), sum(v), sum(x * x for x in v)) for at, v in sample.items()]
     sampled = pa.Table.from_pylist([dict(zip(SAMPLE.names, row, strict=True)) for row in drawn], SAMPLE)
-    t_max = np.maximum.accumulate(table.max_event)
+    t_max = np.maximum.accumulate(high)
     largest = np.maximum.accumulate(np.maximum(t_max - table.min_event, 0))
     rows = (TickRows.of(part, table) for part in (counted, sampled))
     return TickStatistics(

@@ -49,7 +49,7 @@ def policy(name: str) -> SlackPolicy:
 def ticks_of(rows: list[tuple[int, int, int, int]]) -> Ticks:
     gap, count, smallest, span = np.array(rows, np.int64).reshape(-1, 4).T
     tick = np.cumsum(gap)
-    return Ticks(tick, (tick + 1) * 10, count, smallest, smallest + span)
+    return Ticks(tick, (tick + 1) * 10, count, smallest, (smallest + span)[None, :])
 
 
 def contents_of(ticks: Ticks, function: str) -> TickContents:
@@ -58,7 +58,7 @@ def contents_of(ticks: Ticks, function: str) -> TickContents:
     index = np.repeat(np.arange(len(ticks)), ticks.count)
     number = np.arange(len(index)) - np.repeat(np.cumsum(ticks.count) - ticks.count, ticks.count)
     share = number / np.maximum(ticks.count[index] - 1, 1)
-    event = (ticks.min_event[index] + share * (ticks.max_event - ticks.min_event)[index]).astype(np.int64)
+    event = (ticks.min_event[index] + share * (ticks.max_event[0] - ticks.min_event)[index]).astype(np.int64)
     columns = {"event_time": pa.array(event), "tick": pa.array(ticks.tick[index])}
     columns |= {"key": pa.array([f"k{i % 20}" for i in event]), "value": pa.array(1.0 + event % 7)}
     counts = pa.table([ticks.tick[index], WINDOWS.pane(event), np.ones_like(event)], schema=COUNTS)
@@ -140,7 +140,7 @@ def test_k_does_not_depend_on_where_segments_end_while_keys_drift(name: str, fun
     rows = stream_of(6000)
     number, first = np.unique(rows["tick"], return_index=True)
     low, high = (ufunc.reduceat(rows["event_time"], first) for ufunc in (np.minimum, np.maximum))
-    ticks = Ticks(number, (number + 1) * 10, np.full(len(number), 20), low, high)
+    ticks = Ticks(number, (number + 1) * 10, np.full(len(number), 20), low, high[None, :])
     kind = Aggregate(WINDOWS, function, {"value": "value"}, pa.string(), None)
     ends = sorted(np.random.default_rng(3).choice(6000, 80, replace=False).tolist())
     runs = []
@@ -198,7 +198,7 @@ def test_k_slack_has_its_constant_k(rows: list) -> None:
 def test_mp_k_slack_has_the_largest_delay_so_far(rows: list) -> None:
     ticks = ticks_of(rows)
     expected, t_max, largest = [], None, 0
-    for low, high in zip(ticks.min_event.tolist(), ticks.max_event.tolist(), strict=True):
+    for low, high in zip(ticks.min_event.tolist(), ticks.max_event[0].tolist(), strict=True):
         t_max = high if t_max is None else max(t_max, high)
         largest = max(largest, t_max - low)
         expected.append(largest)

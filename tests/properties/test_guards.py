@@ -24,6 +24,11 @@ TUPLES = [
 SETTINGS = Settings(100, 100, 100, "sum", "none")
 
 
+def passed(buffer: TickBuffer, tick: int) -> TickBuffer:
+    """The buffer, when its stream is taken to stand in a tick."""
+    return replace(buffer, streams=(replace(buffer.streams[0], newest=(tick, tick)),))
+
+
 def test_a_tick_cut_in_two_batches_stays_one_tick():
     outcome = stream(TUPLES, SETTINGS)
     assert not outcome.late
@@ -32,7 +37,7 @@ def test_a_tick_cut_in_two_batches_stays_one_tick():
 
 def test_without_the_tick_rule_the_cut_changes_an_answer(monkeypatch):
     split = TickBuffer.split
-    monkeypatch.setattr(TickBuffer, "split", lambda self: split(replace(self, newest=(self.newest[0] + 1, 0))))
+    monkeypatch.setattr(TickBuffer, "split", lambda self: split(passed(self, self.streams[0].newest[0] + 1)))
     with pytest.raises(AssertionError):
         assert_streamed(run(TUPLES, SETTINGS, cuts=[1]), stream(TUPLES, SETTINGS))
 
@@ -40,8 +45,8 @@ def test_without_the_tick_rule_the_cut_changes_an_answer(monkeypatch):
 def test_without_the_newest_tick_carried_over_backward_arrival_changes_an_answer(monkeypatch):
     tuples = [Tuple(250, 310, "a", "k", 1.0), Tuple(260, 110, "b", "k", 2.0), Tuple(40, 320, "c", "k", 4.0)]
     assert_streamed(run(tuples, SETTINGS, cuts=[1]), stream(tuples, SETTINGS))
-    original = TickBuffer.append
-    monkeypatch.setattr(TickBuffer, "append", lambda self, segments: original(replace(self, newest=(-1, -1)), segments))
+    append = TickBuffer.append
+    monkeypatch.setattr(TickBuffer, "append", lambda self, segments: append(passed(self, -1), segments))
     with pytest.raises(AssertionError):
         assert_streamed(run(tuples, SETTINGS, cuts=[1]), stream(tuples, SETTINGS))
 

@@ -52,13 +52,13 @@ def test_a_quiet_stream_has_the_answers_of_a_bounded_run(case):
     assert sorted(map(str, quiet["results"])) == sorted(map(str, run(tuples, query)["results"]))
 
 
-@pytest.mark.parametrize("guard", ["heartbeat", "complete_all"])
+@pytest.mark.parametrize("guard", ["silent", "complete_all"])
 def test_without_a_guard_a_tuple_after_silence_is_not_late(monkeypatch, guard):
     #  arrival   10 │ silence │ 50       the second tuple belongs to tick 0 by its arrival, but tick 0 is complete,
     #  event    250               20      so it is late for [0, 100)
     tuples = [Tuple(250, 10, "a", "k", 1.0), Tuple(20, 50, "b", "k", 2.0), Tuple(500, 700, "c", "k", 4.0)]
     query = Settings(100, 100, 100, "sum", "none")
-    silences = [(0, 320, False) if guard == "heartbeat" else (0, 20, True)]
+    silences = [(0, 320, False) if guard == "silent" else (0, 20, True)]
     passed = [Passed(1, silences[0][1], silences[0][2])]
     assert_streamed(run(tuples, query, cuts=[1, 2], silences=silences), stream(tuples, query, passed=passed))
     monkeypatch.setattr(TickBuffer, guard, lambda self, *_: self)

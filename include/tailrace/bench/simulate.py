@@ -1,13 +1,13 @@
 """Simulation of a query over a stream in memory, for experiments to which Spark would add nothing.
 
-The answers are those of the query's tasks. The clock and the kind are those that run in Spark; all ticks are advanced
-in one call, since no answer depends on how the stream is cut.
+Stage, clock and kind are those that run in Spark, in `LocalEngine`. There is one task, so the answers come in one
+order, and one batch, since no answer depends on how the stream is cut.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -15,46 +15,52 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.answers import identity
-from tailrace.disorder import ticks
-from tailrace.disorder.clock import Clock, Frontier
+from tailrace.disorder.clock import Frontier
 from tailrace.disorder.policies import settings_of
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.disorder.tick_statistics import COUNTS
-from tailrace.engine.batch_header import DECLARED
-from tailrace.generators.delays import epoch_ms
-from tailrace.ground.columns import group_sums, pair
+from tailrace.engine.batch_header import DECLARED, BatchHeader
+from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
+from tailrace.engine.stage import Stage
 from tailrace.ground.facts import stamp
-from tailrace.kind.capabilities import sample_of, tick_contents
-from tailrace.kind.inputs import NameTypes
-from tailrace.kinds import build
 from tailrace.query.query import Query
+from tailrace.sources.segments import Segment
 
 WINDOW = list(identity.WINDOW.determining)
 
 
 @dataclass(frozen=True)
 class Stream:
-    """n tuples in order of arrival, with their ticks; `tuples` has the columns that a kind's `combine` takes."""
+    """n records in order of arrival, and the tuples that a query makes of them, with their ticks."""
 
+    table: pa.Table
     tuples: pa.RecordBatch
-    arrival_ms: NDArray[np.int64]
 
     @staticmethod
     def of(query: Query, table: pa.Table) -> Stream:
-        """Take the query's columns from a table in order of arrival."""
-        stream = query.stream[1]
-        assert stream.arrival_time is not None
-        event, arrival = (epoch_ms(table[name]) for name in (stream.event_time, stream.arrival_time))
-        tick, _ = ticks.number(arrival, np.arange(len(arrival)), query.tick_ms)
-        key = table[stream.key].combine_chunks() if stream.key else pa.nulls(len(arrival), pa.string())
-        ids = table[stream.id].combine_chunks()
-        columns = {"event_time": pa.array(event), "key": key, "tick": pa.array(tick), "id": ids}
-        for part, name in build(query).inputs[0].columns.items():
-            columns[part] = table[name].combine_chunks().cast(pa.float64())
-        return Stream(pa.RecordBatch.from_pydict(columns), arrival)
+        """Read a table in order of arrival, as the query does.
+
+        Raises
+        ------
+        ValueError
+            When the query rejects a record.
+        """
+        stage, (segment,) = _source(query, table)
+        content = stage.readers[0].read(segment)
+        if content.quarantine.num_rows:
+            reason = content.quarantine.column("reason")[0]
+            raise ValueError(f"{content.quarantine.num_rows} records are rejected, the first one because of: {reason}")
+        return Stream(table, content.tuples)
+
+    @property
+    def arrival_ms(self) -> NDArray[np.int64]:
+        return self.column("arrival_time")
 
     def column(self, name: str) -> NDArray[np.int64]:
         return np.asarray(self.tuples.column(name))
+
+    def first(self, n: int) -> Stream:
+        """The first n tuples."""
+        return Stream(self.table.slice(0, n), self.tuples.slice(0, n))
 
 
 @dataclass(frozen=True)
@@ -104,22 +110,13 @@ def simulate(query: Query, stream: Stream, later_settings: Iterable[tuple[SlackP
     later_settings : pairs of SlackPolicy and int
         Settings that come into force later: each from the first tick after the given one, in order.
     """
-    kind = build(query, [NameTypes(*(stream.tuples.schema.field(name).type for name in ("key", "id")))])
-    partials = pa.Table.from_batches([kind.prepare(stream.tuples)])
-    tick, event = stream.column("tick"), stream.column("event_time")
-    _, end = ticks.number(stream.arrival_ms, np.arange(len(tick)), query.tick_ms)
-    code, split = pair(tick, kind.windows.pane(event))
-    code, (count,) = group_sums(code, np.ones(len(tick), np.int64))
-    counts = pa.table([*split(code), count], schema=COUNTS)
-    sample = pa.Table.from_batches([sample_of(kind, stream.tuples)])
+    stage, segments = _source(query, stream.table)
     facts = stamp((), "settings", settings_of(query.policy), 0, DECLARED)
     for policy, newest in later_settings:
         facts = stamp(facts, "settings", settings_of(policy), newest + 1, "found")
-    clock = Clock(facts=facts)
-    contents = tick_contents(kind, kind.windows, counts, sample)
-    frontier = clock.advance(ticks.summarise(tick, end, event), contents)
-    frontier = clock.close(frontier, int(kind.windows.last_end(np.array([clock.t_max]))[0]))
-    _, answers, closing_index, (late,) = kind.step(kind.start(), (partials,), frontier)
+    engine, kind = LocalEngine(stage, restarts=False), stage.kind
+    engine.run(BatchHeader(0, facts, closes=True, ends=True), segments)
+    frontier, (_, answers, closing_index, (late,)) = engine.frontier, engine.newest[0].step
     streamed_answers = answers.to_pandas().assign(k_ms=frontier.k_ms[closing_index], closed=frontier.end[closing_index])
     exact = kind.evaluate(stream.tuples)
     error = kind.errors(*(pa.Table.from_batches([part]) for part in (answers, exact))).to_pandas()
@@ -128,8 +125,14 @@ def simulate(query: Query, stream: Stream, later_settings: Iterable[tuple[SlackP
     arrived_ms = frontier.end[frontier.index(np.asarray(late.column("tick")))]
     late_tuples = late.select(["pane_start", "tuples", "total", "frontier"]).to_pandas().assign(arrived=arrived_ms)
     sorted_windows = windows.sort_values(WINDOW, kind="stable", ignore_index=True)
-    latency_ms = _latency(stream, kind.windows.ends(event, None, None), frontier)
+    latency_ms = _latency(stream, kind.windows.ends(stream.column("event_time"), None, None), frontier)
     return Simulated(frontier, exact.to_pandas(), streamed_answers, sorted_windows, late_tuples, latency_ms)
+
+
+def _source(query: Query, table: pa.Table) -> tuple[Stage, list[Segment]]:
+    """The stage of one task that reads a table, and the log, which is one segment."""
+    stream, memory = query.stream[0], MemoryFormat({"stream": table})
+    return replace(stage_in_memory(query, {stream: memory}), tasks=1), memory.segments(stream)
 
 
 def _latency(stream: Stream, windows: tuple[NDArray[np.int64], NDArray[np.int64]], frontier: Frontier) -> float:

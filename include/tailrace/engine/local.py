@@ -1,21 +1,30 @@
-"""A query in one process: the stage and the tasks that run in Spark, batch by batch, over files or tables in memory."""
+"""A query in one process: the stage and the tasks that run in Spark, batch by batch, over files or tables in memory.
+
+Tests, benchmarks and simulations share this runner. They cut a stream into segments and segments into batches at will,
+and restart the query between any two of them; no answer depends on that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from tailrace.disorder.clock import Frontier
 from tailrace.disorder.policy import SlackPolicy
+from tailrace.disorder.ticks import Ticks
 from tailrace.engine.batch_header import DECLARED, BatchHeader, next_facts
-from tailrace.engine.stage import Stage
-from tailrace.engine.task import Task
+from tailrace.engine.stage import Message, Stage
+from tailrace.engine.stream_reader import columns_of
+from tailrace.engine.task import Task, TaskBatch, TaskState
 from tailrace.ground import wire
 from tailrace.ground.facts import Facts, stamp
+from tailrace.query.query import Query
 from tailrace.sources.check import Columns
 from tailrace.sources.segments import RawSegment, Segment, Types
 
@@ -45,49 +54,76 @@ class MemoryFormat:
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
         return [str(self._rows(segment).slice(row, 1).to_pylist()[0]) for row in rows]
 
-    def segments(self, stream: str) -> list[Segment]:
-        """The log of a stream that has these tables one after the other."""
+    def segments(self, stream: str, cuts: Iterable[int] = ()) -> list[Segment]:
+        """The log of a stream that has these tables one after the other, cut at these positions too."""
         log: list[Segment] = []
-        position = 0
-        for name in self.tables:
-            for segment in self.split(Path(name)):
-                log.append(replace(segment, ordinal=len(log), position=position, stream=stream))
-                position += segment.rows
+        start, positions = 0, sorted(set(cuts))
+        for name, table in self.tables.items():
+            end = start + table.num_rows
+            bounds = [start, *(position for position in positions if start < position < end), end]
+            for first, last in pairwise(bounds if table.num_rows else []):
+                segment = Segment(name, first - start, last - first, len(log), first, of_rows=table.num_rows)
+                log.append(replace(segment, stream=stream))
+            start = end
         return log
 
     def _rows(self, segment: Segment) -> pa.Table:
         return self.tables[segment.path].slice(segment.first_row, segment.rows)
 
 
+def stage_in_memory(query: Query, streams: Mapping[str, MemoryFormat]) -> Stage:
+    """The stage of a declared query whose streams are tables in memory: where it declares files, it reads these."""
+    types = {
+        name: streams[name].types(Path(next(iter(streams[name].tables))), columns)
+        for name, columns in columns_of(query).items()
+    }
+    stage = Stage.of(query, types, dict.fromkeys(streams, Path()))
+    readers = tuple(replace(reader, format=streams[reader.name], history=None) for reader in stage.readers)
+    return replace(stage, readers=readers)
+
+
 class LocalEngine:
     """Runs the batches of a query, one after the other.
 
-    All that a task keeps goes through bytes between two batches, as in Spark: each batch is a restart.
+    What goes from the stage to the tasks goes as bytes, as in Spark. So does the state of the tasks, unless the engine
+    runs without restarts.
 
     Attributes
     ----------
-    states : list of bytes or None
-        The state of each task; None before its first batch.
+    states : list of TaskState
+        The state of each task.
+    newest : list of TaskBatch
+        What each task made of the newest batch; empty before the first.
     newest_tick : int or None
         The newest tick that a tuple or a heartbeat has reached.
     complete_tick : int or None
         The last complete tick.
     """
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, restarts: bool = True) -> None:
+        """Start a query; `restarts`: all that its tasks hold goes through bytes after each batch."""
         self.stage = stage
-        self.states: list[bytes | None] = [None] * stage.tasks
+        self.restarts = restarts
+        self.tasks = [Task(stage.kind, stage.streams, stage.tick_ms, index) for index in range(stage.tasks)]
+        self.states: list[TaskState] = [task.restore(None) for task in self.tasks]
+        self.newest: list[TaskBatch] = []
         self.newest_tick: int | None = None
         self.complete_tick: int | None = None
         self._batches = 0
         self._rows = 0
         self._facts: Facts = ()
 
+    @property
+    def frontier(self) -> Frontier:
+        """The frontier (the watermark) over the ticks of the newest batch, alike in all tasks."""
+        return self.newest[0].frontier
+
     def batch(
         self,
         policy: SlackPolicy,
         segments: Sequence[Segment] = (),
         plan: Mapping[str, Any] | None = None,
+        complete: bool = False,
         **silence: Any,
     ) -> dict[str, pa.Table]:
         """Plan a batch under a policy, as the driver does, and run it; returns the rows that it gives to each table.
@@ -96,32 +132,54 @@ class LocalEngine:
         ----------
         plan : mapping, optional
             A new partition plan.
+        complete : bool
+            True: heartbeats follow, by which the ticks of the segments are complete; these must end where ticks end.
         silence
             The other attributes of `BatchHeader`: what follows the segments.
         """
         facts = next_facts(self._facts, policy, DECLARED, self.newest_tick, self.complete_tick, self._batches)
         if plan is not None:
             facts = stamp(facts, "plan", plan, self._rows, DECLARED, self._batches)
-        rows = self.run(BatchHeader(self._batches, facts, **silence), segments)
+        header = BatchHeader(self._batches, facts, **silence)
+        messages = self._messages(header, segments)
+        if complete:
+            header = replace(header, heartbeats=_ends(messages))
+        rows = self.deliver(header, messages)
         self._rows += sum(segment.rows for segment in segments)
         self._batches, self._facts = self._batches + 1, facts
         return rows
 
     def run(self, header: BatchHeader, segments: Sequence[Segment] = ()) -> dict[str, pa.Table]:
         """Run a batch; returns the rows that it gives to each table."""
-        messages = [message for segment in segments for message in self.stage.messages(segment, header)]
-        return self.deliver(header, messages)
+        return self.deliver(header, self._messages(header, segments))
 
-    def deliver(self, header: BatchHeader, messages: Sequence[tuple[int, str, bytes]]) -> dict[str, pa.Table]:
+    def deliver(self, header: BatchHeader, messages: Sequence[Message]) -> dict[str, pa.Table]:
         """Run a batch whose segments were read already, by what the stage made of them."""
         parts: dict[str, list[pa.RecordBatch]] = {}
-        for index in range(self.stage.tasks):
-            to_task = [(what, data) for task, what, data in messages if task == index]
-            task = Task(self.stage.kind, self.stage.streams, self.stage.tick_ms, index)
-            self.states[index], output = task.advance(self.states[index], [("entry", header.pack()), *to_task])
-            for table, data in output:
+        self.newest = []
+        for task in self.tasks:
+            to_task = [(what, data) for index, what, data in messages if index == task.index]
+            batch = task.step(self.states[task.index], [("entry", header.pack()), *to_task])
+            self.states[task.index] = task.restore(batch.state.pack()) if self.restarts else batch.state
+            self.newest.append(batch)
+            for table, data in batch.output:
                 parts.setdefault(table, []).append(wire.unpack(data)[0][table])
         rows = {table: pa.Table.from_batches(batches) for table, batches in parts.items()}
         metrics = rows["metrics"].slice(0, 1).to_pylist()[0]  # ticks are alike in all tasks
         self.newest_tick, self.complete_tick = metrics["newest_tick"], metrics["complete_tick"]
         return rows
+
+    def _messages(self, header: BatchHeader, segments: Sequence[Segment]) -> list[Message]:
+        return [message for segment in segments for message in self.stage.messages(segment, header)]
+
+
+def _ends(messages: Sequence[Message]) -> dict[str, int]:
+    """The end of the last tick of each stream in ms; statistics of ticks go to every task."""
+    ends: dict[str, int] = {}
+    for task, what, data in messages:
+        if what == "segment" and task == 0:
+            batches, about = wire.unpack(data)
+            ticks = Ticks.from_arrow(batches["ticks"])
+            if len(ticks):
+                ends[about["stream"]] = max(int(ticks.end[-1]), ends.get(about["stream"], 0))
+    return ends

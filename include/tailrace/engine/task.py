@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from tailrace.disorder.clock import Clock
+from tailrace.disorder.clock import Clock, Frontier
 from tailrace.disorder.coverage import Coverage
 from tailrace.engine import output_tables
 from tailrace.engine.batch_header import BatchHeader
@@ -23,8 +23,52 @@ from tailrace.ground import wire
 from tailrace.ground.wire import Batches
 from tailrace.kind.capabilities import tick_contents
 from tailrace.kind.protocol import Kind
+from tailrace.kind.step import Step
 
 _ROWS_AT_ONCE = 500_000
+
+
+Message = tuple[str, bytes]
+"""What it is, or the table that it is for, and its bytes."""
+
+
+@dataclass(frozen=True)
+class TaskState:
+    """The state of a task between batches: the clock, the kind's, and what came in ticks that are not complete."""
+
+    clock: Clock
+    coverage: Coverage
+    state: Any
+    arrived: TickBuffer
+
+    def pack(self) -> bytes:
+        """Serialize the state; `Task.restore` is the inverse."""
+        clock, clock_values = self.clock.pack()
+        arrived, arrived_values = self.arrived.to_arrow()
+        parts = {"state": self.state.to_arrow(), "clock": clock, "arrived": arrived}
+        batches = {f"{part}.{name}": batch for part, named in parts.items() for name, batch in named.items()}
+        values = {"clock": clock_values, "coverage": self.coverage.to_json(), "arrived": arrived_values}
+        return wire.pack(batches, **values)
+
+
+class TaskBatch(NamedTuple):
+    """Result of a batch at a task.
+
+    Attributes
+    ----------
+    state : TaskState
+    output : list of (table, bytes)
+        Rows for the tables, each a packed record batch under the table's name.
+    frontier : Frontier
+        The frontier (the watermark) at each tick that became complete, alike in all tasks.
+    step : Step
+        The kind's step over these ticks.
+    """
+
+    state: TaskState
+    output: list[Message]
+    frontier: Frontier
+    step: Step
 
 
 @dataclass(frozen=True)
@@ -36,33 +80,30 @@ class Task:
     tick_ms: int
     index: int
 
-    def advance(
-        self, kept: bytes | None, messages: Iterable[tuple[str, bytes]]
-    ) -> tuple[bytes, list[tuple[str, bytes]]]:
-        """Take in a batch.
+    def advance(self, state: bytes | None, messages: Iterable[Message]) -> tuple[bytes, list[Message]]:
+        """Advance a packed state (None: the initial one) by a batch; returns the next one, and rows for the tables.
+
+        Parameters and rows are those of `step`.
+        """
+        batch = self.step(self.restore(state), messages)
+        return batch.state.pack(), batch.output
+
+    def step(self, before: TaskState, messages: Iterable[Message]) -> TaskBatch:
+        """Advance a state, which must not be used again, by a batch.
 
         Parameters
         ----------
-        kept : bytes or None
-            What the call before returned; None at the start.
         messages : pairs of (what, bytes)
             One `entry` and any number of `segment`, in any order; whatever else there is goes to the tables as it is.
-
-        Returns
-        -------
-        kept : bytes
-        output : list of (table, bytes)
-            Rows for the tables, each a packed record batch under the table's name.
         """
         messages = list(messages)
         head = next(BatchHeader.unpack(data) for what, data in messages if what == "entry")
         segments = [wire.unpack(data) for what, data in messages if what == "segment"]
         segments.sort(key=lambda segment: segment[1]["ordinal"])
-        memory = self._start() if kept is None else self._restore(kept)
-        clock, coverage, facts = memory.clock, memory.coverage, list(head.stamped)
+        clock, coverage, facts = before.clock, before.coverage, list(head.stamped)
         clock.facts, clock.idle_ms = head.settings, head.idle_ms
         sides = [self.streams.index(about["stream"]) for _, about in segments]
-        arrived, found = memory.arrived.append(
+        arrived, found = before.arrived.append(
             [(side, batches) for side, (batches, _) in zip(sides, segments, strict=True)]
         )
         arrived = self._silent(arrived, head, clock.end)
@@ -74,7 +115,7 @@ class Task:
             frontier = clock.close(frontier, self.kind.answers.due(int(clock.latest.max())))
             facts += [] if head.ends else [output_tables.quiet(clock, arrived.newest_tick)]
         coverage.observe(windows, complete.counts, frontier)
-        step = self.kind.step(memory.state, complete.rows, frontier)
+        step = self.kind.step(before.state, complete.rows, frontier)
 
         measured = output_tables.task_counts(self.kind.answers, segments, len(complete.ticks), step, frontier)
         measured |= output_tables.clock_columns(clock, coverage, pending)
@@ -92,7 +133,7 @@ class Task:
             output |= {"facts": output_tables.facts(facts), "segments": output_tables.segments(head.batch, places)}
         passing = [(what, data) for what, data in messages if what not in ("entry", "segment")]
         rows = [(table, wire.pack({table: part})) for table, batch in output.items() for part in _cut(batch)]
-        return _TaskState(clock, coverage, step.state, pending).pack(), passing + rows
+        return TaskBatch(TaskState(clock, coverage, step.state, pending), passing + rows, frontier, step)
 
     def _silent(self, arrived: TickBuffer, head: BatchHeader, last_end: int) -> TickBuffer:
         """What has arrived, with what the silence after it says."""
@@ -100,13 +141,13 @@ class Task:
         arrived = arrived.silent(heartbeats, map(self.streams.index, head.idle))
         return arrived.complete_all(last_end) if head.closes else arrived
 
-    def _start(self) -> _TaskState:
-        nothing = [self.kind.prepare(each.no_tuples, side) for side, each in enumerate(self.kind.inputs)]
-        return _TaskState(Clock(), Coverage(), self.kind.start(), TickBuffer.empty(self.tick_ms, nothing))
-
-    def _restore(self, kept: bytes) -> _TaskState:
-        batches, values = wire.unpack(kept)
-        return _TaskState(
+    def restore(self, state: bytes | None) -> TaskState:
+        """Restore a state from its bytes; None: the initial state."""
+        if state is None:
+            nothing = [self.kind.prepare(each.no_tuples, side) for side, each in enumerate(self.kind.inputs)]
+            return TaskState(Clock(), Coverage(), self.kind.start(), TickBuffer.empty(self.tick_ms, nothing))
+        batches, values = wire.unpack(state)
+        return TaskState(
             Clock.unpack(wire.under("clock.", batches), values["clock"]),
             Coverage.from_json(values["coverage"]),
             self.kind.restore(wire.under("state.", batches)),
@@ -117,21 +158,3 @@ class Task:
 def _cut(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
     """The rows in parts that the JVM can take as one value each."""
     return [batch.slice(start, _ROWS_AT_ONCE) for start in range(0, batch.num_rows, _ROWS_AT_ONCE)]
-
-
-@dataclass(frozen=True)
-class _TaskState:
-    """All that a task keeps: the clock, the kind's state, and what came in ticks that are not complete."""
-
-    clock: Clock
-    coverage: Coverage
-    state: Any
-    arrived: TickBuffer
-
-    def pack(self) -> bytes:
-        clock, clock_values = self.clock.pack()
-        arrived, arrived_values = self.arrived.to_arrow()
-        parts = {"state": self.state.to_arrow(), "clock": clock, "arrived": arrived}
-        batches = {f"{part}.{name}": batch for part, named in parts.items() for name, batch in named.items()}
-        values = {"clock": clock_values, "coverage": self.coverage.to_json(), "arrived": arrived_values}
-        return wire.pack(batches, **values)

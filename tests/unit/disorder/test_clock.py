@@ -23,7 +23,7 @@ def k_slack(k: int) -> str:
 def ticks(*rows: tuple[int, int, int]) -> Ticks:
     """Ticks of 10 ms from rows of (tick, smallest event time, largest event time)."""
     tick, smallest, largest = (np.array(column, np.int64) for column in zip(*rows, strict=True))
-    return Ticks(tick, (tick + 1) * 10, np.ones(len(tick), np.int64), smallest, largest)
+    return Ticks(tick, (tick + 1) * 10, np.ones(len(tick), np.int64), smallest, largest[None, :])
 
 
 def make_clock(settings: str = NONE) -> Clock:

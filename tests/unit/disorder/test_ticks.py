@@ -15,7 +15,7 @@ def ints(*values: int) -> np.ndarray:
 
 def rows(ticks: Ticks) -> list[tuple[int, ...]]:
     """(tick, end, count, smallest event time, largest event time) of each tick."""
-    return list(zip(*(column.tolist() for column in ticks.columns()), strict=True))
+    return list(zip(*(column.tolist() for column in (*ticks.columns(), *ticks.max_event)), strict=True))
 
 
 def numbered(arrival: list[int], tick_ms: int, first: int = 0) -> tuple[list[int], list[int]]:

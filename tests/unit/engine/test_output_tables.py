@@ -13,6 +13,7 @@ from tailrace.disorder.clock import Clock, Frontier
 from tailrace.disorder.coverage import Coverage
 from tailrace.engine import output_tables
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.tick_buffer import TickBuffer
 from tailrace.ground.facts import Fact
 from tailrace.kind.step import Step
 from tailrace.windows.sliding import Sliding
@@ -42,14 +43,21 @@ ANSWERS = pa.record_batch(
     }
 )
 LATE = pa.record_batch(
-    {"key": ["a", "b"], "pane": [0, 10], "tick": [9, 7], "tuples": [3, 4], "total": [1.5, None], "frontier": [30, 10]}
+    {
+        "key": ["a", "b"],
+        "pane_start": [0, 10],
+        "tick": [9, 7],
+        "tuples": [3, 4],
+        "total": [1.5, None],
+        "frontier": [30, 10],
+    }
 )
 NOTHING = ANSWERS.slice(0, 0), LATE.slice(0, 0)
 
 
 def step_of(answers: pa.RecordBatch, late: pa.RecordBatch = LATE) -> Step:
     """The step of a kind of windows that gave these rows."""
-    return Step(None, answers, FRONTIER.closing(np.asarray(answers.column("window_end"))), late)
+    return Step(None, answers, FRONTIER.closing(np.asarray(answers.column("window_end"))), (late,))
 
 
 # end 10 closed at tick 4, 20 and 30 at tick 7, 40 by the silence after the last tick, which stamps it
@@ -61,7 +69,7 @@ def test_answers_carry_what_was_in_force_when_their_window_closed() -> None:
 
 
 def test_late_tuples_arrived_at_the_end_of_their_tick() -> None:
-    assert output_tables.late(LATE, FRONTIER, "readings").to_pylist() == [
+    assert output_tables.late((LATE,), MODEL.late(pa.string()), FRONTIER, ["readings"]).to_pylist() == [
         {
             "stream": "readings",
             "key": "a",
@@ -106,7 +114,16 @@ def test_that_a_stream_is_quiet_is_a_fact_by_the_settings_in_force() -> None:
 
 @pytest.mark.parametrize(("first", "last"), [(1, 2), ("a", "b"), (None, None)])
 def test_segments_as_they_were_read(first, last) -> None:
-    place = {"path": "f", "ordinal": 1, "position": 2, "first_row": 3, "rows": 4, "of_rows": 9, "size": 77}
+    place = {
+        "stream": "readings",
+        "path": "f",
+        "ordinal": 1,
+        "position": 2,
+        "first_row": 3,
+        "rows": 4,
+        "of_rows": 9,
+        "size": 77,
+    }
     place |= {"mtime_ns": 1 << 60, "ingested_ms": None}
     place |= {"accepted": 3, "quarantined": 1, "before_tick": 5, "before_end": 60}
     place |= {"min_event": 11, "max_event": 12, "min_id": first, "max_id": last}
@@ -114,16 +131,23 @@ def test_segments_as_they_were_read(first, last) -> None:
     assert output_tables.segments(9, []).num_rows == 0
 
 
+def pending(committed: int | None) -> TickBuffer:
+    """What is pending of a stream that stands in tick 7, of 10 ms, or before its first tick."""
+    empty = TickBuffer.empty(10, [ANSWERS.slice(0, 0)])
+    newest = empty.streams[0].newest if committed is None else (7, committed + 10)
+    return dataclasses.replace(empty, streams=(dataclasses.replace(empty.streams[0], newest=newest),))
+
+
 def metrics(arrived=(), answers=ANSWERS, late=LATE, clock=CLOCK, frontier=FRONTIER, committed=100, head=HEAD) -> dict:
     measured = output_tables.task_counts(MODEL, list(arrived), 3, step_of(answers, late), frontier)
-    measured |= output_tables.clock_columns(clock, Coverage(3, 1), committed, 7)
+    measured |= output_tables.clock_columns(clock, Coverage(3, 1), pending(committed))
     (row,) = output_tables.metrics(head, 1, measured).to_pylist()
     return row
 
 
 @pytest.mark.parametrize(("closes", "ends"), [(False, False), (True, False), (True, True)])
 def test_only_the_end_of_a_bounded_run_is_a_flush(closes: bool, ends: bool) -> None:
-    assert metrics(head=BatchHeader(8, (), 9, closes, ends))["flushed"] is ends
+    assert metrics(head=BatchHeader(8, (), {"readings": 9}, closes=closes, ends=ends))["flushed"] is ends
 
 
 def test_how_a_task_stood() -> None:
@@ -135,7 +159,7 @@ def test_how_a_task_stood() -> None:
 
 def test_rows_are_its_own_and_load_its_share() -> None:
     partials = pa.record_batch({"tuples": [2, 1]})
-    row = metrics([({"partials": partials}, {"accepted": 4}), ({"partials": partials}, {"accepted": 8})])
+    row = metrics([({"rows": partials}, {"accepted": 4}), ({"rows": partials}, {"accepted": 8})])
     assert (row["rows"], row["load"]) == (6, 0.5)
 
 

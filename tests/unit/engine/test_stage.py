@@ -13,7 +13,8 @@ import pytest
 
 from tailrace.disorder.policies import policy_of
 from tailrace.engine.batch_header import DECLARED, BatchHeader, next_facts
-from tailrace.engine.stage import Stage, columns_of, key_type_of
+from tailrace.engine.stage import Stage
+from tailrace.engine.stream_reader import columns_of, name_types_of
 from tailrace.ground import wire
 from tailrace.partition.by_key import task_of
 from tailrace.query.loading import load
@@ -53,14 +54,14 @@ def path(tmp_path: Path) -> Path:
 
 def stage_of(query: Query, history: Path = Path("history")) -> Stage:
     source = query.stream[1].source
-    types = FORMATS[source.format].types(source.path, columns_of(query))
+    types = FORMATS[source.format].types(source.path, columns_of(query)["readings"])
     assert types is not None
-    return Stage.of(query, types, history)
+    return Stage.of(query, {"readings": types}, {"readings": history})
 
 
 def segment(path: Path, ordinal: int = 4, ingested_ms: int | None = None) -> Segment:
     (whole,) = FORMATS["parquet" if path.suffix == ".parquet" else "json"].split(path)
-    return replace(whole, ordinal=ordinal, position=100, ingested_ms=ingested_ms)
+    return replace(whole, ordinal=ordinal, position=100, ingested_ms=ingested_ms, stream="readings")
 
 
 def unpacked(messages: list[tuple[int, str, bytes]], what: str) -> dict[int, tuple[wire.Batches, dict]]:
@@ -70,7 +71,7 @@ def unpacked(messages: list[tuple[int, str, bytes]], what: str) -> dict[int, tup
 
 
 def test_what_the_stream_must_bring() -> None:
-    columns = columns_of(declared(Path("x")))
+    columns = columns_of(declared(Path("x")))["readings"]
     assert (columns.named(), columns.earliest_ms, columns.ahead_ms) == (
         {"event_time": "event", "arrival_time": "came", "id": "name", "key": "sensor", "value": "speed"},
         946_684_800_000,
@@ -83,11 +84,13 @@ def test_what_the_stream_must_bring() -> None:
     [("string", pa.string()), ("large_string", pa.string()), ("int64", pa.int64()), ("uint8", pa.int64())],
 )
 def test_keys_are_text_or_int64(found: str, expected: pa.DataType) -> None:
-    assert key_type_of(declared(Path("x")), {"sensor": found}) == expected
+    columns = columns_of(declared(Path("x")))["readings"]
+    assert name_types_of(columns, {"sensor": found, "name": "string"}).key == expected
 
 
 def test_without_a_key_column_it_is_text() -> None:
-    assert key_type_of(declared(Path("x"), key=None), {}) == pa.string()
+    columns = columns_of(declared(Path("x"), key=None))["readings"]
+    assert name_types_of(columns, {"name": "int64"}) == (pa.string(), pa.int64())
 
 
 def test_every_partial_goes_to_the_task_of_its_key_and_to_no_other(path: Path) -> None:
@@ -95,7 +98,7 @@ def test_every_partial_goes_to_the_task_of_its_key_and_to_no_other(path: Path) -
     assert sorted(segments) == [0, 1, 2]
     totals: dict[str, float] = {}
     for task, (batches, _) in segments.items():
-        for row in batches["partials"].to_pylist():
+        for row in batches["rows"].to_pylist():
             assert task_of(pa.array([row["key"]]), 3).tolist() == [task]
             totals[row["key"]] = totals.get(row["key"], 0) + row["total"]
     assert totals == {"a": 1 + 16 + 128, "b": 2 + 32, "c": 4 + 64}
@@ -103,7 +106,7 @@ def test_every_partial_goes_to_the_task_of_its_key_and_to_no_other(path: Path) -
 
 def test_no_task_is_sent_the_keys_of_another(path: Path) -> None:
     segments = unpacked(stage_of(declared(path)).messages(segment(path), PLAIN), "segment")
-    keys = [key for batches, _ in segments.values() for key in batches["partials"].column("key").dictionary.to_pylist()]
+    keys = [key for batches, _ in segments.values() for key in batches["rows"].column("key").dictionary.to_pylist()]
     assert sorted(keys) == ["a", "b", "c"]
 
 
@@ -135,7 +138,7 @@ def test_all_are_told_the_same_sample_where_one_is_wanted(path: Path) -> None:
 
 
 def test_tuples_know_their_position_in_the_log_and_their_tick(path: Path) -> None:
-    tuples = stage_of(declared(path)).content(segment(path)).tuples
+    tuples = stage_of(declared(path)).readers[0].read(segment(path)).tuples
     assert tuples.column("position").to_pylist() == [100, 101, 102, 104, 105, 106, 107]
     assert (np.asarray(tuples.column("tick")) - NOW // 10).tolist() == [0, 0, 1, 2, 2, 3, 3]
     assert (np.asarray(tuples.column("end")) - NOW).tolist() == [10, 10, 20, 30, 30, 40, 40]
@@ -156,7 +159,7 @@ def test_broken_records_and_rejects_together_in_order(tmp_path: Path) -> None:
     late = json.dumps({"event": 5, "name": "x", "sensor": "a", "speed": 1})
     path.write_text("\n".join([good, "bad", late, good, "[]"]) + "\n")
     stage = stage_of(declared(path, "json", arrival=None))
-    content = stage.content(segment(path, ingested_ms=NOW))
+    content = stage.readers[0].read(segment(path, ingested_ms=NOW))
     rows = content.quarantine.to_pylist()
     assert [(row["position"], row["record"]) for row in rows] == [
         (f"{path}#{i}", t) for i, t in ((1, "bad"), (2, late), (4, "[]"))
@@ -172,7 +175,7 @@ def test_nothing_wrong_no_quarantine(path: Path) -> None:
 
 def test_a_parquet_log_with_arrival_times_is_its_own_history(path: Path, tmp_path: Path) -> None:
     stage = stage_of(declared(path), tmp_path / "history")
-    assert stage.history is None
+    assert stage.readers[0].history is None
     assert not unpacked(stage.messages(segment(path), PLAIN), "history")
 
 
@@ -191,7 +194,7 @@ def test_all_in_quarantine_leaves_a_segment_without_partials(path: Path) -> None
     segments = unpacked(stage_of(declared(path)).messages(segment(path), PLAIN), "segment")
     for batches, about in segments.values():
         assert {name: batch.num_rows for name, batch in batches.items()} == dict.fromkeys(
-            ("partials", "ticks", "counts", "sample"), 0
+            ("rows", "ticks", "counts", "sample"), 0
         )
         assert (about["accepted"], about["quarantined"]) == (0, 1)
         assert {about[name] for name in RANGES} == {None}
@@ -204,5 +207,7 @@ def test_reading_a_segment_twice_gives_the_same_bytes(path: Path) -> None:
 
 def test_the_stage_of_the_declared_sample() -> None:
     sample = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
-    stage = Stage.of(load(sample), {"carrier": "string", "flight": "string"}, Path("history"))
-    assert (stage.stream, stage.tick_ms, stage.tasks, stage.history) == ("departures", 60_000, 2, None)
+    types = {"departures": {"carrier": "string", "flight": "string"}}
+    stage = Stage.of(load(sample), types, {"departures": Path("history")})
+    (reader,) = stage.readers
+    assert (reader.name, stage.tick_ms, stage.tasks, reader.history) == ("departures", 60_000, 2, None)

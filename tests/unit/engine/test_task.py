@@ -30,7 +30,7 @@ def entry(policy: str = "none", **said: object) -> tuple[str, bytes]:
 
 
 def task(index: int = 0) -> Task:
-    return Task(Aggregate(Sliding(100, 100), "sum", {"value": "value"}, pa.string()), "readings", 10, index)
+    return Task(Aggregate(Sliding(100, 100), "sum", {"value": "value"}, pa.string()), ("readings",), 10, index)
 
 
 def closed(rows: dict[str, list[dict]]) -> list[tuple[int, int]]:
@@ -265,13 +265,13 @@ def test_only_the_first_task_writes_what_all_agree_on() -> None:
 def test_messages_may_come_in_any_order() -> None:
     found = []
 
-    def shuffled(self: Task, kept, messages):
+    def shuffled(self: Task, before, messages):
         messages = list(messages)
-        return advance(self, kept, messages if not found else messages[::-1])
+        return step(self, before, messages if not found else messages[::-1])
 
-    advance, stream = Task.advance, tuples((10, 5), (5, 6), (30, 205), (20, 7))
+    step, stream = Task.step, tuples((10, 5), (5, 6), (30, 205), (20, 7))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Task, "advance", shuffled)
+        patch.setattr(Task, "step", shuffled)
         for _ in range(2):
             found.append(run(stream, QUERY, cuts=[1, 2, 3], batch_of=lambda _: 0))
     assert found[0] == found[1]
@@ -279,7 +279,7 @@ def test_messages_may_come_in_any_order() -> None:
 
 def test_an_advance_is_a_function_of_what_was_kept_and_what_came() -> None:
     kept, _ = task().advance(None, [entry()])
-    for head in (entry(), entry(heartbeat_ms=NOW), entry("mp_k_slack", closes=True)):
+    for head in (entry(), entry(heartbeats={"readings": NOW}), entry("mp_k_slack", closes=True)):
         assert task().advance(kept, [head]) == task().advance(kept, [head])
 
 

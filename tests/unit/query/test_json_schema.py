@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, TypeAdapter
 
-from contract.test_kinds import SAMPLES
+from kind_samples import SAMPLES
 from tailrace.cli.commands import main
 from tailrace.ground.duration import _UNIT_OF, Duration, parse_duration, parse_time_ms
 from tailrace.ground.errors import Refused

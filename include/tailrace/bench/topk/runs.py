@@ -46,9 +46,10 @@ def table(tau_ms: int | dict[float, int], seconds: int, rate: int, seed: int) ->
     return generate(rate * seconds, rate, 1, Delays(means), seed)
 
 
-def query(disorder: dict[str, Any], method: str = "adaptive") -> Query:
-    """Return the paper's query under a disorder policy, with a top-k method."""
+def query(disorder: dict[str, Any], method: str = "adaptive", key: str | None = None) -> Query:
+    """Return the paper's query under a disorder policy, with a top-k method; `key` is the stream's column of keys."""
     columns = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id"}
+    columns |= {} if key is None else {"key": key}
     return declared_query(
         {
             "name": "best",

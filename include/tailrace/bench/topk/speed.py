@@ -1,4 +1,9 @@
-"""Benchmark of each method's operator in process, on one core: tuples a second, and candidates that it holds."""
+"""Benchmark of each method's operator in process, on one core: tuples a second, and candidates that it holds.
+
+Batches, ticks and frontier (the watermark) come from `LocalEngine`, which runs the query of method `adaptive` once over
+the stream. What is timed is the operator alone, over these batches: messages, restarts and tables cost every method the
+same, and would hide how the methods differ.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.bench.progress import Row, Tell
-from tailrace.bench.topk.runs import SIZE_MS, SLIDE_MS, TICK_MS, K
-from tailrace.disorder import ticks
-from tailrace.disorder.clock import Clock, Frontier
-from tailrace.engine.batch_header import DECLARED
+from tailrace.bench.topk.runs import query
+from tailrace.disorder.clock import Frontier
+from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
 from tailrace.generators.replay import START_MS
-from tailrace.ground.facts import stamp
 from tailrace.topk.kind import TopK
 from tailrace.topk.methods import LIST, METHODS
 from tailrace.topk.partials import combine
@@ -37,10 +40,18 @@ _CANDIDATE_TABLES = ("panes", "strays", "candidates")
 
 @dataclass(frozen=True)
 class _Batch:
-    """Tuples of complete ticks in order of arrival, and the frontier (the watermark) over these ticks."""
+    """Tuples of complete ticks in order of arrival, and the frontier over these ticks."""
 
     tuples: pa.RecordBatch
     frontier: Frontier
+
+
+@dataclass(frozen=True)
+class _Batches:
+    """The batches of a stream, and the kind of its query."""
+
+    kind: TopK
+    batches: list[_Batch]
 
 
 def speeds(rows: int, rounds: int, tell: Tell) -> list[Row]:
@@ -70,30 +81,37 @@ def speeds(rows: int, rounds: int, tell: Tell) -> list[Row]:
     return results
 
 
-def _batches(rows: int, rate: int, keys: int, scores: int | None) -> list[_Batch]:
+def _batches(rows: int, rate: int, keys: int, scores: int | None) -> _Batches:
+    topk_query = query(WAIT, key="key")
+    (name,), memory = topk_query.streams, MemoryFormat({"stream": _table(rows, rate, keys, scores)})
+    stage = stage_in_memory(topk_query, {name: memory})
+    (reader,), (whole,) = stage.readers, memory.segments(name)
+    tick = np.asarray(reader.read(whole).tuples.column("tick"))
+    cuts = np.searchsorted(tick, tick[np.arange(0, rows, _BATCH_ROWS)])
+    engine, batches = LocalEngine(stage, restarts=False), []
+    for segment in memory.segments(name, cuts.tolist()):
+        engine.batch(topk_query.policy, [segment], complete=True)
+        batches.append(_Batch(reader.read(segment).tuples, engine.frontier))
+    assert isinstance(stage.kind, TopK)
+    return _Batches(stage.kind, batches)
+
+
+def _table(rows: int, rate: int, keys: int, scores: int | None) -> pa.Table:
     rng = np.random.default_rng(1)
     event = START_MS + np.arange(rows) * 1000 // rate
     arrival = event + rng.exponential(TAU_MS, rows).astype(np.int64)
     order = np.argsort(arrival, kind="stable")
-    event, (tick, end) = event[order], ticks.number(arrival[order], np.arange(rows), TICK_MS)
     score = rng.normal(size=rows) if scores is None else rng.integers(scores, size=rows).astype(float)
     names = pa.array([f"s{key:04d}" for key in range(keys)])
     key = names.take(pa.array(rng.integers(keys, size=rows)))
-    columns = {"event_time": event, "tick": tick, "id": order, "score": score}
-    tuples = pa.RecordBatch.from_pydict({name: pa.array(column) for name, column in columns.items()} | {"key": key})
-    cuts = np.unique([*np.searchsorted(tick, tick[np.arange(0, rows, _BATCH_ROWS)]).tolist(), rows])
-    clock, batches = Clock(facts=stamp((), "settings", WAIT, 0, DECLARED)), []
-    for first, last in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
-        part = slice(first, last)
-        frontier = clock.advance(ticks.summarise(tick[part], end[part], event[part]))
-        batches.append(_Batch(tuples.slice(first, last - first), frontier))
-    return batches
+    columns = {"event_time": event[order], "arrival_time": arrival[order], "id": order, "value": score}
+    return pa.table(columns | {"key": key})
 
 
-def _pass(method: str, batches: list[_Batch]) -> Row:
+def _pass(method: str, stream: _Batches) -> Row:
     """Run a method over all batches, and count its candidates after each."""
-    windows, tuple_count = Sliding(SIZE_MS, SLIDE_MS), sum(batch.tuples.num_rows for batch in batches)
-    kind = TopK(windows, K, True, {"score": "score"}, pa.string(), pa.int64())
+    kind, windows, batches = stream.kind, stream.kind.windows, stream.batches
+    tuple_count = sum(batch.tuples.num_rows for batch in batches)
     operator = _CONTESTANTS[method](windows, kind.best, kind.key_type)
     state, combine_s, step_s, candidates, groups = operator.start(), 0.0, 0.0, list[float](), 1
     for batch in batches:

@@ -1,0 +1,104 @@
+"""Samples of every kind, and what their answers are compared by: for the contract that all kinds keep."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pyarrow as pa
+import pytest
+from hypothesis import settings
+
+from oracle import Tuple
+from tailrace.kind.inputs import NameTypes
+from tailrace.kind.protocol import Kind
+from tailrace.kinds import build
+from tailrace.query.query import Query, declared_query
+
+SAMPLES = {
+    "sum": {"kind": "aggregate", "aggregate": {"function": "sum", "column": "value"}},
+    "count": {"kind": "aggregate", "aggregate": {"function": "count"}},
+    "avg": {"kind": "aggregate", "aggregate": {"function": "avg", "column": "value"}},
+    "min": {"kind": "aggregate", "aggregate": {"function": "min", "column": "value"}},
+    "max": {"kind": "aggregate", "aggregate": {"function": "max", "column": "value"}},
+    "median": {"kind": "aggregate", "aggregate": {"function": "median", "column": "value"}},
+    "quantile": {"kind": "aggregate", "aggregate": {"function": "quantile", "column": "value", "q": 0.9}},
+    "topk": {"kind": "topk", "topk": {"k": 3, "score": "value"}},
+    "ascending": {"kind": "topk", "topk": {"k": 1, "score": "value", "order": "ascending"}},
+    "sma": {"kind": "topk", "topk": {"k": 3, "score": "value", "method": "sma"}},
+    "mintopk": {"kind": "topk", "topk": {"k": 3, "score": "value", "method": "mintopk"}},
+    "gstopk": {"kind": "topk", "topk": {"k": 3, "score": "value", "method": "gstopk"}},
+}
+INTEGERS = ("topk", "gstopk")
+"""Are tried with ids that are integers."""
+every = pytest.mark.parametrize("name", SAMPLES)
+SOME = settings(max_examples=15, deadline=None)
+KEYS = ["key", "window_start", "window_end"]
+
+
+@cache
+def query_of(name: str, size: int = 500, slide: int = 100, tick: int = 100, keyed: bool = True) -> Query:
+    """The declared query of a sample, over one stream `readings`; times in ms."""
+    stream = {"source": {"format": "parquet", "path": "data"}, "event_time": "event_time", "id": "id"}
+    stream |= {"arrival_time": "arrival_time"} | ({"key": "key"} if keyed else {})
+    declared = {"name": "sample", "streams": {"readings": stream}, "disorder": {"policy": "none", "tick": f"{tick} ms"}}
+    return declared_query(declared | {"window": {"size": f"{size} ms", "slide": f"{slide} ms"}} | SAMPLES[name])
+
+
+def id_type_of(name: str) -> pa.DataType:
+    return pa.int64() if name in INTEGERS else pa.string()
+
+
+def kind_of(name: str, size: int = 500, slide: int = 100) -> Kind:
+    return build(query_of(name, size, slide), [NameTypes(pa.string(), id_type_of(name))])
+
+
+def content(kind: Kind, tuples: list[Tuple]) -> pa.RecordBatch:
+    """Tuples as the kind's only input takes them, in one tick."""
+    (needed,) = kind.inputs
+    columns = {
+        "event_time": pa.array([item.event_time for item in tuples], pa.int64()),
+        "key": pa.array([item.key for item in tuples], needed.names.key),
+        "id": ids(tuples, needed.names.id),
+        "tick": pa.array([0] * len(tuples), pa.int64()),
+    }
+    values = {part: pa.array([item.value for item in tuples], pa.float64()) for part in needed.columns}
+    return pa.RecordBatch.from_pydict(columns | values)
+
+
+def ids(tuples: list[Tuple], kind: pa.DataType) -> pa.Array:
+    """As text, or as integers: t7 is 7."""
+    texts = [str(item.id) for item in tuples]
+    return pa.array([int(text.lstrip("t")) for text in texts] if kind == pa.int64() else texts, kind)
+
+
+def answers(batch: pa.RecordBatch | pa.Table) -> dict[tuple, dict]:
+    return by_answer(batch.to_pylist())
+
+
+def by_answer(rows: list[dict]) -> dict[tuple, dict]:
+    """Rows by window, and by rank where an answer has many."""
+    found = {tuple(row[name] for name in (*KEYS, "rank") if name in row): row for row in rows}
+    assert len(found) == len(rows), "an answer was given twice"
+    return found
+
+
+def assert_same(found: dict[tuple, dict], expected: dict[tuple, dict], size: float) -> None:
+    """Equal; numbers to within the last places of a sum over values up to `size`."""
+    assert found.keys() == expected.keys()
+    for window, row in expected.items():
+        exact = {name: value for name, value in row.items() if not isinstance(value, float)}
+        assert {name: found[window][name] for name in exact} == exact
+        near = {name: value for name, value in row.items() if isinstance(value, float)}
+        assert {name: found[window][name] for name in near} == pytest.approx(near, rel=1e-9, abs=1e-9 * size)
+
+
+def assert_same_late(found: list[dict], expected: list[dict], size: float) -> None:
+    by_row = [
+        {tuple(row[name] for name in ("key", "pane_start", "tick")): row for row in rows} for rows in (found, expected)
+    ]
+    assert [len(rows) for rows in by_row] == [len(found), len(expected)]
+    assert_same(*by_row, size)
+
+
+def magnitude(tuples: list[Tuple]) -> float:
+    return sum(abs(item.value) for item in tuples)
