@@ -62,7 +62,7 @@ class Stage:
         about = segment.to_json() | {"accepted": content.tuples.num_rows, "quarantined": content.quarantine.num_rows}
         about |= content.ranges
         sample = sample_of(self.kind, content.tuples if header.sample else content.tuples.slice(0, 0))
-        shared = {"ticks": content.ticks.to_arrow(), "counts": self._counts(content.tuples), "sample": sample}
+        shared = {"ticks": content.ticks.to_arrow(), "counts": self._counts(rows), "sample": sample}
         messages: list[Message] = [
             (task, "segment", wire.pack({"rows": routes.rows_of(rows, task), **shared}, **about))
             for task in range(self.tasks)
@@ -73,9 +73,10 @@ class Stage:
         to = segment.ordinal % self.tasks  # any task would do: these only pass through
         return messages + [(to, name, wire.pack({name: batch})) for name, batch in aside.items() if batch.num_rows]
 
-    def _counts(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
+    def _counts(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """How many tuples each tick brought to each pane, over all keys: what coverage is computed from."""
-        tick, event = (np.asarray(tuples.column(name)) for name in ("tick", "event_time"))
-        code, split = pair(tick, self.kind.windows.pane(event))
-        code, (count,) = group_sums(code, np.ones(len(code), np.int64))
+        time = "pane" if "pane" in rows.schema.names else "event_time"  # partials are by pane already
+        tick, pane, tuples = (np.asarray(rows.column(name)) for name in ("tick", time, "tuples"))
+        code, split = pair(tick, self.kind.windows.pane(pane))
+        code, (count,) = group_sums(code, tuples)
         return pa.RecordBatch.from_arrays([pa.array(column) for column in (*split(code), count)], schema=COUNTS)

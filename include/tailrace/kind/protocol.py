@@ -54,7 +54,7 @@ class Kind(Protocol):
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
         """Make of the tuples of an input the rows that go to the tasks, as few as will do.
 
-        Columns: `tick`, `tuples` (how many the row stands for), and the kind's own.
+        Columns: `tick`, `pane` or `event_time`, `tuples` (how many the row stands for), and the kind's own.
         """
 
     def start(self) -> Any:
