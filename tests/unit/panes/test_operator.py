@@ -55,7 +55,7 @@ def step_indexed(state: PaneState, frontiers: Frontier, *rows: Row, name: str = 
     """As `step_rows`, with answers {(key, end): (tuples, value)} and late rows {(key, pane, tick): (tuples, F)}."""
     state, answer_rows, late_rows = step_rows(state, frontiers, *rows, name=name)
     answers = {(row["key"], row["time"]): (row["tuples"], row["total"]) for row in answer_rows}
-    late_counts = {(row["key"], row["pane"], row["tick"]): (row["tuples"], row["frontier"]) for row in late_rows}
+    late_counts = {(row["key"], row["pane_start"], row["tick"]): (row["tuples"], row["frontier"]) for row in late_rows}
     assert (len(answers), len(late_counts)) == (len(answer_rows), len(late_rows))
     return state, answers, late_counts
 
@@ -205,8 +205,15 @@ def test_late_tuples_are_registered_once_per_key_pane_and_tick_with_a_total_if_t
     rows = [("a", 5, 1, 2.0), ("a", 6, 1, -0.5), ("b", 5, 1, 4.0), ("a", 15, 1, 8.0), ("a", 6, 2, 16.0)]
     late = step_rows(EMPTY, frontier(20, t1=20, t2=30), *rows, name=name)[2]
     sums = FUNCTIONS[name].fold == "sum"
-    assert sorted(late, key=lambda row: (row["tick"], row["pane"], row["key"])) == [
-        {"key": key, "pane": pane, "tick": tick, "tuples": n, "total": total if sums else None, "frontier": 20 + wait}
+    assert sorted(late, key=lambda row: (row["tick"], row["pane_start"], row["key"])) == [
+        {
+            "key": key,
+            "pane_start": pane,
+            "tick": tick,
+            "tuples": n,
+            "total": total if sums else None,
+            "frontier": 20 + wait,
+        }
         for key, pane, tick, n, total, wait in [
             ("a", 0, 1, 2, 1.5, 0),
             ("b", 0, 1, 1, 4.0, 0),
