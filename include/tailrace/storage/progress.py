@@ -26,12 +26,15 @@ class Progress:
         True if a bounded run has ended the stream.
     newest_tick : int or None
         The newest tick that a tuple or a heartbeat has reached; None before any.
+    reached : tuple of int or None
+        The arrival time that each stream has reached, ms, in the order of the kind's inputs; None before any.
     """
 
     until: int
     frontier: int
     ended: bool
     newest_tick: int | None = None
+    reached: tuple[int | None, ...] = ()
 
     @staticmethod
     def read(layout: Layout) -> Progress | None:
@@ -42,7 +45,7 @@ class Progress:
         last = tables.greatest("metrics", "batch")
         if last is None:
             return Progress(0, 0, False)
-        columns = ["committed", "newest_tick", "frontier", "flushed"]
+        columns = ["committed", "newest_tick", "frontier", "flushed", "reached"]
         return Progress.of(tables.read("metrics", columns, ds.field("batch") == last).to_pylist())
 
     @staticmethod
@@ -51,7 +54,8 @@ class Progress:
         rows = list(metrics)
         until, frontier = (max((row[name] or 0 for row in rows), default=0) for name in ("committed", "frontier"))
         ticks = [row["newest_tick"] for row in rows if row["newest_tick"] is not None]
-        return Progress(until, frontier, any(row["flushed"] for row in rows), max(ticks, default=None))
+        reached = tuple(rows[0]["reached"]) if rows else ()  # alike in all tasks
+        return Progress(until, frontier, any(row["flushed"] for row in rows), max(ticks, default=None), reached)
 
 
 def committed_until(layout: Layout) -> int | None:
