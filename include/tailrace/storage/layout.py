@@ -7,7 +7,7 @@ import os
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -101,8 +101,13 @@ class Layout:
         """Read the checkpoint's manifest; None where there is no checkpoint yet."""
         file = self.stream / "origin.json"
         try:
-            return CheckpointManifest(**json.loads(file.read_text())) if file.exists() else None
-        except (ValueError, TypeError) as error:
+            if not file.exists():
+                return None
+            values = json.loads(file.read_text())
+            if values.get("format") != _FORMAT:  # `require_same` refuses it, whatever other fields it has
+                values = {each.name: values[each.name] for each in fields(CheckpointManifest) if each.name in values}
+            return CheckpointManifest(**values)
+        except (ValueError, TypeError, AttributeError) as error:
             right = f"to restore it from a backup; or to begin anew: mv {self.home} {self.home}.damaged"
             raise Damaged([Problem(str(file), f"it is damaged ({error})", right)]) from None
 
