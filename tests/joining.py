@@ -20,6 +20,8 @@ STREAMS = ("left", "right")
 
 
 class PairQuery(JoinQuery):
+    """A join without settings, under the name of a kind that there is not."""
+
     kind: Literal["pairs"] = Field(description="the kind of query: pairs")
 
 

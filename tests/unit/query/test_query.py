@@ -5,16 +5,17 @@ import json
 import pickle
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
+from joining import PairQuery
 from tailrace.disorder.k_slack import KSlack
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.query.json_schema import json_schema
-from tailrace.query.query import JoinQuery, Query, declared_query
+from tailrace.query.query import Query, declared_query
 from tailrace.query.sections import Disorder
 
 SMALLEST: dict[str, Any] = {
@@ -157,12 +158,6 @@ def test_the_structure_names_what_changed_and_leaves_policy_and_path_free(
 ) -> None:
     before, after = declare().structure(), declare(**changes).structure()
     assert {field for field in before | after if before.get(field) != after.get(field)} == names
-
-
-class PairQuery(JoinQuery):
-    """A join without settings, under the name of a kind that one-stream queries do not have."""
-
-    kind: Literal["pairs"] = Field(description="the kind of query: pairs")
 
 
 ONE_STREAM = SMALLEST["streams"]["readings"]
