@@ -54,6 +54,7 @@ def assert_in_order(directory: Path) -> None:
             path, row = ends[part.stream]
             assert part.first_row == (row if part.path == path else 0)
             assert part.path >= path
+            assert part.rows > 0
             ends[part.stream] = (part.path, part.first_row + part.rows)
             rows[part.stream] += part.rows
             ordinal += 1
@@ -277,8 +278,8 @@ def test_a_stream_whose_feed_holds_rows_back_is_not_silent(tmp_path):
 
 
 def test_a_stream_with_rows_that_did_not_fit_is_not_silent(tmp_path):
-    driver = two(tmp_path, [4] * 3, [4], replace(LIVE, batch_rows=4), STREAMS)
-    driver.plan()
+    driver = two(tmp_path, [4] * 3, [4], replace(LIVE, batch_rows=1), STREAMS)
+    assert taken(driver.plan()) == {"left": [1], "right": []}
     assert silence(driver.plan(after=10 * IDLE))[:2] == ({}, ())
 
 
