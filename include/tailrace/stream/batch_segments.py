@@ -1,4 +1,4 @@
-"""Chooses the segments of the next batch among those of each stream that are in no batch yet."""
+"""Selection of the segments of the next batch among those of each stream that are in no batch yet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SEGMENTS = 10_000  # in a batch, however small they are
 
 
 class Selection(NamedTuple):
-    """What a batch takes of one stream.
+    """The segments that a batch takes of one stream.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Selection(NamedTuple):
         return next(iter(self.rest or islice(unread, len(self.segments), len(self.segments) + 1)), None)
 
     def remove_from(self, unread: deque[Segment]) -> None:
-        """Remove what this takes."""
+        """Remove the selected segments from the unread ones."""
         for _ in self.segments:
             unread.popleft()
         unread.extendleft(self.rest)

@@ -1,4 +1,4 @@
-"""What the silence of streams means in a live run: heartbeats, idle streams, and when all of them are quiet."""
+"""Silence in a live run: heartbeats of silent streams, idle streams, and when all streams are quiet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tailrace.storage.journal import LogPosition
 
 @dataclass(frozen=True)
 class Silence:
-    """What an entry of the journal records of silence.
+    """The part of a journal entry that records silence.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Silence:
 
 @dataclass(frozen=True)
 class SilenceRules:
-    """Decides what silence means, from the state of the log and the wall clock (ms) alone.
+    """Derives heartbeats, idle streams and quiet from the state of the log and the wall clock (ms) alone.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class SilenceRules:
     def without_rows(
         self, position: LogPosition, silent: Collection[str], now: int, reached_ms: int | None
     ) -> Silence | None:
-        """What is to be recorded when no stream brings rows; None where there is nothing.
+        """The silence to be recorded when no stream brings rows; None where there is nothing to record.
 
         Heartbeats of stamped streams complete the newest ticks. Then all streams are quiet; and from then on heartbeats
         keep what is committed up with the time.
