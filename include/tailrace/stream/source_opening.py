@@ -123,7 +123,7 @@ def _versions(layout: Layout) -> dict[str, int]:
 
 
 def _read_files(query: Query, layout: Layout) -> dict[str, _ReadFiles]:
-    """Reading progress in each stream's files: from the table `segments`, and from journal entries that it lacks yet."""
+    """Reading progress in each stream's files: by the table `segments`, and by journal entries that it lacks yet."""
     tables, journal = Tables(layout), Journal(layout.journal)
     found: dict[str, _ReadFiles] = {name: {} for name in query.streams}
     batch = 0
