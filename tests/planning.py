@@ -1,8 +1,9 @@
-"""A `BatchPlanner` without Spark: over a growing source, with a clock of its own, and restartable at any time."""
+"""A `BatchPlanner` without Spark: over growing sources, with a clock of its own, and restartable at any time."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Mapping
 from itertools import accumulate
 from pathlib import Path
 
@@ -19,6 +20,7 @@ FILES = {"a": [3, 3, 2], "b": [4], "d": [1, 1]}
 WHOLE = [(name, row) for name, rows in FILES.items() for row in range(sum(rows))]
 LIVE = RunOptions(batch_rows=4, pace_ms=100, live=True)
 IDLE, TICK = 1_000, 50
+STREAM = "readings"
 NONE, WAITING = '{"policy": "none"}', '{"policy": "k_slack", "k": "1 ms"}'
 
 
@@ -54,8 +56,21 @@ class Log:
 class Driver:
     """A batch planner with a clock of its own, and a journal from which `restart` goes on."""
 
-    def __init__(self, directory: Path, log: Log, plan: RunOptions, settings: str = NONE, stamps: bool = False) -> None:
-        self.directory, self.log, self.options, self.settings, self.stamps = directory, log, plan, settings, stamps
+    def __init__(
+        self,
+        directory: Path,
+        log: Log | Mapping[str, Log],
+        plan: RunOptions,
+        settings: str = NONE,
+        stamps: bool | Collection[str] = False,
+    ) -> None:
+        """Take one log, of the stream `STREAM`, or one for each stream; `stamps`: all or none of them, or their names.
+
+        With one log, `log` is it.
+        """
+        self.logs = {STREAM: log} if isinstance(log, Log) else dict(log)
+        self.log = next(iter(self.logs.values()))
+        self.directory, self.options, self.settings, self.stamps = directory, plan, settings, stamps
         self.time = 1_000_000
         self.restart()
 
@@ -63,24 +78,32 @@ class Driver:
         for name, value in changed.items():
             setattr(self, name, value)
         journal = Journal(self.directory)
-        unread_segments = self.log.rest(
-            sum(part.rows for record in entries(self.directory) for part in record.segments)
-        )
+        planned = [part for record in entries(self.directory) for part in record.segments]
+        unread_segments = {
+            name: log.rest(sum(part.rows for part in planned if part.stream == name)) for name, log in self.logs.items()
+        }
         self.intake = BatchPlanner(
             journal,
-            self.log,
+            self.logs,
             unread_segments,
             lambda: (policy_from_json(self.settings), "declared"),
             TICK,
             IDLE,
-            self.stamps,
+            (self.logs if self.stamps else ()) if isinstance(self.stamps, bool) else self.stamps,
             self.options,
             lambda: self.time,
         )
 
-    def plan(self, after: int = 0, committed: int | None = None, newest_tick: int | None = None) -> BatchRecord | None:
+    def plan(
+        self,
+        after: int = 0,
+        committed: int | None = None,
+        newest_tick: int | None = None,
+        reached: tuple[int | None, ...] = (),
+    ) -> BatchRecord | None:
         self.time += after
-        return self.intake.plan(Progress(committed or 0, 0, False, newest_tick))
+        complete_tick = None if newest_tick is None else newest_tick - 1
+        return self.intake.plan(Progress(committed or 0, 0, False, newest_tick, complete_tick, reached))
 
     def go(self) -> None:
         while self.plan() is not None:
@@ -113,4 +136,11 @@ def in_force(record: BatchRecord) -> str:
 
 def said(record: BatchRecord | None) -> tuple[int | None, bool, int] | None:
     """(heartbeat in ms, whether windows close, number of segments) of a journal entry; None without one."""
-    return None if record is None else (record.header.heartbeat_ms, record.header.closes, len(record.segments))
+    return None if record is None else (heartbeat(record), record.header.closes, len(record.segments))
+
+
+def heartbeat(record: BatchRecord) -> int | None:
+    """The heartbeat (ms) in a journal entry of the only stream."""
+    assert record.header.heartbeats.keys() <= {STREAM}
+    assert not record.header.idle
+    return record.header.heartbeats.get(STREAM)

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pyarrow as pa
-
 from here import write
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.batch_header import DECLARED
@@ -15,14 +13,13 @@ from tailrace.engine.local import LocalEngine
 from tailrace.engine.stage import Stage
 from tailrace.query.query import Query
 from tailrace.sources import history
-from tailrace.sources.segments import is_integer
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import Progress
-from tailrace.storage.table_schemas import STREAM_TABLES, schemas
+from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import Tables
 from tailrace.stream.batch_planner import BatchPlanner, RunOptions
-from tailrace.stream.source_opening import open_feed
+from tailrace.stream.source_opening import open_feeds
 
 NOW = 1_800_000_000_000
 
@@ -39,25 +36,27 @@ class Played:
         self.query, self.layout, self.now = query, Layout.of(warehouse, query.name), now
         declared = query.policy, DECLARED
         self.wanted = wanted or (lambda: declared)
-        feed = open_feed(query, self.layout, None, live=False)
-        feed.fresh()
-        origin = self.layout.create_checkpoint(query.structure(), feed.types, feed.identity)
-        self.stage = Stage.of(query, origin.types, self.layout.table("history"))
-        id_type = pa.int64() if is_integer(origin.types[self.stage.columns.id]) else pa.string()
-        self.schemas = schemas(self.stage.kind.answer, id_type)
-        past = history.schema(id_type, self.stage.kind.key_type, self.stage.columns.value_types())
+        feeds = open_feeds(query, self.layout, None, live=False)
+        for feed in feeds.values():
+            feed.fresh()
+        types = {name: feed.types for name, feed in feeds.items()}
+        origin = self.layout.create_checkpoint(query.structure(), types, {})
+        self.stage = Stage.of(query, origin.types, self.layout.histories(query.streams))
+        histories = history_schemas(self.stage.readers)
+        self.schemas = schemas(self.stage.kind)
         self.tables = Tables(self.layout)
-        wanted_tables = self.schemas | ({} if self.stage.history is None else {"history": past})
-        self.tables.create(wanted_tables, STREAM_TABLES)
+        self.tables.create(self.schemas | histories, stream_tables(histories))
+        self.schemas |= dict.fromkeys(histories, history.FILES)
         self.engine = LocalEngine(self.stage)
 
     def go(self, batch_rows: int = 1_000_000, flush: bool = False) -> int:
         """Read all that is there; with `flush` end the stream. Returns how many batches that took."""
-        feed = open_feed(self.query, self.layout, self.layout.manifest(), live=False)
-        stamps = self.query.stream[1].arrival_time is None
+        feeds = open_feeds(self.query, self.layout, self.layout.manifest(), live=False)
+        waiting = {name: feed.fresh() for name, feed in feeds.items()}
+        stamped = {name for name, stream in self.query.streams.items() if stream.arrival_time is None}
         plan = RunOptions(batch_rows, live=False, flush=flush)
-        clock = (self.query.tick_ms, self.query.idle_ms, stamps, plan, lambda: self.now)
-        intake = BatchPlanner(Journal(self.layout.journal), feed, feed.fresh(), self.wanted, *clock)
+        clock = (self.query.tick_ms, self.query.idle_ms, stamped, plan, lambda: self.now)
+        intake = BatchPlanner(Journal(self.layout.journal), feeds, waiting, self.wanted, *clock)
         done = 0
         while (entry := intake.plan(Progress.read(self.layout))) is not None:
             self._batch(entry)
@@ -66,5 +65,4 @@ class Played:
 
     def _batch(self, entry) -> None:
         rows = self.engine.run(entry.header, entry.segments)
-        wanted = self.schemas | {"history": history.FILES}
-        write(self.tables, rows, wanted, entry.header.batch, datetime.fromtimestamp(self.now / 1000, UTC))
+        write(self.tables, rows, self.schemas, entry.header.batch, datetime.fromtimestamp(self.now / 1000, UTC))

@@ -106,8 +106,8 @@ def silences_of(warehouse: Path) -> list[Passed]:
     journal, found, batch = Journal(Layout.of(warehouse, "readings").journal), [], 0
     while batch in journal:
         head, standing = journal[batch].header, journal[batch].position
-        if head.heartbeat_ms is not None or (head.closes and not head.ends):
-            found.append(Passed(standing.rows, head.heartbeat_ms or 0, head.closes))
+        if head.heartbeats or (head.closes and not head.ends):
+            found.append(Passed(standing.rows, head.heartbeats.get("readings", 0), head.closes))
         batch += 1
     return found
 

@@ -145,16 +145,17 @@ def test_a_source_of_wrong_records_only_is_refused(tmp_path):
 def test_a_checkpoint_that_another_process_began_meanwhile_is_kept(tmp_path, spark, monkeypatch):
     write_files(TUPLES, tmp_path / "in", BOUNDS)
     query, layout = make_query(tmp_path / "in", SETTINGS), Layout.of(tmp_path / "wh", "readings")
-    opened, begun = app.open_feed, []
+    opened, begun = app.open_feeds, []
 
     def begin_meanwhile(*arguments):
-        feed = opened(*arguments)
+        feeds = opened(*arguments)
         if not begun:
-            feed.fresh()
-            begun.append(layout.create_checkpoint(query.structure(), feed.types))
+            feeds["readings"].fresh()
+            types = {"readings": feeds["readings"].types}
+            begun.append(layout.create_checkpoint(query.structure(), types, {}))
         return opened(*arguments)
 
-    monkeypatch.setattr(app, "open_feed", begin_meanwhile)
+    monkeypatch.setattr(app, "open_feeds", begin_meanwhile)
     app.run(query, tmp_path / "wh")
     assert layout.manifest() == begun[0]
 

@@ -136,7 +136,7 @@ def test_the_time_of_ingest_goes_on_in_silence(tmp_path, spark):
             beside.until(has_read(bounds[number]))
             lines(number)
         beside.until(
-            lambda status, entry: entry.position.rows == len(TUPLES) and entry.position.heartbeat_ms
+            lambda status, entry: entry.position.rows == len(TUPLES) and entry.position.streams["readings"].heartbeat_ms
         )  # heartbeat
         beside.until(all_and_quiet)
 

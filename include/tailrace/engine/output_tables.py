@@ -24,9 +24,10 @@ from tailrace.windows.sliding import Sliding
 
 _COUNTS = ("rows", "partials", "late", "answers", "ticks", "buffered", "in_process", "expired")
 _METRICS = pa.schema(
-    dict.fromkeys(("batch", "task", *_COUNTS, "t_max", "frontier", "committed", "newest_tick", "complete_tick", "k_ms"), pa.int64())
+    dict.fromkeys(("batch", "task", *_COUNTS), pa.int64())
+    | dict.fromkeys(("t_max", "frontier", "committed", "newest_tick", "complete_tick", "k_ms"), pa.int64())
     | dict.fromkeys(("coverage", "latency_ms", "load"), pa.float64())
-    | {"flushed": pa.bool_()}
+    | {"flushed": pa.bool_(), "reached": pa.list_(pa.int64())}
 )
 _FACTS = pa.schema(
     dict.fromkeys(("about", "value", "evidence"), pa.string())
@@ -133,7 +134,7 @@ def clock_columns(clock: Clock, coverage: Coverage, pending: TickBuffer) -> dict
     started = clock.t_max > BEFORE_ALL  # else no tick was ever complete, or not of each stream
     frontier = max(clock.frontier, EARLIEST_MS)  # K may reach beyond the calendar's beginning, windows don't
     times = {"t_max": clock.t_max if started else None, "frontier": frontier if started else None}
-    progress = {"committed": pending.committed, "newest_tick": pending.newest_tick}
+    progress = {"committed": pending.committed, "newest_tick": pending.newest_tick, "reached": pending.reached}
     progress |= {"complete_tick": clock.tick if clock.tick > BEFORE_ALL else None}
     return times | progress | {"k_ms": clock.k_ms, "coverage": coverage.share}
 

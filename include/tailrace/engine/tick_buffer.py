@@ -74,6 +74,12 @@ class TickBuffer:
         return max(numbers) if self.tick_ms else sum(max(number, -1) + 1 for number in numbers) - 1
 
     @property
+    def reached(self) -> list[int | None]:
+        """The arrival time that each stream has reached, in ms; None before any."""
+        ends = [stream.newest[1] for stream in self.streams]
+        return [None if end == BEFORE_ALL else end - max(self.tick_ms, 1) for end in ends]
+
+    @property
     def committed(self) -> int | None:
         """The point of arrival time, in ms, up to which every tuple has been taken in; None before any."""
         end, _ = self._least_newest()

@@ -1,8 +1,8 @@
 """Incremental join of two streams whose answers are pairs: one call a batch, without a loop over tuples or ticks.
 
-F is the frontier (the watermark), and the reach is the largest distance in event time of a pair's tuples. A tuple is kept
-while its event time is at least F − reach. A pair is answered at the tick of its later tuple, if its first one was still
-kept then: it came in the same tick, or its event time is at least F before that tick − reach.
+F is the frontier (the watermark), and the reach is the largest distance in event time of a pair's tuples. A tuple is
+kept while its event time is at least F − reach. A pair is answered at the tick of its later tuple, if its first one was
+still kept then: it came in the same tick, or its event time is at least F before that tick − reach.
 """
 
 from __future__ import annotations
@@ -103,4 +103,4 @@ def _late(rows: pa.Table, place: Ints, frontier: Frontier) -> pa.RecordBatch:
 
 
 def _event_time(rows: pa.Table) -> Ints:
-    return rows.column("event_time").to_numpy()
+    return np.asarray(rows.column("event_time"))

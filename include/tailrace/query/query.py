@@ -31,9 +31,12 @@ class Query(Section):
     ----------
     promises_errors : bool
         Whether policies that promise (error, risk) go with the kind.
+    sides : tuple of str
+        The names that its streams must have, in the order of the kind's inputs; empty: one stream of any name.
     """
 
     promises_errors: ClassVar[bool] = False
+    sides: ClassVar[tuple[str, ...]] = ()
 
     name: Name = Field(description="its name, of a-z, 0-9 and _, a letter first, at most 63 characters: ball_load")
     kind: str = Field(description=_KIND)
@@ -49,12 +52,15 @@ class Query(Section):
 
     @field_validator("streams")
     @classmethod
-    def _take_one_stream(cls, streams: dict[str, Stream], info: ValidationInfo) -> dict[str, Stream]:
-        if len(streams) != 1:
-            summary = "no stream" if not streams else f"{len(streams)} streams: {', '.join(streams)}"
-            wrong = f"kind {info.data.get('kind', 'aggregate')} takes one stream, here is {summary}"
-            raise field_error(wrong, "exactly one stream under streams")
-        return streams
+    def _take_its_streams(cls, streams: dict[str, Stream], info: ValidationInfo) -> dict[str, Stream]:
+        if set(streams) == set(cls.sides) if cls.sides else len(streams) == 1:
+            return {name: streams[name] for name in cls.sides or streams}
+        takes, right = "one stream", "exactly one stream under streams"
+        if cls.sides:
+            takes = right = f"the {len(cls.sides)} streams {' and '.join(cls.sides)}"
+        count = "1 stream" if len(streams) == 1 else f"{len(streams)} streams"
+        summary = f"{count}: {', '.join(streams)}" if streams else "no stream"
+        raise field_error(f"kind {info.data.get('kind', 'aggregate')} takes {takes}, here is {summary}", right)
 
     @model_validator(mode="after")
     def _promise_what_has_a_measure(self) -> Self:
@@ -65,8 +71,9 @@ class Query(Section):
 
     @property
     def stream(self) -> tuple[str, Stream]:
-        """Name and declaration of the only stream."""
-        return next(iter(self.streams.items()))
+        """Name and declaration of the only stream of a query that has no more."""
+        (stream,) = self.streams.items()
+        return stream
 
     @property
     def policy(self) -> SlackPolicy:
@@ -99,6 +106,17 @@ class Query(Section):
         exclusions: Any = {"disorder": True, "correction": True, "streams": {"__all__": {"source": {"path", "rate"}}}}
         declaration = self.model_dump(mode="json", exclude=exclusions) | {"disorder": {"tick": self.tick_ms}}
         return dict(_flatten(declaration))
+
+
+class JoinQuery(Query):
+    """A query over pairs of tuples, one of each of two streams."""
+
+    sides: ClassVar[tuple[str, ...]] = ("left", "right")
+
+    streams: dict[str, Stream] = Field(
+        description="the two streams, left and right: {left: {source: ..., id: ...}, right: {source: ..., id: ...}}",
+        json_schema_extra={"minProperties": 2, "maxProperties": 2, "propertyNames": {"enum": ["left", "right"]}},
+    )
 
 
 class WindowedQuery(Query):

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from tailrace.ground.duration import format_duration, ms
-from tailrace.query.query import AnyQuery, Query
+from tailrace.query.query import AnyQuery
 from tailrace.query.sections import Disorder
 from tailrace.query.yaml_file import FieldPath
 
@@ -61,7 +61,9 @@ class _Place:
             member = next(model for model in members if part in tags_of(model, discriminator_of(members)))
             return _Place(self.path, member, (discriminator_of(members), part), member)
         if get_origin(self.annotation) is dict:
-            return _Place((*self.path, part), self.annotation, self.choice, get_args(self.annotation)[1])
+            return _Place(
+                (*self.path, part), self.annotation, self.choice, get_args(self.annotation)[1], self.declaration
+            )
         field = self.annotation.model_fields.get(part)
         inner = None if field is None else _section_type(field.annotation)
         # In the file a policy's settings stand directly in `disorder`, in the model below `policy`.
@@ -75,7 +77,8 @@ class _Place:
             field = members[0].model_fields[name]
             return (*self.path, name), name, field if field.description else self.declaration or field
         if get_origin(self.owner) is dict:  # a name of the user's, as a stream's: the field that holds it describes it
-            return self.path, self.path[-2], Query.model_fields[self.path[-2]]
+            assert self.declaration is not None
+            return self.path, self.path[-2], self.declaration
         return self.path, self.path[-1], self.owner.model_fields[self.path[-1]]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -25,11 +25,14 @@ from tailrace.storage.journal import Journal
 from tailrace.storage.layout import CheckpointManifest, Layout
 from tailrace.storage.progress import Progress
 from tailrace.storage.proposals import Proposals
-from tailrace.storage.table_schemas import STREAM_TABLES, schemas
+from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import Tables
 from tailrace.stream.batch_planner import BatchPlanner, RunOptions
-from tailrace.stream.source_opening import open_feed
+from tailrace.stream.source_opening import open_feeds, problem_of
 from tailrace.stream.status_reporter import StatusReporter
+
+Segments = dict[str, list[Segment]]
+"""Segments by the name of their stream."""
 
 
 def run(
@@ -56,74 +59,87 @@ def run(
     Refused
         When the source is not fit, or the checkpoint is closed, in use, or was begun for another query.
     """
-    layout, stream = Layout.of(warehouse, query.name), query.stream[1]
+    layout = Layout.of(warehouse, query.name)
     manifest = checkpoint.resumable(layout, query)
-    segments: list[Segment] = []
     if manifest is None:  # what is wrong is refused before anything is written
-        feed = open_feed(query, layout, manifest, plan.live)
-        segments = feed.fresh()
-        if not feed.types and not plan.live:  # no record yet, so the types are not known
+        feeds, segments = _open(query, layout, manifest, plan)
+        if not _have_types(feeds) and not plan.live:  # a stream has no record yet, so its types are not known
             return 0
     with layout.lock("stream"):
         manifest = checkpoint.resumable(layout, query)
         reporter = StatusReporter(layout)
         if manifest is not None:  # read again: another process may have changed or created it meanwhile
-            source = _reopen(partial(open_feed, query, layout, manifest, plan.live), plan, reporter)
+            source = _reopen(partial(_open, query, layout, manifest, plan), plan, reporter)
             if source is None:
                 reporter.report("drained")
                 return 0
-            feed, segments = source
-        segments += _first_record(feed, reporter)
-        if not feed.types:  # drained before anything came
+            feeds, segments = source
+        _await_first_records(feeds, segments, reporter)
+        if not _have_types(feeds):  # drained before anything came
             reporter.report("drained")
             return 0
-        manifest = manifest or layout.create_checkpoint(query.structure(), feed.types, feed.identity)
+        manifest = manifest or _create_checkpoint(query, layout, feeds)
         planner = BatchPlanner(
             Journal(layout.journal),
-            feed,
+            feeds,
             segments,
             partial(Proposals(layout).settings_in_force, query.policy),
             query.tick_ms,
             query.idle_ms,
-            stream.arrival_time is None,
+            {name for name, stream in query.streams.items() if stream.arrival_time is None},
             plan,
         )
         return _run_batches(query, layout, manifest, planner, reporter, progress, spark)
 
 
-def _reopen(
-    open_source: Callable[[], Feed], plan: RunOptions, reporter: StatusReporter
-) -> tuple[Feed, list[Segment]] | None:
-    """Open the source of a resumed stream, and read what is new; None when it is drained before that succeeds.
+def _open(
+    query: Query, layout: Layout, manifest: CheckpointManifest | None, plan: RunOptions
+) -> tuple[dict[str, Feed], Segments]:
+    """Open the sources of a query's streams, and read what is new."""
+    feeds = open_feeds(query, layout, manifest, plan.live)
+    return feeds, {name: feed.fresh() for name, feed in feeds.items()}
 
-    A live stream waits for a source that is away: its driver may be back before a disk is.
+
+def _have_types(feeds: Mapping[str, Feed]) -> bool:
+    return all(feed.types for feed in feeds.values())
+
+
+def _create_checkpoint(query: Query, layout: Layout, feeds: Mapping[str, Feed]) -> CheckpointManifest:
+    types = {name: feed.types for name, feed in feeds.items()}
+    identities = {name: feed.identity for name, feed in feeds.items() if feed.identity}
+    return layout.create_checkpoint(query.structure(), types, identities)
+
+
+def _reopen(
+    open_sources: Callable[[], tuple[dict[str, Feed], Segments]], plan: RunOptions, reporter: StatusReporter
+) -> tuple[dict[str, Feed], Segments] | None:
+    """Open the sources of a resumed query, and read what is new; None when it is drained before that succeeds.
+
+    A live run waits for a source that is away: its driver may be back before a disk is.
     """
     retries = Retries()
     while not reporter.drain_requested:
         if not plan.live:
-            feed = open_source()
-            return feed, feed.fresh()
+            return open_sources()
         if retries.due:
             with retried(retries, reporter):
-                feed = open_source()
-                return feed, feed.fresh()
+                return open_sources()
         reporter.report("waiting")
         time.sleep(LOOK_S)
     return None
 
 
-def _first_record(feed: Feed, reporter: StatusReporter) -> list[Segment]:
-    """Wait for the first record of a live stream, as only a record gives the types; returns the segments that came."""
-    segments: list[Segment] = []
+def _await_first_records(feeds: Mapping[str, Feed], segments: Segments, reporter: StatusReporter) -> None:
+    """Wait for the first record of each live stream, as only a record gives the types; adds to the segments."""
     retries = Retries()
-    while not feed.types and not reporter.drain_requested:
+    while not _have_types(feeds) and not reporter.drain_requested:
         reporter.report("waiting")
         time.sleep(LOOK_S)
         if retries.due:
             with retried(retries, reporter):
-                segments += feed.fresh()
-                reporter.report_problem(SOURCE, feed.problem)
-    return segments
+                for name, feed in feeds.items():
+                    segments[name] += feed.fresh()
+                reporter.report_problem(SOURCE, problem_of(feeds))
 
 
 def _run_batches(
@@ -144,7 +160,7 @@ def _run_batches(
             return 0
     table_schemas, tables = schemas(stage.kind), Tables(layout)
     histories = history_schemas(stage.readers)
-    tables.create(table_schemas | histories, [*histories, *STREAM_TABLES])
+    tables.create(table_schemas | histories, stream_tables(histories))
     sink = Sink(tables, table_schemas | dict.fromkeys(histories, history.FILES), manifest.id)
     attempts = Attempts(layout, stage, planner, reporter, sink, progress)
     if open_session is not None:

@@ -26,6 +26,7 @@ from tailrace.storage.progress import Progress
 from tailrace.storage.written_batches import repair
 from tailrace.stream.batch_planner import BatchPlanner, Ended
 from tailrace.stream.failures import Failure
+from tailrace.stream.source_opening import problem_of
 from tailrace.stream.status_reporter import StatusReporter
 
 OnBatch = Callable[[int, int, dict[str, pa.Table]], None]
@@ -162,7 +163,7 @@ class Attempts:
         if retries.due:
             with retried(retries, self.watch):
                 planned = self.intake.plan(stands) is not None
-                self.watch.report_problem(SOURCE, self.intake.feed.problem)
+                self.watch.report_problem(SOURCE, problem_of(self.intake.feeds))
         return planned
 
 

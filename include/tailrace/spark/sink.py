@@ -13,7 +13,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from tailrace.ground import wire
-from tailrace.storage.table_schemas import STREAM_TABLES, TIME
+from tailrace.storage.layout import Layout
+from tailrace.storage.table_schemas import TIME, stream_tables
 from tailrace.storage.tables import COMPACT_EVERY, Tables, with_times
 from tailrace.storage.written_batches import record_written
 
@@ -44,12 +45,13 @@ class Sink:
         """
         table_rows = self.execute(rows)
         self.balance(table_rows)
-        for name in STREAM_TABLES:
+        names = stream_tables(name for name in self.schemas if Layout.is_history(name))
+        for name in names:
             if name in table_rows:
                 self.tables.append(name, table_rows[name], self.app, batch)
         record_written(self.tables.layout, table_rows, batch)
         if (batch + 1) % COMPACT_EVERY == 0:
-            self.tables.compact(STREAM_TABLES)
+            self.tables.compact(names)
         return table_rows
 
     def execute(self, rows: DataFrame) -> dict[str, pa.Table]:

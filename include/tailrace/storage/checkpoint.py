@@ -14,7 +14,7 @@ from tailrace.ground.errors import Busy, Damaged, Problem, Refused
 from tailrace.query.query import Query
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import CheckpointManifest, Layout
-from tailrace.storage.table_schemas import STREAM_TABLES
+from tailrace.storage.table_schemas import stream_tables
 from tailrace.storage.tables import Tables
 from tailrace.storage.written_batches import path_of, read_written, repair
 
@@ -37,7 +37,7 @@ def readable(layout: Layout, query: Query) -> CheckpointManifest | None:
     last = tables.last_batch("metrics", manifest.id) if tables.has("metrics") else -1
     note = read_written(layout)  # read second: a running stream notes a batch once `metrics` has it
     if note or tables.has("metrics"):  # the table that is created last
-        _check_tables(layout, manifest, note)
+        _check_tables(layout, query, manifest, note)
     newest = max(note.values(), default=-1)
     if newest + 1 < last:
         wrong = f"its batches are to be run again, {newest + 1} of {last + 1} so far: its tables are not whole yet"
@@ -66,7 +66,7 @@ def resumable(layout: Layout, query: Query) -> CheckpointManifest | None:
         raise _damage(str(path_of(layout)), "it is lost, though Spark has committed batches", repair(layout))
     in_metrics = tables.last_batch("metrics", manifest.id) + 1 if tables.has("metrics") else 0
     if note:
-        _check_tables(layout, manifest, note)
+        _check_tables(layout, query, manifest, note)
     _check_journal(layout, max(committed, in_offsets, in_metrics, *(batch + 1 for batch in note.values()), 0))
     return manifest
 
@@ -103,13 +103,13 @@ def _check_journal(layout: Layout, batches: int) -> None:
         raise _damage(str(layout.journal), wrong, _restore_advice(layout))
 
 
-def _check_tables(layout: Layout, manifest: CheckpointManifest, note: Mapping[str, int]) -> None:
+def _check_tables(layout: Layout, query: Query, manifest: CheckpointManifest, note: Mapping[str, int]) -> None:
     """Refuse tables that are missing, or hold fewer batches than the note says."""
-    tables = Tables(layout)
-    for name in STREAM_TABLES:
+    tables, histories = Tables(layout), [table.name for table in layout.histories(query.streams).values()]
+    for name in stream_tables(histories):
         where, last = str(layout.table(name)), note.get(name, -1)
         if not tables.has(name):
-            if name != "history" or last >= 0:
+            if name not in histories or last >= 0:
                 raise _damage(where, "the table is lost, though the stream has written it", repair(layout))
         elif (actual := tables.last_batch(name, manifest.id)) < last:
             wrong = f"it ends with batch {actual}, though the stream has written batch {last}: it is an older table"

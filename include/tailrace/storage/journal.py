@@ -1,8 +1,8 @@
 """The journal, a write-ahead log: entry n defines batch n. As Spark's source it makes a replayed batch the same batch.
 
-An entry names the segments to be read, the settings in force, and what the silence of the source means. The driver
+An entry names the segments to be read, the settings in force, and what the silence of sources means. The driver
 appends one entry at a time, between two batches, and never changes it. So it is decided only once which files came
-together, in which order, when those without an arrival time were taken in, and when the stream was quiet.
+together, in which order, when those without an arrival time were taken in, and when a stream was idle or all quiet.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,34 +25,64 @@ _BLOCK = 1000
 
 
 @dataclass(frozen=True)
-class LogPosition:
-    """The state of the source's log after an entry.
+class StreamPosition:
+    """The state of one stream's log after an entry.
 
     Attributes
     ----------
-    segments, rows : int
-        The numbers of segments and rows in it.
+    rows : int
+        The number of rows in it.
     version : int
         The version of the source's table up to which it holds everything; 0 for files.
-    planned_ms, last_rows_ms : int
-        Wall-clock times at which the entry was planned, and the newest entry with rows.
+    last_rows_ms : int
+        Wall-clock time of the newest entry with rows of it; before its first rows, of the first entry with any rows.
     silent_since_ms : int
-        Wall-clock time of the newest entry that had rows, a heartbeat, or the closing of windows for a quiet stream;
-        silence is measured from here.
+        Wall-clock time of the newest entry that had rows of it, a heartbeat of it, or the closing of windows for quiet
+        streams; silence is measured from here.
     heartbeat_ms : int or None
-        The arrival time of the last heartbeat after the newest rows; None where there was none.
-    quiet : bool
-        True if the stream was quiet, and its windows were closed, after the newest rows; and before the first rows.
+        The arrival time of its last heartbeat after its newest rows; None where there was none.
+    idle : bool
+        True if it was recorded as idle after its newest rows.
     """
 
-    segments: int = 0
     rows: int = 0
     version: int = -1
-    planned_ms: int = 0
     last_rows_ms: int = 0
     silent_since_ms: int = 0
     heartbeat_ms: int | None = None
+    idle: bool = False
+
+
+@dataclass(frozen=True)
+class LogPosition:
+    """The state of the log of all streams after an entry.
+
+    Attributes
+    ----------
+    streams : dict
+        The state of each stream's log, by the stream's name.
+    segments : int
+        The number of segments in it.
+    planned_ms : int
+        Wall-clock time at which the entry was planned.
+    quiet : bool
+        True if all streams were quiet, and windows were closed, after the newest rows; and before the first rows.
+    """
+
+    streams: Mapping[str, StreamPosition] = field(default_factory=dict)
+    segments: int = 0
+    planned_ms: int = 0
     quiet: bool = True
+
+    @property
+    def rows(self) -> int:
+        """The number of rows in it, of all streams."""
+        return sum(stream.rows for stream in self.streams.values())
+
+    @property
+    def last_rows_ms(self) -> int:
+        """Wall-clock time of the newest entry with rows; 0 before any."""
+        return max((stream.last_rows_ms for stream in self.streams.values()), default=0)
 
 
 @dataclass(frozen=True)
@@ -127,4 +158,6 @@ def _block(file: Path) -> list[Any]:
 
 def _entry(values: dict[str, Any]) -> BatchRecord:
     segments = tuple(Segment(**segment) for segment in values["segments"])
-    return BatchRecord(header_of(values["header"]), segments, LogPosition(**values["position"]))
+    position = values["position"]
+    streams = {name: StreamPosition(**stream) for name, stream in position["streams"].items()}
+    return BatchRecord(header_of(values["header"]), segments, LogPosition(**position | {"streams": streams}))

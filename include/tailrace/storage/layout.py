@@ -7,7 +7,7 @@ import os
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,11 @@ class Layout:
         names = list(streams)
         return {name: self.table("history" if len(names) == 1 else f"history_{name}") for name in names}
 
+    @staticmethod
+    def is_history(table: str) -> bool:
+        """True if a table of this name holds a stream's history."""
+        return table == "history" or table.startswith("history_")
+
     @property
     def stream(self) -> Path:
         return self.home / "_stream"
@@ -96,8 +101,13 @@ class Layout:
         """Read the checkpoint's manifest; None where there is no checkpoint yet."""
         file = self.stream / "origin.json"
         try:
-            return CheckpointManifest(**json.loads(file.read_text())) if file.exists() else None
-        except (ValueError, TypeError) as error:
+            if not file.exists():
+                return None
+            values = json.loads(file.read_text())
+            if values.get("format") != _FORMAT:  # `require_same` refuses it, whatever other fields it has
+                values = {each.name: values[each.name] for each in fields(CheckpointManifest) if each.name in values}
+            return CheckpointManifest(**values)
+        except (ValueError, TypeError, AttributeError) as error:
             right = f"to restore it from a backup; or to begin anew: mv {self.home} {self.home}.damaged"
             raise Damaged([Problem(str(file), f"it is damaged ({error})", right)]) from None
 

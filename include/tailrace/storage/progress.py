@@ -28,6 +28,8 @@ class Progress:
         The newest tick that a tuple or a heartbeat has reached; None before any.
     complete_tick : int or None
         The last complete tick; None before any.
+    reached : tuple of int or None
+        The arrival time that each stream has reached, ms, in the order of the kind's inputs; None before any.
     """
 
     until: int
@@ -35,6 +37,7 @@ class Progress:
     ended: bool
     newest_tick: int | None = None
     complete_tick: int | None = None
+    reached: tuple[int | None, ...] = ()
 
     @staticmethod
     def read(layout: Layout) -> Progress | None:
@@ -45,7 +48,7 @@ class Progress:
         last = tables.greatest("metrics", "batch")
         if last is None:
             return Progress(0, 0, False)
-        columns = ["committed", "newest_tick", "complete_tick", "frontier", "flushed"]
+        columns = ["committed", "newest_tick", "complete_tick", "frontier", "flushed", "reached"]
         return Progress.of(tables.read("metrics", columns, ds.field("batch") == last).to_pylist())
 
     @staticmethod
@@ -57,7 +60,8 @@ class Progress:
             max((row[name] for row in rows if row[name] is not None), default=None)
             for name in ("newest_tick", "complete_tick")
         )
-        return Progress(until, frontier, any(row["flushed"] for row in rows), newest, complete)
+        reached = tuple(rows[0]["reached"]) if rows else ()  # alike in all tasks
+        return Progress(until, frontier, any(row["flushed"] for row in rows), newest, complete, reached)
 
 
 def committed_until(layout: Layout) -> int | None:

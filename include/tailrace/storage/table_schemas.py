@@ -9,6 +9,7 @@ import pyarrow as pa
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.kind.protocol import Kind
 from tailrace.sources import history
+from tailrace.storage.layout import Layout
 
 TIME = pa.timestamp("us", "UTC")
 INT, TEXT, REAL = pa.int64(), pa.string(), pa.float64()
@@ -54,7 +55,7 @@ def schemas(kind: Kind) -> dict[str, pa.Schema]:
         "metrics": dict.fromkeys(("batch", "task", "rows", "partials", "late", "answers"), INT)
         | dict.fromkeys(("ticks", "newest_tick", "complete_tick", "k_ms", *CLASSES), INT)
         | dict.fromkeys(("t_max", "frontier", "committed"), TIME)
-        | {"coverage": REAL, "latency_ms": REAL, "load": REAL, "flushed": pa.bool_()},
+        | {"coverage": REAL, "latency_ms": REAL, "load": REAL, "flushed": pa.bool_(), "reached": pa.list_(INT)},
         "corrections": answers | {"interval": TEXT, "retracted": pa.bool_()},
         "correction_runs": {"interval": TEXT, "as_of": TIME, "started_at": TIME}
         | {"arrived_from": TIME, "arrived_to": TIME}
@@ -82,7 +83,16 @@ def _with_times(columns: pa.Schema) -> dict[str, pa.DataType]:
 
 
 STREAM_TABLES = ("history", "results", "late", "quarantine", "facts", "segments", "metrics")
-"""The stream's tables, in the order in which a batch is written: a batch that is in `metrics` is in all of them."""
+"""The tables of a query with one stream, in the order in which a batch is written: `metrics` is the last one."""
+
+
+def stream_tables(histories: Iterable[str]) -> tuple[str, ...]:
+    """The stream's tables, in the order in which a batch is written: a batch that is in `metrics` is in all of them.
+
+    `histories` are the names of those that hold the streams' histories.
+    """
+    return (*histories, *(name for name in STREAM_TABLES if not Layout.is_history(name)))
+
 
 CORRECTION_TABLES = ("corrections", "correction_runs", "quality")
 

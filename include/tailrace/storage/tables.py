@@ -37,7 +37,7 @@ class Tables:
     def create(self, schema_of: dict[str, pa.Schema], names: Iterable[str]) -> None:
         """Create, empty, those of the named tables that have a schema and do not exist yet."""
         for name, schema in ((name, schema_of[name]) for name in names if name in schema_of):
-            parts = history.PARTITIONS if name == "history" else None
+            parts = history.PARTITIONS if Layout.is_history(name) else None
             path = self.layout.table(name)
             DeltaTable.create(path, schema, mode="ignore", partition_by=parts, configuration=_RETENTION)
 
@@ -58,7 +58,7 @@ class Tables:
         if _last_batch(table, app, name) >= batch:
             return False
         commit = CommitProperties(app_transactions=[Transaction(_app_id(app, name), batch)])
-        if name == "history":  # the readers wrote its files already: the commit only names them
+        if Layout.is_history(name):  # the readers wrote its files already: the commit only names them
             table.create_write_transaction(_add_actions(rows), "append", table.schema(), commit_properties=commit)
         else:
             write_deltalake(table, rows, mode="append", commit_properties=commit)

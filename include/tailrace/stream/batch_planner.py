@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Literal
 
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.batch_header import BATCH_ROWS, BatchHeader, next_facts
 from tailrace.ground.errors import Problem, Refused
 from tailrace.ground.facts import Facts
-from tailrace.sources.feeds import Feed, remaining
+from tailrace.sources.feeds import Feed
 from tailrace.sources.segments import Segment
-from tailrace.storage.journal import BatchRecord, Journal, LogPosition
+from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
 from tailrace.storage.progress import Progress
 from tailrace.storage.status import wall_ms
+from tailrace.stream.batch_segments import Selection, least_reached, place, select
+from tailrace.stream.silence import Silence, SilenceRules
 
 _MADE = 1_000_000  # partials or answers that a batch may come to: they go through the driver's memory
-_SEGMENTS = 10_000  # in a batch, however small they are
-
 
 Settings = tuple[SlackPolicy, str]
 """A slack policy, and where its settings come from, in words."""
@@ -58,14 +57,16 @@ class BatchPlanner:
 
     Parameters
     ----------
-    waiting : list of Segment
-        What the feed has given so far.
+    feeds : dict
+        The feed of each stream, by the stream's name, in the order of the kind's inputs.
+    waiting : dict
+        The segments that each feed has given so far.
     wanted : callable
         Gives the policy as it is to be from now on, and where its settings come from.
     tick_ms, idle_ms : int
         The query's.
-    stamps : bool
-        Whether the source's tuples bring no arrival time, and get that of their planning.
+    stamped : set of str
+        The streams whose tuples bring no arrival time, and get that of their planning.
     now : callable
         The wall clock, in epoch milliseconds.
     """
@@ -73,21 +74,21 @@ class BatchPlanner:
     def __init__(
         self,
         journal: Journal,
-        feed: Feed,
-        waiting: list[Segment],
+        feeds: Mapping[str, Feed],
+        waiting: Mapping[str, list[Segment]],
         wanted: Callable[[], Settings],
         tick_ms: int,
         idle_ms: int,
-        stamps: bool,
+        stamped: Collection[str],
         plan: RunOptions,
         now: Callable[[], int] = wall_ms,
     ) -> None:
-        self.journal, self.feed, self.wanted, self.options, self.now = journal, feed, wanted, plan, now
-        self.tick_ms, self.idle_ms, self.stamps = tick_ms, idle_ms, stamps
+        self.journal, self.feeds, self.wanted, self.options, self.now = journal, feeds, wanted, plan, now
+        self.silence = SilenceRules(tick_ms, idle_ms, stamped)
         self.last = journal.last()
         self.facts: Facts = ()
-        self.position = self.last.position if self.last else LogPosition()
-        self.waiting = deque(waiting)
+        self.position = self.last.position if self.last else LogPosition(dict.fromkeys(feeds, StreamPosition()))
+        self.waiting = {name: deque(waiting[name]) for name in feeds}
         self.room = min(plan.batch_rows, _MADE)
 
     def adapt_batch_size(self, rows: int, partials: int, answers: int) -> None:
@@ -108,7 +109,7 @@ class BatchPlanner:
     @property
     def rows_left(self) -> int:
         """How many rows are known to be there that no entry has named yet."""
-        return sum(segment.rows for segment in self.waiting)
+        return sum(segment.rows for segments in self.waiting.values() for segment in segments)
 
     @property
     def newest_rows(self) -> int:
@@ -118,7 +119,7 @@ class BatchPlanner:
     @property
     def state(self) -> Literal["streaming", "waiting", "quiet"]:
         """What a stream does that is at no batch."""
-        if self.waiting:
+        if any(self.waiting.values()):
             return "streaming"
         return "quiet" if self.position.quiet and self.position.rows else "waiting"
 
@@ -143,15 +144,17 @@ class BatchPlanner:
         if self.options.live:
             if not (self._due(now) or changed):  # what comes meanwhile comes together
                 return None
-            self.waiting += self.feed.fresh()
+            for name, feed in self.feeds.items():
+                self.waiting[name] += feed.fresh()
+        new = next((segments[0] for segments in self.waiting.values() if segments), None)
         if self.ended:
-            if self.waiting:
-                raise self._ended(f"{self.waiting[0].path} came after its end, and would never be read")
+            if new is not None:
+                raise self._ended(f"{new.path} came after its end, and would never be read")
             return None
-        if self.waiting or changed:
-            return self._rows(now)
+        if new is not None or changed:
+            return self._rows(now, progress)
         if self.options.live:
-            return self._silence(now, progress.until or None if progress else None)
+            return self._without_rows(now, progress)
         return self._append(self.position, now, (), closes=True) if self.options.flush else None
 
     def refuse_ended(self) -> None:
@@ -159,76 +162,72 @@ class BatchPlanner:
         if self.ended:
             raise self._ended("the stream was ended by a bounded run, and its windows are closed")
 
-    def _rows(self, now: int) -> BatchRecord:
-        taken, rest = self._next()
-        segments: list[Segment] = []
-        standing = self.position
-        for segment in taken:
-            stamp = now if self.stamps else None
-            segments.append(replace(segment, ordinal=standing.segments, position=standing.rows, ingested_ms=stamp))
-            standing = replace(standing, segments=standing.segments + 1, rows=standing.rows + segment.rows)
-        if segments:
-            standing = replace(standing, last_rows_ms=now, silent_since_ms=now, heartbeat_ms=None, quiet=False)
-        left = rest or list(islice(self.waiting, len(taken), len(taken) + 1))
+    def _rows(self, now: int, progress: Progress | None) -> BatchRecord:
+        """An entry with rows, or with nothing but changed settings.
+
+        A live run takes what all streams have; a bounded one reads them in step by arrival, so that none piles up.
+        """
+        names = list(self.waiting)
+        if not self.options.live:
+            names = least_reached(self.waiting, progress.reached if progress else ())
+        selections = select(self.waiting, names, self.room)
+        firsts = {name: mine.first_left(self.waiting[name]) for name, mine in selections.items()}
+        left = {name: first for name, first in firsts.items() if first is not None}
+        segments, position = place(selections, self.position, self.silence.stamped, now)
         over = not self.options.live and self.options.flush and not left
-        entry = self._append(standing, now, tuple(segments), closes=over, left=left)
-        for _ in taken:
-            self.waiting.popleft()
-        self.waiting.extendleft(rest)
+        silence = self._beside_rows(position, selections, left, now) if segments and not over else Silence()
+        entry = self._append(position, now, segments, silence, closes=over, left=left)
+        for name, mine in selections.items():
+            mine.remove_from(self.waiting[name])
         return entry
 
-    def _next(self) -> tuple[list[Segment], list[Segment]]:
-        """The segments of the next batch, the first of them cut where it alone has too many rows; and its rest."""
-        taken: list[Segment] = []
-        room = self.room
-        for segment in islice(self.waiting, _SEGMENTS):
-            if segment.rows > room:
-                if taken:
-                    break
-                return [replace(segment, rows=room)], remaining([segment], segment.first_row + room)
-            taken.append(segment)
-            room -= segment.rows
-        return taken, []
+    def _beside_rows(
+        self, position: LogPosition, selections: Mapping[str, Selection], left: Collection[str], now: int
+    ) -> Silence:
+        """The silence of the streams that bring none of a batch's rows; a stream that was read to its end is idle."""
+        if self.options.live:
+            silent = [name for name, mine in selections.items() if not (mine.segments or name in left)]
+            return self.silence.beside_rows(position, self._holding_nothing(silent), now)
+        return Silence(idle=[name for name in selections if name not in left] if self.options.flush else ())
+
+    def _without_rows(self, now: int, progress: Progress | None) -> BatchRecord | None:
+        """An entry that records silence; None where there is nothing to record."""
+        committed = (progress.until or None) if progress else None
+        reached = [ms for ms in progress.reached if ms is not None] if progress else []
+        reached_ms = max(reached, default=committed)
+        silent = self._holding_nothing(self.feeds)
+        silence = self.silence.without_rows(self.position, silent, now, reached_ms)
+        return None if silence is None else self._append(self.position, now, (), silence, closes=silence.quiet)
+
+    def _holding_nothing(self, names: Collection[str]) -> list[str]:
+        return [name for name in names if not self.feeds[name].holds_back]
 
     def _due(self, now: int) -> bool:
         since = now - self.position.planned_ms
-        return bool(self.waiting) or not 0 <= since < self.options.pace_ms  # clocks are set back, too
-
-    def _silence(self, now: int, committed: int | None) -> BatchRecord | None:
-        """What is put down while nothing comes: a heartbeat after the newest rows, that the stream is quiet, and from
-        then on heartbeats, by which what is committed keeps up with the time."""
-        if self.feed.holds_back:
-            return None
-        last, silent = self.position, now - self.position.last_rows_ms
-        before, since = committed if last.heartbeat_ms is None else last.heartbeat_ms, now - last.silent_since_ms
-        # Where tuples bring their arrival time, only the length of the silence can tell how far it has come.
-        passed = now if self.stamps else None if before is None else before + since
-        if not last.quiet and silent >= self.idle_ms:
-            return self._append(
-                replace(last, silent_since_ms=now, heartbeat_ms=passed, quiet=True), now, (), passed, closes=True
-            )
-        completes = self.stamps and last.heartbeat_ms is None and silent > self.tick_ms
-        goes_on = last.quiet and passed is not None and since >= max(self.idle_ms, self.tick_ms)
-        if last.rows and (completes or goes_on):
-            return self._append(replace(last, silent_since_ms=now, heartbeat_ms=passed), now, (), passed)
-        return None
+        return any(self.waiting.values()) or not 0 <= since < self.options.pace_ms  # clocks are set back, too
 
     def _append(
         self,
-        standing: LogPosition,
+        position: LogPosition,
         now: int,
         segments: tuple[Segment, ...],
-        passed: int | None = None,
+        silence: Silence = Silence(),  # noqa: B008 (frozen)
         closes: bool = False,
-        left: Sequence[Segment] = (),
+        left: Mapping[str, Segment] = {},
     ) -> BatchRecord:
-        """Write an entry, or change nothing; `left` begins with the first segment that is in no entry yet."""
-        version = left[0].version - 1 if left else self.feed.version
-        standing = replace(standing, version=version, planned_ms=now)
-        header = BatchHeader(self.batches, self.facts, passed, closes, ends=closes and not self.options.live)
-        entry = BatchRecord(header, segments, standing)
+        """Write an entry, or change nothing; `left` has the first segment of a stream that is in no entry yet."""
+        position = silence.after(position, now)
+        streams = {
+            name: replace(stream, version=left[name].version - 1 if name in left else self.feeds[name].version)
+            for name, stream in position.streams.items()
+        }
+        position = replace(position, streams=streams, planned_ms=now)
+        idle = tuple(name for name, stream in streams.items() if stream.idle)
+        ends, idle_ms = closes and not self.options.live, self.silence.idle_ms
+        header = BatchHeader(self.batches, self.facts, silence.heartbeats, idle, closes, ends, idle_ms)
+        entry = BatchRecord(header, segments, position)
         self.journal.append(entry)
-        self.last, self.position = entry, standing
+        self.last, self.position = entry, position
         return entry
 
     def _ended(self, wrong: str) -> Ended:

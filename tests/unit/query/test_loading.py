@@ -3,14 +3,18 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import pytest
+from pydantic import Field, TypeAdapter, ValidationError
 
+from joining import PairQuery
 from tailrace.aggregate.section import Numbers
 from tailrace.disorder.k_slack import KSlack
 from tailrace.ground.errors import Problem, Refused
+from tailrace.query import refusals
 from tailrace.query.loading import load
+from tailrace.query.query import AggregateQuery
 from tailrace.query.yaml_file import MAX_MESSAGE
 from tailrace.topk.section import TopKSection
 
@@ -320,3 +324,13 @@ def test_all_problems_are_reported_in_the_order_of_the_file(tmp_path: Path) -> N
 def test_a_message_stays_short(tmp_path: Path) -> None:
     (problem,) = problems_of(write(tmp_path, GOOD.replace("1 h", "9" * 5000)))
     assert max(len(problem.wrong), len(problem.right)) <= MAX_MESSAGE
+
+
+def test_a_wrong_stream_of_a_join_is_explained_by_the_join_s_own_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = Annotated[AggregateQuery | PairQuery, Field(discriminator="kind")]
+    monkeypatch.setattr(refusals, "AnyQuery", both)
+    with pytest.raises(ValidationError) as error_info:
+        TypeAdapter(both).validate_python({"name": "a", "kind": "pairs", "streams": {"left": 5}})
+    (path, wrong, right) = refusals.explain(error_info.value.errors()[0])
+    assert path == ("streams", "left")
+    assert "left: {source: ..., id: ...}, right: {source: ..., id: ...}" in right, wrong

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from jsonschema import Draft202012Validator
+from pydantic import TypeAdapter, ValidationError
 
+from joining import PairQuery
 from tailrace.disorder.k_slack import KSlack
 from tailrace.disorder.no_slack import NoSlack
+from tailrace.query.json_schema import json_schema
 from tailrace.query.query import Query, declared_query
 from tailrace.query.sections import Disorder
 
@@ -155,3 +158,57 @@ def test_the_structure_names_what_changed_and_leaves_policy_and_path_free(
 ) -> None:
     before, after = declare().structure(), declare(**changes).structure()
     assert {field for field in before | after if before.get(field) != after.get(field)} == names
+
+
+ONE_STREAM = SMALLEST["streams"]["readings"]
+
+
+def declare_join(**streams: Any) -> PairQuery:
+    return PairQuery.model_validate({"name": "pairs", "kind": "pairs", "streams": streams})
+
+
+def test_a_join_takes_left_and_right_in_this_order() -> None:
+    query = declare_join(right=ONE_STREAM | {"id": "r"}, left=ONE_STREAM | {"id": "l"})
+    assert [(name, stream.id) for name, stream in query.streams.items()] == [("left", "l"), ("right", "r")]
+    with pytest.raises(ValueError, match="too many values"):
+        query.stream  # noqa: B018 (it has two)
+
+
+@pytest.mark.parametrize(
+    ("names", "summary"),
+    [
+        ((), "no stream"),
+        (("left",), "1 stream: left"),
+        (("left", "other"), "2 streams: left, other"),
+        (("left", "right", "other"), "3 streams: left, right, other"),
+    ],
+)
+def test_a_join_of_other_streams_is_refused(names: tuple[str, ...], summary: str) -> None:
+    with pytest.raises(ValidationError) as error_info:
+        declare_join(**dict.fromkeys(names, ONE_STREAM))
+    (error,) = error_info.value.errors()
+    assert error["loc"] == ("streams",)
+    assert error["ctx"]["wrong"] == f"kind pairs takes the 2 streams left and right, here is {summary}"
+    assert error["ctx"]["right"] == "the 2 streams left and right"
+
+
+def test_the_structure_of_a_join_leaves_the_paths_and_rates_of_both_streams_free() -> None:
+    replayed = {"source": {"format": "replay", "path": "in", "rate": 5}}
+    before = declare_join(left=ONE_STREAM, right=ONE_STREAM | replayed).structure()
+    replayed = {"source": {"format": "replay", "path": "elsewhere", "rate": 6}}
+    moved = {"source": {"format": "json", "path": "elsewhere"}}
+    assert declare_join(left=ONE_STREAM | moved, right=ONE_STREAM | replayed).structure() == before
+    changed = declare_join(left=ONE_STREAM, right=ONE_STREAM | replayed | {"key": "k"}).structure()
+    assert {field for field in before if before[field] != changed[field]} == {"streams.right.key"}
+
+
+def test_the_schema_of_a_join_takes_left_and_right_alone() -> None:
+    validator = Draft202012Validator(json_schema(TypeAdapter(PairQuery)))
+
+    def is_valid(*names: str) -> bool:
+        return validator.is_valid({"name": "pairs", "kind": "pairs", "streams": dict.fromkeys(names, ONE_STREAM)})
+
+    assert is_valid("left", "right")
+    assert not any(map(is_valid, ("left", "right")))
+    assert not is_valid("left", "other")
+    assert not is_valid("left", "right", "other")

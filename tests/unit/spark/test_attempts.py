@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pytest
 
-from planning import LIVE, Driver, Log, rows_read, segments
+from planning import LIVE, STREAM, Driver, Log, rows_read, segments
 from tailrace.ground.errors import Damaged, SourceChanged, refuse
 from tailrace.ground.retries import Retries
 from tailrace.spark import attempts as module
@@ -23,7 +23,7 @@ from tailrace.stream.failures import Failure
 from tailrace.stream.status_reporter import StatusReporter
 
 METRICS = {"rows": 1, "partials": 1, "answers": 1, "late": 0, "k_ms": 0, "coverage": 1.0}
-METRICS |= dict.fromkeys(("committed", "frontier", "t_max", "newest_tick"), 5) | {"flushed": False}
+METRICS |= dict.fromkeys(("committed", "frontier", "t_max", "newest_tick"), 5) | {"flushed": False, "reached": [5]}
 GONE = refuse("/in", "there is no such file or directory", "a directory of files")
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
@@ -90,9 +90,9 @@ def attempts_over(directory, log: Log, plan: RunOptions = LIVE) -> Attempts:
     layout.journal.mkdir(parents=True)
     (layout.checkpoint / "commits").mkdir(parents=True)
     driver = Driver(layout.journal, Log(), plan)
-    driver.intake.feed = log
+    driver.intake.feeds = {STREAM: log}
     driver.intake.now = lambda: (setattr(driver, "time", driver.time + 1_000), driver.time)[1]
-    driver.intake.idle_ms = 1 << 40
+    driver.intake.silence = replace(driver.intake.silence, idle_ms=1 << 40)
     return Attempts(layout, None, driver.intake, StatusReporter(layout), None, None)
 
 

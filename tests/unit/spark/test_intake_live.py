@@ -13,12 +13,14 @@ from planning import (
     IDLE,
     LIVE,
     NONE,
+    STREAM,
     TICK,
     WAITING,
     WHOLE,
     Driver,
     Log,
     entries,
+    heartbeat,
     in_force,
     rows_read,
     said,
@@ -223,7 +225,7 @@ def test_settings_that_change_during_silence_are_planned_at_once_and_do_not_end_
     driver.restart(settings=WAITING)
     record = driver.plan(after=1)
     assert (said(record), in_force(record)) == ((None, False, 0), WAITING)
-    assert (record.position.last_rows_ms, record.position.quiet) == (rows_ms, quiet)
+    assert (record.position.streams[STREAM].last_rows_ms, record.position.quiet) == (rows_ms, quiet)
     closings = []
     for _ in range(4 * IDLE):
         record = driver.plan(after=1)
@@ -274,7 +276,7 @@ def test_planning_is_deterministic_whenever_the_driver_is_killed(tmp_path, stamp
     each_look = replace(LIVE, pace_ms=10)
     uninterrupted = scripted_journal(tmp_path / "never", each_look, stamps, set())
     assert sum(record.header.closes for record in uninterrupted) == 3
-    assert [record for record in uninterrupted if record.header.heartbeat_ms is not None and not record.header.closes]
+    assert [record for record in uninterrupted if heartbeat(record) is not None and not record.header.closes]
     assert scripted_journal(tmp_path / "always", each_look, stamps, ALWAYS) == uninterrupted
     assert scripted_journal(tmp_path / "often", each_look, stamps, OFTEN) == uninterrupted
     assert [name for name, _ in rows_read(tmp_path / "always")] == ALL
@@ -285,7 +287,7 @@ def test_planning_is_deterministic_whenever_the_driver_is_killed(tmp_path, stamp
 def test_a_restart_polls_before_the_pace_and_records_the_same_silences(tmp_path, stamps, restart_at):
     def silences(records: list[BatchRecord]) -> tuple[list[tuple[int, bool]], list[tuple[int, int]]]:
         silences_only = [record for record in records if not record.segments]
-        times = [(record.position.planned_ms, record.header.heartbeat_ms) for record in silences_only]
+        times = [(record.position.planned_ms, heartbeat(record)) for record in silences_only]
         return [(record.position.rows, record.header.closes) for record in silences_only], times
 
     uninterrupted = scripted_journal(tmp_path / "never", LIVE, stamps, set())
@@ -321,7 +323,8 @@ def test_a_replay_is_not_quiet_before_its_end_however_long_the_driver_is_down(tm
             read_count -= skip
         feed = ReplayFeed(Log(*rest), 0.5, clock)  # a row every 2 · IDLE
         settings = lambda: (policy_from_json(NONE), "declared")  # noqa: E731
-        return BatchPlanner(Journal(tmp_path), feed, feed.fresh(), settings, TICK, IDLE, stamps, LIVE, lambda: clock.ms)
+        clocks = (TICK, IDLE, {STREAM} if stamps else set(), LIVE, lambda: clock.ms)
+        return BatchPlanner(Journal(tmp_path), {STREAM: feed}, {STREAM: feed.fresh()}, settings, *clocks)
 
     planner, polls = start_planner(), 0
     while len(rows_read(tmp_path)) < len(WHOLE):
@@ -336,7 +339,7 @@ def test_a_replay_is_not_quiet_before_its_end_however_long_the_driver_is_down(tm
     assert all(record.segments for record in entries(tmp_path)), "no silence is recorded"
     assert rows_read(tmp_path) == WHOLE
     assert said(planner.plan(Progress(5_000, 0, False)))[1:] == (True, 0)  # now the stream is quiet
-    assert not planner.feed.holds_back
+    assert not planner.feeds[STREAM].holds_back
 
 
 @pytest.mark.parametrize("stamps", [False, True])

@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import random
 from datetime import UTC
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from oracle import Settings
 from tailrace.ground import wire
+from tailrace.kinds import build
 from tailrace.spark import sink as sink_module
 from tailrace.spark.sink import Sink
 from tailrace.storage import tables as tables_module
@@ -18,15 +21,13 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import CLASSES, STREAM_TABLES, schemas
 from tailrace.storage.tables import Tables, with_times
 from tailrace.storage.written_batches import read_written
+from warehouse import make_query
 
-INT = pa.int64()
-ANSWER = pa.schema(
-    [("key", pa.string()), ("window_start", INT), ("window_end", INT), ("value", pa.float64()), ("tuples", INT)]
-)
+KIND = build(make_query(Path("in"), Settings(500, 100, 100, "sum", "none")))
 METRICS = {"batch": 0, "task": 0, "rows": 1, "partials": 1, "late": 0, "answers": 1, "ticks": 1}
-METRICS |= {"k_ms": 0, "t_max": 5, "frontier": 5}
+METRICS |= {"k_ms": 0, "t_max": 5, "frontier": 5, "newest_tick": 0}
 METRICS |= dict.fromkeys(CLASSES, 0)
-METRICS |= {"committed": 100, "coverage": 1.0, "latency_ms": 1.0, "load": 1.0, "flushed": False}
+METRICS |= {"committed": 100, "coverage": 1.0, "latency_ms": 1.0, "load": 1.0, "flushed": False, "reached": [100]}
 RESULT = {"key": "k", "window_start": 0, "window_end": 100, "value": 1.0, "tuples": 1}
 RESULT |= {"k_ms": 0, "as_of": 100, "facts_version": 1}
 
@@ -46,8 +47,8 @@ class Plan:
 @pytest.fixture
 def sink(tmp_path):
     tables = Tables(Layout(tmp_path))
-    tables.create(schemas(ANSWER), STREAM_TABLES)
-    return Sink(tables, schemas(ANSWER), "checkpoint")
+    tables.create(schemas(KIND), STREAM_TABLES)
+    return Sink(tables, schemas(KIND), "checkpoint")
 
 
 @pytest.mark.parametrize("batch", [0, 7])
@@ -72,8 +73,8 @@ def test_writing_a_batch_is_idempotent_also_after_its_commit_was_cleaned_up(tmp_
     monkeypatch.setattr(tables_module, "_RETENTION", no_retention)
     monkeypatch.setattr(sink_module, "COMPACT_EVERY", 3)
     tables = Tables(Layout(tmp_path))
-    tables.create(schemas(ANSWER), STREAM_TABLES)
-    sink = Sink(tables, schemas(ANSWER), "checkpoint")
+    tables.create(schemas(KIND), STREAM_TABLES)
+    sink = Sink(tables, schemas(KIND), "checkpoint")
     for batch in range(6):
         sink.write(Plan(), batch)
     assert not (tables.layout.table("results") / "_delta_log" / f"{1:020d}.json").exists()
@@ -101,8 +102,8 @@ def test_written_tables_are_returned_and_recorded_with_their_batch(sink):
 
 def test_compaction_leaves_large_files_alone(tmp_path, monkeypatch):
     """Otherwise each compaction would rewrite the whole table, and batches would slow down as it grows."""
-    tables, table_schema = Tables(Layout(tmp_path)), schemas(ANSWER)["quarantine"]
-    tables.create(schemas(ANSWER), STREAM_TABLES)
+    tables, table_schema = Tables(Layout(tmp_path)), schemas(KIND)["quarantine"]
+    tables.create(schemas(KIND), STREAM_TABLES)
     noise, batches = random.Random(1), itertools.count()
 
     def files() -> dict[str, int]:

@@ -12,6 +12,7 @@ import pytest
 from oracle import Settings
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.errors import Busy, Damaged
+from tailrace.kinds import build
 from tailrace.spark.correct import correct
 from tailrace.storage import checkpoint
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition
@@ -24,7 +25,6 @@ from warehouse import make_query
 
 BATCHES = 3
 QUERY = make_query(Path("in"), Settings(500, 100, 100, "sum", "none"))
-ANSWER = pa.schema([("key", pa.string()), ("window_start", pa.int64()), ("window_end", pa.int64())])
 TYPES = {"event_time": "timestamp[ms]", "arrival_time": "timestamp[ms]"} | dict.fromkeys(("id", "key"), "string")
 TYPES |= {"value": "double"}
 
@@ -34,11 +34,13 @@ def layout(tmp_path: Path) -> Layout:
     """The files of a stream that was killed after its third batch."""
     layout = Layout.of(tmp_path / "wh", QUERY.name)
     manifest, journal, tables = (
-        layout.create_checkpoint(QUERY.structure(), TYPES),
+        layout.create_checkpoint(QUERY.structure(), {"readings": TYPES}, {}),
         Journal(layout.journal),
         Tables(layout),
     )
-    table_schemas = schemas(ANSWER) | {"history": pa.schema([("event_date", pa.string()), ("event_hour", pa.int64())])}
+    table_schemas = schemas(build(QUERY)) | {
+        "history": pa.schema([("event_date", pa.string()), ("event_hour", pa.int64())])
+    }
     tables.create(table_schemas, STREAM_TABLES)
     for batch in range(BATCHES):
         journal.append(BatchRecord(BatchHeader(batch, ()), (), LogPosition()))
@@ -153,7 +155,7 @@ def test_corrections_wait_while_batches_are_replayed(layout):
 def test_a_checkpoint_before_its_first_batch_can_be_resumed(tmp_path):
     layout = Layout.of(tmp_path / "wh", QUERY.name)
     assert checkpoint.resumable(layout, QUERY) is None
-    manifest = layout.create_checkpoint(QUERY.structure(), TYPES)
+    manifest = layout.create_checkpoint(QUERY.structure(), {"readings": TYPES}, {})
     for reader in (checkpoint.resumable, checkpoint.readable):
         assert reader(layout, QUERY) == manifest
     Journal(layout.journal).append(BatchRecord(BatchHeader(0, ()), (), LogPosition()))

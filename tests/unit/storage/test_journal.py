@@ -12,7 +12,7 @@ from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.facts import Fact
 from tailrace.sources.segments import Segment
 from tailrace.storage import journal as journals
-from tailrace.storage.journal import BatchRecord, Journal, LogPosition
+from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
 
 BLOCK = 3
 
@@ -25,16 +25,26 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def nth_record(batch: int) -> BatchRecord:
     """The n-th record, with every field in use."""
     segments = tuple(
-        Segment(f"/in/é {batch}\u2028\n", part, 3, 2 * batch + part, 6 * batch + 3 * part, batch or None, 77, 9, batch)
+        Segment(
+            f"/in/é {batch}\u2028\n",
+            part,
+            3,
+            2 * batch + part,
+            6 * batch + 3 * part,
+            batch or None,
+            77,
+            9,
+            batch,
+            stream="left",
+        )
         for part in range(batch % 3)
     )
     facts = (Fact("settings", 1, 0, {"k": "½"}, "declared"),)
-    batch_header = BatchHeader(batch, facts, 5 * batch or None, closes=batch % 2 == 1, ends=batch % 5 == 4)
-    return BatchRecord(
-        batch_header,
-        segments,
-        LogPosition(batch, 2 * batch, batch - 1, 9 * batch, 8 * batch, batch or None, batch % 2 == 0),
-    )
+    heartbeats, idle = {"left": 5 * batch} if batch else {}, ("right",) if batch % 4 else ()
+    batch_header = BatchHeader(batch, facts, heartbeats, idle, batch % 2 == 1, batch % 5 == 4, idle_ms=batch)
+    left = StreamPosition(2 * batch, batch - 1, 8 * batch, 9 * batch, batch or None, batch % 3 == 0)
+    position = LogPosition({"left": left, "right": StreamPosition(batch)}, 3 * batch, 10 * batch, batch % 2 == 0)
+    return BatchRecord(batch_header, segments, position)
 
 
 def journal_of(directory: Path, entries: int) -> Journal:

@@ -8,13 +8,15 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from oracle import Settings
+from tailrace.kinds import build
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import Progress, committed_until
 from tailrace.storage.table_schemas import CLASSES, schemas
 from tailrace.storage.tables import Tables, with_times
+from warehouse import make_query
 
-ANSWER = pa.schema([("key", pa.string()), ("window_start", pa.int64()), ("window_end", pa.int64())])
-SCHEMA = schemas(ANSWER)
+SCHEMA = schemas(build(make_query(Path("in"), Settings(500, 100, 100, "sum", "none"))))
 METRICS = {"rows": 4, "partials": 3, "late": 1, "answers": 2, "ticks": 1, "k_ms": 300, "load": 1.0}
 METRICS |= dict.fromkeys(CLASSES, 0)
 METRICS |= {"t_max": 9_000, "coverage": 0.75, "latency_ms": 1.0, "flushed": False}
@@ -30,7 +32,8 @@ def tables(tmp_path: Path) -> Tables:
 def commit(tables: Tables, batch: int, until: int | None, frontier: int | None, ended: bool = False) -> None:
     """Append the metrics of a batch of two tasks."""
     row = METRICS | {"batch": batch, "committed": until, "frontier": frontier, "flushed": ended}
-    row |= {"newest_tick": None if until is None else until // 10}
+    newest = None if until is None else until // 10
+    row |= {"newest_tick": newest, "complete_tick": newest and newest - 1, "reached": [until, None]}
     rows = pa.Table.from_pylist([row | {"task": task} for task in (0, 1)])
     tables.append("metrics", with_times(rows, SCHEMA["metrics"]), "app", batch)
 
@@ -53,26 +56,28 @@ def test_before_the_first_batch_nothing_is_committed(tables: Tables) -> None:
 
 def test_before_a_tick_is_complete_nothing_is_committed(tables: Tables) -> None:
     commit(tables, 0, None, None)
-    assert Progress.read(tables.layout) == Progress(0, 0, False)
+    assert Progress.read(tables.layout) == Progress(0, 0, False, None, None, (None, None))
     assert committed_until(tables.layout) is None
 
 
 def test_progress_is_that_of_the_last_batch(tables: Tables) -> None:
     for batch in range(12):  # more than ten, so that batch numbers are not compared as text
         commit(tables, batch, 9_000 + batch, 8_000 + batch)
-        assert Progress.read(tables.layout) == Progress(9_000 + batch, 8_000 + batch, False, 900 + batch // 10)
+        assert Progress.read(tables.layout) == Progress(
+            9_000 + batch, 8_000 + batch, False, 900 + batch // 10, 899 + batch // 10, (9_000 + batch, None)
+        )
         assert committed_until(tables.layout) == 9_000 + batch
 
 
 def test_the_end_of_the_stream_is_part_of_the_progress(tables: Tables) -> None:
     commit(tables, 0, 9_000, 8_000)
     commit(tables, 1, 9_100, 12_000, ended=True)
-    assert Progress.read(tables.layout) == Progress(9_100, 12_000, True, 910)
+    assert Progress.read(tables.layout) == Progress(9_100, 12_000, True, 910, 909, (9_100, None))
 
 
 def test_a_heartbeat_before_the_first_tuple_commits_its_time(tables: Tables) -> None:
     commit(tables, 0, 9_000, None)
-    assert Progress.read(tables.layout) == Progress(9_000, 0, False, 900)
+    assert Progress.read(tables.layout) == Progress(9_000, 0, False, 900, 899, (9_000, None))
 
 
 def test_compaction_does_not_change_the_progress(tables: Tables) -> None:
@@ -80,9 +85,9 @@ def test_compaction_does_not_change_the_progress(tables: Tables) -> None:
         commit(tables, batch, 9_000 + batch, 8_000 + batch)
     DeltaTable(tables.layout.table("metrics")).optimize.compact()
     commit(tables, 3, 9_003, 8_003)
-    assert Progress.read(tables.layout) == Progress(9_003, 8_003, False, 900)
+    assert Progress.read(tables.layout) == Progress(9_003, 8_003, False, 900, 899, (9_003, None))
     DeltaTable(tables.layout.table("metrics")).optimize.compact()
-    assert Progress.read(tables.layout) == Progress(9_003, 8_003, False, 900)
+    assert Progress.read(tables.layout) == Progress(9_003, 8_003, False, 900, 899, (9_003, None))
 
 
 def test_only_the_files_of_the_last_batch_are_read(tables: Tables) -> None:
@@ -90,4 +95,4 @@ def test_only_the_files_of_the_last_batch_are_read(tables: Tables) -> None:
     (old,) = tables.layout.table("metrics").glob("*.parquet")
     commit(tables, 1, 9_001, 8_001)
     old.unlink()
-    assert Progress.read(tables.layout) == Progress(9_001, 8_001, False, 900)
+    assert Progress.read(tables.layout) == Progress(9_001, 8_001, False, 900, 899, (9_001, None))

@@ -9,13 +9,27 @@ from pathlib import Path
 
 import pytest
 
-from planning import IDLE, LIVE, NONE, WAITING, WHOLE, Driver, Log, entries, in_force, rows_read, said, segments
+from planning import (
+    IDLE,
+    LIVE,
+    NONE,
+    STREAM,
+    WAITING,
+    WHOLE,
+    Driver,
+    Log,
+    entries,
+    in_force,
+    rows_read,
+    said,
+    segments,
+)
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.facts import Fact
 from tailrace.sources.segments import Segment
 from tailrace.spark.source import share
-from tailrace.storage.journal import BatchRecord, LogPosition
-from tailrace.stream import batch_planner
+from tailrace.storage.journal import BatchRecord, LogPosition, StreamPosition
+from tailrace.stream import batch_segments
 from tailrace.stream.batch_planner import Ended, RunOptions
 
 LIVE_LARGE = replace(LIVE, batch_rows=1_000_000)
@@ -66,7 +80,7 @@ def test_a_batch_takes_no_more_than_ten_thousand_segments_however_small(tmp_path
 
 
 def test_planning_takes_time_in_proportion_to_the_segments(tmp_path, monkeypatch):
-    monkeypatch.setattr(batch_planner, "_SEGMENTS", 10**9)
+    monkeypatch.setattr(batch_segments, "_SEGMENTS", 10**9)
     driver = Driver(tmp_path, Log(*one_row_segments(50_000)), LIVE_LARGE)
     start_s = time.process_time()
     assert len(driver.plan().segments) == 50_000
@@ -83,7 +97,7 @@ def test_changed_settings_are_planned_at_once_as_a_fact_of_their_own(tmp_path):
     record = driver.plan(newest_tick=8)
     facts = (Fact("settings", 1, 0, json.loads(NONE), "declared"),)
     facts += (Fact("settings", 2, 9, json.loads(WAITING), "declared", batch=3),)
-    assert record == BatchRecord(BatchHeader(3, facts), (), driver.intake.position)
+    assert record == BatchRecord(BatchHeader(3, facts, idle_ms=IDLE), (), driver.intake.position)
     assert driver.plan() is None
 
 
@@ -110,7 +124,7 @@ def test_an_empty_source_is_one_batch_that_ends_the_stream(tmp_path):
     driver = Driver(tmp_path, Log(), RunOptions())
     record = driver.plan()
     facts = (Fact("settings", 1, 0, json.loads(NONE), "declared"),)
-    assert (record.header, record.segments) == (BatchHeader(0, facts, None, closes=True, ends=True), ())
+    assert (record.header, record.segments) == (BatchHeader(0, facts, closes=True, ends=True, idle_ms=IDLE), ())
     assert driver.plan() is None  # it has ended
     driver.restart()
     assert driver.plan() is None
@@ -155,15 +169,17 @@ def test_a_table_version_counts_as_read_once_all_of_it_is_planned(tmp_path):
     driver.log.version = 6  # versions 5 and 6 added no file
     versions = []
     while (record := driver.plan(after=LIVE.pace_ms)) is not None:
-        versions.append(([segment.version for segment in record.segments], record.position.version))
+        position = record.position.streams[STREAM]
+        versions.append(([segment.version for segment in record.segments], position.version))
     assert versions == [([3], 2), ([3], 2), ([3], 3), ([4], 6)]
     driver.log.version = 9
-    assert driver.plan(after=IDLE, committed=1).position.version == 9
+    assert driver.plan(after=IDLE, committed=1).position.streams[STREAM].version == 9
 
 
 def test_an_empty_journal_has_the_initial_position(tmp_path):
     driver = Driver(tmp_path, Log(), LIVE)
-    assert (driver.intake.position, driver.intake.batches, driver.intake.ended) == (LogPosition(), 0, False)
+    position = LogPosition({STREAM: StreamPosition()})
+    assert (driver.intake.position, driver.intake.batches, driver.intake.ended) == (position, 0, False)
 
 
 @pytest.mark.parametrize("readers", [1, 2, 3, 8])

@@ -1,4 +1,4 @@
-"""`open_feed` goes on from the position of the journal, whether or not its batches are in the table `segments` yet."""
+"""`open_feeds` goes on from the position of the journal, whether or not its batches are in the table `segments` yet."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from oracle import Settings, Tuple
 from planning import entries
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.errors import SourceChanged
+from tailrace.kinds import build
 from tailrace.query.query import Query, declared_query
-from tailrace.sources.feeds import ReplayFeed
+from tailrace.sources.feeds import Feed, ReplayFeed
 from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.segments import Segment
 from tailrace.storage.delta_feed import DeltaFeed
-from tailrace.storage.journal import BatchRecord, Journal, LogPosition
+from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
 from tailrace.storage.layout import CheckpointManifest, Layout
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables, with_times
 from tailrace.stream import source_opening
-from tailrace.stream.source_opening import open_feed
+from tailrace.stream.source_opening import open_feeds
 from warehouse import make_query, write_files
 
 ROWS = 10
 TUPLES = [Tuple(i, i, f"t{i}", "k", 1.0) for i in range(ROWS)]
-SEGMENTS = schemas(pa.schema([("key", pa.string())]))["segments"]
+SEGMENTS = schemas(build(make_query(Path("in"), Settings(100, 100, 10))))["segments"]
 
 
 def query(path: Path, source: str = "parquet", **more: object) -> Query:
@@ -46,18 +47,29 @@ def layout(tmp_path: Path) -> Layout:
     return layout
 
 
+TYPES = {"event_time": "timestamp[ms, tz=UTC]", "id": "string", "key": "string"}
+
+
 def manifest_of(query: Query) -> CheckpointManifest:
-    types = {"event_time": "timestamp[ms, tz=UTC]", "id": "string", "key": "string"}
-    source = query.stream[1].source
-    return CheckpointManifest(
-        "id", query.structure(), types, DeltaTable(source.path).metadata().id if source.format == "delta" else ""
-    )
+    sources = {name: stream.source for name, stream in query.streams.items()}
+    identities = {
+        name: DeltaTable(source.path).metadata().id for name, source in sources.items() if source.format == "delta"
+    }
+    return CheckpointManifest("id", query.structure(), dict.fromkeys(sources, TYPES), identities)
+
+
+def open_feed(query: Query, layout: Layout, manifest: CheckpointManifest | None, live: bool) -> Feed:
+    """The feed of the only stream."""
+    (feed,) = open_feeds(query, layout, manifest, live).values()
+    return feed
 
 
 def plan(layout: Layout, segments: list[Segment], version: int = -1) -> None:
     """Append a record with these segments to the journal."""
     batch = len(entries(layout.journal))
-    Journal(layout.journal).append(BatchRecord(BatchHeader(batch, ()), tuple(segments), LogPosition(version=version)))
+    named = tuple(replace(segment, stream="readings") for segment in segments)
+    position = LogPosition({"readings": StreamPosition(version=version)})
+    Journal(layout.journal).append(BatchRecord(BatchHeader(batch, ()), named, position))
 
 
 def write(layout: Layout, batch: int) -> None:
@@ -142,7 +154,7 @@ def test_types_are_those_of_the_checkpoint(tmp_path, layout):
     write_files(TUPLES, tmp_path / "in", [0, ROWS])
     declared = query(tmp_path / "in")
     assert open_feed(declared, layout, None, live=False).types == {}
-    assert open_feed(declared, layout, manifest_of(declared), live=False).types == manifest_of(declared).types
+    assert open_feed(declared, layout, manifest_of(declared), live=False).types == TYPES
 
 
 def test_each_format_has_its_feed_and_only_a_live_run_replays_at_a_rate(tmp_path, layout):

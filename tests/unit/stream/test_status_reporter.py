@@ -8,7 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from oracle import Settings
 from tailrace.drivers.fence import MARK
+from tailrace.kinds import build
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import Progress
 from tailrace.storage.status import Status
@@ -16,8 +18,9 @@ from tailrace.storage.table_schemas import CLASSES, schemas
 from tailrace.storage.tables import with_times
 from tailrace.stream import status_reporter as watching
 from tailrace.stream.status_reporter import StatusReporter
+from warehouse import make_query
 
-ANSWER = pa.schema([("key", pa.string()), ("window_start", pa.int64()), ("window_end", pa.int64())])
+KIND = build(make_query(Path("in"), Settings(500, 100, 100, "sum", "none")))
 METRICS = {"batch": 0, "task": 0, "rows": 4, "partials": 3, "late": 1, "answers": 2, "ticks": 1}
 METRICS |= {"k_ms": 300, "load": 1.0}
 METRICS |= dict.fromkeys(CLASSES, 0)
@@ -29,6 +32,7 @@ METRICS |= {
     "coverage": 0.75,
     "latency_ms": 1.0,
     "flushed": False,
+    "reached": [9_100, None],
 }
 
 
@@ -60,7 +64,7 @@ def layout(tmp_path: Path) -> Layout:
 def metrics_tables(*tasks: dict[str, object]) -> dict[str, pa.Table]:
     """The rows of table `metrics` that a batch wrote, one per task."""
     rows = pa.Table.from_pylist([METRICS | task for task in tasks])
-    return {"metrics": with_times(rows, schemas(ANSWER)["metrics"])}
+    return {"metrics": with_times(rows, schemas(KIND)["metrics"])}
 
 
 def test_the_first_status_of_a_driver_is_starting(layout: Layout, clock: Clock) -> None:
@@ -171,11 +175,11 @@ def test_counts_of_batches_add_up_and_their_state_is_that_of_the_last_one(layout
     clock.passes(5_000)
     assert reporter.batch_written(
         6, metrics_tables({"task": 0, "rows": 1}, {"task": 1, "rows": 2, "late": 0})
-    ) == Progress(9_100, 8_700, False, 91)
+    ) == Progress(9_100, 8_700, False, 91, (9_100, None))
     clock.passes(1)
     later_metrics = {"frontier": 9_000, "t_max": 9_300, "committed": 9_400, "k_ms": 310, "coverage": 0.5}
     assert reporter.batch_written(7, metrics_tables(later_metrics, later_metrics | {"task": 1})) == Progress(
-        9_400, 9_000, False, 91
+        9_400, 9_000, False, 91, (9_100, None)
     )
     clock.passes(1_000)
     reporter.report("streaming", 9)
@@ -225,7 +229,9 @@ def test_the_status_has_the_age_of_the_current_batch_and_the_time_of_recent_ones
 def test_before_a_tick_is_complete_there_is_no_frontier(layout: Layout, clock: Clock) -> None:
     reporter = StatusReporter(layout)
     nulls = dict.fromkeys(("t_max", "frontier", "committed", "newest_tick", "coverage"))
-    assert reporter.batch_written(0, metrics_tables(nulls, nulls | {"task": 1})) == Progress(0, 0, False)
+    assert reporter.batch_written(0, metrics_tables(nulls, nulls | {"task": 1})) == Progress(
+        0, 0, False, None, (9_100, None)
+    )
     reporter.report("drained")
     status = Status.read(layout)
     assert (status.t_max, status.frontier, status.committed, status.coverage) == (None, None, None, None)
@@ -236,7 +242,7 @@ def test_before_a_tick_is_complete_there_is_no_frontier(layout: Layout, clock: C
 def test_any_time_that_a_tuple_can_have_is_reported(layout: Layout, clock: Clock, time: int) -> None:
     reporter = StatusReporter(layout)
     progress = reporter.batch_written(0, metrics_tables({"t_max": time, "frontier": time, "committed": time}))
-    assert progress == Progress(time, time, False, 91)
+    assert progress == Progress(time, time, False, 91, (9_100, None))
     reporter.report("drained")
     status = Status.read(layout)
     assert (status.t_max, status.frontier, status.committed) == (time, time, time)

@@ -1,0 +1,108 @@
+"""Selection of the segments of the next batch among those of each stream that are in no batch yet."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple
+
+from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.sources.feeds import remaining
+from tailrace.sources.segments import Segment
+from tailrace.storage.journal import LogPosition, StreamPosition
+
+_SEGMENTS = 10_000  # in a batch, however small they are
+
+
+class Selection(NamedTuple):
+    """The segments that a batch takes of one stream.
+
+    Attributes
+    ----------
+    segments : list of Segment
+    rest : list of Segment
+        The rest of a segment that was cut; else empty.
+    """
+
+    segments: list[Segment]
+    rest: list[Segment]
+
+    def first_left(self, unread: deque[Segment]) -> Segment | None:
+        """The first segment that is in no batch yet; `unread` still begins with what this takes."""
+        return next(iter(self.rest or islice(unread, len(self.segments), len(self.segments) + 1)), None)
+
+    def remove_from(self, unread: deque[Segment]) -> None:
+        """Remove the selected segments from the unread ones."""
+        for _ in self.segments:
+            unread.popleft()
+        unread.extendleft(self.rest)
+
+
+def least_reached(unread: Mapping[str, deque[Segment]], reached: Sequence[int | None]) -> list[str]:
+    """The streams with rows left that have reached the least arrival time.
+
+    Those that have reached none come first. `reached` is in the order of the streams, or empty.
+    """
+    at = dict(zip(unread, (BEFORE_ALL if ms is None else ms for ms in reached), strict=False))
+    left = {name: at.get(name, BEFORE_ALL) for name, segments in unread.items() if segments}
+    return [name for name, ms in left.items() if ms == min(left.values())]
+
+
+def select(unread: Mapping[str, deque[Segment]], names: Sequence[str], room: int) -> dict[str, Selection]:
+    """Select segments of the named streams: up to `room` rows in all, shared evenly.
+
+    What a stream does not need of its share goes to the others.
+    """
+    rows = {name: sum(segment.rows for segment in unread[name]) for name in names}
+    count, selections = _SEGMENTS, dict.fromkeys(unread, Selection([], []))
+    ascending = sorted(names, key=lambda name: rows[name])
+    for sharers, name in zip(range(len(names), 0, -1), ascending, strict=True):
+        selections[name] = mine = _first(unread[name], room // sharers, count // sharers)
+        room -= sum(segment.rows for segment in mine.segments)
+        count -= len(mine.segments)
+    return selections
+
+
+def place(
+    selections: Mapping[str, Selection], before: LogPosition, stamped: Collection[str], now: int
+) -> tuple[tuple[Segment, ...], LogPosition]:
+    """Number the segments of a batch that is planned at the wall-clock time `now` (ms).
+
+    Returns
+    -------
+    segments : tuple of Segment
+        With their places in the log; those of the `stamped` streams with `now` as their arrival time.
+    position : LogPosition
+        The state of the log after them.
+    """
+    streams, segments = dict(before.streams), list[Segment]()
+    for name, mine in selections.items():
+        rows, stamp = streams[name].rows, now if name in stamped else None
+        for segment in mine.segments:
+            ordinal = before.segments + len(segments)
+            segments.append(replace(segment, stream=name, ordinal=ordinal, position=rows, ingested_ms=stamp))
+            rows += segment.rows
+        if mine.segments:
+            streams[name] = StreamPosition(rows, streams[name].version, now, now)
+    if not segments:
+        return (), before
+    for name, stream in streams.items():
+        if not stream.last_rows_ms:  # it had no rows yet: its silence begins with the first rows of others
+            streams[name] = replace(stream, last_rows_ms=now, silent_since_ms=now)
+    position = replace(before, streams=streams, segments=before.segments + len(segments), quiet=False)
+    return tuple(segments), position
+
+
+def _first(unread: deque[Segment], room: int, count: int) -> Selection:
+    """The first segments that fit into the room; the very first is cut where it alone has too many rows."""
+    taken: list[Segment] = []
+    for segment in islice(unread, count if room else 0):
+        if segment.rows > room:
+            if taken:
+                break
+            return Selection([replace(segment, rows=room)], remaining([segment], segment.first_row + room))
+        taken.append(segment)
+        room -= segment.rows
+    return Selection(taken, [])

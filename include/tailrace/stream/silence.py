@@ -1,0 +1,113 @@
+"""Silence in a live run: heartbeats of silent streams, idle streams, and when all streams are quiet."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from tailrace.storage.journal import LogPosition
+
+
+@dataclass(frozen=True)
+class Silence:
+    """The part of a journal entry that records silence.
+
+    Attributes
+    ----------
+    heartbeats : dict
+        Heartbeats: the arrival time (ms) that a stream has passed, by the stream's name.
+    idle : set of str
+        The streams that become idle: no tick waits for them.
+    quiet : bool
+        True if all streams become quiet: open windows close.
+    """
+
+    heartbeats: Mapping[str, int] = field(default_factory=dict)
+    idle: Collection[str] = ()
+    quiet: bool = False
+
+    def after(self, position: LogPosition, now: int) -> LogPosition:
+        """The state of the log with this recorded at the wall-clock time `now` (ms)."""
+        streams = {
+            name: replace(
+                stream,
+                silent_since_ms=now if self.quiet or name in self.heartbeats else stream.silent_since_ms,
+                heartbeat_ms=self.heartbeats.get(name, stream.heartbeat_ms),
+                idle=stream.idle or name in self.idle,
+            )
+            for name, stream in position.streams.items()
+        }
+        return replace(position, streams=streams, quiet=position.quiet or self.quiet)
+
+
+@dataclass(frozen=True)
+class SilenceRules:
+    """Derives heartbeats, idle streams and quiet from the state of the log and the wall clock (ms) alone.
+
+    Attributes
+    ----------
+    tick_ms, idle_ms : int
+        The query's.
+    stamped : set of str
+        The streams whose tuples bring no arrival time, and get that of their planning.
+    """
+
+    tick_ms: int
+    idle_ms: int
+    stamped: Collection[str]
+
+    def beside_rows(self, position: LogPosition, silent: Collection[str], now: int) -> Silence:
+        """The silence of streams while others bring rows, whose ticks they shall not hold back.
+
+        A stamped stream that was silent for longer than a tick has passed `now`. Another one can only become idle.
+        """
+        silence = {name: now - position.streams[name].last_rows_ms for name in silent}
+        heartbeats = {name: now for name, ms in silence.items() if name in self.stamped and ms > self.tick_ms}
+        idle = {
+            name
+            for name, ms in silence.items()
+            if name not in self.stamped and ms >= self.idle_ms and not position.streams[name].idle
+        }
+        return Silence(heartbeats, idle)
+
+    def without_rows(
+        self, position: LogPosition, silent: Collection[str], now: int, reached_ms: int | None
+    ) -> Silence | None:
+        """The silence to be recorded when no stream brings rows; None where there is nothing to record.
+
+        Heartbeats of stamped streams complete the newest ticks. Then all streams are quiet; and from then on heartbeats
+        keep what is committed up with the time.
+
+        Parameters
+        ----------
+        silent : set of str
+            The streams whose feeds hold nothing back.
+        reached_ms : int or None
+            The greatest arrival time that a stream has reached; None before any.
+        """
+        silence, all_silent = now - position.last_rows_ms, len(silent) == len(position.streams)
+        if not position.rows:
+            return None
+        if position.quiet or (all_silent and silence >= self.idle_ms):
+            return self._quiet(position, now, reached_ms) if all_silent else None
+        found = self.beside_rows(position, silent, now)
+        newest_ms = position.last_rows_ms + self.tick_ms
+        before = (position.streams[name].heartbeat_ms for name in found.heartbeats)
+        completes = silence > self.tick_ms and any(last is None or last <= newest_ms for last in before)
+        return found if completes or found.idle else None
+
+    def _quiet(self, position: LogPosition, now: int, reached_ms: int | None) -> Silence | None:
+        """The beginning of quiet, or a heartbeat while it lasts, one each `idle_ms`."""
+        since = max(stream.silent_since_ms for stream in position.streams.values())
+        passed: dict[str, int | None] = {}
+        for name, stream in position.streams.items():
+            if name in self.stamped:
+                passed[name] = now
+            elif stream.heartbeat_ms is not None:  # only the length of the silence tells how far arrival has come
+                passed[name] = stream.heartbeat_ms + now - stream.silent_since_ms
+            else:
+                passed[name] = None if reached_ms is None else reached_ms + now - since
+        heartbeats = {name: ms for name, ms in passed.items() if ms is not None}
+        if not position.quiet:
+            return Silence(heartbeats, quiet=True)
+        return Silence(heartbeats) if heartbeats and now - since >= max(self.idle_ms, self.tick_ms) else None

@@ -1,0 +1,39 @@
+"""The arrival time that each stream has reached, by which a bounded run reads streams in step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tailrace.disorder.clock import Clock
+from tailrace.disorder.coverage import Coverage
+from tailrace.disorder.tick_statistics import COUNTS, SAMPLE
+from tailrace.disorder.ticks import Ticks, number, summarise
+from tailrace.engine import output_tables
+from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.tick_buffer import TickBuffer
+from tailrace.ground.wire import Batches
+
+NO_ROWS = pa.RecordBatch.from_pylist([], pa.schema([("tick", pa.int64()), ("tuples", pa.int64())]))
+
+
+def segment(tick_ms: int, *arrival: int) -> Batches:
+    tick, end = number(np.array(arrival), np.arange(len(arrival)), tick_ms)
+    ticks: Ticks = summarise(tick, end, np.array(arrival))
+    empty = {name: pa.RecordBatch.from_pylist([], schema) for name, schema in (("counts", COUNTS), ("sample", SAMPLE))}
+    return {"rows": NO_ROWS, "ticks": ticks.to_arrow(), **empty}
+
+
+@pytest.mark.parametrize(("tick_ms", "left", "right"), [(100, 1_200, 700), (0, 1_234, 777)])
+def test_each_stream_has_reached_the_beginning_of_its_newest_tick(tick_ms, left, right):
+    buffer = TickBuffer.empty(tick_ms, [NO_ROWS, NO_ROWS])
+    assert buffer.reached == [None, None]
+    buffer, _ = buffer.append([(0, segment(tick_ms, 1_050, 1_234))])
+    assert buffer.reached == [left, None]
+    buffer, _ = buffer.append([(1, segment(tick_ms, 777))])
+    assert buffer.reached == [left, right]
+    measured = output_tables.clock_columns(Clock(), Coverage(), buffer)
+    (row,) = output_tables.metrics(BatchHeader(0, ()), 0, measured).to_pylist()
+    assert row["reached"] == [left, right]
+    assert row["committed"] == right
