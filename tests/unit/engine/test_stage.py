@@ -25,7 +25,7 @@ from tailrace.sources.segments import Segment
 NOW = 1_577_836_800_000
 RANGES = {"min_event": NOW, "max_event": NOW + 35, "min_id": 0, "max_id": 7}
 PLAIN, SAMPLED = (
-    BatchHeader(0, next_facts((), policy_of(settings), DECLARED, None, 0))
+    BatchHeader(0, next_facts((), policy_of(settings), DECLARED, None, None, 0))
     for settings in ({"policy": "none"}, {"policy": "quantile", "error": 0.05, "risk": 0.05})
 )
 KEYS = ["a", "b", "c", "d", "a", "b", "c", "a"]

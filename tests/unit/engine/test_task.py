@@ -26,7 +26,7 @@ def tuples(*rows: tuple[int, int], key: str = "a") -> list[Tuple]:
 
 
 def entry(policy: str = "none", **said: object) -> tuple[str, bytes]:
-    return "entry", BatchHeader(0, next_facts((), policy_of_oracle(policy), DECLARED, None, 0), **said).pack()
+    return "entry", BatchHeader(0, next_facts((), policy_of_oracle(policy), DECLARED, None, None, 0), **said).pack()
 
 
 def task(index: int = 0) -> Task:

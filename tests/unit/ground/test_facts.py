@@ -41,25 +41,33 @@ def test_pruning_keeps_every_fact_that_is_still_in_force(steps, since):
     assert len([fact for fact in remaining if fact.about == "settings" and fact.since <= since]) <= 1
 
 
-@given(st.lists(st.tuples(st.sampled_from(POLICIES), st.integers(0, 3)), min_size=1, max_size=12))
-def test_a_changed_policy_is_stamped_and_holds_only_for_ticks_that_have_not_begun(steps):
-    facts, tick, previous = (), None, None
+def in_force(facts, tick):
+    return [fact for fact in facts if fact.since <= tick][-1:]
+
+
+@given(st.lists(st.tuples(st.sampled_from(POLICIES), st.integers(0, 3)), min_size=1, max_size=12), st.integers(1, 4))
+def test_a_changed_policy_is_stamped_and_holds_only_for_ticks_that_have_not_begun(steps, pending):
+    facts, every, tick, previous = (), (), None, None
     for batch, (policy, ticks) in enumerate(steps):
-        facts = next_facts(facts, policy, "declared", tick, batch)
+        complete = None if tick is None else tick - pending
+        facts = next_facts(facts, policy, "declared", tick, complete, batch)
         header = BatchHeader(batch, facts)
         assert bool(header.stamped) == (policy != previous)
         assert all(fact.since == (0 if tick is None else tick + 1) for fact in header.stamped)
         assert policy_of(newest(facts, "settings").value) == policy
-        assert sum(fact.since <= (tick or 0) for fact in facts) == 1 or tick is None, "one is in force"
+        every += header.stamped
+        for due in range(0 if complete is None else max(complete + 1, 0), (tick or 0) + 2):  # ticks not complete yet
+            assert in_force(facts, due) == in_force(every, due)
+        assert sum(fact.since <= max(tick - pending + 1, 0) for fact in facts) == 1 if tick else True
         tick, previous = (tick or 0) + ticks, policy
 
 
 def test_a_setting_added_with_its_default_makes_no_new_fact():
     policy = policy_of({"policy": "hybrid", "error": 0.05, "risk": 0.05})
-    facts = next_facts((), policy, "declared", None, 0)
+    facts = next_facts((), policy, "declared", None, None, 0)
     assert facts[0].value.keys() > {"policy", "error", "risk"}, "some are left to their defaults"
     earlier = stamp((), "settings", {"policy": "hybrid", "error": 0.05, "risk": 0.05}, 0, "declared")
-    assert next_facts(earlier, policy, "declared", 5, 1) == earlier
+    assert next_facts(earlier, policy, "declared", 5, 4, 1) == earlier
 
 
 @pytest.mark.parametrize("facts", [(), (Fact("settings", 1, 0, {"policy": "none"}, "declared"),)])
