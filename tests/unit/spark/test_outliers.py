@@ -164,11 +164,11 @@ def test_the_cost_of_kinds_does_not_depend_on_outliers(tmp_path, kind):
             rows.append_column("tick", pc.divide(rows.column("arrival_time"), 100)).combine_chunks().to_batches()[0]
         )
         ticks = EventTimeCourse.of(np.asarray(content.column("tick")), np.asarray(content.column("event_time")))
-        partials = pa.Table.from_batches([instance.combine(content)])
+        partials = pa.Table.from_batches([instance.prepare(content)])
         return {
-            "combine": lambda: instance.combine(content),
+            "combine": lambda: instance.prepare(content),
             "evaluate": lambda: instance.evaluate(content),
-            "step": lambda: instance.step(instance.start(), partials, ticks.under(300)),
+            "step": lambda: instance.step(instance.start(), (partials,), ticks.under(300)),
         }
 
     column = "value" if kind in FUNCTIONS else "score"
