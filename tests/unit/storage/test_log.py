@@ -22,7 +22,7 @@ from tailrace.ground.ranges import overlap
 from tailrace.storage.log import Log, Reader
 from warehouse import EPOCH
 
-STAGE = make_stage(Settings(10, 5, 100))
+(STREAM,) = make_stage(Settings(10, 5, 100)).readers
 
 #   position    0    1   │  2    3   │  4        of a batch that is in history, and not yet in `segments`
 #   tick end  100  300   │ 100  400  │ 100
@@ -53,7 +53,7 @@ TUPLES = pa.RecordBatch.from_pydict(
 
 
 def reader(before: int, segments: pd.DataFrame = SEGMENTS) -> Reader:
-    return Log.of(STAGE, before, segments).reader()
+    return Log.of(STREAM, before, segments).reader()
 
 
 def test_a_tuple_of_an_earlier_tick_gets_the_newest_tick_before_its_segment():
@@ -73,8 +73,8 @@ def test_tuples_of_other_segments_are_left_out():
 
 def test_segments_without_tuples_and_those_after_the_cut_off_are_not_read():
     segments = SEGMENTS.assign(accepted=[0, 2], min_id=[None, "f"], max_id=[None, "g"])
-    assert [piece.path for piece in Log.of(STAGE, 10_000, segments).pieces()] == ["b"]
-    assert [piece.path for piece in Log.of(STAGE, 299, SEGMENTS).pieces()] == ["a"]
+    assert [piece.path for piece in Log.of(STREAM, 10_000, segments).pieces()] == ["b"]
+    assert [piece.path for piece in Log.of(STREAM, 299, SEGMENTS).pieces()] == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,13 @@ def test_segments_without_tuples_and_those_after_the_cut_off_are_not_read():
 )
 def test_a_window_is_read_from_the_segments_whose_event_times_overlap_it(low, high, paths):
     ranges = np.array([low]), np.array([high])
-    assert [piece.path for piece in Log.of(STAGE, 300, SEGMENTS).of_events(ranges).pieces(ranges)] == [*paths]
+    assert [piece.path for piece in Log.of(STREAM, 300, SEGMENTS).of_events(ranges).pieces(ranges)] == [*paths]
 
 
 @pytest.mark.parametrize(("ids", "paths"), [("A", ""), ("a", "a"), ("f", "ab"), ("fz", "b"), ("h", ""), ("", "")])
 def test_an_id_is_looked_up_in_the_segments_whose_range_of_ids_holds_it(ids, paths):
     ids = np.array([ids], object)
-    assert [piece.path for piece in Log.of(STAGE, 300, SEGMENTS).of_ids(ids, ids).pieces()] == [*paths]
+    assert [piece.path for piece in Log.of(STREAM, 300, SEGMENTS).of_ids(ids, ids).pieces()] == [*paths]
 
 
 RANGES = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 8)).map(lambda r: (r[0], r[0] + r[1])), max_size=6)
@@ -110,7 +110,8 @@ def test_deduplication_reads_values_only_of_segments_with_rejected_records(rejec
     """A record with NaN is no tuple, so its id is no duplicate of the first one's."""
     tuples = [Tuple(EPOCH, EPOCH, "a", "k", 1.0), Tuple(EPOCH, EPOCH, "a", "k", math.nan if rejected else 1.0)]
     desk = Desk(tuples, Settings(100, 100, 100), [])
-    desk.stage = replace(desk.stage, types={"id": "string", "value": "double"})
+    (reader,) = desk.stage.readers
+    desk.stage = replace(desk.stage, readers=(replace(reader, types={"id": "string", "value": "double"}),))
     windows = desk.model.closed(CorrectionRange().bounds, EPOCH + 1000)
     column_lists = []
     read = MemoryFormat.read
