@@ -2,6 +2,9 @@
 
 What pair two ids make follows from the first tuple of each, so it is settled for ever when both have arrived. Therefore
 a pair that is known with the right content keeps its version, and its as_of.
+
+Versions are read by the event times that a correction covers. Where repeats have brought the same pair of ids with other
+event times, elsewhere, a pair that is known here keeps those until a correction covers them, too.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ def revise(
     """
     kind = past.stage.kind
     identity = kind.answers.identity
+    versions = select(versions, versions["as_of"].to_numpy() <= before)  # a later pair may be none yet, and is right
     touched = select(versions, affected.contains(versions))
     versions = select(versions, identity.find(versions, touched) >= 0)
     found = next_pairs(past, versions, late, affected, before)
