@@ -64,7 +64,7 @@ def placed(side: int, items: Sequence[Item], tick: int) -> list[Placed]:
     found, largest = [], -1
     for position, item in enumerate(items):
         largest = max(largest, item.arrival_time)
-        number, end = (0, largest + 1) if tick == 0 else (largest // tick, (largest // tick + 1) * tick)
+        number, end = (position, largest + 1) if tick == 0 else (largest // tick, (largest // tick + 1) * tick)
         found.append(Placed(side, position, item, number, end))
     return found
 

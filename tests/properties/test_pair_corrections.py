@@ -12,7 +12,7 @@ from pair_desk import PairDesk, late_of
 from pair_oracle import Item, Join, batch
 from tailrace.correction.correction_range import CorrectionRange
 
-SOME = settings(max_examples=100, deadline=None)
+SOME = settings(max_examples=60, deadline=None)
 BASE = 10_000
 
 
