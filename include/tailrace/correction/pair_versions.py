@@ -3,8 +3,8 @@
 What pair two ids make follows from the first tuple of each, so it is settled for ever when both have arrived. Therefore
 a pair that is known with the right content keeps its version, and its as_of.
 
-Versions are read by the event times that a correction covers. Where repeats have brought the same pair of ids with other
-event times, elsewhere, a pair that is known here keeps those until a correction covers them, too.
+Versions are read by the event times that a correction covers. Where repeats have brought the same pair of ids with
+other event times, elsewhere, a pair that is known here keeps those until a correction covers them, too.
 """
 
 from __future__ import annotations
