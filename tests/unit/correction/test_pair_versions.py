@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pyarrow as pa
 import pytest
 
+from harness import policy_of_oracle
 from pair_desk import PairDesk
 from pair_oracle import Item, Join
+from tailrace.correction import pair_versions
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.engine.local import LocalEngine
+from tailrace.ground.sortable import to_sortable_text
+from toy_join import ToyJoin
 
 JOIN = Join(reach=10, tick=10)
 FAR = [Item(1000, 1000, "far", "z")]
@@ -94,3 +103,49 @@ def test_nothing_is_read_where_no_tuple_is_late_and_no_pair_known(value, monkeyp
     monkeypatch.setattr(desk, "past", lambda before: past)
     desk.revise(desk.kind.answers.closed((0, 10), 100), 1020, "some")
     assert bool(read) == bool(value)
+
+
+def test_a_right_version_of_a_correction_is_known_beside_the_streams_wrong_one():
+    left = [Item(5990, 5990, "a", "v"), Item(6000, 6000, "f", "z"), Item(5995, 6010, "a", "w")]
+    right = [Item(5991, 5991, "b", "v"), Item(6000, 6000, "f", "y"), Item(5996, 6030, "b", "w")]
+    desk = PairDesk((left, right), JOIN, again=True)
+    assert desk.latest() == {("a", "b"): (5995, 5996)}
+    assert changes(desk.correct(6030, 6040)) == [("a", "b", 5990, 5991, 2, False, 6040)]
+    assert not desk.correct(6010, 6040).num_rows
+
+
+@pytest.mark.parametrize("retracted", [False, True])
+def test_a_pair_that_the_stream_gave_twice_at_once_gets_one_version(retracted):
+    desk = PairDesk((REPEAT, [Item(100, 101, "b", "w"), Item(200, 200, "f", "y")]), JOIN)
+    if not retracted:
+        desk = PairDesk(([Item(1, 1, "a", "v")], [Item(2, 2, "b", "v")]), JOIN)
+    desk.given[0] = pa.concat_tables([desk.given[0]] * 2)
+    everything = desk.kind.answers.closed(CorrectionRange().bounds, 1 << 60)
+    assert desk.revise(everything, desk.end, "all")["retracted"].to_pylist() == [retracted]
+    assert len(desk.latest()) == int(not retracted)
+
+
+def test_doubles_are_the_same_within_1e_9():
+    kind = ToyJoin(5)
+    answer = kind.answer.append(pa.field("distance", pa.float64()))
+    rows = [("a", "b", 1, 2, 2, 1.0), ("a", "c", 1, 2, 2, 1.0), ("a", "d", 1, 2, 2, None)]
+    found = pa.Table.from_pylist([dict(zip(answer.names, row, strict=True)) for row in rows], answer)
+    latest = found.set_column(5, "distance", pa.array([1 + 1e-12, 1.1, None]))
+    kind = SimpleNamespace(answers=kind.answers, answer=answer)
+    assert pair_versions._is_known(kind, found, latest).tolist() == [True, False, True]
+
+
+def test_the_event_time_of_an_id_is_that_of_its_first_tuple():
+    desk = PairDesk((REPEAT, []), JOIN, ([2], []))
+    ids = pa.array(["a", "f", "never"])
+    assert sorted(desk.past(desk.end).event_times(0, ids)) == [1, 200]
+    assert desk.past(desk.end).event_times(1, ids).tolist() == []
+
+
+def test_the_engine_stores_ids_of_two_types_as_text_that_sorts():
+    desk = PairDesk(([Item(1, 1, -7, "v"), Item(2, 2, 12, "v")], [Item(2, 2, "x", "v")]), JOIN)
+    segments = [reader.format.segments(reader.name)[0] for reader in desk.stage.readers]
+    segments[1] = replace(segments[1], ordinal=1)
+    rows = LocalEngine(desk.stage).batch(policy_of_oracle("none"), segments)["segments"].to_pylist()
+    text = [*map(to_sortable_text, (-7, 12))]
+    assert [(row["min_id"], row["max_id"]) for row in rows] == [tuple(text), ("x", "x")]
