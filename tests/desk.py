@@ -29,7 +29,7 @@ class Desk:
         rows = run(tuples, query, cuts=cuts, **how)
         files = {str(i): raw_table(tuples[a:b]) for i, (a, b) in enumerate(itertools.pairwise([0, *cuts, len(tuples)]))}
         self.stage: Stage = make_stage(query, keyed=all(t.key is not None for t in tuples), tables=files)
-        self.schemas = schemas(self.stage.kind.answer)
+        self.schemas = schemas(self.stage.kind)
         self.results, self.late_rows = (self.table(name, rows.get(name, [])) for name in ("results", "late"))
         self.segments = self.table("segments", rows.get("segments", [])).to_pandas()
         self.given = [as_streamed(self.results)]
@@ -43,7 +43,7 @@ class Desk:
         def spark(buckets: int) -> None:
             raise AssertionError("so little needs no Spark")
 
-        return HistoryScan(self.stage, lambda: Log.of(self.stage, before, self.segments), spark, 2)
+        return HistoryScan(self.stage, lambda: [Log.of(self.stage.readers[0], before, self.segments)], spark, 2)
 
     @property
     def model(self) -> AnswerModel:

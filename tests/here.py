@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,12 +12,13 @@ import pyarrow as pa
 from oracle import Settings, Tuple
 from tailrace.engine.local import LocalEngine
 from tailrace.engine.stage import Stage
+from tailrace.engine.stream_reader import columns_of
 from tailrace.query.query import Query
 from tailrace.sources import history
 from tailrace.sources.formats import FORMATS
 from tailrace.sources.segments import Segment
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import STREAM_TABLES, TIME, schemas
+from tailrace.storage.table_schemas import STREAM_TABLES, TIME, history_schemas, schemas
 from tailrace.storage.tables import Tables, with_times
 from warehouse import make_query, write_files
 
@@ -36,20 +38,18 @@ def streamed_here(
     query = make_query(directory / "in", settings, key=key, **declared)
     layout = Layout.of(directory / "wh", query.name)
     files = sorted((directory / "in").iterdir())
-    named = {"key": "string", "id": "string"}
-    types = FORMATS["parquet"].types(files[0], Stage.of(query, named, layout.table("history")).columns)
-    layout.create_checkpoint(query.structure(), types)
-    stage, tables = Stage.of(query, types, layout.table("history")), Tables(layout)
-    wanted = schemas(stage.kind.answer) | {"history": history.FILES}
+    types = {"readings": FORMATS["parquet"].types(files[0], columns_of(query)["readings"])}
+    layout.create_checkpoint(query.structure(), types, {})
+    stage, tables = Stage.of(query, types, layout.histories(query.streams)), Tables(layout)
+    wanted = schemas(stage.kind) | {"history": history.FILES}
     if kept:
         stage = as_history(stage, layout)
-        past = history.schema(pa.string(), stage.kind.key_type, stage.columns.value_types())
-        tables.create({"history": past}, ["history"])
+        tables.create(history_schemas(stage.readers), ["history"])
     tables.create({name: schema for name, schema in wanted.items() if name != "history"}, STREAM_TABLES)
     engine = LocalEngine(stage)
     for batch, (file, (first, last)) in enumerate(zip(files, itertools.pairwise(bounds), strict=True)):
         closes = flush and batch == len(files) - 1
-        segment = Segment(str(file), 0, last - first, batch, first)
+        segment = Segment(str(file), 0, last - first, batch, first, stream="readings")
         rows = engine.batch(query.policy, [segment], closes=closes, ends=closes)
         write(tables, rows, wanted, batch, datetime.now(UTC))
     return query
@@ -67,4 +67,5 @@ def write(tables: Tables, rows: dict[str, pa.Table], wanted: dict[str, pa.Schema
 
 def as_history(stage: Stage, layout: Layout) -> Stage:
     """The stage of a source that keeps nothing itself."""
-    return Stage(**{**vars(stage), "history": layout.table("history")})
+    (reader,) = stage.readers
+    return replace(stage, readers=(replace(reader, history=layout.table("history")),))

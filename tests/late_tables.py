@@ -8,12 +8,13 @@ from itertools import count
 
 import pyarrow as pa
 
+from tailrace.aggregate.kind import Aggregate
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables, with_times
+from tailrace.windows.sliding import Sliding
 
-ANSWER = pa.schema([("key", pa.string()), ("window_start", pa.int64()), ("window_end", pa.int64())])
-SCHEMA = schemas(ANSWER)
+SCHEMA = schemas(Aggregate(Sliding(10, 10), "sum", {"value": "value"}, pa.string()))
 
 
 @dataclass

@@ -16,7 +16,7 @@ from tailrace.answers.by_pair import ByPair
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import single_batch, unify
 from tailrace.ground.facts import Facts
-from tailrace.kind.inputs import Input, NameTypes
+from tailrace.kind.inputs import Input, NameTypes, common_id_type
 from tailrace.kind.step import Step
 from tailrace.pairs import operator
 from tailrace.pairs.operator import PairState
@@ -38,8 +38,11 @@ class ByValue:
 
 @dataclass(frozen=True)
 class ToyJoin:
+    """The kind; the types of the two streams' ids may differ."""
+
     reach_ms: int
-    names: tuple[NameTypes, NameTypes] = (NameTypes(), NameTypes())
+    left_id: pa.DataType = pa.string()  # noqa: RUF009
+    right_id: pa.DataType = pa.string()  # noqa: RUF009
 
     @property
     def windows(self) -> Sliding:
@@ -47,7 +50,8 @@ class ToyJoin:
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        return tuple(Input({"value": "value"}, names, {"value": pa.string()}) for names in self.names)
+        ids = self.left_id, self.right_id
+        return tuple(Input({"value": "value"}, NameTypes(pa.string(), id_), {"value": pa.string()}) for id_ in ids)
 
     @property
     def partition(self) -> ByValue:
@@ -59,13 +63,11 @@ class ToyJoin:
 
     @property
     def late(self) -> pa.Schema:
-        return pa.schema([("id", self._id_type), ("event_time", pa.int64())])
+        return self.answers.late(common_id_type(self.inputs))
 
     @property
     def answer(self) -> pa.Schema:
-        left, right = (names.id for names in self.names)
-        times = [(name, pa.int64()) for name in ("left_time", "right_time", "tuples")]
-        return pa.schema([("left_id", left), ("right_id", right), *times])
+        return pa.schema([*self.answers.fields(self.left_id, self.right_id), ("tuples", pa.int64())])
 
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
         rows = tuples.select(["id", "event_time", "tick", "value"])
@@ -107,11 +109,6 @@ class ToyJoin:
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
         error = np.asarray(self.errors(approximate, exact).column("error"))
         return float(1 - error.mean()) if len(error) else 1.0
-
-    @property
-    def _id_type(self) -> pa.DataType:
-        left, right = (names.id for names in self.names)
-        return left if left == right else pa.string()
 
     def _answers(self, left: pa.Table, right: pa.Table) -> pa.RecordBatch:
         columns: list[Any] = [

@@ -127,7 +127,7 @@ def stage_of(batches: Sequence[Batch], join: Join, tasks: int) -> tuple[Stage, l
             MemoryFormat(tables),
             Columns(**{**vars(columns), "types": kind.inputs[0].types}),
             {},
-            kind.names[0],
+            kind.inputs[0].names,
             join.tick,
         )
         for name in SIDES

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.answers.identity import WINDOW
+from tailrace.answers.model import Content
 from tailrace.ground.matching import Rows
 from tailrace.ground.ranges import Ranges, merge_ranges
 from tailrace.windows.sliding import Sliding
@@ -33,6 +34,9 @@ class ClosedWindows:
         end = np.asarray(answers.column("window_end"))
         return np.asarray((end > low) & (end - self.sliding.size_ms < high) & (end <= self.frontier))
 
+    def parts(self, content: Content) -> list[Content]:
+        return [content]
+
 
 @dataclass(frozen=True)
 class MissedWindows:
@@ -52,3 +56,6 @@ class MissedWindows:
 
     def contains(self, answers: Rows) -> NDArray[np.bool_]:
         return np.asarray(WINDOW.find(answers, self.windows) >= 0)
+
+    def parts(self, content: Content) -> list[Content]:
+        return [content]

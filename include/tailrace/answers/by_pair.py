@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailrace.answers.identity import Identity
-from tailrace.ground.matching import Rows
+import pyarrow as pa
 
-PAIR = Identity(("left_id", "right_id", "left_time", "right_time"), ("left_id", "right_id"))
+from tailrace.answers.affected_pairs import ClosedPairs, IdentifiedPairs, MissedPairs
+from tailrace.answers.identity import PAIR, Identity
+from tailrace.ground.matching import Rows
 
 
 @dataclass(frozen=True)
 class ByPair:
+    """The answer model of kinds that answer each pair of tuples once (`answers.model.AnswerModel`).
+
+    Which pair two ids make is settled as soon as both ids have arrived: by the first tuple of each. So a pair is right
+    for ever, or wrong for ever; and a correction gives rows only for pairs that are missing or wrong.
+
+    Attributes
+    ----------
+    reach_ms : int
+        The longest distance of the event times of a pair.
+    """
+
     reach_ms: int
 
     @property
@@ -22,8 +34,38 @@ class ByPair:
     def horizon(self) -> str:
         return "left_time"
 
+    @property
+    def late_time(self) -> str:
+        return "event_time"
+
     def due(self, event_time: int) -> int:
         return event_time + 1
 
+    @property
+    def order(self) -> tuple[str, ...]:
+        return "left_time", "right_time", "left_id", "right_id"
+
+    def fields(self, left: pa.DataType, right: pa.DataType) -> list[pa.Field]:
+        """The fields of the identity, given the types of the two streams' ids; times are in ms."""
+        types = left, right, pa.int64(), pa.int64()
+        return [pa.field(name, kind) for name, kind in zip(PAIR.columns, types, strict=True)]
+
+    def late(self, id_type: pa.DataType) -> pa.Schema:
+        """The schema of a late row: its id, of the type that ids of both streams fit into, and its event time in ms."""
+        return pa.schema([("id", id_type), ("event_time", pa.int64())])
+
     def once(self, answers: Rows) -> Rows:
         return answers
+
+    def missed(self, late: pa.Table, *names: str) -> pa.Table:
+        """No rows: which pairs a late tuple missed, only its partners tell; and a pair holds its two tuples always."""
+        return late.slice(0, 0).select(list(names))
+
+    def missed_by(self, late: pa.Table) -> MissedPairs:
+        return MissedPairs.of(late, self.reach_ms)
+
+    def closed(self, event_times: tuple[int, int], frontier: int) -> ClosedPairs:
+        return ClosedPairs(event_times, self.reach_ms, frontier)
+
+    def of(self, rows: Rows) -> IdentifiedPairs:
+        return IdentifiedPairs.of(rows)

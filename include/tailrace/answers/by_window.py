@@ -40,6 +40,10 @@ class ByWindow:
         return int(self.windows.last_end(np.array([event_time]))[0])
 
     @property
+    def late_time(self) -> str:
+        return "pane_start"
+
+    @property
     def order(self) -> tuple[str, ...]:
         return "window_end", "key", *self.row_key
 

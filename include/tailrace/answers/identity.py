@@ -63,3 +63,6 @@ class Identity:
 
 WINDOW = Identity(("key", "window_start", "window_end"), ("key", "window_end"))
 """Answers by key and sliding window."""
+
+PAIR = Identity(("left_id", "right_id", "left_time", "right_time"), ("left_id", "right_id"))
+"""Answers by pairs of a left and a right tuple."""

@@ -12,15 +12,24 @@ from tailrace.answers.identity import Identity
 from tailrace.ground.matching import Rows
 from tailrace.ground.ranges import Ranges
 
+Content = tuple[pa.RecordBatch, ...]
+"""Tuples of each input of a kind."""
+
 
 class AffectedAnswers(Protocol):
     """A set of answers that a correction gives their next version."""
 
     def ranges(self) -> Ranges:
-        """The event times of the tuples on which these answers can depend; none where there is no answer."""
+        """The event times of the tuples on which these answers can depend; none where there is no answer.
+
+        The horizon of each of these answers lies in one of the ranges [low, high), taken as (low, high].
+        """
 
     def contains(self, answers: Rows) -> NDArray[np.bool_]:
         """Test which rows, by their identity, are of these answers."""
+
+    def parts(self, content: Content) -> list[Content]:
+        """Reduce tuples to what is to be evaluated: to parts of which each affected answer follows, from one alone."""
 
 
 class AnswerModel(Protocol):
@@ -37,6 +46,10 @@ class AnswerModel(Protocol):
         """The frontier (ms) at which every answer is due that depends on tuples up to an event time alone."""
 
     @property
+    def late_time(self) -> str:
+        """The column of the table `late` with the event time (ms) of a tuple, or of its pane's start."""
+
+    @property
     def order(self) -> tuple[str, ...]:
         """The columns by which readers get the rows of answers sorted."""
 
@@ -44,7 +57,10 @@ class AnswerModel(Protocol):
         """Select the first row of each answer by its row key; `answers` are whole, and have one version of each."""
 
     def missed(self, late: pa.Table, *names: str) -> pa.Table:
-        """Repeat each row of the table `late` for every answer that it missed: the identity and the named columns."""
+        """Repeat each row of the table `late` for every answer that it missed: the identity and the named columns.
+
+        No rows where no answer can lack a tuple.
+        """
 
     def missed_by(self, late: pa.Table) -> AffectedAnswers:
         """The answers that rows of the table `late` missed."""
@@ -54,6 +70,3 @@ class AnswerModel(Protocol):
 
     def of(self, rows: Rows) -> AffectedAnswers:
         """The answers of which there is a row, by its identity."""
-
-    def holding(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
-        """The determining columns of the answers that hold one of the tuples, each answer once."""

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from tailrace.answers.identity import Identity
 from tailrace.ground.matching import select
+
+_STAMPS = "k_ms", "facts_version"
 
 
 def as_streamed(results: pa.Table) -> pa.Table:
@@ -22,6 +27,35 @@ def as_corrections(rows: pa.Table) -> pa.Table:
 def without_retracted(versions: pa.Table) -> pa.Table:
     """Leave out the versions that take an answer back."""
     return select(versions, ~versions["retracted"].to_numpy())
+
+
+def streamed_versions(versions: pa.Table) -> pa.Table:
+    """Select the stream's versions."""
+    return select(versions, ~versions["corrected"].to_numpy())
+
+
+def of_others(versions: pa.Table, interval: str) -> pa.Table:
+    """Leave out the versions of one interval, which its next correction replaces."""
+    is_mine = pc.fill_null(pc.equal(versions["interval"], interval), False).to_numpy()  # the stream's have no interval
+    return select(versions, ~is_mine)
+
+
+def with_stamps(identity: Identity, answers: pa.Table, versions: pa.Table) -> pa.Table:
+    """Add K and the facts that an answer had in the stream; null where the stream did not give it."""
+    streamed = streamed_versions(versions)
+    place = identity.find(answers, streamed)
+    for name in _STAMPS:
+        answers = answers.append_column(name, streamed[name].take(pa.array(place, mask=place < 0)))
+    return answers
+
+
+def with_retractions(answers: pa.Table, gone: pa.Table) -> pa.Table:
+    """Mark answers as the next versions, and append the retractions of those that are gone: without tuples."""
+    gone = gone.select(answers.column_names)
+    no_tuples = pa.repeat(pa.scalar(0, pa.int64()), gone.num_rows)
+    gone = gone.set_column(gone.schema.get_field_index("tuples"), "tuples", no_tuples)
+    retracted = np.repeat([False, True], [answers.num_rows, gone.num_rows])
+    return pa.concat_tables([answers, gone]).append_column("retracted", pa.array(retracted))
 
 
 def _with_columns(rows: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:

@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 
 from tailrace.answers.model import AffectedAnswers
 from tailrace.correction.correction_range import CorrectionRange
-from tailrace.correction.history_scan import HistoryScan, OpenScan
+from tailrace.correction.history_scan import HistoryScan
 from tailrace.correction.quality import put_quality
+from tailrace.correction.scan_job import OpenScan
 from tailrace.correction.versions import revise
 from tailrace.engine.stage import Stage
 from tailrace.ground.duration import format_duration, format_time
@@ -68,7 +69,9 @@ def correct(query: Query, warehouse: Path, span: CorrectionRange, distributed: O
         late = _late(tables, committed.until, span)
         as_of, affected = _plan(span, query, stage, committed, late)
         tables.create(wanted, CORRECTION_TABLES)
-        past = HistoryScan(stage, lambda: Log.read(stage.readers[0], tables, as_of), distributed, query.parallelism)
+        past = HistoryScan(
+            stage, lambda: [Log.read(reader, tables, as_of) for reader in stage.readers], distributed, query.parallelism
+        )
         rows = revise(past, answers, affected, as_of, str(span))
         emitted_at = pa.repeat(pa.scalar(started, TIME), rows.num_rows)
         table = with_times(rows.append_column("emitted_at", emitted_at), wanted["corrections"])

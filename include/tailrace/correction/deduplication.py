@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.answers.model import AffectedAnswers
+from tailrace.answers.model import AffectedAnswers, Content
 from tailrace.ground.columns import unify
 from tailrace.kind.protocol import Kind
 
@@ -32,9 +32,10 @@ def repeated(tuples: pa.RecordBatch, others: pa.RecordBatch) -> Mask:
     return np.bincount(np.concatenate([mine, theirs]))[mine] > 1 if len(mine) else np.zeros(0, bool)
 
 
-def evaluate(kind: Kind, tuples: pa.RecordBatch, affected: AffectedAnswers) -> pa.RecordBatch:
-    """The affected answers over tuples of which none is a repeat."""
-    answers = kind.evaluate(tuples)
+def evaluate(kind: Kind, content: Content, affected: AffectedAnswers) -> pa.RecordBatch:
+    """The affected answers over tuples of each input, of which none is a repeat."""
+    found = [kind.evaluate(*part) for part in affected.parts(content)]
+    answers = found[0] if len(found) == 1 else kind.answers.identity.first_rows(pa.concat_batches(found))
     return answers.filter(pa.array(affected.contains(answers)))
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until
+from tailrace.storage.table_schemas import LATE_TIMES
 from tailrace.storage.tables import Tables, within
 
 Interval = tuple[int, int]
@@ -26,8 +27,10 @@ class Uncorrected:
 
     Attributes
     ----------
-    arrived, pane_start : ndarray, shape (n,)
+    arrived : ndarray, shape (n,)
         As in the table, in ms.
+    event_time : ndarray, shape (n,)
+        The event time of each, or the start of its pane, as the table has it; in ms.
     covered : tuple of Interval
         What they are not in: of this, late tuples are corrected (or, by `but`, asked for).
     until : int
@@ -35,7 +38,7 @@ class Uncorrected:
     """
 
     arrived: NDArray[np.int64]
-    pane_start: NDArray[np.int64]
+    event_time: NDArray[np.int64]
     covered: tuple[Interval, ...]
     until: int
 
@@ -47,8 +50,9 @@ class Uncorrected:
             return None
         tables = Tables(layout)
         known = corrected_intervals(tables)
-        found = tables.read("late", ["arrived", "pane_start"], _in_any(uncovered(known, until)))
-        return Uncorrected(found["arrived"].to_numpy(), found["pane_start"].to_numpy(), tuple(known), until)
+        (time,) = set(LATE_TIMES) & set(tables.schema("late").names)
+        found = tables.read("late", ["arrived", time], _in_any(uncovered(known, until)))
+        return Uncorrected(found["arrived"].to_numpy(), found[time].to_numpy(), tuple(known), until)
 
     def __len__(self) -> int:
         return len(self.arrived)
@@ -61,16 +65,16 @@ class Uncorrected:
         """Those that are in none of the intervals."""
         rest = ~reduce(or_, map(self.within, asked), np.zeros(len(self), bool))
         return replace(
-            self, arrived=self.arrived[rest], pane_start=self.pane_start[rest], covered=(*self.covered, *asked)
+            self, arrived=self.arrived[rest], event_time=self.event_time[rest], covered=(*self.covered, *asked)
         )
 
     def span_ms(self, pane_ms: int) -> int:
         """How far their event times lie apart (paper 002, section 1.4: max − min), told from panes.
 
         From the start of the earliest pane to the end of the latest one: more than max − min, by two panes at most.
-        So no tuples are further apart than this. 0 where there are none.
+        So no tuples are further apart than this. 0 where there are none. Event times of pairs are panes of 1 ms.
         """
-        return int(self.pane_start.max() - self.pane_start.min()) + pane_ms if len(self) else 0
+        return int(self.event_time.max() - self.event_time.min()) + pane_ms if len(self) else 0
 
     def interval(self, tick_ms: int) -> Interval:
         """[a, b) of arrival that holds them all, in multiples of the tick; there must be some.

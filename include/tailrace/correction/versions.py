@@ -1,29 +1,33 @@
-"""The next versions of answers, from the tables' rows: which answers need what was late only, which are made anew."""
+"""The next versions of answers, from the tables' rows: which answers need what was late only, which are made anew.
+
+A correction of windows gives each of them anew; one of pairs gives those that are missing or wrong (`pair_versions`).
+"""
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tailrace.answers.by_pair import ByPair
 from tailrace.answers.model import AffectedAnswers
+from tailrace.answers.versions import of_others, streamed_versions, with_retractions, with_stamps, without_retracted
+from tailrace.correction import pair_versions
 from tailrace.correction.history_scan import HistoryScan
-from tailrace.ground.columns import Ints
 from tailrace.ground.matching import last_places, select
 from tailrace.kind.capabilities import Amends
 from tailrace.kind.protocol import Kind
 from tailrace.storage.results import AnswerTables
-
-_STAMPS = "k_ms", "facts_version"
 
 
 def revise(past: HistoryScan, answers: AnswerTables, affected: AffectedAnswers, before: int, interval: str) -> pa.Table:
     """The rows of `corrections` for the affected answers, as of a cut-off: that of `past`."""
     kind, ranges = past.stage.kind, affected.ranges()
     versions, late = answers.versions(ranges), answers.late(ranges)
-    versions = select(versions, affected.contains(versions))
-    found = next_answers(kind, past, _streamed(versions), late, affected, before)
-    rows = next_versions(kind, found, versions, interval)
+    if isinstance(kind.answers, ByPair):
+        rows = pair_versions.revise(past, versions, late, affected, before, interval)
+    else:
+        versions = select(versions, affected.contains(versions))
+        found = next_answers(kind, past, streamed_versions(versions), late, affected, before)
+        rows = next_versions(kind, found, versions, interval)
     as_of = pa.repeat(pa.scalar(before, pa.int64()), rows.num_rows)
     return rows.append_column("as_of", as_of).append_column("interval", pa.repeat(interval, rows.num_rows))
 
@@ -74,24 +78,8 @@ def next_versions(kind: Kind, found: pa.Table, versions: pa.Table, interval: str
     versions : Table
         All versions of these answers. Those of the same interval are going to be replaced, and so are not retracted.
     """
-    identity, streamed = kind.answers.identity, _streamed(versions)
-    place = identity.find(found, streamed)
-    for name in _STAMPS:
-        found = found.append_column(name, _take(streamed[name], place))
-    is_mine = pc.fill_null(pc.equal(versions["interval"], interval), False).to_numpy()  # the stream's have no interval
-    others = select(versions, ~(is_mine | versions["retracted"].to_numpy()))
+    identity = kind.answers.identity
+    others = without_retracted(of_others(versions, interval))
     earlier = others.take(pa.array(last_places(*identity.number(others))))
-    gone = select(earlier, identity.find(earlier, found) < 0).select(found.column_names)
-    no_tuples = pa.repeat(pa.scalar(0, pa.int64()), gone.num_rows)
-    gone = gone.set_column(gone.schema.get_field_index("tuples"), "tuples", no_tuples)
-    retracted = np.repeat([False, True], [found.num_rows, gone.num_rows])
-    return pa.concat_tables([found, gone]).append_column("retracted", pa.array(retracted))
-
-
-def _streamed(versions: pa.Table) -> pa.Table:
-    return select(versions, ~versions["corrected"].to_numpy())
-
-
-def _take(column: pa.ChunkedArray, place: Ints) -> pa.ChunkedArray:
-    """The values at these places; null where the place is −1."""
-    return column.take(pa.array(place, mask=place < 0))
+    gone = select(earlier, identity.find(earlier, found) < 0)
+    return with_retractions(with_stamps(identity, found, versions), gone)

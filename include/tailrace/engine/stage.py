@@ -15,6 +15,7 @@ from tailrace.engine.stream_reader import StreamReader, readers_of
 from tailrace.ground import wire
 from tailrace.ground.columns import group_sums, pair
 from tailrace.kind.capabilities import sample_of
+from tailrace.kind.inputs import common_id_type
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
 from tailrace.query.query import Query
@@ -60,7 +61,7 @@ class Stage:
         rows = self.kind.prepare(content.tuples, side)
         routes = self.kind.partition.assign(side, rows, header.plans, self.tasks)
         about = segment.to_json() | {"accepted": content.tuples.num_rows, "quarantined": content.quarantine.num_rows}
-        about |= content.ranges
+        about |= content.ranges(as_text=common_id_type(self.kind.inputs) == pa.string())
         sample = sample_of(self.kind, content.tuples if header.sample else content.tuples.slice(0, 0))
         shared = {"ticks": content.ticks.to_arrow(), "counts": self._counts(rows), "sample": sample}
         messages: list[Message] = [

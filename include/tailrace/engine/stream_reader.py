@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.disorder import ticks
+from tailrace.ground.sortable import to_sortable_text
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
 from tailrace.kind.inputs import NameTypes
 from tailrace.kinds import build
@@ -33,15 +34,16 @@ class SegmentContent:
     ticks: ticks.Ticks
     quarantine: pa.RecordBatch
 
-    @property
-    def ranges(self) -> dict[str, Any]:
+    def ranges(self, as_text: bool = False) -> dict[str, Any]:
         """The least and the greatest event time and id, by which it is told later whether to read the segment again.
 
-        None where there is no tuple.
+        None where there is no tuple. `as_text`: ids are strings, integers among them sortable text.
         """
         ranges: dict[str, Any] = {}
         for name, column in (("event", "event_time"), ("id", "id")):
             ends = pc.min_max(self.tuples.column(column)).as_py()
+            if as_text and name == "id":
+                ends = {end: to_sortable_text(id_) if isinstance(id_, int) else id_ for end, id_ in ends.items()}
             ranges |= {f"min_{name}": ends["min"], f"max_{name}": ends["max"]}
         return ranges
 

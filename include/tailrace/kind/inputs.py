@@ -50,3 +50,9 @@ class Input:
         columns = {"event_time": pa.int64(), "tick": pa.int64(), "key": self.names.key, "id": self.names.id}
         columns |= {name: self.types.get(name, pa.float64()) for name in self.columns}
         return pa.RecordBatch.from_pylist([], pa.schema(columns.items()))
+
+
+def common_id_type(inputs: Iterable[Input]) -> pa.DataType:
+    """The type of a column that holds ids of every input: string where their types differ."""
+    types = {each.names.id for each in inputs}
+    return pa.string() if len(types) > 1 else types.pop()

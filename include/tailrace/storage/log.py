@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.columns import single_batch
 from tailrace.ground.ranges import Ranges, in_ranges, overlap
+from tailrace.ground.sortable import from_sortable_text
 from tailrace.sources.history import PARTITIONS
 from tailrace.sources.segments import Segment
 from tailrace.storage.tables import Tables, in_ms
@@ -125,7 +126,7 @@ class Log:
     @staticmethod
     def read(stream: StreamReader, tables: Tables, before: int) -> Log:
         """Read the log from the query's tables."""
-        mine = ds.field("stream") == stream.name
+        mine = (ds.field("stream") == stream.name) & (ds.field("accepted") > 0)  # pandas rounds integers beside nulls
         return Log.of(stream, before, tables.read("segments", _SEGMENT_COLUMNS, mine).to_pandas())
 
     @staticmethod
@@ -136,6 +137,10 @@ class Log:
         is after the cut-off: their tuples arrived no earlier.
         """
         selection = segments[(segments["before_end"] <= before) & (segments["accepted"] > 0)].sort_values("position")
+        if pa.types.is_integer(stream.names.id):  # of streams whose types of ids differ, both are stored as text
+            for name in ("min_id", "max_id"):
+                if selection[name].dtype == object:
+                    selection[name] = selection[name].map(from_sortable_text).astype(np.int64)
         return Log(stream, before, selection, None if stream.history is None else _files(stream.history, selection))
 
     def of_events(self, ranges: Ranges) -> Log:

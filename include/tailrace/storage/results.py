@@ -61,16 +61,24 @@ class AnswerTables:
         return without_retracted(self.model.identity.latest(self.versions()))
 
     def late(self, events: Ranges) -> pa.Table:
-        """Rows of the table `late`: all whose pane starts in one of the ranges of event time, and some others."""
+        """Rows of the table `late`: all whose event time, or pane's start, is in one of the ranges, and some others."""
         low, high = coarsen_ranges(events, _MAX_RANGES)
-        return self.tables.read("late", where=within_any("pane_start", *_as_lists((low - 1, high - 1))))
+        return self.tables.read("late", where=within_any(self.model.late_time, *_as_lists((low - 1, high - 1))))
 
     def with_coverage(self, answers: pa.Table) -> pa.Table:
         """Add coverage = tuples / (tuples + those late for the answer so far), and sort as readers get it.
 
         `answers` has one version of each.
         """
+        tuples, missing = answers["tuples"].to_numpy(), self._missing(answers)
+        answers = answers.append_column("coverage", pa.array(tuples / (tuples + missing)))
+        return answers.sort_by([(name, "ascending") for name in self.model.order])
+
+    def _missing(self, answers: pa.Table) -> Ints:
+        """How many late tuples each of these answers lacks, each of them one version."""
         late = self.model.missed(self.tables.read("late"), "tuples", "arrived")
+        if not late.num_rows:
+            return np.zeros(answers.num_rows, np.int64)
         number, late_number = self.model.identity.number(answers, late)
         # A stream's answer lacks all late tuples; a correction holds those that arrived by its cut-off, its as_of.
         held = np.where(answers["corrected"].to_numpy(), answers["as_of"].to_numpy(), BEFORE_ALL)
@@ -78,10 +86,7 @@ class AnswerTables:
         held_until = np.full(count, BEFORE_ALL)
         held_until[number] = held
         is_missing = late["arrived"].to_numpy() > held_until[late_number]
-        missing = np.bincount(late_number[is_missing], late["tuples"].to_numpy()[is_missing], count)[number]
-        tuples = answers["tuples"].to_numpy()
-        answers = answers.append_column("coverage", pa.array(tuples / (tuples + missing)))
-        return answers.sort_by([(name, "ascending") for name in self.model.order])
+        return np.bincount(late_number[is_missing], late["tuples"].to_numpy()[is_missing], count)[number]
 
 
 def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pa.Table, list[str]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from tailrace.engine.stream_reader import StreamReader
+from tailrace.kind.inputs import common_id_type
 from tailrace.kind.protocol import Kind
 from tailrace.sources import history
 from tailrace.storage.layout import Layout
@@ -20,12 +21,14 @@ CLASSES = ("buffered", "in_process", "expired")
 STAMPS = {"k_ms": INT, "as_of": TIME, "emitted_at": TIME, "facts_version": INT}
 """The columns that every answer has beside the kind's own."""
 
+LATE_TIMES = ("pane_start", "event_time")
+"""The columns of the table `late` that hold a tuple's event time, or its pane's start: a kind has one of them."""
+
 
 def schemas(kind: Kind) -> dict[str, pa.Schema]:
     """The schema of each table by its name, but for history."""
     answers, late = _with_times(kind.answer) | STAMPS, _with_times(kind.late)
-    ids = {each.names.id for each in kind.inputs}
-    id_type = TEXT if len(ids) > 1 else ids.pop()
+    id_type = common_id_type(kind.inputs)
     columns: dict[str, dict[str, pa.DataType]] = {
         "results": answers,
         "late": {"stream": TEXT, "tick": INT, "tuples": INT, "arrived": TIME, "frontier": TIME} | late,

@@ -104,6 +104,10 @@ class Tables:
         """True if the table exists: a process that was killed while creating it leaves just the directory."""
         return DeltaTable.is_deltatable(str(self.layout.table(name)))
 
+    def schema(self, name: str) -> pa.Schema:
+        """The schema of a table that exists."""
+        return pa.schema(DeltaTable(self.layout.table(name)).schema().to_arrow())
+
     def greatest(self, name: str, column: str) -> int | None:
         """The greatest value of a column, from the statistics of the table's files; None where it has none."""
         actions = pa.table(DeltaTable(self.layout.table(name)).get_add_actions(flatten=True))

@@ -21,6 +21,8 @@ from tailrace.ground.errors import refuse
 from tailrace.ground.files import new_file
 from tailrace.terminal.screen import out, plain
 
+_TIMES = ("window_start", "window_end", "left_time", "right_time", "as_of", "bucket_start", "bucket_end")
+
 
 def write_answers(answers: pa.Table, columns: list[str], form: str, output: Path | None, limit: int) -> None:
     """Write answers in one of four forms: table, csv, jsonl, parquet; times as UTC timestamps in ms."""
@@ -99,4 +101,4 @@ def _cell(value: Any) -> str:
 
 
 def _time_columns(columns: list[str]) -> list[str]:
-    return [name for name in columns if name in ("window_start", "window_end", "as_of", "bucket_start", "bucket_end")]
+    return [name for name in columns if name in _TIMES]

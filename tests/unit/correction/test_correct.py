@@ -74,7 +74,7 @@ def test_intervals_in_any_order_and_twice(tmp_path):
 
 def past(tmp_path, query, stage: Stage, before: int) -> HistoryScan:
     tables = tables_of(tmp_path / "wh")
-    return HistoryScan(stage, lambda: Log.read(stage, tables, before), module.session, 2)
+    return HistoryScan(stage, lambda: [Log.read(stage.readers[0], tables, before)], module.session, 2)
 
 
 @pytest.mark.parametrize("compacted", [False, True])
@@ -85,7 +85,7 @@ def test_what_history_gives_is_what_the_source_gives(tmp_path, compacted):
     settings = Settings(700_000, 300_000, 100_000, "avg", "none")
     query = streamed_here(tmp_path, settings, slow, BOUNDS, kept=True)
     layout, tables = Layout.of(tmp_path / "wh", query.name), tables_of(tmp_path / "wh")
-    source = Stage.of(query, layout.manifest().types, layout.table("history"))
+    source = Stage.of(query, layout.manifest().types, layout.histories(query.streams))
     if compacted:
         tables.compact(["history"])
     late = tables.read("late")
@@ -103,7 +103,7 @@ def test_what_history_gives_is_what_the_source_gives(tmp_path, compacted):
         assert rows_in(mine.windows_with_repeats(touched)) == rows_in(theirs.windows_with_repeats(touched))
         if isinstance(touched, ClosedWindows):
             assert mine.windows_with_repeats(touched).num_rows
-        read, there = mine.log.of_events(touched.ranges()).pieces(touched.ranges()), mine.log.pieces()
+        read, there = mine.logs[0].of_events(touched.ranges()).pieces(touched.ranges()), mine.logs[0].pieces()
         assert len(read) == len(there) if isinstance(touched, ClosedWindows) else len(read) < len(there) / 2
 
 

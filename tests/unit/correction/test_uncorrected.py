@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -56,7 +55,7 @@ def test_uncorrected_rows_but_those_asked_for(rows, known, asked, until, more):
     arrived, pane = np.array(left, np.int64).reshape(-1, 2).T
     found = Uncorrected(arrived, pane, tuple(known), until).excluding(asked)
     wanted = [row for row in left if not lies_in(row[0], asked)]
-    assert list(zip(found.arrived.tolist(), found.pane_start.tolist(), strict=True)) == wanted
+    assert list(zip(found.arrived.tolist(), found.event_time.tolist(), strict=True)) == wanted
     panes = [pane for _, pane in wanted]
     assert found.span_ms(PANE) == (max(panes) + PANE - min(panes) if wanted else 0)
     if wanted:
@@ -85,7 +84,7 @@ def test_from_the_tables(tmp_path_factory, files, ledger, until):
     found = Uncorrected.read(there.layout)
     known = [run for run in ledger if run[1] is not None]
     wanted = [row for rows in files for row in rows if row[0] <= until and not lies_in(row[0], known)]
-    assert sorted(zip(found.arrived.tolist(), found.pane_start.tolist(), strict=True)) == sorted(wanted)
+    assert sorted(zip(found.arrived.tolist(), found.event_time.tolist(), strict=True)) == sorted(wanted)
     assert found.until == until
     for row in wanted:
         assert lies_in(row[0], [found.interval(TICK)])
@@ -150,11 +149,10 @@ def test_what_a_correction_writes_into_the_ledger_is_what_is_read_of_it(tmp_path
     """Without tuples in its log a correction starts no Spark."""
     query = make_query(tmp_path, Settings(10, 10, TICK))
     there = LateTables(Layout.of(tmp_path, query.name))
-    there.tables.create(
-        schemas(build(query, pa.string()).answer), [name for name in STREAM_TABLES if name != "history"]
-    )
+    there.tables.create(schemas(build(query)), [name for name in STREAM_TABLES if name != "history"])
     types = {"event_time": "timestamp[ms, tz=UTC]", "arrival_time": "timestamp[ms, tz=UTC]"}
-    there.layout.create_checkpoint(query.structure(), types | {"id": "string", "key": "string", "value": "double"})
+    types |= {"id": "string", "key": "string", "value": "double"}
+    there.layout.create_checkpoint(query.structure(), {"readings": types}, {})
     there.late((20, 0), (30, 0))
     there.commit(30)
     correct(query, tmp_path, span)

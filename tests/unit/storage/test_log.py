@@ -16,13 +16,21 @@ from hypothesis import strategies as st
 from desk import Desk
 from harness import make_stage
 from oracle import Settings, Tuple
+from tailrace.aggregate.kind import Aggregate
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.engine.local import MemoryFormat
+from tailrace.engine.stream_reader import SegmentContent
 from tailrace.ground.ranges import overlap
+from tailrace.ground.sortable import to_sortable_text
+from tailrace.kind.inputs import NameTypes
+from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log, Reader
+from tailrace.storage.table_schemas import schemas
+from tailrace.storage.tables import Tables, with_times
+from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH
 
-STAGE = make_stage(Settings(10, 5, 100))
+(STREAM,) = make_stage(Settings(10, 5, 100)).readers
 
 #   position    0    1   │  2    3   │  4        of a batch that is in history, and not yet in `segments`
 #   tick end  100  300   │ 100  400  │ 100
@@ -53,7 +61,7 @@ TUPLES = pa.RecordBatch.from_pydict(
 
 
 def reader(before: int, segments: pd.DataFrame = SEGMENTS) -> Reader:
-    return Log.of(STAGE, before, segments).reader()
+    return Log.of(STREAM, before, segments).reader()
 
 
 def test_a_tuple_of_an_earlier_tick_gets_the_newest_tick_before_its_segment():
@@ -73,8 +81,8 @@ def test_tuples_of_other_segments_are_left_out():
 
 def test_segments_without_tuples_and_those_after_the_cut_off_are_not_read():
     segments = SEGMENTS.assign(accepted=[0, 2], min_id=[None, "f"], max_id=[None, "g"])
-    assert [piece.path for piece in Log.of(STAGE, 10_000, segments).pieces()] == ["b"]
-    assert [piece.path for piece in Log.of(STAGE, 299, SEGMENTS).pieces()] == ["a"]
+    assert [piece.path for piece in Log.of(STREAM, 10_000, segments).pieces()] == ["b"]
+    assert [piece.path for piece in Log.of(STREAM, 299, SEGMENTS).pieces()] == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -83,13 +91,13 @@ def test_segments_without_tuples_and_those_after_the_cut_off_are_not_read():
 )
 def test_a_window_is_read_from_the_segments_whose_event_times_overlap_it(low, high, paths):
     ranges = np.array([low]), np.array([high])
-    assert [piece.path for piece in Log.of(STAGE, 300, SEGMENTS).of_events(ranges).pieces(ranges)] == [*paths]
+    assert [piece.path for piece in Log.of(STREAM, 300, SEGMENTS).of_events(ranges).pieces(ranges)] == [*paths]
 
 
 @pytest.mark.parametrize(("ids", "paths"), [("A", ""), ("a", "a"), ("f", "ab"), ("fz", "b"), ("h", ""), ("", "")])
 def test_an_id_is_looked_up_in_the_segments_whose_range_of_ids_holds_it(ids, paths):
     ids = np.array([ids], object)
-    assert [piece.path for piece in Log.of(STAGE, 300, SEGMENTS).of_ids(ids, ids).pieces()] == [*paths]
+    assert [piece.path for piece in Log.of(STREAM, 300, SEGMENTS).of_ids(ids, ids).pieces()] == [*paths]
 
 
 RANGES = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 8)).map(lambda r: (r[0], r[0] + r[1])), max_size=6)
@@ -110,7 +118,8 @@ def test_deduplication_reads_values_only_of_segments_with_rejected_records(rejec
     """A record with NaN is no tuple, so its id is no duplicate of the first one's."""
     tuples = [Tuple(EPOCH, EPOCH, "a", "k", 1.0), Tuple(EPOCH, EPOCH, "a", "k", math.nan if rejected else 1.0)]
     desk = Desk(tuples, Settings(100, 100, 100), [])
-    desk.stage = replace(desk.stage, types={"id": "string", "value": "double"})
+    (reader,) = desk.stage.readers
+    desk.stage = replace(desk.stage, readers=(replace(reader, types={"id": "string", "value": "double"}),))
     windows = desk.model.closed(CorrectionRange().bounds, EPOCH + 1000)
     column_lists = []
     read = MemoryFormat.read
@@ -119,3 +128,36 @@ def test_deduplication_reads_values_only_of_segments_with_rejected_records(rejec
         assert ("value" in column_lists[-1], bool(repeats.num_rows)) == (values, not rejected)
         desk.past(EPOCH + 1000).evaluate(windows)
         assert "value" in column_lists[-1]
+
+
+@pytest.mark.parametrize(("id_", "paths"), [(-5, ["a"]), (9, ["a"]), (10, ["a", "b"]), (2, ["a"]), (99, ["b"])])
+def test_integer_ids_stored_as_text_beside_another_streams_are_compared_as_numbers(id_, paths):
+    stream = replace(STREAM, names=NameTypes(pa.string(), pa.int64()))
+    text = {"min_id": [-7, 10], "max_id": [10, 100]}
+    segments = SEGMENTS.assign(**{name: list(map(to_sortable_text, ids)) for name, ids in text.items()})
+    ids = np.array([id_])
+    assert [piece.path for piece in Log.of(stream, 300, segments).of_ids(ids, ids).pieces()] == paths
+
+
+@pytest.mark.parametrize(("as_text", "ends"), [(False, (-3, 12)), (True, (to_sortable_text(-3), to_sortable_text(12)))])
+def test_a_segments_ids_are_written_as_text_where_another_streams_are(as_text, ends):
+    tuples = pa.RecordBatch.from_pydict({"event_time": [1, 2], "id": [12, -3]})
+    found = SegmentContent(tuples, None, tuples).ranges(as_text)
+    assert (found["min_id"], found["max_id"]) == ends
+    text = pa.RecordBatch.from_pydict({"event_time": [1], "id": ["x"]})
+    assert SegmentContent(text, None, text).ranges(as_text)["max_id"] == "x"
+    assert SegmentContent(text[:0], None, text).ranges(as_text)["max_id"] is None
+
+
+def test_large_integer_ids_are_exact_beside_a_segment_without_tuples(tmp_path):
+    large = (1 << 53) + 1
+    kind = Aggregate(Sliding(10, 10), "count", {}, pa.string(), id_type=pa.int64())
+    tables = Tables(Layout(tmp_path))
+    schema = schemas(kind)["segments"]
+    tables.create({"segments": schema}, ["segments"])
+    row = dict.fromkeys(schema.names, 0) | {"stream": "readings", "path": "a", "before_end": -1}
+    rows = [row | {"min_id": large, "max_id": large, "accepted": 1}, row | {"min_id": None, "max_id": None}]
+    other = row | {"stream": "other", "accepted": 1}
+    tables.add("segments", with_times(pa.Table.from_pylist([*rows, other]), schema))
+    log = Log.read(replace(STREAM, names=NameTypes(pa.string(), pa.int64())), tables, 0)
+    assert log.segments["min_id"].tolist() == [large]

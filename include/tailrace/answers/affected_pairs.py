@@ -1,0 +1,141 @@
+"""Sets of pairs that a correction covers: of late tuples, of a range of event time, and by identity.
+
+Answers are read by their left time in (low, high] for a range [low, high) of event time: so each range begins 1 ms
+before the earliest tuple that counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tailrace.answers.identity import PAIR
+from tailrace.answers.model import Content
+from tailrace.ground import matching
+from tailrace.ground.columns import Ints
+from tailrace.ground.matching import Rows
+from tailrace.ground.ranges import Ranges, merge_ranges
+
+SIDES = ("left", "right")
+"""The streams of a join, in the order of its inputs."""
+
+
+@dataclass(frozen=True)
+class ClosedPairs:
+    """Every pair with a tuple in the event times [low, high), and with both tuples before the frontier.
+
+    Attributes
+    ----------
+    reach_ms : int
+        The longest distance of the two event times.
+    """
+
+    event_times: tuple[int, int]
+    reach_ms: int
+    frontier: int
+
+    def ranges(self) -> Ranges:
+        low, high = self.event_times
+        low, high = low - self.reach_ms - 1, min(high + self.reach_ms, self.frontier)
+        some = slice(0, int(low < high))
+        return np.array([low])[some], np.array([high])[some]
+
+    def contains(self, answers: Rows) -> NDArray[np.bool_]:
+        low, high = self.event_times
+        left, right = (np.asarray(answers.column(f"{side}_time")) for side in SIDES)
+        in_range = ((left >= low) & (left < high)) | ((right >= low) & (right < high))
+        return np.asarray(in_range & (np.maximum(left, right) < self.frontier))
+
+    def parts(self, content: Content) -> list[Content]:
+        return [content]
+
+
+@dataclass(frozen=True)
+class MissedPairs:
+    """The pairs of some late tuples.
+
+    Attributes
+    ----------
+    late : tuple of Table
+        `id` and `event_time` of the late tuples of each side. Of the tuples with one id only some may be late, so both
+        tell which tuple it is.
+    """
+
+    late: tuple[pa.Table, ...]
+    reach_ms: int
+
+    @staticmethod
+    def of(late: pa.Table, reach_ms: int) -> MissedPairs:
+        """The pairs of rows of the table `late`."""
+        sides = (late.filter(pc.equal(late["stream"], side)).select(["id", "event_time"]) for side in SIDES)
+        return MissedPairs(tuple(sides), reach_ms)
+
+    def ranges(self) -> Ranges:
+        times = np.unique(np.concatenate([side["event_time"].to_numpy() for side in self.late]))
+        return merge_ranges(times - self.reach_ms - 1, times + self.reach_ms + 1)
+
+    def contains(self, answers: Rows) -> NDArray[np.bool_]:
+        left, right = (
+            self._is_late(side, answers.column(f"{name}_id"), answers.column(f"{name}_time"))
+            for side, name in enumerate(SIDES)
+        )
+        return left | right
+
+    def parts(self, content: Content) -> list[Content]:
+        """The late tuples of each side, with all of the other side."""
+        left, right = content
+        late_left, late_right = (
+            tuples.filter(pa.array(self._is_late(side, tuples.column("id"), tuples.column("event_time"))))
+            for side, tuples in enumerate(content)
+        )
+        return [(late_left, right), (left, late_right)]
+
+    def _is_late(self, side: int, ids: pa.Array, times: pa.Array) -> NDArray[np.bool_]:
+        late, names = self.late[side], ["id", "event_time"]
+        late = late.set_column(0, "id", late["id"].cast(ids.type))  # `late` has text where the streams' ids differ
+        return np.asarray(matching.find(*matching.number_rows([pa.table([ids, times], names), late], names)) >= 0)
+
+
+@dataclass(frozen=True)
+class IdentifiedPairs:
+    """Pairs one by one.
+
+    Attributes
+    ----------
+    pairs : Table
+        `left_id` and `right_id`.
+    times : ndarray
+        The event times of their tuples.
+    """
+
+    pairs: pa.Table
+    times: Ints
+
+    @staticmethod
+    def of(rows: Rows) -> IdentifiedPairs:
+        """The pairs of these rows, with the event times that these give."""
+        times = np.concatenate([np.asarray(rows.column(f"{side}_time")) for side in SIDES])
+        return IdentifiedPairs(rows.select(PAIR.determining), times)
+
+    def ranges(self) -> Ranges:
+        times = np.unique(self.times)
+        return merge_ranges(times - 1, times + 1)
+
+    def contains(self, answers: Rows) -> NDArray[np.bool_]:
+        return np.asarray(PAIR.find(answers, self.pairs) >= 0)
+
+    def parts(self, content: Content) -> list[Content]:
+        """The tuples with an id of one of the pairs."""
+        sides = zip(SIDES, content, strict=True)
+        return [tuple(tuples.filter(_has_id(tuples, self.pairs, side)) for side, tuples in sides)]
+
+
+def _has_id(tuples: pa.RecordBatch, pairs: Rows, side: str) -> pa.Array:
+    ids: Sequence[pa.Array] = [tuples.column("id"), pairs.column(f"{side}_id")]
+    ids_of = [pa.table([column], ["id"]) for column in ids]
+    return pa.array(matching.find(*matching.number_rows(ids_of, ["id"])) >= 0)

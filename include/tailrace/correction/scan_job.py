@@ -1,0 +1,74 @@
+"""The part of a scan of history that is too much for one process, as it is given to many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from tailrace.answers.model import AffectedAnswers
+from tailrace.engine.stream_reader import StreamReader
+from tailrace.ground.ranges import Ranges
+from tailrace.kind.protocol import Kind
+from tailrace.storage.log import Piece, Reader
+
+
+@dataclass(frozen=True)
+class StreamScan:
+    """What a job reads of one stream.
+
+    Attributes
+    ----------
+    pieces : list of Piece
+        All that may hold a tuple in the job's ranges, or another one with the id of one.
+    columns : list of str
+        The columns of these tuples, `log.ORDER` among them.
+    """
+
+    reader: Reader
+    pieces: list[Piece]
+    columns: list[str]
+
+
+@dataclass(frozen=True)
+class ScanJob:
+    """The tuples whose event times lie in some ranges, to be read by many processes.
+
+    Attributes
+    ----------
+    streams : tuple of StreamScan
+        In the order of the kind's inputs.
+    buckets : int
+        Over how many the tuples are spread by their ids, and then as the kind spreads them over tasks.
+    """
+
+    kind: Kind
+    streams: tuple[StreamScan, ...]
+    ranges: Ranges
+    buckets: int
+
+
+class DistributedScan(Protocol):
+    """Scans what is too much for one process."""
+
+    def evaluate(self, job: ScanJob, affected: AffectedAnswers) -> pa.Table:
+        """The affected answers, without repeats; all their tuples are in the job's ranges."""
+
+    def windows_with_repeats(self, job: ScanJob) -> pa.Table:
+        """The windows, as `ByWindow.holding`, that hold a tuple whose id is there more than once; some twice."""
+
+    def find(self, reader: Reader, pieces: list[Piece], ids: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """These columns of the tuples with one of these ids."""
+
+
+OpenScan = Callable[[int], DistributedScan]
+"""Opens a distributed scan over so many buckets."""
+
+
+def no_tuples(stream: StreamReader, columns: Sequence[str]) -> pa.RecordBatch:
+    """An empty batch with these columns of a stream's tuples."""
+    types = stream.columns.value_types() | {"key": stream.names.key, "id": stream.names.id}
+    schema = pa.schema([(name, types.get(name, pa.int64())) for name in columns])
+    return pa.RecordBatch.from_pylist([], schema)

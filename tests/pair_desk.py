@@ -1,0 +1,163 @@
+"""The tables of a join in memory, as the oracle streams it, and corrections of them as the job makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from harness import NAMES
+from pair_oracle import Item, Join, Placed, Read, first_arrivals, joined, placed
+from tailrace.answers.affected_pairs import SIDES
+from tailrace.answers.model import AffectedAnswers
+from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
+from tailrace.correction.correction_range import CorrectionRange
+from tailrace.correction.history_scan import HistoryScan
+from tailrace.correction.versions import revise
+from tailrace.engine.local import MemoryFormat
+from tailrace.engine.stage import Stage
+from tailrace.engine.stream_reader import StreamReader
+from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.sources.check import Columns
+from tailrace.storage.log import Log
+from tailrace.storage.table_schemas import schemas
+from tailrace.storage.tables import in_ms, with_times
+from toy_join import ToyJoin
+
+Times = tuple[int, int]
+Streams = tuple[Sequence[Item], Sequence[Item]]
+
+
+class PairDesk:
+    """What the stream has given, and the corrections so far.
+
+    `again`: a repeat of an id answers a pair anew in a later tick; else each pair of ids is answered once.
+    """
+
+    def __init__(
+        self, streams: Streams, join: Join, cuts: tuple[list[int], list[int]] = ([], []), again: bool = False
+    ) -> None:
+        self.streams, self.join = streams, join
+        types = [pa.int64() if items and isinstance(items[0].id, int) else pa.string() for items in streams]
+        self.kind = ToyJoin(join.reach, *types)
+        self.stage = Stage(self.kind, tuple(self._reader(side, cuts[side]) for side in (0, 1)), join.tick, 1)
+        log = [Read(side, item) for side in (0, 1) for item in self._numbered(side)]
+        tuples = [one._replace(item=streams[one.side][one.position]) for one in placed(log, join.tick)[0]]
+        self.placed = [[one for one in tuples if one.side == side] for side in (0, 1)]
+        self.end = max((one.end for side in self.placed for one in side), default=0)
+        outcome = joined(log, join)
+        self.late_tuples = [(self.placed[side][place], frontier) for (side, place), frontier in outcome.late.items()]
+        self.late_rows = self._table("late", list(self._late()))
+        self.results = self._table("results", list(self._results(outcome.pairs, again)))
+        self.segments = [self._segments(reader) for reader in self.stage.readers]
+        self.given = [as_streamed(self.results)]
+
+    def past(self, before: int) -> HistoryScan:
+        def spark(buckets: int) -> None:
+            raise AssertionError("so little needs no Spark")
+
+        sides = list(zip(self.stage.readers, self.segments, strict=True))
+        return HistoryScan(self.stage, lambda: [Log.of(reader, before, rows) for reader, rows in sides], spark, 2)
+
+    def correct(self, a: int, b: int) -> pa.Table:
+        """The correction of an interval of arrival."""
+        late = self.late_rows.filter((pc.field("arrived") > a) & (pc.field("arrived") <= b))
+        return self.revise(self.kind.answers.missed_by(late), b, str(CorrectionRange(a, b, arrival=True)))
+
+    def revise(self, affected: AffectedAnswers, before: int, interval: str) -> pa.Table:
+        """The next versions of these pairs, which take the place of those of the same interval."""
+        rows = as_corrections(revise(self.past(before), self, affected, before, interval))
+        self.given = [*(part for part in self.given if interval not in part["interval"].to_pylist()), rows]
+        return rows
+
+    def latest(self) -> dict[tuple, Times]:
+        """The event times of each pair of ids."""
+        rows = without_retracted(self.kind.answers.identity.latest(self.versions())).to_pylist()
+        found = {(row["left_id"], row["right_id"]): (row["left_time"], row["right_time"]) for row in rows}
+        assert len(found) == len(rows), "an answer was given twice"
+        return found
+
+    def truth(self, before: int) -> dict[tuple, Times]:
+        """The pairs of all that arrived before a cut-off, by the oracle."""
+        left, right = (first_arrivals(one for one in side if one.end <= before) for side in self.placed)
+        return {
+            (a.id, b.id): (a.event_time, b.event_time)
+            for a in left
+            for b in right
+            if a.value == b.value and abs(a.event_time - b.event_time) <= self.join.reach
+        }
+
+    # As `AnswerTables` has it: only what the ranges hold.
+    def versions(self, ends: tuple | None = None) -> pa.Table:
+        rows = pa.concat_tables(self.given, promote_options="default")
+        return rows if ends is None else rows.filter(_within(rows["left_time"], *ends))
+
+    def late(self, events: tuple) -> pa.Table:
+        low, high = events
+        return self.late_rows.filter(_within(self.late_rows["event_time"], low - 1, high - 1))
+
+    def _reader(self, side: int, cuts: list[int]) -> StreamReader:
+        bounds = [0, *sorted(cuts), len(self.streams[side])]
+        tables = {str(i): self._raw(side, *bounds[i : i + 2]) for i in range(len(bounds) - 1)}
+        value = self.kind.inputs[side].columns
+        columns = Columns(**NAMES | {"key": None}, values=value, earliest_ms=-(10**15), ahead_ms=10**15)
+        columns = replace(columns, types={"value": pa.string()})
+        names = self.kind.inputs[side].names
+        return StreamReader(SIDES[side], MemoryFormat(tables), columns, {}, names, self.join.tick)
+
+    def _raw(self, side: int, low: int, high: int) -> pa.Table:
+        items = self.streams[side][low:high]
+        types = {"event_time": pa.int64(), "arrival_time": pa.int64(), "id": self.kind.inputs[side].names.id}
+        return pa.Table.from_pylist([one._asdict() for one in items], pa.schema(types | {"value": pa.string()}))
+
+    def _numbered(self, side: int) -> list[Item]:
+        """The tuples of a stream, each with its position in the place of its id."""
+        return [item._replace(id=position) for position, item in enumerate(self.streams[side])]
+
+    def _results(self, pairs: dict, again: bool) -> Iterator[dict]:
+        given: set[tuple] = set()
+        for positions, pair in sorted(pairs.items(), key=lambda one: one[1].as_of):
+            a, b = (self.streams[side][position] for side, position in enumerate(positions))
+            answer = (a.id, b.id, pair.as_of) if again else (a.id, b.id)
+            if answer not in given:
+                given.add(answer)
+                yield {"left_id": a.id, "right_id": b.id, "tuples": 2} | pair._asdict()
+
+    def _late(self) -> Iterator[dict]:
+        for one, frontier in self.late_tuples:
+            id_ = one.item.id if pa.types.is_integer(self.kind.late.field("id").type) else str(one.item.id)
+            tick = one.end // self.join.tick - 1 if self.join.tick else one.position
+            common = {"stream": SIDES[one.side], "tick": tick, "tuples": 1, "arrived": one.end}
+            yield common | {"frontier": frontier, "id": id_, "event_time": one.item.event_time}
+
+    def _segments(self, reader: StreamReader) -> pd.DataFrame:
+        """The table `segments` of a stream, as it is read from Delta Lake."""
+        newest, rows = (BEFORE_ALL, BEFORE_ALL), []
+        for segment in reader.format.segments(reader.name):
+            content = reader.read(segment)
+            text = self.kind.left_id != self.kind.right_id
+            about = {"before_tick": newest[0], "before_end": newest[1], "accepted": content.tuples.num_rows}
+            rows.append(segment.to_json() | about | {"quarantined": 0} | content.ranges(as_text=text))
+            newest = max(newest, (int(content.ticks.tick[-1]), int(content.ticks.end[-1])))
+        return self._table("segments", rows).to_pandas()
+
+    def _table(self, name: str, rows: list[dict]) -> pa.Table:
+        schema = schemas(self.kind)[name]
+        whole = pa.Table.from_pylist(
+            [dict.fromkeys(schema.names) | row for row in rows], in_ms(schema.empty_table()).schema
+        )
+        return in_ms(with_times(whole, schema))
+
+
+def late_of(desk: PairDesk, a: int, b: int) -> set[tuple[int, object, int]]:
+    """(side, id, event time) of the tuples late in an interval of arrival."""
+    found: list[Placed] = [one for one, _ in desk.late_tuples if a < one.end <= b]
+    return {(one.side, one.item.id, one.item.event_time) for one in found}
+
+
+def _within(column: pa.ChunkedArray, low: Sequence[int], high: Sequence[int]) -> pa.Array:
+    inside = [any(a < time <= b for a, b in zip(low, high, strict=True)) for time in column.to_pylist()]
+    return pa.array(inside, pa.bool_())

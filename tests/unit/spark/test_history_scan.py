@@ -1,0 +1,116 @@
+"""The distributed scan gives what one process gives: its steps, each in a process of its own, without Spark."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from desk import Desk
+from oracle import Settings
+from pair_desk import PairDesk
+from pair_oracle import Item, Join
+from tailrace.correction import history_scan
+from tailrace.correction.correction_range import CorrectionRange
+from tailrace.ground import wire
+from tailrace.spark import history_scan as module
+from tailrace.spark.history_scan import SparkScan, places_of, without_replicas
+from warehouse import even, make_stream
+
+
+@pytest.fixture
+def in_process(monkeypatch) -> None:
+    """What Spark does with tables of messages; and everything is too much for one process."""
+
+    def apply_by_task(rows: pa.Table, step) -> pa.Table:
+        tasks = np.unique(rows["task"].to_numpy())
+        return pa.concat_tables([step(rows.filter(pa.array(rows["task"].to_numpy() == task))) for task in tasks])
+
+    def result(rows: pa.Table) -> pa.Table:
+        return pa.Table.from_batches([wire.unpack(data)[0]["rows"] for data in rows["bytes"].to_pylist()])
+
+    monkeypatch.setattr(module, "_map_pieces", lambda _, pieces, read: pa.concat_tables(map(read, pieces)))
+    monkeypatch.setattr(module, "_apply_by_task", apply_by_task)
+    monkeypatch.setattr(module, "_result", result)
+
+
+def rows_of(table: pa.Table) -> list[tuple]:
+    rows = ([round(v, 6) if isinstance(v, float) else v for v in row.values()] for row in table.to_pylist())
+    return sorted(map(tuple, rows), key=str)
+
+
+def distributed(past: history_scan.HistoryScan) -> history_scan.HistoryScan:
+    return history_scan.HistoryScan(past.stage, lambda: past.logs, lambda buckets: SparkScan(None), 3)
+
+
+def streams(seed: int, integers: bool) -> tuple[list[Item], list[Item]]:
+    draw, found = random.Random(seed), []
+    for side in (0, 1):
+        items, event = [], 1000
+        for _ in range(60):
+            event += draw.randint(0, 15)
+            name = draw.randint(0, 80) - 20
+            at = event - draw.choice([0, 0, 5, 90])
+            items.append(Item(at, event, name if integers and not side else str(name), draw.choice("abcd")))
+        found.append(items)
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("integers", [False, True])
+def test_pairs_are_those_of_one_process_each_once(in_process, monkeypatch, integers):
+    desk = PairDesk(streams(3, integers), Join(25, 10), ([20, 40], [30]))
+    model = desk.kind.answers
+    for affected in (model.closed(CorrectionRange().bounds, 1 << 60), model.missed_by(desk.late_rows)):
+        alone, spread = desk.past(desk.end), distributed(desk.past(desk.end))
+        found = alone.evaluate(affected)
+        ids = found["right_id"].combine_chunks()
+        times = sorted(alone.event_times(1, ids))
+        with monkeypatch.context() as patch:
+            patch.setattr(history_scan, "AT_ONCE", 0)
+            assert rows_of(spread.evaluate(affected)) == rows_of(found)
+            assert sorted(spread.event_times(1, ids)) == times
+        assert found.num_rows > 10
+
+
+def test_a_stream_of_which_nothing_is_read_takes_part_without_tuples(in_process, monkeypatch):
+    monkeypatch.setattr(history_scan, "AT_ONCE", 0)
+    desk = PairDesk((streams(3, False)[0], []), Join(25, 10))
+    spread = distributed(desk.past(desk.end))
+    assert spread.evaluate(desk.kind.answers.closed(CorrectionRange().bounds, 1 << 60)).num_rows == 0
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_windows_are_those_of_one_process(in_process, monkeypatch, keyed):
+    tuples = make_stream(200, seed=3, duplicates=20)
+    tuples = tuples if keyed else [one._replace(key=None) for one in tuples]
+    desk = Desk(tuples, Settings(700, 300, 100, "median", "none"), even(200, 4)[1:-1])
+    before = max(one.arrival_time for one in tuples) + 1000
+    everything = desk.model.closed(CorrectionRange().bounds, 1 << 60)
+    alone, spread = desk.past(before), distributed(desk.past(before))
+    expected = rows_of(alone.evaluate(everything)), set(rows_of(alone.windows_with_repeats(everything)))
+    monkeypatch.setattr(history_scan, "AT_ONCE", 0)
+    assert rows_of(spread.evaluate(everything)) == expected[0]
+    assert set(rows_of(spread.windows_with_repeats(everything))) == expected[1]
+    assert len(expected[0]) > 10
+
+
+def test_tuples_go_where_the_kinds_partitioning_places_them():
+    desk = PairDesk(streams(3, False), Join(25, 10))
+    job = module.ScanJob(desk.kind, (), (np.array([0]), np.array([1])), 3)
+    tuples = desk.stage.readers[1].read(desk.stage.readers[1].format.segments("right")[0]).tuples
+    row, bucket = places_of(job, 1, tuples)
+    assert sorted(zip(row.tolist(), bucket.tolist(), strict=True)) == [(i, n) for i in range(60) for n in range(3)]
+    row, bucket = places_of(job, 0, tuples)
+    assert row.tolist() == list(range(60))
+    assert [len(part) for part in places_of(job, 0, tuples[:0])] == [0, 0]
+
+
+def test_a_pair_that_several_buckets_find_stands_once_and_rows_of_a_window_stay():
+    desk = PairDesk(streams(3, False), Join(25, 10))
+    answers = desk.past(desk.end).evaluate(desk.kind.answers.closed(CorrectionRange().bounds, 1 << 60))
+    assert without_replicas(desk.kind, pa.concat_tables([answers, answers])).to_pylist() == answers.to_pylist()
+    desk = Desk(make_stream(50, seed=1), Settings(700, 300, 100, "sum", "none"), [])
+    results = desk.results.select(desk.stage.kind.answer.names)
+    assert without_replicas(desk.stage.kind, pa.concat_tables([results, results])).num_rows == 2 * results.num_rows

@@ -1,0 +1,114 @@
+"""Answers of a join in real tables: what readers get, and what the table of measured errors says of them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+
+from pair_desk import PairDesk
+from pair_oracle import Item, Join
+from tailrace.correction.correction_range import CorrectionRange
+from tailrace.correction.quality import measure, put_quality, read_quality
+from tailrace.correction.uncorrected import Uncorrected
+from tailrace.storage import results
+from tailrace.storage.layout import Layout
+from tailrace.storage.results import AnswerTables, read_answers
+from tailrace.storage.table_schemas import CORRECTION_TABLES, STREAM_TABLES, TIME, schemas
+from tailrace.storage.tables import Tables, with_times
+from tailrace.terminal.answers import write_answers
+
+JOIN = Join(reach=10, tick=10)
+LEFT = [Item(1, 1, "a", "v"), Item(100, 100, "a", "w"), Item(500, 500, "far", "z")]
+RIGHT = [Item(2, 2, "b", "v"), Item(101, 101, "d", "w"), Item(1000, 1000, "f", "y"), Item(5, 1011, "c", "v")]
+COLUMNS = ["left_id", "right_id", "left_time", "right_time", "tuples", "coverage", "k_ms", "as_of"]
+
+
+@pytest.fixture
+def desk() -> PairDesk:
+    return PairDesk((LEFT, RIGHT), JOIN)
+
+
+@pytest.fixture
+def tables(tmp_path, desk) -> Tables:
+    wanted, there = schemas(desk.kind), Tables(Layout(tmp_path / "pairs"))
+    there.create(wanted, [name for name in (*STREAM_TABLES, *CORRECTION_TABLES) if name != "history"])
+    add(there, desk, "results", desk.results)
+    add(there, desk, "late", desk.late_rows)
+    there.add("metrics", with_times(metrics(desk), wanted["metrics"]))
+    return there
+
+
+def add(tables: Tables, desk: PairDesk, name: str, rows: pa.Table) -> None:
+    schema = schemas(desk.kind)[name]
+    if "emitted_at" in schema.names and "emitted_at" not in rows.column_names:
+        rows = rows.append_column("emitted_at", pa.nulls(rows.num_rows, TIME))
+    tables.add(name, with_times(rows, schema))
+
+
+def metrics(desk: PairDesk) -> pa.Table:
+    schema = schemas(desk.kind)["metrics"]
+    row = dict.fromkeys(schema.names) | {"batch": 0, "committed": desk.end, "frontier": desk.end}
+    return pa.Table.from_pylist([row])
+
+
+def correct(desk: PairDesk, tables: Tables) -> None:
+    rows = desk.revise(desk.kind.answers.closed(CorrectionRange().bounds, desk.end), desk.end, "all")
+    add(tables, desk, "corrections", rows)
+
+
+def test_readers_get_pairs_with_their_times_in_order_and_without_those_taken_back(
+    tmp_path, desk, tables, monkeypatch, capsys
+):
+    monkeypatch.setattr(results, "build", lambda query: desk.kind)
+    monkeypatch.setattr(results, "readable", lambda layout, query: None)
+    query = SimpleNamespace(name="pairs")
+    answers, columns = read_answers(query, tmp_path, streamed=False)
+    assert columns == COLUMNS
+    assert [tuple(row.values()) for row in answers.select(columns).to_pylist()] == [
+        ("a", "b", 1, 2, 2, 1.0, 0, 10),
+        ("a", "d", 100, 101, 2, 1.0, 0, 110),
+    ]
+    correct(desk, tables)
+    answers, _ = read_answers(query, tmp_path, streamed=False)
+    assert [tuple(row.values()) for row in answers.select(columns).to_pylist()] == [
+        ("a", "b", 1, 2, 2, 1.0, 0, 10),
+        ("a", "c", 1, 5, 2, 1.0, None, 1020),
+    ]
+    assert len(read_answers(query, tmp_path, streamed=True)[0]) == 2
+    write_answers(answers, columns, "csv", None, 10)
+    first = capsys.readouterr().out.splitlines()[1]
+    assert first.count("1970-01-01T00:00:00.") == 3  # left_time, right_time, as_of
+    read_answers(SimpleNamespace(name="never"), tmp_path, streamed=False)[0].select(COLUMNS)
+
+
+def test_versions_and_late_rows_are_read_by_ranges_of_event_time(desk, tables):
+    answers = AnswerTables(tables, desk.kind.answers)
+    affected = desk.kind.answers.closed((100, 102), desk.end)
+    assert answers.versions(affected.ranges())["right_id"].to_pylist() == ["d"]
+    assert answers.late(affected.ranges()).num_rows == 0
+    assert answers.late(desk.kind.answers.closed((5, 6), 6).ranges())["id"].to_pylist() == ["c"]
+    assert answers.ends(affected.ranges()).tolist() == [100]
+
+
+def test_quality_counts_missing_pairs_and_those_taken_back(tmp_path, desk, tables, monkeypatch):
+    correct(desk, tables)
+    promise = {"error": None, "risk": None, "accuracy": 0.9}
+    versions = AnswerTables(tables, desk.kind.answers).versions()
+    (row,) = measure(desk.kind, versions, 1000, promise).to_pylist()
+    names = ["bucket_start", "answers", "corrected", "missing", "off", "mean_k_ms", "accuracy"]
+    assert [row[name] for name in names] == [0, 2, 1, 1, 2, 0.0, 0.9]
+    assert (row["share"], row["mean_error"]) == pytest.approx((2 / 3, 2 / 3))
+    query = SimpleNamespace(policy=SimpleNamespace(accuracy=0.9), name="pairs")
+    answers = AnswerTables(tables, desk.kind.answers)
+    put_quality(query, desk.kind, answers, versions["left_time"].to_numpy(), desk.end)
+    monkeypatch.setattr("tailrace.correction.quality.build", lambda query: desk.kind)
+    monkeypatch.setattr("tailrace.correction.quality.readable", lambda layout, query: None)
+    rows, _ = read_quality(query, tmp_path)
+    assert rows.select(["answers", "missing", "off"]).to_pylist() == [{"answers": 2, "missing": 1, "off": 2}]
+
+
+def test_the_gap_of_late_tuples_is_told_from_their_event_times(tables):
+    late = Uncorrected.read(tables.layout)
+    assert (late.event_time.tolist(), late.arrived.tolist(), late.span_ms(1)) == ([5], [1020], 1)
