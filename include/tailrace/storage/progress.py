@@ -60,7 +60,7 @@ class Progress:
             max((row[name] for row in rows if row[name] is not None), default=None)
             for name in ("newest_tick", "complete_tick")
         )
-        reached = tuple(rows[0]["reached"]) if rows else ()  # alike in all tasks
+        reached = tuple(rows[0]["reached"] or ()) if rows else ()  # alike in all tasks
         return Progress(until, frontier, any(row["flushed"] for row in rows), newest, complete, reached)
 
 

@@ -337,7 +337,7 @@ def test_planning_is_deterministic_whenever_a_live_driver_is_killed(tmp_path, st
             if restarts:
                 driver.restart()
             rows = [stream.rows for stream in driver.intake.position.streams.values()]
-            driver.intake.plan(Progress(0, 0, False, None, tuple(40 * n if n else None for n in rows)))
+            driver.intake.plan(Progress(0, 0, False, None, None, tuple(40 * n if n else None for n in rows)))
         return entries(tmp_path / name)
 
     uninterrupted = journal_of("never", False)
