@@ -1,0 +1,107 @@
+"""A join of two streams on Spark: the toy join, as streamed, and as corrected, is what the oracle says."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pydantic import Field
+
+import toy_join
+from pair_oracle import Item, Join, Pair, Read, batch_pairs, joined
+from tailrace.correction import history_scan
+from tailrace.kinds import KINDS
+from tailrace.query.query import JoinQuery
+from tailrace.spark.app import run
+from tailrace.spark.correct import correct
+from tailrace.storage.layout import Layout
+from tailrace.storage.results import read_answers
+from tailrace.storage.tables import Tables
+from tailrace.stream.batch_planner import RunOptions
+from toy_join import ToyJoin
+from warehouse import EPOCH, TIME
+
+pytestmark = pytest.mark.spark
+
+JOIN = Join(reach=300, tick=100, k=150)
+STREAMS = ("left", "right")
+
+
+class ToyQuery(JoinQuery):
+    kind: Literal["toy_join"] = Field(description="the kind of query: toy_join")
+
+
+def make_streams(n: int, speeds: tuple[int, int]) -> list[list[Item]]:
+    """Two streams in order of arrival, whose tuples come every so many ms, some of them far too late."""
+    draw, streams = random.Random(7), []
+    for side, speed in enumerate(speeds):
+        events = [EPOCH + number * speed for number in range(n // speed)]
+        delays = [draw.randrange(200) + (draw.randrange(3000) if draw.random() < 0.05 else 0) for _ in events]
+        items = (
+            Item(event, event + delay, f"{'lr'[side]}{number}", draw.choice("abcd"))
+            for number, (event, delay) in enumerate(zip(events, delays, strict=True))
+        )
+        streams.append(sorted(items, key=lambda item: item.arrival_time))
+    return streams
+
+
+def write(items: list[Item], directory: Path, parts: int) -> None:
+    directory.mkdir(parents=True)
+    for part in range(parts):
+        some = items[len(items) * part // parts : len(items) * (part + 1) // parts]
+        table = pa.table({name: [getattr(item, name) for item in some] for name in Item._fields})
+        for place, name in enumerate(Item._fields[:2]):
+            table = table.set_column(place, name, table.column(name).cast(TIME))
+        pq.write_table(table, directory / f"{part}.parquet")
+
+
+def query_of(directory: Path) -> ToyQuery:
+    columns = {name: name for name in ("event_time", "arrival_time", "id")}
+    sources = {name: {"format": "parquet", "path": str(directory / name)} for name in STREAMS}
+    return ToyQuery.model_validate(
+        {
+            "name": "toys",
+            "kind": "toy_join",
+            "streams": {name: {"source": sources[name]} | columns for name in STREAMS},
+            "disorder": {"policy": "k_slack", "k": f"{JOIN.k} ms", "tick": f"{JOIN.tick} ms"},
+        }
+    )
+
+
+@pytest.fixture
+def toys(spark, monkeypatch):
+    spark.sparkContext.addPyFile(toy_join.__file__)
+    types = lambda names: (each.id for each in names)  # noqa: E731
+    monkeypatch.setitem(KINDS, "toy_join", lambda query, names: ToyJoin(JOIN.reach, *types(names)))
+
+
+@pytest.mark.parametrize("at_once", [0, 10**6], ids=["corrected on Spark", "corrected in process"])
+@pytest.mark.usefixtures("toys")
+def test_a_join_as_streamed_and_as_corrected(tmp_path, monkeypatch, at_once) -> None:
+    streams = make_streams(20_000, (20, 45))
+    for name, items in zip(STREAMS, streams, strict=True):
+        write(items, tmp_path / name, 3)
+    query, log = query_of(tmp_path), [Read(side, item) for side, items in enumerate(streams) for item in items]
+    run(query, tmp_path / "wh", RunOptions(400))
+    tables = Tables(Layout.of(tmp_path / "wh", query.name))
+    rows = tables.read("results").to_pylist()
+    found = {(row["left_id"], row["right_id"]): Pair(*(row[name] for name in Pair._fields)) for row in rows}
+    expected = joined(log, JOIN)
+    assert len(found) == len(rows)
+    assert found == expected.pairs
+    late = tables.read("late").to_pylist()
+    assert {(STREAMS.index(row["stream"]), row["id"]): row["frontier"] for row in late} == expected.late
+    true = batch_pairs(log, JOIN)
+    assert true - found.keys(), "nothing was missed, so there is nothing to correct"
+
+    monkeypatch.setattr(history_scan, "AT_ONCE", at_once)
+    report = correct(query, tmp_path / "wh")
+    assert (report.answers, report.retracted) == (len(true - found.keys()), 0)
+    answers, columns = read_answers(query, tmp_path / "wh", streamed=False)
+    assert {(row["left_id"], row["right_id"]) for row in answers.to_pylist()} == true
+    assert len(answers) == len(true)
+    assert columns == ["left_id", "right_id", "left_time", "right_time", "tuples", "coverage", "k_ms", "as_of"]
