@@ -43,7 +43,7 @@ def required_by_search(function: str, error: float, rows: list[tuple[int, float]
 
 @pytest.mark.parametrize("function", sorted(FUNCTIONS))
 @settings(max_examples=60, deadline=None)
-@given(rows=ROWS, error=st.sampled_from([0.03, 0.11, 0.31, 0.93]))
+@given(rows=ROWS, error=st.sampled_from([0.0307, 0.1103, 0.3109, 0.9311]))  # no answer is off by exactly that
 def test_the_required_slack_is_the_least_k_from_which_on_the_answer_is_near(function, rows, error):
     windows = sorted({window for window, _, _ in rows})
     code = np.array([windows.index(window) for window, _, _ in rows])

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.engine.stage import Stage, columns_of
+from tailrace.engine.stream_reader import columns_of, readers_of
 from tailrace.ground.errors import Refused
 from tailrace.query.query import declared_query
 from tailrace.sources import parquet_files
@@ -244,9 +244,9 @@ def test_a_key_of_any_type_of_text_is_text(path: Path, kind: pa.DataType) -> Non
     }
     declared = {"name": "q", "kind": "aggregate", "streams": {"s": stream}, "window": {"size": "1 s", "slide": "1 s"}}
     query = declared_query(declared | {"aggregate": {"function": "sum", "column": "speed"}})
-    stage = Stage.of(query, FILES.types(path, columns_of(query)), path.parent)
-    assert stage.kind.key_type == pa.string()
-    tuples = stage.content(Segment(str(path), 0, 2)).tuples
+    (reader,) = readers_of(query, {"s": FILES.types(path, columns_of(query)["s"])}, {"s": path.parent})
+    assert reader.names.key == pa.string()
+    tuples = reader.read(Segment(str(path), 0, 2)).tuples
     assert tuples.column("key").to_pylist() == ["a", "b"]
     assert (tuples.column("id").type, tuples.column("id").to_pylist()) == (pa.string(), ["n0", "n1"])
 
