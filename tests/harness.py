@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -67,7 +68,16 @@ def make_stage(
 
 
 def run(
-    tuples, settings, cuts=(), tasks=1, flush=True, batch_of=lambda segment: segment, changes=(), silences=(), kind=None
+    tuples,
+    settings,
+    cuts=(),
+    tasks=1,
+    flush=True,
+    batch_of=lambda segment: segment,
+    changes=(),
+    silences=(),
+    kind=None,
+    deduplicates=False,
 ):
     """Run the query over segments cut at `cuts`; returns all rows of each table.
 
@@ -94,7 +104,7 @@ def run(
         quiet = closes or heartbeat_ms is not None
         steps += [last] if quiet else []
         steps.append(([] if quiet else segments, policy, None, "ends"))
-    engine, rows = LocalEngine(stage), {}
+    engine, rows = LocalEngine(replace(stage, deduplicates=deduplicates)), {}
     for segments, in_force, heartbeat_ms, closes in steps:
         heartbeats = {} if heartbeat_ms is None else {"readings": heartbeat_ms}
         batch = engine.batch(in_force, segments, heartbeats=heartbeats, closes=bool(closes), ends=closes == "ends")

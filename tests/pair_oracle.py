@@ -49,6 +49,7 @@ class Join:
     """One query. `changes`: (n, K), a fact that holds from the first tick with tuples whose number is >= n.
 
     `idle`: a stream that has brought nothing for longer than this, in arrival time, holds t_max back no longer.
+    `deduplicate`: repeats of an id in a stream are dropped, while a tuple with this id is, or would be, kept.
     """
 
     reach: int
@@ -56,6 +57,7 @@ class Join:
     k: int = 0
     changes: tuple[tuple[int, int], ...] = ()
     idle: int = 60_000
+    deduplicate: bool = False
 
 
 class Pair(NamedTuple):
@@ -137,12 +139,16 @@ def in_ticks(tuples: Iterable[Placed], tick: int) -> list[tuple[int, int, list[P
 
 
 def joined(log: Log, join: Join) -> Outcome:
-    """What the stream gives in a bounded run over the log, in whose end every tick is complete. Ids are unique."""
+    """What the stream gives in a bounded run over the log, in whose end every tick is complete.
+
+    Ids are unique in each stream, or repeats are dropped.
+    """
     outcome = Outcome()
     tuples, quiets = placed(log, join.tick)
     largest: list[int | None] = [None, None]
     came: list[int | None] = [None, None]  # the end of the last tick with a tuple of the stream
     kept: list[list[Item]] = [[], []]
+    remembered: list[dict[str, int]] = [{}, {}]
     for number, end, members in in_ticks(tuples, join.tick):
         while quiets and quiets[0] < end:
             quiets.pop(0)
@@ -152,7 +158,7 @@ def joined(log: Log, join: Join) -> Outcome:
         for index, (since, changed) in enumerate(join.changes, 2):
             if number >= since:
                 version, k = index, changed
-        for one in members:
+        for one in first_tuples(members, outcome.frontier, join, remembered) if join.deduplicate else members:
             if outcome.frontier is not None and one.item.event_time < outcome.frontier:
                 outcome.late[one.side, one.item.id] = outcome.frontier
             for other in kept[1 - one.side]:
@@ -160,6 +166,7 @@ def joined(log: Log, join: Join) -> Outcome:
                 if a.value == b.value and abs(a.event_time - b.event_time) <= join.reach:
                     outcome.pairs[a.id, b.id] = Pair(a.event_time, b.event_time, end, k, version)
             kept[one.side].append(one.item)
+        for one in members:
             before = largest[one.side]
             largest[one.side] = one.item.event_time if before is None else max(one.item.event_time, before)
         came = [first if first is not None else end for first in came]
@@ -173,6 +180,20 @@ def joined(log: Log, join: Join) -> Outcome:
         purge(outcome, join, kept)
     pass_everything(outcome, largest)
     return outcome
+
+
+def first_tuples(
+    members: list[Placed], frontier: int | None, join: Join, remembered: list[dict[str, int]]
+) -> list[Placed]:
+    """The tuples of a tick that are no repeats. By id, `remembered` has the largest F at which a tuple is kept."""
+    found = []
+    for one in sorted(members, key=lambda one: (one.side, one.item.arrival_time, one.position)):
+        until = remembered[one.side].get(one.item.id)
+        if until is None or (frontier is not None and until < frontier):
+            found.append(one)
+        last = one.item.event_time + join.reach
+        remembered[one.side][one.item.id] = last if until is None else max(until, last)
+    return found
 
 
 def pass_everything(outcome: Outcome, largest: list[int | None]) -> None:

@@ -147,6 +147,7 @@ def policy_of_k(k: int) -> SlackPolicy:
 def run(batches: Sequence[Batch], join: Join, tasks: int) -> tuple[dict[str, list[dict]], Join]:
     """All rows of each table in a bounded run, and the join with the facts that were stamped on the way."""
     stage, segments = stage_of(batches, join, tasks)
+    stage = replace(stage, deduplicates=join.deduplicate)
     engine, rows = LocalEngine(stage), defaultdict(list)
     k, stamped = join.k, []
     for number, (batch, mine) in enumerate(zip([*batches, Batch()], [*segments, []], strict=True)):
@@ -180,6 +181,12 @@ def pairs_of(rows: dict[str, list[dict]]) -> dict[tuple[str, str], Pair]:
     return found
 
 
+def latest_pairs_of(rows: dict[str, list[dict]]) -> dict[tuple[str, str], Pair]:
+    """The latest version of each pair: an id that is forgotten may make a pair again."""
+    in_order = sorted(rows.get("results", []), key=lambda row: row["as_of"])
+    return {(row["left_id"], row["right_id"]): Pair(*(row[name] for name in Pair._fields)) for row in in_order}
+
+
 def late_of(rows: dict[str, list[dict]]) -> dict[tuple[int, str], int]:
     found = {(SIDES.index(row["stream"]), row["id"]): row["frontier"] for row in rows.get("late", [])}
     assert len(found) == len(rows.get("late", [])), "a late tuple was registered twice"
@@ -200,6 +207,21 @@ def test_the_answers_are_those_of_the_oracle(batches: list[Batch], join: Join, t
     rows, join = run(batches, join, tasks)
     tuples = sum(len(items) for batch in batches for _, items in batch.segments)
     assert_as_the_oracle(rows, joined(log_of(batches), join), tuples)
+
+
+@settings(max_examples=100, deadline=None)
+@given(batches=logs(), join=JOINS, tasks=st.integers(1, 3), ids=st.integers(1, 6))
+def test_repeats_are_dropped_as_far_back_as_tuples_are_kept(
+    batches: list[Batch], join: Join, tasks: int, ids: int
+) -> None:
+    def again(side: int, items: tuple[Item, ...]) -> tuple[int, tuple[Item, ...]]:
+        return side, tuple(item._replace(id=f"{'lr'[side]}{int(item.id[1:]) % ids}") for item in items)
+
+    batches = [batch._replace(segments=tuple(again(*segment) for segment in batch.segments)) for batch in batches]
+    rows, join = run(batches, replace(join, deduplicate=True), tasks)
+    assert latest_pairs_of(rows) == joined(log_of(batches), join).pairs
+    tuples = sum(len(items) for batch in batches for _, items in batch.segments)
+    assert sum(row["rows"] for row in rows["metrics"]) == tuples
 
 
 @given(batches=logs(), join=JOINS)

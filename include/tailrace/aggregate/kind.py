@@ -77,7 +77,10 @@ class Aggregate:
         return pa.schema([*self.answers.fields(self.key_type), ("value", pa.float64()), ("tuples", pa.int64())])
 
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
-        return combine(self.windows, self.fold, tuples)
+        return tuples.select(self.inputs[side].tuple_columns)
+
+    def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return combine(self.windows, self.fold, rows)
 
     def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
         return sample(self.windows, self.fold, tuples)
@@ -101,7 +104,7 @@ class Aggregate:
         """The answer of every window over the given tuples, independent of their order and lateness."""
         (tuples,) = content
         no_tick = pa.array(np.zeros(tuples.num_rows, np.int64))
-        partials = self.prepare(tuples.select(["event_time", "key", *self.columns]).append_column("tick", no_tick))
+        partials = self.combine(tuples.select(["event_time", "key", *self.columns]).append_column("tick", no_tick))
         key = np.asarray(partials.column("key").indices).astype(np.int64)
         columns = {name: np.asarray(partials.column(name)) for name in self.summary.types}
         panes = Rows(key, np.asarray(partials.column("pane")), columns)

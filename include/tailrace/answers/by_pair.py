@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from tailrace.answers.affected_pairs import ClosedPairs, IdentifiedPairs, MissedPairs
 from tailrace.answers.identity import PAIR, Identity
+from tailrace.ground.columns import Ints
 from tailrace.ground.matching import Rows
 
 
@@ -37,6 +38,9 @@ class ByPair:
     @property
     def late_time(self) -> str:
         return "event_time"
+
+    def expires(self, event_times: Ints) -> Ints:
+        return event_times + self.reach_ms + 1  # it is kept while F is at most its event time + reach
 
     def due(self, event_time: int) -> int:
         return event_time + 1

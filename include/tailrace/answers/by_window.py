@@ -36,6 +36,9 @@ class ByWindow:
     def horizon(self) -> str:
         return "window_end"
 
+    def expires(self, event_times: Ints) -> Ints:
+        return self.windows.last_end(event_times)
+
     def due(self, event_time: int) -> int:
         return int(self.windows.last_end(np.array([event_time]))[0])
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.answers.identity import Identity
+from tailrace.ground.columns import Ints
 from tailrace.ground.matching import Rows
 from tailrace.ground.ranges import Ranges
 
@@ -41,6 +42,9 @@ class AnswerModel(Protocol):
     @property
     def horizon(self) -> str:
         """The column with the event time (ms) up to which an answer depends on tuples: it is due when F is there."""
+
+    def expires(self, event_times: Ints) -> Ints:
+        """The frontier (ms) from which on a tuple of each event time can count in no answer that is not due."""
 
     def due(self, event_time: int) -> int:
         """The frontier (ms) at which every answer is due that depends on tuples up to an event time alone."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.kind.capabilities import combined
 from tailrace.kind.protocol import Kind
 from tailrace.windows.sliding import Sliding
 
@@ -133,7 +134,7 @@ def measure(
     ends = np.unique(exact.column(horizon).to_numpy())[-n:]
     answers: list[list[pa.RecordBatch]] = [[] for _ in durations]
     for part in parts:
-        partials = pa.Table.from_batches([kind.prepare(part)])
+        partials = pa.Table.from_batches([combined(kind, part)])
         for duration, batches in zip(durations.tolist(), answers, strict=True):
             batches.append(
                 _of_windows(kind.step(kind.start(), (partials,), course.under(duration)).answers, horizon, ends)

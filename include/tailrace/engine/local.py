@@ -21,7 +21,7 @@ from tailrace.disorder.ticks import Ticks
 from tailrace.engine.batch_header import DECLARED, BatchHeader, next_facts
 from tailrace.engine.stage import Message, Stage
 from tailrace.engine.stream_reader import columns_of
-from tailrace.engine.task import Task, TaskBatch, TaskState
+from tailrace.engine.task import TaskBatch, TaskState
 from tailrace.ground import wire
 from tailrace.ground.facts import Facts, stamp
 from tailrace.query.query import Query
@@ -104,7 +104,7 @@ class LocalEngine:
         """Start a query; `restarts`: all that its tasks hold goes through bytes after each batch."""
         self.stage = stage
         self.restarts = restarts
-        self.tasks = [Task(stage.kind, stage.streams, stage.tick_ms, index) for index in range(stage.tasks)]
+        self.tasks = [stage.task(index) for index in range(stage.tasks)]
         self.states: list[TaskState] = [task.restore(None) for task in self.tasks]
         self.newest: list[TaskBatch] = []
         self.newest_tick: int | None = None

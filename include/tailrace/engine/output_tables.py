@@ -22,7 +22,7 @@ from tailrace.ground.wire import Batches
 from tailrace.kind.step import Step
 from tailrace.windows.sliding import Sliding
 
-_COUNTS = ("rows", "partials", "late", "answers", "ticks", "buffered", "in_process", "expired")
+_COUNTS = ("rows", "partials", "repeats", "late", "answers", "ticks", "buffered", "in_process", "expired")
 _METRICS = pa.schema(
     dict.fromkeys(("batch", "task", *_COUNTS), pa.int64())
     | dict.fromkeys(("t_max", "frontier", "committed", "newest_tick", "complete_tick", "k_ms"), pa.int64())
@@ -105,12 +105,12 @@ def task_counts(
     `latency_ms` is the mean time, in stream time, from the horizon of an answer (a window's end) to the answer.
     """
     partials = [batches["rows"] for batches, _ in segments]
-    rows = sum(map(_total, partials))
+    rows = sum(map(total, partials))
     accepted = sum(about["accepted"] for _, about in segments)
     answers = model.once(step.answers.append_column("answered", pa.array(frontier.end[step.decided_at])))
     due, answered = (np.asarray(answers.column(name)) for name in (model.horizon, "answered"))
     latency = float((answered - due).mean()) if len(due) else None
-    counts = {"rows": rows, "partials": sum(map(len, partials)), "late": sum(map(_total, step.late))}
+    counts = {"rows": rows, "partials": sum(map(len, partials)), "late": sum(map(total, step.late))}
     counts |= {"answers": answers.num_rows, "ticks": ticks}
     return counts | {"latency_ms": latency, "load": rows / accepted if accepted else None}
 
@@ -145,5 +145,6 @@ def metrics(head: BatchHeader, task: int, measured: dict[str, Any]) -> pa.Record
     return pa.RecordBatch.from_pylist([row], _METRICS)
 
 
-def _total(rows: pa.RecordBatch) -> int:
+def total(rows: pa.RecordBatch | pa.Table) -> int:
+    """How many tuples rows stand for."""
     return int(np.asarray(rows.column("tuples")).sum())

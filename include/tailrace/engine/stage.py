@@ -11,10 +11,12 @@ import pyarrow as pa
 
 from tailrace.disorder.tick_statistics import COUNTS
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.repeats import ID_COLUMNS, with_positions
 from tailrace.engine.stream_reader import StreamReader, readers_of
+from tailrace.engine.task import Task
 from tailrace.ground import wire
 from tailrace.ground.columns import group_sums, pair
-from tailrace.kind.capabilities import sample_of
+from tailrace.kind.capabilities import combined, sample_of
 from tailrace.kind.inputs import common_id_type
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
@@ -34,24 +36,31 @@ class Stage:
     ----------
     readers : tuple of StreamReader
         Of the streams, in the order of the kind's inputs.
+    deduplicates : bool
+        Whether tasks drop repeats of ids. Then rows go to them one a tuple, and the ids of all tuples to every task.
     """
 
     kind: Kind
     readers: tuple[StreamReader, ...]
     tick_ms: int
     tasks: int
+    deduplicates: bool = False
 
     @staticmethod
     def of(query: Query, types: Mapping[str, Types], histories: Mapping[str, Path]) -> Stage:
         """The stage of a declared query; the parameters are those of `readers_of`."""
         readers = readers_of(query, types, histories)
         kind = build(query, [reader.names for reader in readers])
-        return Stage(kind, readers, query.tick_ms, query.parallelism)
+        return Stage(kind, readers, query.tick_ms, query.parallelism, query.disorder.deduplicate)
 
     @property
     def streams(self) -> tuple[str, ...]:
         """The names of the streams."""
         return tuple(reader.name for reader in self.readers)
+
+    def task(self, index: int) -> Task:
+        """One of the tasks, by its number."""
+        return Task(self.kind, self.streams, self.tick_ms, index, self.deduplicates)
 
     def messages(self, segment: Segment, header: BatchHeader) -> list[Message]:
         """Read a segment of a batch; returns the messages to the tasks: prepared rows, statistics, rows for tables."""
@@ -59,11 +68,13 @@ class Stage:
         reader = self.readers[side]
         content = reader.read(segment)
         rows = self.kind.prepare(content.tuples, side)
+        rows = with_positions(rows, content.tuples) if self.deduplicates else combined(self.kind, rows)
         routes = self.kind.partition.assign(side, rows, header.plans, self.tasks)
         about = segment.to_json() | {"accepted": content.tuples.num_rows, "quarantined": content.quarantine.num_rows}
         about |= content.ranges(as_text=common_id_type(self.kind.inputs) == pa.string())
         sample = sample_of(self.kind, content.tuples if header.sample else content.tuples.slice(0, 0))
         shared = {"ticks": content.ticks.to_arrow(), "counts": self._counts(rows), "sample": sample}
+        shared["ids"] = content.tuples.select(ID_COLUMNS).slice(0, None if self.deduplicates else 0)
         messages: list[Message] = [
             (task, "segment", wire.pack({"rows": routes.rows_of(rows, task), **shared}, **about))
             for task in range(self.tasks)

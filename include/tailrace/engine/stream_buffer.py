@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tailrace.disorder import ticks as ticking
 from tailrace.disorder.tick_statistics import COUNTS, SAMPLE
 from tailrace.disorder.ticks import Ticks
+from tailrace.engine.repeats import ID_COLUMNS
 from tailrace.ground.columns import unify
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.wire import Batches
@@ -19,6 +20,9 @@ from tailrace.ground.wire import Batches
 Ints = NDArray[np.int64]
 Newest = tuple[int, int]
 """A tick, and the end of it in ms."""
+
+
+_TABLES = ("rows", "counts", "sample", "ids")
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class StreamBuffer:
         With tick 0, numbered by the tuples' positions in the stream.
     counts, sample : Table
         As in `disorder.tick_statistics`: how many tuples each tick brought to each pane, and the partials of some keys.
+    ids : Table
+        As in `engine.repeats`: the ids of all tuples, where repeats are dropped; else empty.
     newest : (int, int)
         The least tick that a coming tuple can belong to, and the end of it in ms: the newest one with tuples, where
         no heartbeat says more. The stream has passed the ticks before it.
@@ -42,14 +48,15 @@ class StreamBuffer:
     ticks: Ticks
     counts: pa.Table
     sample: pa.Table
+    ids: pa.Table
     newest: Newest
 
     @staticmethod
-    def empty(rows: pa.RecordBatch) -> StreamBuffer:
-        """The buffer before anything came; `rows` is an empty batch of what the kind prepares."""
-        table = pa.Table.from_batches([rows])
-        nothing = COUNTS.empty_table(), SAMPLE.empty_table()
-        return StreamBuffer(table, Ticks.none(), *nothing, (BEFORE_ALL, BEFORE_ALL))
+    def empty(rows: pa.RecordBatch, id_type: pa.DataType) -> StreamBuffer:
+        """The buffer before anything came; `rows` is an empty batch of the rows that will come."""
+        ids = pa.schema([(name, id_type if name == "id" else pa.int64()) for name in ID_COLUMNS])
+        nothing = COUNTS.empty_table(), SAMPLE.empty_table(), ids.empty_table()
+        return StreamBuffer(pa.Table.from_batches([rows]), Ticks.none(), *nothing, (BEFORE_ALL, BEFORE_ALL))
 
     def append(self, segments: Sequence[Batches]) -> tuple[StreamBuffer, list[Newest]]:
         """Append the next segments of the stream's log: prepared rows, and statistics that follow from each alone.
@@ -70,11 +77,15 @@ class StreamBuffer:
             ticks.append(ticking.follow(Ticks.from_arrow(batches["ticks"]), *newest))
             if len(ticks[-1]):
                 newest = (int(ticks[-1].tick[-1]), int(ticks[-1].end[-1]))
-        rows, counts, sample = (
+        rows, counts, sample, ids = (
             pa.concat_tables([mine, *(_at_least(each[name], at[0]) for each, at in zip(segments, found, strict=True))])
-            for name, mine in (("rows", self.rows), ("counts", self.counts), ("sample", self.sample))
+            for name, mine in self.tables().items()
         )
-        return StreamBuffer(rows, ticking.merge(ticks), counts, sample, newest), found
+        return StreamBuffer(rows, ticking.merge(ticks), counts, sample, ids, newest), found
+
+    def tables(self) -> dict[str, pa.Table]:
+        """The tables of rows by tick, by their names."""
+        return {name: getattr(self, name) for name in _TABLES}
 
     def passed(self, end: int, tick_ms: int) -> StreamBuffer:
         """This, when what still comes of the stream belongs to the tick that ends at `end` (ms), or a later one."""
@@ -103,8 +114,8 @@ class StreamBuffer:
         return self._with_tables(renumber, replace(self.ticks, tick=number))
 
     def _with_tables(self, change: Callable[[pa.Table], pa.Table], ticks: Ticks) -> StreamBuffer:
-        rows, counts, sample = (change(table) for table in (self.rows, self.counts, self.sample))
-        return StreamBuffer(rows, ticks, counts, sample, self.newest)
+        rows, counts, sample, ids = (change(table) for table in self.tables().values())
+        return StreamBuffer(rows, ticks, counts, sample, ids, self.newest)
 
     def to_arrow(self) -> Batches:
         """One batch each; a dictionary has the values still in use."""
@@ -115,13 +126,13 @@ class StreamBuffer:
                 values, codes = unify(chunks or [pa.array([], field.type.value_type)])
                 column = pa.DictionaryArray.from_arrays(pa.array(np.concatenate(codes), pa.int32()), values)
                 rows = rows.set_column(index, field.name, column)
-        tables = {"rows": rows, "counts": self.counts, "sample": self.sample}
+        tables = self.tables() | {"rows": rows}
         return {name: _one(table) for name, table in tables.items()} | {"ticks": self.ticks.to_arrow()}
 
     @staticmethod
     def from_arrow(batches: Batches, newest: Newest) -> StreamBuffer:
-        rows, counts, sample = (pa.Table.from_batches([batches[name]]) for name in ("rows", "counts", "sample"))
-        return StreamBuffer(rows, Ticks.from_arrow(batches["ticks"]), counts, sample, newest)
+        rows, counts, sample, ids = (pa.Table.from_batches([batches[name]]) for name in _TABLES)
+        return StreamBuffer(rows, Ticks.from_arrow(batches["ticks"]), counts, sample, ids, newest)
 
 
 def _at_least(batch: pa.RecordBatch, tick: int) -> pa.Table:

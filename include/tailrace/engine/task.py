@@ -18,10 +18,12 @@ from tailrace.disorder.clock import Clock, Frontier
 from tailrace.disorder.coverage import Coverage
 from tailrace.engine import output_tables
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.engine.tick_buffer import TickBuffer
+from tailrace.engine.repeats import Repeats, with_positions, without
+from tailrace.engine.tick_buffer import CompleteTicks, TickBuffer
 from tailrace.ground import wire
+from tailrace.ground.columns import single_batch
 from tailrace.ground.wire import Batches
-from tailrace.kind.capabilities import tick_contents
+from tailrace.kind.capabilities import combined, tick_contents
 from tailrace.kind.protocol import Kind
 from tailrace.kind.step import Step
 
@@ -34,18 +36,19 @@ Message = tuple[str, bytes]
 
 @dataclass(frozen=True)
 class TaskState:
-    """The state of a task between batches: the clock, the kind's, and what came in ticks that are not complete."""
+    """The state of a task between batches: the clock, the kind's, what came in no complete tick, and known ids."""
 
     clock: Clock
     coverage: Coverage
     state: Any
     arrived: TickBuffer
+    repeats: Repeats
 
     def pack(self) -> bytes:
         """Serialize the state; `Task.restore` is the inverse."""
         clock, clock_values = self.clock.pack()
         arrived, arrived_values = self.arrived.to_arrow()
-        parts = {"state": self.state.to_arrow(), "clock": clock, "arrived": arrived}
+        parts = {"state": self.state.to_arrow(), "clock": clock, "arrived": arrived, "repeats": self.repeats.to_arrow()}
         batches = {f"{part}.{name}": batch for part, named in parts.items() for name, batch in named.items()}
         values = {"clock": clock_values, "coverage": self.coverage.to_json(), "arrived": arrived_values}
         return wire.pack(batches, **values)
@@ -79,6 +82,7 @@ class Task:
     streams: tuple[str, ...]
     tick_ms: int
     index: int
+    deduplicates: bool = False
 
     def advance(self, state: bytes | None, messages: Iterable[Message]) -> tuple[bytes, list[Message]]:
         """Advance a packed state (None: the initial one) by a batch; returns the next one, and rows for the tables.
@@ -115,9 +119,13 @@ class Task:
             frontier = clock.close(frontier, self.kind.answers.due(int(clock.latest.max())))
             facts += [] if head.ends else [output_tables.quiet(clock, arrived.newest_tick)]
         coverage.observe(windows, complete.counts, frontier)
-        step = self.kind.step(before.state, complete.rows, frontier)
+        rows, repeats = complete.rows, before.repeats
+        if self.deduplicates:
+            rows, repeats = self._without_repeats(complete, repeats, frontier)
+        step = self.kind.step(before.state, rows, frontier)
 
         measured = output_tables.task_counts(self.kind.answers, segments, len(complete.ticks), step, frontier)
+        measured |= {"repeats": sum(map(output_tables.total, complete.rows)) - sum(map(output_tables.total, rows))}
         measured |= output_tables.clock_columns(clock, coverage, pending)
         measured |= output_tables.arrival_classes(windows, complete.counts, frontier)
         output: Batches = {
@@ -132,8 +140,21 @@ class Task:
             ]
             output |= {"facts": output_tables.facts(facts), "segments": output_tables.segments(head.batch, places)}
         passing = [(what, data) for what, data in messages if what not in ("entry", "segment")]
-        rows = [(table, wire.pack({table: part})) for table, batch in output.items() for part in _cut(batch)]
-        return TaskBatch(TaskState(clock, coverage, step.state, pending), passing + rows, frontier, step)
+        packed = [(table, wire.pack({table: part})) for table, batch in output.items() for part in _cut(batch)]
+        return TaskBatch(TaskState(clock, coverage, step.state, pending, repeats), passing + packed, frontier, step)
+
+    def _without_repeats(
+        self, complete: CompleteTicks, repeats: Repeats, frontier: Frontier
+    ) -> tuple[tuple[pa.Table, ...], Repeats]:
+        """The rows of complete ticks without repeats, combined; and the ids that are known then."""
+        rows, known = [], []
+        for mine, ids, before in zip(complete.rows, complete.ids, repeats.known, strict=True):
+            event_time, tick = (ids.column(name).to_numpy() for name in ("event_time", "tick"))
+            until, at_tick = self.kind.answers.expires(event_time), frontier.before(frontier.index(tick))
+            after, positions = before.observe(ids, until, at_tick, frontier.last)
+            known.append(after)
+            rows.append(pa.Table.from_batches([combined(self.kind, single_batch(without(mine, positions)))]))
+        return tuple(rows), Repeats(tuple(known))
 
     def _silent(self, arrived: TickBuffer, head: BatchHeader, last_end: int) -> TickBuffer:
         """What has arrived, with what the silence after it says."""
@@ -144,14 +165,21 @@ class Task:
     def restore(self, state: bytes | None) -> TaskState:
         """Restore a state from its bytes; None: the initial state."""
         if state is None:
-            nothing = [self.kind.prepare(each.no_tuples, side) for side, each in enumerate(self.kind.inputs)]
-            return TaskState(Clock(), Coverage(), self.kind.start(), TickBuffer.empty(self.tick_ms, nothing))
+            rows, id_types = [], [each.names.id for each in self.kind.inputs]
+            for side, each in enumerate(self.kind.inputs):
+                prepared = self.kind.prepare(each.no_tuples, side)
+                rows.append(
+                    with_positions(prepared, each.no_tuples) if self.deduplicates else combined(self.kind, prepared)
+                )
+            arrived = TickBuffer.empty(self.tick_ms, rows, id_types)
+            return TaskState(Clock(), Coverage(), self.kind.start(), arrived, Repeats.none(id_types))
         batches, values = wire.unpack(state)
         return TaskState(
             Clock.unpack(wire.under("clock.", batches), values["clock"]),
             Coverage.from_json(values["coverage"]),
             self.kind.restore(wire.under("state.", batches)),
             TickBuffer.from_arrow(self.tick_ms, wire.under("arrived.", batches), values["arrived"]),
+            Repeats.from_arrow(wire.under("repeats.", batches)),
         )
 
 

@@ -28,12 +28,15 @@ class CompleteTicks:
     ----------
     counts, sample : Table
         As in `disorder.tick_statistics`.
+    ids : tuple of Table
+        Of each stream, as in `engine.repeats`.
     """
 
     rows: tuple[pa.Table, ...]
     ticks: Ticks
     counts: pa.Table
     sample: pa.Table
+    ids: tuple[pa.Table, ...]
 
 
 @dataclass(frozen=True)
@@ -57,9 +60,9 @@ class TickBuffer:
     idle: frozenset[int] = frozenset()
 
     @staticmethod
-    def empty(tick_ms: int, rows: Iterable[pa.RecordBatch]) -> TickBuffer:
-        """The buffer before anything came; `rows` has an empty batch of what the kind prepares of each input."""
-        streams = tuple(map(StreamBuffer.empty, rows))
+    def empty(tick_ms: int, rows: Sequence[pa.RecordBatch], id_types: Sequence[pa.DataType]) -> TickBuffer:
+        """The buffer before anything came; `rows` has an empty batch of the rows that will come of each input."""
+        streams = tuple(map(StreamBuffer.empty, rows, id_types))
         return TickBuffer(tick_ms, streams, (0,) * len(streams))
 
     @property
@@ -133,9 +136,9 @@ class TickBuffer:
         counts, sample = (
             pa.concat_tables([getattr(stream, name) for stream in complete]) for name in ("counts", "sample")
         )
-        rows, ticks = (tuple(getattr(stream, name) for stream in complete) for name in ("rows", "ticks"))
+        rows, ticks, ids = (tuple(getattr(stream, name) for stream in complete) for name in ("rows", "ticks", "ids"))
         rest = replace(self, streams=tuple(second for _, second in cut), numbered=numbered)
-        return CompleteTicks(rows, ticking.unite(ticks), counts, sample), rest._with_idle_raised()
+        return CompleteTicks(rows, ticking.unite(ticks), counts, sample, ids), rest._with_idle_raised()
 
     def _append(self, segments: Sequence[tuple[int, Batches]]) -> tuple[TickBuffer, list[Newest]]:
         """Append segments of which none wakes a stream."""

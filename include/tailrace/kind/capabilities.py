@@ -23,6 +23,14 @@ class Promises(Protocol):
 
 
 @runtime_checkable
+class Combines(Protocol):
+    """A kind that combines rows into fewer ones before they go to the tasks."""
+
+    def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Combine rows into partials by key, pane and tick: `pane` in the place of `event_time`, no ids of tuples."""
+
+
+@runtime_checkable
 class Amends(Protocol):
     """A kind whose streamed answers can be corrected by late tuples alone, without reading history."""
 
@@ -38,6 +46,11 @@ class Amends(Protocol):
         late : Table
             The identity, `tuples` and `total` of each late row, for every answer that it missed.
         """
+
+
+def combined(kind: object, rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return what the kind combines these rows into; the rows themselves where it does not."""
+    return kind.combine(rows) if isinstance(kind, Combines) else rows
 
 
 def sample_of(kind: object, tuples: pa.RecordBatch) -> pa.RecordBatch:

@@ -45,9 +45,15 @@ class Input:
     row_check: RowCheck | None = None
 
     @property
+    def tuple_columns(self) -> list[str]:
+        """The columns of a tuple that a kind can need."""
+        return ["event_time", "tick", "key", "id", *self.columns]
+
+    @property
     def no_tuples(self) -> pa.RecordBatch:
-        """An empty batch of tuples with their ticks."""
-        columns = {"event_time": pa.int64(), "tick": pa.int64(), "key": self.names.key, "id": self.names.id}
+        """An empty batch of tuples with their ticks and positions."""
+        columns = dict.fromkeys(("event_time", "tick", "position"), pa.int64())
+        columns |= {"key": self.names.key, "id": self.names.id}
         columns |= {name: self.types.get(name, pa.float64()) for name in self.columns}
         return pa.RecordBatch.from_pylist([], pa.schema(columns.items()))
 

@@ -52,9 +52,9 @@ class Kind(Protocol):
         """Schema of a late row, as far as it is the kind's own: what tells which answers the row missed."""
 
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
-        """Make of the tuples of an input the rows that go to the tasks, as few as will do.
+        """Make a row of each tuple of an input, in order, with the columns `tick`, `event_time` and the kind's own.
 
-        Columns: `tick`, `pane` or `event_time`, `tuples` (how many the row stands for), and the kind's own.
+        A kind that does not combine rows gives them the column `tuples`, how many tuples a row stands for: 1.
         """
 
     def start(self) -> Any:

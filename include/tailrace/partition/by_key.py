@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tailrace.ground.columns import unify
 from tailrace.ground.facts import Facts
 from tailrace.partition.routes import Routes
 
@@ -18,8 +19,14 @@ class ByKey:
 
     def assign(self, side: int, rows: pa.RecordBatch, plans: Facts, tasks: int) -> Routes:
         key = rows.column("key")
-        task = task_of(key.dictionary, tasks)[np.asarray(key.indices)]
+        keys, code = (key.dictionary, np.asarray(key.indices)) if pa.types.is_dictionary(key.type) else _encode(key)
+        task = task_of(keys, tasks)[code]
         return Routes(np.arange(rows.num_rows), task, np.ones(rows.num_rows, bool))
+
+
+def _encode(key: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
+    keys, (code,) = unify([key])
+    return keys, code
 
 
 def task_of(keys: pa.Array, tasks: int) -> NDArray[np.int64]:

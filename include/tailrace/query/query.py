@@ -99,12 +99,13 @@ class Query(Section):
     def structure(self) -> dict[str, Any]:
         """The part of the declaration that a checkpoint is bound to, as values by field path.
 
-        It leaves out the settings of when (`disorder` but its tick, and `correction`), and those of where from (the
-        path and rate of a source). Two declarations may share a checkpoint if these are equal; keys with unequal values
-        name what changed.
+        It leaves out the settings of when (`disorder` but its tick and `deduplicate`, and `correction`), and those of
+        where from (the path and rate of a source). Two declarations may share a checkpoint if these are equal; keys
+        with unequal values name what changed.
         """
         exclusions: Any = {"disorder": True, "correction": True, "streams": {"__all__": {"source": {"path", "rate"}}}}
-        declaration = self.model_dump(mode="json", exclude=exclusions) | {"disorder": {"tick": self.tick_ms}}
+        declaration = self.model_dump(mode="json", exclude=exclusions)
+        declaration |= {"disorder": {"tick": self.tick_ms, "deduplicate": self.disorder.deduplicate}}
         return dict(_flatten(declaration))
 
 

@@ -24,7 +24,7 @@ LATER_VALUES = {
     "kind": ("emd_join", "spatial_join"),
     "format": ("kafka",),
 }
-LATER_FIELDS = ("emd_join", "spatial_join", "deduplicate")
+LATER_FIELDS = ("emd_join", "spatial_join")
 LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 _BESIDE_POLICY = [name for name in Disorder.model_fields if name != "policy"]
 

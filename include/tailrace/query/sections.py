@@ -113,6 +113,7 @@ class Disorder(Section):
     tick: NonNegativeDuration | None = Field(
         default=None, description="step of arrival time for deciding what closes: 100 ms"
     )
+    deduplicate: bool = Field(default=False, description="drop repeats of ids in the stream too: true")
     idle: PositiveDuration = Field(
         default=timedelta(minutes=1), description="silence by which a stream is quiet: 1 min"
     )

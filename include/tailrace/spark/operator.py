@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.state import GroupState
 
 from tailrace.engine.stage import Stage
-from tailrace.engine.task import Task
 from tailrace.spark.source import ROWS
 
 _VERSION = 4  # of the state's bytes; to be raised when a later tailrace reads other ones
@@ -26,9 +25,7 @@ def run_tasks(rows: DataFrame, stage: Stage, keys: list[int]) -> DataFrame:
             version, task_state = state.get
             if version != _VERSION:
                 raise RuntimeError(f"the checkpoint's state is of version {version}, this tailrace reads {_VERSION}")
-        task_state, output = Task(stage.kind, stage.streams, stage.tick_ms, keys.index(group[0])).advance(
-            task_state, messages
-        )
+        task_state, output = stage.task(keys.index(group[0])).advance(task_state, messages)
         state.update((_VERSION, task_state))
         what, data = zip(*output, strict=True)
         yield pd.DataFrame({"task": group[0], "what": what, "bytes": data})

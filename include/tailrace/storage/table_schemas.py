@@ -55,7 +55,7 @@ def schemas(kind: Kind) -> dict[str, pa.Schema]:
             INT,
         )
         | {"min_id": id_type, "max_id": id_type},
-        "metrics": dict.fromkeys(("batch", "task", "rows", "partials", "late", "answers"), INT)
+        "metrics": dict.fromkeys(("batch", "task", "rows", "partials", "repeats", "late", "answers"), INT)
         | dict.fromkeys(("ticks", "newest_tick", "complete_tick", "k_ms", *CLASSES), INT)
         | dict.fromkeys(("t_max", "frontier", "committed"), TIME)
         | {"coverage": REAL, "latency_ms": REAL, "load": REAL, "flushed": pa.bool_(), "reached": pa.list_(INT)},

@@ -74,7 +74,10 @@ class TopK:
         return pa.schema([*self.answers.fields(self.key_type), *fields])
 
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
-        return combine(self.windows, self.best, tuples, across=not self.running.moves)
+        return tuples.select(self.inputs[side].tuple_columns)
+
+    def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return combine(self.windows, self.best, rows, across=not self.running.moves)
 
     def start(self) -> Any:
         return self.running.start()
@@ -92,7 +95,7 @@ class TopK:
         (tuples,) = content
         no_tick = pa.array(np.zeros(tuples.num_rows, np.int64))
         columns = ["event_time", "key", "id", *self.columns]
-        partials = self.prepare(tuples.select(columns).append_column("tick", no_tick))
+        partials = self.combine(tuples.select(columns).append_column("tick", no_tick))
         key, pane = (np.asarray(column) for column in (partials.column("key").indices, partials.column("pane")))
         values = {name: partials.column(name).to_numpy(zero_copy_only=False) for name in self.best.types}
         panes = Rows(key.astype(np.int64), pane, values)

@@ -133,7 +133,7 @@ def test_segments_as_they_were_read(first, last) -> None:
 
 def pending(committed: int | None) -> TickBuffer:
     """What is pending of a stream that stands in tick 7, of 10 ms, or before its first tick."""
-    empty = TickBuffer.empty(10, [ANSWERS.slice(0, 0)])
+    empty = TickBuffer.empty(10, [ANSWERS.slice(0, 0)], [pa.string()])
     newest = empty.streams[0].newest if committed is None else (7, committed + 10)
     return dataclasses.replace(empty, streams=(dataclasses.replace(empty.streams[0], newest=newest),))
 

@@ -27,7 +27,7 @@ def segment(tick_ms: int, *arrival: int) -> Batches:
 
 @pytest.mark.parametrize(("tick_ms", "left", "right"), [(100, 1_200, 700), (0, 1_234, 777)])
 def test_each_stream_has_reached_the_beginning_of_its_newest_tick(tick_ms, left, right):
-    buffer = TickBuffer.empty(tick_ms, [NO_ROWS, NO_ROWS])
+    buffer = TickBuffer.empty(tick_ms, [NO_ROWS, NO_ROWS], [pa.string()] * 2)
     assert buffer.reached == [None, None]
     buffer, _ = buffer.append([(0, segment(tick_ms, 1_050, 1_234))])
     assert buffer.reached == [left, None]

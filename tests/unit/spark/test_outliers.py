@@ -164,9 +164,9 @@ def test_the_cost_of_kinds_does_not_depend_on_outliers(tmp_path, kind):
             rows.append_column("tick", pc.divide(rows.column("arrival_time"), 100)).combine_chunks().to_batches()[0]
         )
         ticks = EventTimeCourse.of(np.asarray(content.column("tick")), np.asarray(content.column("event_time")))
-        partials = pa.Table.from_batches([instance.prepare(content)])
+        partials = pa.Table.from_batches([instance.combine(content)])
         return {
-            "combine": lambda: instance.prepare(content),
+            "combine": lambda: instance.combine(content),
             "evaluate": lambda: instance.evaluate(content),
             "step": lambda: instance.step(instance.start(), (partials,), ticks.under(300)),
         }

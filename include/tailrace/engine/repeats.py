@@ -1,0 +1,122 @@
+"""Repeats in the stream: tuples whose id came before (`deduplicate: true`), as far back as tuples are kept.
+
+Every task is told the ids of all tuples, and comes to the same repeats, whatever rows it holds itself. An id is
+remembered until the frontier (the watermark) has passed what a tuple with it can count in, be it the first or a repeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailrace.ground.columns import unify
+from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.ground.wire import Batches
+
+Ints = NDArray[np.int64]
+
+ID_COLUMNS = ("id", "tick", "arrival_time", "position", "event_time")
+"""What is told of each tuple of a stream: the order of arrival is by tick, arrival time and position."""
+
+
+@dataclass(frozen=True)
+class KnownIds:
+    """The remembered ids of one stream, each once, and the frontier (ms) up to which each is remembered."""
+
+    ids: pa.Array
+    until: Ints
+
+    @staticmethod
+    def none(id_type: pa.DataType) -> KnownIds:
+        return KnownIds(pa.array([], id_type), np.zeros(0, np.int64))
+
+    def observe(self, tuples: pa.Table, until: Ints, before: Ints, frontier: int) -> tuple[KnownIds, Ints]:
+        """Take in the n tuples of complete ticks.
+
+        Parameters
+        ----------
+        tuples : Table
+            With `ID_COLUMNS`.
+        until, before : ndarray, shape (n,)
+            The frontier up to which each tuple can count, and the frontier before its tick.
+        frontier : int
+            The frontier after these ticks: what is remembered up to it is forgotten.
+
+        Returns
+        -------
+        known : KnownIds
+        repeats : ndarray, shape (m,)
+            The positions of the repeats in the log of the stream.
+        """
+        ids, (old, new) = unify([self.ids, tuples.column("id").combine_chunks()])
+        columns = (tuples.column(name).to_numpy() for name in ("position", "arrival_time", "tick"))
+        order = np.lexsort([*columns, new])
+        code, end = new[order], until[order]
+        remembered = np.full(len(ids), BEFORE_ALL)
+        remembered[old] = self.until
+        earlier = _running_max_before(code, end, remembered)
+        is_repeat = earlier > before[order]
+        np.maximum.at(remembered, code, end)
+        kept = remembered > frontier
+        known = KnownIds(ids.filter(pa.array(kept)), remembered[kept])
+        return known, np.sort(tuples.column("position").to_numpy()[order[is_repeat]])
+
+    def to_arrow(self) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays([self.ids, pa.array(self.until)], names=["id", "until"])
+
+    @staticmethod
+    def from_arrow(batch: pa.RecordBatch) -> KnownIds:
+        return KnownIds(batch.column("id"), np.asarray(batch.column("until")))
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """The remembered ids of each stream."""
+
+    known: tuple[KnownIds, ...]
+
+    @staticmethod
+    def none(id_types: Sequence[pa.DataType]) -> Repeats:
+        return Repeats(tuple(map(KnownIds.none, id_types)))
+
+    def to_arrow(self) -> Batches:
+        return {str(side): known.to_arrow() for side, known in enumerate(self.known)}
+
+    @staticmethod
+    def from_arrow(batches: Batches) -> Repeats:
+        return Repeats(tuple(KnownIds.from_arrow(batches[str(side)]) for side in range(len(batches))))
+
+
+def with_positions(rows: pa.RecordBatch, tuples: pa.RecordBatch) -> pa.RecordBatch:
+    """Add to the rows of tuples their positions in the log of the stream, and that each stands for one tuple."""
+    rows = rows.append_column("position", tuples.column("position"))
+    if "tuples" not in rows.schema.names:
+        rows = rows.append_column("tuples", pa.array(np.ones(len(rows), np.int64)))
+    return rows
+
+
+def without(rows: pa.Table, repeats: Ints) -> pa.Table:
+    """The rows that are not at one of these positions, as they were before `with_positions`."""
+    is_first = ~np.isin(rows.column("position").to_numpy(), repeats)
+    return rows.filter(pa.array(is_first)).drop_columns(["position"])
+
+
+def _running_max_before(code: Ints, value: Ints, start: Ints) -> Ints:
+    """Of each row the largest value of the rows before it with the same code, and of its code's start.
+
+    `code` is sorted; its groups are shifted apart, so that one running maximum does for all of them.
+    """
+    if not len(code):
+        return value
+    ranks = np.unique(np.r_[value, start], return_inverse=True)
+    levels, place = ranks[0], ranks[1].astype(np.int64)
+    first = np.flatnonzero(np.r_[True, code[1:] != code[:-1]])
+    entry = np.empty(len(code), np.int64)
+    entry[1:] = place[: len(code) - 1]
+    entry[first] = place[len(code) :][code[first]]
+    group = np.cumsum(np.isin(np.arange(len(code)), first)) * len(levels)
+    return np.asarray(levels[np.maximum.accumulate(entry + group) - group])
