@@ -2,8 +2,8 @@
 
 Written from the public contract alone ("Semantics that every kind keeps", Pairs) and sharing nothing with the engine:
 loops, dicts and ints. A pair is a left and a right tuple of the same value whose event times lie at most `reach` apart.
-Times are integer milliseconds. The log of both streams is a list of `Read` and `Silence`, in the order in which they
-were recorded; no answer depends on how it is cut into batches.
+Times are integer milliseconds. The log of both streams is a list of `Read`, `Wake` and `Silence`, in the order in
+which they were recorded.
 """
 
 from __future__ import annotations
@@ -29,11 +29,17 @@ class Read(NamedTuple):
     item: Item
 
 
+class Wake(NamedTuple):
+    """A batch begins that has tuples of these streams: they are waited for from now on."""
+
+    sides: tuple[int, ...]
+
+
 class Silence(NamedTuple):
     """A record of silence. `heartbeats`: (side, time), that stream has passed this arrival time.
 
-    `idle`: no tick waits for these streams until their next tuple is read, and that is put into none that did not wait.
-    `quiet`: nothing came of any stream for so long that all that came is complete, and F moves past it.
+    `idle`: no tick waits for these streams until they wake, and what they bring then is put into none that did not wait.
+    `quiet`: nothing came of any stream for so long that all that came is complete, and F moves past it; none is idle.
     """
 
     heartbeats: tuple[tuple[int, int], ...] = ()
@@ -41,7 +47,7 @@ class Silence(NamedTuple):
     quiet: bool = False
 
 
-Log = Sequence[Read | Silence]
+Log = Sequence[Read | Wake | Silence]
 
 
 @dataclass(frozen=True)
@@ -107,18 +113,20 @@ def placed(log: Log, tick: int) -> tuple[list[Placed], list[int]]:
 
     for entry in log:
         if isinstance(entry, Read):
-            put_idle_after_the_other()
-            idle.discard(entry.side)
             arrival = entry.item.arrival_time
             at_least(entry.side, arrival + 1 if tick == 0 else (arrival // tick + 1) * tick)
             found.append(Placed(newest[entry.side], entry.side, count[entry.side], entry.item))
             count[entry.side] += 1
+        elif isinstance(entry, Wake):
+            put_idle_after_the_other()
+            idle -= {*entry.sides}
         else:
             put_idle_after_the_other()
             for side, time in entry.heartbeats:
                 at_least(side, time if tick == 0 else (time // tick + 1) * tick)
             idle |= {*entry.idle}
             put_idle_after_the_other()
+            idle = set() if entry.quiet else idle
             if entry.quiet and found:
                 last = max(one.end for one in found)
                 quiets.append(last)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pair_oracle import LEFT, RIGHT, Item, Join, Log, Outcome, Pair, Read, Silence, batch_pairs, joined
+from pair_oracle import LEFT, RIGHT, Item, Join, Log, Outcome, Pair, Read, Silence, Wake, batch_pairs, joined
 from tailrace.disorder.policies import policy_of
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.batch_header import DECLARED
@@ -99,8 +99,9 @@ JOINS = st.builds(
 
 
 def log_of(batches: Sequence[Batch]) -> Log:
-    log: list[Read | Silence] = []
+    log: list[Read | Wake | Silence] = []
     for batch in batches:
+        log.append(Wake(tuple({side for side, _ in batch.segments})))
         log += [Read(side, item) for side, items in batch.segments for item in items]
         log.append(batch.silence)
     return log

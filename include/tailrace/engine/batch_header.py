@@ -28,7 +28,7 @@ class BatchHeader:
     heartbeats : dict
         Heartbeats: a stream, by its name, has passed this arrival time (ms), and what comes from it counts as later.
     idle : tuple of str
-        The streams for which no tick waits, until their next segment.
+        The streams for which no tick waits, from after this batch's rows until a batch that has rows of them.
     closes : bool
         All that came is complete, and open windows close: the streams are quiet, or they end.
     ends : bool

@@ -24,6 +24,7 @@ from tailrace.engine.stream_reader import columns_of
 from tailrace.engine.task import TaskBatch, TaskState
 from tailrace.ground import wire
 from tailrace.ground.facts import Facts, stamp
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.query.query import Query
 from tailrace.sources.check import Columns
 from tailrace.sources.segments import RawSegment, Segment, Types
@@ -143,7 +144,7 @@ class LocalEngine:
         header = BatchHeader(self._batches, facts, **silence)
         messages = self._messages(header, segments)
         if complete:
-            header = replace(header, heartbeats=_ends(messages))
+            header = replace(header, heartbeats=dict.fromkeys(self.stage.streams, _last_end(messages)))
         rows = self.deliver(header, messages)
         self._rows += sum(segment.rows for segment in segments)
         self._batches, self._facts = self._batches + 1, facts
@@ -173,13 +174,11 @@ class LocalEngine:
         return [message for segment in segments for message in self.stage.messages(segment, header)]
 
 
-def _ends(messages: Sequence[Message]) -> dict[str, int]:
-    """The end of the last tick of each stream in ms; statistics of ticks go to every task."""
-    ends: dict[str, int] = {}
+def _last_end(messages: Sequence[Message]) -> int:
+    """The end of the last tick of all streams in ms; statistics of ticks go to every task."""
+    end = BEFORE_ALL
     for task, what, data in messages:
         if what == "segment" and task == 0:
-            batches, about = wire.unpack(data)
-            ticks = Ticks.from_arrow(batches["ticks"])
-            if len(ticks):
-                ends[about["stream"]] = max(int(ticks.end[-1]), ends.get(about["stream"], 0))
-    return ends
+            ticks = Ticks.from_arrow(wire.unpack(data)[0]["ticks"])
+            end = max(end, int(ticks.end[-1])) if len(ticks) else end
+    return end

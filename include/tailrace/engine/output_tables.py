@@ -131,9 +131,11 @@ def arrival_classes(windows: Sliding, counts: pa.Table, frontier: Frontier) -> d
 
 def clock_columns(clock: Clock, coverage: Coverage, pending: TickBuffer) -> dict[str, Any]:
     """The progress of the query, which every task computes alike; `pending` is what came in no complete tick."""
-    started = clock.t_max > BEFORE_ALL  # else no tick was ever complete, or not of each stream
     frontier = max(clock.frontier, EARLIEST_MS)  # K may reach beyond the calendar's beginning, windows don't
-    times = {"t_max": clock.t_max if started else None, "frontier": frontier if started else None}
+    times = {
+        "t_max": clock.t_max if clock.t_max > BEFORE_ALL else None,  # None: no tick was complete, or not of each stream
+        "frontier": frontier if clock.frontier > BEFORE_ALL else None,
+    }
     progress = {"committed": pending.committed, "newest_tick": pending.newest_tick, "reached": pending.reached}
     progress |= {"complete_tick": clock.tick if clock.tick > BEFORE_ALL else None}
     return times | progress | {"k_ms": clock.k_ms, "coverage": coverage.share}

@@ -13,7 +13,7 @@ from tailrace.disorder import ticks as ticking
 from tailrace.disorder.tick_statistics import COUNTS, SAMPLE
 from tailrace.disorder.ticks import Ticks
 from tailrace.engine.repeats import ID_COLUMNS
-from tailrace.ground.columns import unify
+from tailrace.ground.columns import single_batch, unify
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.wire import Batches
 
@@ -127,7 +127,7 @@ class StreamBuffer:
                 column = pa.DictionaryArray.from_arrays(pa.array(np.concatenate(codes), pa.int32()), values)
                 rows = rows.set_column(index, field.name, column)
         tables = self.tables() | {"rows": rows}
-        return {name: _one(table) for name, table in tables.items()} | {"ticks": self.ticks.to_arrow()}
+        return {name: single_batch(table) for name, table in tables.items()} | {"ticks": self.ticks.to_arrow()}
 
     @staticmethod
     def from_arrow(batches: Batches, newest: Newest) -> StreamBuffer:
@@ -148,8 +148,3 @@ def _before(rows: pa.Table, tick: int) -> pa.Table:
 
 def _from(rows: pa.Table, tick: int) -> pa.Table:
     return rows.filter(pa.array(rows.column("tick").to_numpy() >= tick))
-
-
-def _one(rows: pa.Table) -> pa.RecordBatch:
-    batches = rows.combine_chunks().to_batches()
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], rows.schema)

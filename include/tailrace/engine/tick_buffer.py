@@ -89,7 +89,7 @@ class TickBuffer:
         return None if end == BEFORE_ALL else end - max(self.tick_ms, 1)
 
     def append(self, segments: Sequence[tuple[int, Batches]]) -> tuple[TickBuffer, list[Newest]]:
-        """Append segments, each with its side, in the order of the log.
+        """Append the segments of a batch, each with its side, in the order of the log; their streams are idle no more.
 
         Returns
         -------
@@ -97,15 +97,15 @@ class TickBuffer:
         found : list of (int, int)
             Of each segment, the newest tick of its stream when it came, and the end of that tick in ms.
         """
-        buffer, found, start = self, [], 0
-        for index, (side, _) in enumerate(segments):
-            if side in buffer.idle:
-                buffer, before = buffer._append(segments[start:index])
-                buffer, start = buffer._with_idle_raised(), index
-                buffer = replace(buffer, idle=buffer.idle - {side})
-                found += before
-        buffer, rest = buffer._append(segments[start:])
-        return buffer, found + rest
+        streams: list[StreamBuffer] = []
+        found: dict[int, Newest] = {}
+        for side, before in enumerate(self._with_idle_raised().streams):
+            places = [place for place, (mine, _) in enumerate(segments) if mine == side]
+            stream, newest = before.append([segments[place][1] for place in places])
+            streams.append(stream)
+            found |= dict(zip(places, newest, strict=True))
+        idle = self.idle - {side for side, _ in segments}
+        return replace(self, streams=tuple(streams), idle=idle), [found[place] for place in range(len(segments))]
 
     def silent(self, heartbeats: Mapping[int, int], idle: Iterable[int]) -> TickBuffer:
         """This, when streams, by side, have passed points of arrival time (heartbeats, in ms), and others are idle."""
@@ -117,15 +117,17 @@ class TickBuffer:
         return replace(buffer, streams=tuple(streams), idle=buffer.idle.union(idle))
 
     def complete_all(self, last_end: int) -> TickBuffer:
-        """This, when all of it is complete: what comes belongs to a later tick.
+        """This, when all of it is complete: what comes belongs to a later tick, and no stream is idle.
 
         `last_end` is the end of the last tick that was complete before, in ms.
         """
         end = max([last_end, *(int(stream.ticks.end[-1]) for stream in self.streams if len(stream.ticks))])
         if end == BEFORE_ALL:
-            return self
+            return replace(self, idle=frozenset())
         after = end + max(self.tick_ms, 1)
-        return replace(self, streams=tuple(stream.passed(after, self.tick_ms) for stream in self.streams))
+        return replace(
+            self, streams=tuple(stream.passed(after, self.tick_ms) for stream in self.streams), idle=frozenset()
+        )
 
     def split(self) -> tuple[CompleteTicks, TickBuffer]:
         """What came in complete ticks, and the rest."""
@@ -139,17 +141,6 @@ class TickBuffer:
         rows, ticks, ids = (tuple(getattr(stream, name) for stream in complete) for name in ("rows", "ticks", "ids"))
         rest = replace(self, streams=tuple(second for _, second in cut), numbered=numbered)
         return CompleteTicks(rows, ticking.unite(ticks), counts, sample, ids), rest._with_idle_raised()
-
-    def _append(self, segments: Sequence[tuple[int, Batches]]) -> tuple[TickBuffer, list[Newest]]:
-        """Append segments of which none wakes a stream."""
-        streams: list[StreamBuffer] = []
-        found: dict[int, Newest] = {}
-        for side, before in enumerate(self.streams):
-            places = [place for place, (mine, _) in enumerate(segments) if mine == side]
-            stream, newest = before.append([segments[place][1] for place in places])
-            streams.append(stream)
-            found |= dict(zip(places, newest, strict=True))
-        return replace(self, streams=tuple(streams)), [found[place] for place in range(len(segments))]
 
     def _active(self) -> set[int]:
         """The sides that are waited for: those that are not idle, and all where all are."""

@@ -33,7 +33,7 @@ class Silence:
                 stream,
                 silent_since_ms=now if self.quiet or name in self.heartbeats else stream.silent_since_ms,
                 heartbeat_ms=self.heartbeats.get(name, stream.heartbeat_ms),
-                idle=stream.idle or name in self.idle,
+                idle=not self.quiet and (stream.idle or name in self.idle),
             )
             for name, stream in position.streams.items()
         }

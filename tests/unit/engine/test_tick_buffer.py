@@ -246,11 +246,13 @@ def test_nothing_waits_for_an_idle_stream_and_what_it_brings_is_put_after_that()
     assert complete(awake) == []
 
 
-def test_a_stream_wakes_where_its_segment_stands_in_the_log() -> None:
+def test_a_stream_wakes_with_the_batch_that_has_a_segment_of_it() -> None:
     idle = AHEAD.silent({}, [1])
     late, early = segment((8, 0, "a")), segment((6, 0, "b"), side=1)
-    assert idle.append([late, early])[1] == [(5, 60), (8, 90)]
-    assert idle.append([early, late])[1] == [(5, 60), (5, 60)]
+    for segments in ([late, early], [early, late]):
+        awake, found = idle.append(segments)
+        assert found == [(5, 60), (5, 60)]
+        assert complete(awake) == [1, 2, 5]
     one_by_one = idle.append([late])[0].split()[1]
     assert one_by_one.append([early])[1] == [(8, 90)]
 
@@ -265,7 +267,8 @@ def test_where_all_are_idle_each_is_waited_for() -> None:
 
 
 def test_complete_is_all_of_both_streams_and_neither_comes_before_it_again() -> None:
-    due, left = AHEAD.complete_all(BEFORE_ALL).split()
+    due, left = AHEAD.silent({}, [1]).complete_all(BEFORE_ALL).split()
+    assert not left.idle
     assert due.ticks.tick.tolist() == [1, 2, 5]
     assert [stream.newest for stream in left.streams] == [(6, 70), (6, 70)]
 

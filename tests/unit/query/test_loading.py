@@ -153,7 +153,9 @@ WRONG = [
     Wrong("k: 30 min", "k: 30", 11, "disorder.k", "30 has no unit", "write 30 ms"),
     Wrong("k_slack", "mp_k_slack", 11, "disorder.k", "'k' is no field", "policy, tick"),
     Wrong("tick: 1 min", "deduplicate: perhaps", 11, "disorder.deduplicate", "'perhaps' does not fit", "true"),
-    Wrong("tick: 1 min", "tik: 1 min", 11, "disorder.tik", "is no field", "tick (of policy, k, tick, deduplicate, idle)"),
+    Wrong(
+        "tick: 1 min", "tik: 1 min", 11, "disorder.tik", "is no field", "tick (of policy, k, tick, deduplicate, idle)"
+    ),
     Wrong("tick: 1 min", "idle: 0 ms", 11, "disorder.idle", "'0 ms' does not fit", "more than 0 ms"),
     Wrong("parallelism: 2", "correction: {schedule: daily}", 13, "correction.schedule", "no cron", "0 0 * * *"),
     Wrong("parallelism: 2", "correction: {schedule: '61 * * * *'}", 13, "correction.schedule", "no cron", "@daily"),
