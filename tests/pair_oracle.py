@@ -38,7 +38,7 @@ class Wake(NamedTuple):
 class Silence(NamedTuple):
     """A record of silence. `heartbeats`: (side, time), that stream has passed this arrival time.
 
-    `idle`: no tick waits for these streams until they wake, and what they bring then is put into none that did not wait.
+    `idle`: no tick waits for these streams until they wake; what they bring then is put into none that did not wait.
     `quiet`: nothing came of any stream for so long that all that came is complete, and F moves past it; none is idle.
     """
 
