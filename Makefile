@@ -18,7 +18,7 @@ test: setup lint ## All tests (with Spark), the linters and the type checker
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not e2e"
 	$(BIN)/python -m pytest -m e2e  # alone: it measures how soon things are back
 
-test-fast: setup ## The tests without Spark, supervisord and Airflow's DAG files, in about a minute
+test-fast: setup ## The tests without Spark, supervisord and Airflow's DAG files, in some minutes
 	$(BIN)/python -m pytest -n 2 -m "not spark" tests/unit tests/contract tests/properties
 
 lint: setup ## Ruff, the import contracts and the type checker

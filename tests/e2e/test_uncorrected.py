@@ -97,7 +97,7 @@ def is_corrected(platform, query: Path, table: pa.Table) -> bool:
     declared_query = load(query)
     answers, _ = read_answers(declared_query, platform.home / "tables", streamed=False)
     tuples = Stream.of(declared_query, table).tuples
-    expected = build(declared_query, pa.string()).evaluate(tuples).to_pandas()
+    expected = build(declared_query).evaluate(tuples).to_pandas()
     both = answers.to_pandas().merge(expected, on=WINDOW, suffixes=("", "_true"))
     assert len(both) == len(answers) > 0
     return bool((both["tuples"] == both["tuples_true"]).all() and np.allclose(both["value"], both["value_true"]))

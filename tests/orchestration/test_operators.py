@@ -96,7 +96,7 @@ def test_check_names_every_unknown_key_of_the_conf_and_the_field_closest_to_it(m
 
 
 def test_check_refuses_a_query_that_differs_from_the_one_of_its_checkpoint(make_operator, host, context, place, layout):
-    layout.create_checkpoint(load(place / "queries" / "readings.yaml").structure(), {"id": "int64"})
+    layout.create_checkpoint(load(place / "queries" / "readings.yaml").structure(), {"readings": {"id": "int64"}}, {})
     make_operator(CheckOperator).execute(context)
     declare(place / "queries", "readings", QUERY.replace("2 h", "3 h"))
     with pytest.raises(AirflowFailException, match=r"window.size: .*\n.*the old value; or another name"):
