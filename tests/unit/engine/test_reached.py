@@ -21,7 +21,9 @@ NO_ROWS = pa.RecordBatch.from_pylist([], pa.schema([("tick", pa.int64()), ("tupl
 def segment(tick_ms: int, *arrival: int) -> Batches:
     tick, end = number(np.array(arrival), np.arange(len(arrival)), tick_ms)
     ticks: Ticks = summarise(tick, end, np.array(arrival))
-    empty = {name: pa.RecordBatch.from_pylist([], schema) for name, schema in (("counts", COUNTS), ("sample", SAMPLE))}
+    ids = TickBuffer.empty(0, [NO_ROWS], [pa.string()]).streams[0].ids.schema
+    schemas = {"counts": COUNTS, "sample": SAMPLE, "ids": ids}
+    empty = {name: pa.RecordBatch.from_pylist([], schema) for name, schema in schemas.items()}
     return {"rows": NO_ROWS, "ticks": ticks.to_arrow(), **empty}
 
 

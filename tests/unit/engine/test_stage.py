@@ -194,7 +194,7 @@ def test_all_in_quarantine_leaves_a_segment_without_partials(path: Path) -> None
     segments = unpacked(stage_of(declared(path)).messages(segment(path), PLAIN), "segment")
     for batches, about in segments.values():
         assert {name: batch.num_rows for name, batch in batches.items()} == dict.fromkeys(
-            ("rows", "ticks", "counts", "sample"), 0
+            ("rows", "ticks", "counts", "sample", "ids"), 0
         )
         assert (about["accepted"], about["quarantined"]) == (0, 1)
         assert {about[name] for name in RANGES} == {None}
