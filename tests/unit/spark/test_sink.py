@@ -24,7 +24,7 @@ from tailrace.storage.written_batches import read_written
 from warehouse import make_query
 
 KIND = build(make_query(Path("in"), Settings(500, 100, 100, "sum", "none")))
-METRICS = {"batch": 0, "task": 0, "rows": 1, "partials": 1, "late": 0, "answers": 1, "ticks": 1}
+METRICS = {"batch": 0, "task": 0, "rows": 1, "partials": 1, "repeats": 0, "late": 0, "answers": 1, "ticks": 1}
 METRICS |= {"k_ms": 0, "t_max": 5, "frontier": 5, "newest_tick": 0, "complete_tick": None, "reached": [5]}
 METRICS |= dict.fromkeys(CLASSES, 0)
 METRICS |= {"committed": 100, "coverage": 1.0, "latency_ms": 1.0, "load": 1.0, "flushed": False, "reached": [100]}
