@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -167,6 +168,11 @@ def _print_report(report: Any) -> None:
     )
 
 
+def _is_not_py4j(record: logging.LogRecord) -> bool:
+    """Test that a record is not a failed command of py4j's: it logs a traceback, and raises the error as well."""
+    return not str(record.msg).endswith("while sending command.")
+
+
 def main() -> None:
     """The entry point of the command; SIGTERM and SIGHUP end it as cleanly as Ctrl-C."""
     signals: list[int] = []
@@ -175,6 +181,7 @@ def main() -> None:
         signals.append(number)
         raise KeyboardInterrupt
 
+    logging.getLogger().addFilter(_is_not_py4j)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if (number, signal.getsignal(number)) != (signal.SIGHUP, signal.SIG_IGN):  # nohup ignores SIGHUP
             signal.signal(number, interrupt)

@@ -71,7 +71,7 @@ def next_pairs(
 
 
 def _is_known(kind: Kind, found: pa.Table, latest: pa.Table) -> NDArray[np.bool_]:
-    """Which pairs the versions have, once and with the same content; doubles within 1e-9, relatively."""
+    """Test which pairs have one row among the latest versions, with the same content; doubles to within 1e-9."""
     identity = kind.answers.identity
     number, others = identity.number(found, latest)
     once = np.bincount(others, minlength=number.max(initial=-1) + 1)[number] == 1

@@ -17,7 +17,7 @@ from tailrace.storage.log import Piece, Reader
 
 @dataclass(frozen=True)
 class StreamScan:
-    """What a job reads of one stream.
+    """The part of a job that reads one stream.
 
     Attributes
     ----------

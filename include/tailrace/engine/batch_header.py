@@ -1,4 +1,4 @@
-"""What readers and tasks are told of a batch, beside the segments that they read."""
+"""The header of a batch: the facts and the records of silence that readers and tasks get beside its segments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BATCH_ROWS = 4_000_000
 
 @dataclass(frozen=True)
 class BatchHeader:
-    """What the driver stamps for a batch: the facts, and what the silence of streams means after the batch's rows.
+    """The header that the driver stamps for a batch: the facts, and the silence of streams after the batch's rows.
 
     Attributes
     ----------

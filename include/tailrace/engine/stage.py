@@ -30,7 +30,7 @@ Message = tuple[int, str, bytes]
 
 @dataclass(frozen=True)
 class Stage:
-    """What a worker needs to know of a query: a frozen value, sent to every one.
+    """The stateless stage of a query, a frozen value that is sent to every worker.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What has arrived of one stream at a task: segments of its log put in order, cut where ticks are complete."""
+"""Buffer of one stream at a task: the tuples of ticks that are not complete, and the statistics of these ticks."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class StreamBuffer:
         return replace(self, newest=max(self.newest, newest))
 
     def split(self, count: int) -> tuple[StreamBuffer, StreamBuffer]:
-        """What came in the first ticks, so many of them, and the rest."""
+        """Split into the first `count` ticks and the rest."""
         if count == len(self.ticks):
             first, rest = (lambda table: table), (lambda table: table.slice(0, 0))
         else:

@@ -111,7 +111,7 @@ class StreamReader:
 
 
 def columns_of(query: Query) -> dict[str, Columns]:
-    """What each of the query's streams must bring, by its name."""
+    """The columns that each of the query's streams must have, by the stream's name."""
     kind = build(query)
     first, last = kind.windows.within(EARLIEST_MS, LATEST_MS)
     columns: dict[str, Columns] = {}

@@ -31,7 +31,7 @@ _ROWS_AT_ONCE = 500_000
 
 
 Message = tuple[str, bytes]
-"""What it is, or the table that it is for, and its bytes."""
+"""The kind of a message (or the table that its rows are for), and its bytes."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What has arrived at a task of all streams, cut where ticks are complete: where every stream has passed them.
+"""Buffer of all streams at a task; it releases a tick when the tick is complete: when every stream has passed it.
 
 A stream that is idle holds no tick back. What it brings later belongs at least to the tick that the others are in.
 """
@@ -22,7 +22,7 @@ from tailrace.ground.wire import Batches
 
 @dataclass(frozen=True)
 class CompleteTicks:
-    """What came in complete ticks: the rows of each stream, the ticks, and what these brought in all.
+    """The content of complete ticks: the rows of each stream, and the statistics over all streams.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class TickBuffer:
         )
 
     def split(self) -> tuple[CompleteTicks, TickBuffer]:
-        """What came in complete ticks, and the rest."""
+        """Split into the content of complete ticks, and the buffer of the rest."""
         cut = [stream.split(self._complete(side)) for side, stream in enumerate(self.streams)]
         complete, numbered = [first for first, _ in cut], self.numbered
         if self.tick_ms == 0 and len(complete) > 1:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 Subject = Literal["settings", "plan", "table"]
-"""What a fact is about: a slack policy's settings, a partition plan, or the version of a dimension table."""
+"""The subject of a fact: a slack policy's settings, a partition plan, or the version of a dimension table."""
 
 
 @dataclass(frozen=True)

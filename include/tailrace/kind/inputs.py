@@ -1,4 +1,4 @@
-"""The inputs of a kind: what it needs of each stream that it reads."""
+"""The inputs of a kind: the columns, and their types, that it needs of each of its streams."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NameTypes(NamedTuple):
 
 @dataclass(frozen=True)
 class Input:
-    """What a kind needs of one of its streams, beside the tuples' times, key and id.
+    """An input of a kind: the columns that it needs of a stream beside the times, the key and the id.
 
     Attributes
     ----------

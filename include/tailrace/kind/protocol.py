@@ -29,11 +29,11 @@ class Kind(Protocol):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """What it needs of each of its streams; a join has two, `left` and `right`."""
+        """One input for each of its streams; a join has two, `left` and `right`."""
 
     @property
     def partition(self) -> Partition:
-        """How its rows are spread over tasks."""
+        """The partitioning, which routes its rows to tasks."""
 
     @property
     def answers(self) -> AnswerModel:

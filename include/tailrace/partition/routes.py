@@ -42,12 +42,14 @@ class Partition(Protocol):
     """Protocol of a partitioning: how a kind's rows are spread over tasks. No answer depends on it."""
 
     def assign(self, side: int, rows: pa.RecordBatch, plans: Facts, tasks: int) -> Routes:
-        """Route rows that a kind prepared of one of its inputs.
+        """Route rows of one of a kind's inputs.
 
         Parameters
         ----------
         side : int
             The index of the input.
+        rows : RecordBatch
+            Rows that the kind prepared; in a distributed correction, tuples, their `key` dictionary-encoded.
         plans : tuple of Fact
             The partition plans under which a living tuple can have been placed, the one in force last.
         """

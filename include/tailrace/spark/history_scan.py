@@ -85,7 +85,7 @@ class SparkScan:
 
 
 def places_of(job: ScanJob, side: int, tuples: pa.RecordBatch) -> Places:
-    """Where tuples of an input are evaluated."""
+    """The buckets in which tuples of an input are evaluated."""
     if not tuples.num_rows:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     key = tuples.schema.get_field_index("key")

@@ -75,7 +75,7 @@ class AnswerTables:
         return answers.sort_by([(name, "ascending") for name in self.model.order])
 
     def _missing(self, answers: pa.Table) -> Ints:
-        """How many late tuples each of these answers lacks, each of them one version."""
+        """The number of late tuples that each of these answers lacks; each answer has one version."""
         late = self.model.missed(self.tables.read("late"), "tuples", "arrived")
         if not late.num_rows:
             return np.zeros(answers.num_rows, np.int64)

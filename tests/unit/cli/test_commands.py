@@ -110,6 +110,26 @@ def test_a_signal_interrupts_a_command_and_its_message_says_what_remains(
     assert events == ["cleaned up"]
 
 
+def test_an_interruption_is_reported_without_the_traceback_that_py4j_logs():
+    code = """
+import logging, os, signal, time
+from tailrace.cli import commands
+
+def interrupted_app(**_):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(30)
+    except KeyboardInterrupt:
+        logging.exception("KeyboardInterrupt while sending command.")
+        raise
+
+commands.app = interrupted_app
+commands.main()
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False)
+    assert (result.returncode, result.stderr) == (130, RESUMABLE)
+
+
 def test_an_interruption_is_reported_though_stdout_is_a_closed_pipe(tailrace, handlers, monkeypatch):
     def interrupted_app(**_: object) -> None:
         read_end, write_end = os.pipe()
