@@ -12,7 +12,7 @@ from tailrace.spark.app import run
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
-from tailrace.stream.batch_planner import RunOptions
+from tailrace.stream.run_options import RunOptions
 
 LIVE = RunOptions(100, pace_ms=100, live=True)
 WAIT_S = 60

@@ -35,7 +35,7 @@ from tailrace.spark.sink import Sink
 from tailrace.storage import tables
 from tailrace.storage.journal import Journal
 from tailrace.stream import status_reporter
-from tailrace.stream.batch_planner import RunOptions
+from tailrace.stream.run_options import RunOptions
 from warehouse import even, make_query, make_stream, propose, write_files
 
 TUPLES = make_stream(600, seed=5)

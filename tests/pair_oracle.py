@@ -180,7 +180,7 @@ def joined(log: Log, join: Join) -> Outcome:
         came = [first if first is not None else end for first in came]
         came = [end if any(one.side == side for one in members) else came[side] for side in (LEFT, RIGHT)]
         waited_for = [largest[side] for side in (LEFT, RIGHT) if end - came[side] <= join.idle]
-        if None not in waited_for:
+        if None not in largest:
             t_max = min(waited_for)
             outcome.t_max = t_max if outcome.t_max is None else max(outcome.t_max, t_max)
             frontier = outcome.t_max - k

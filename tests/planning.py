@@ -13,7 +13,8 @@ from tailrace.sources.feeds import remaining
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.storage.progress import Progress
-from tailrace.stream.batch_planner import BatchPlanner, RunOptions
+from tailrace.stream.batch_planner import BatchPlanner
+from tailrace.stream.run_options import RunOptions
 
 # file → the number of rows of each of its segments
 FILES = {"a": [3, 3, 2], "b": [4], "d": [1, 1]}
@@ -71,7 +72,7 @@ class Driver:
         self.logs = {STREAM: log} if isinstance(log, Log) else dict(log)
         self.log = next(iter(self.logs.values()))
         self.directory, self.options, self.settings, self.stamps = directory, plan, settings, stamps
-        self.time = 1_000_000
+        self.time = self.started = 1_000_000
         self.restart()
 
     def restart(self, **changed: object) -> None:
@@ -92,6 +93,7 @@ class Driver:
             (self.logs if self.stamps else ()) if isinstance(self.stamps, bool) else self.stamps,
             self.options,
             lambda: self.time,
+            self.started,
         )
 
     def plan(

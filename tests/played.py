@@ -18,7 +18,8 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.progress import Progress
 from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import Tables
-from tailrace.stream.batch_planner import BatchPlanner, RunOptions
+from tailrace.stream.batch_planner import BatchPlanner
+from tailrace.stream.run_options import RunOptions
 from tailrace.stream.source_opening import open_feeds
 
 NOW = 1_800_000_000_000

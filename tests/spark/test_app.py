@@ -28,7 +28,7 @@ from tailrace.spark.correct import correct
 from tailrace.spark.sink import Sink
 from tailrace.storage.layout import Layout
 from tailrace.stream import batch_planner
-from tailrace.stream.batch_planner import RunOptions
+from tailrace.stream.run_options import RunOptions
 from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 
 pytestmark = pytest.mark.spark

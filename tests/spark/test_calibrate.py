@@ -12,7 +12,7 @@ from oracle import Settings, stream
 from tailrace.calibration.calibrate import calibrate
 from tailrace.query.sections import Disorder
 from tailrace.spark.app import run
-from tailrace.stream.batch_planner import RunOptions
+from tailrace.stream.run_options import RunOptions
 from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 
 pytestmark = pytest.mark.spark

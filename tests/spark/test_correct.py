@@ -20,7 +20,7 @@ from tailrace.spark.correct import correct
 from tailrace.spark.history_scan import SparkScan
 from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.storage.tables import Tables
-from tailrace.stream.batch_planner import RunOptions
+from tailrace.stream.run_options import RunOptions
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
 

@@ -14,7 +14,7 @@ from tailrace.ground.errors import Damaged
 from tailrace.spark import app
 from tailrace.spark.correct import correct
 from tailrace.storage.layout import Layout
-from tailrace.stream.batch_planner import RunOptions
+from tailrace.stream.run_options import RunOptions
 from warehouse import even, make_query, make_stream, rows_of, write_files
 
 pytestmark = pytest.mark.spark

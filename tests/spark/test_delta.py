@@ -10,7 +10,7 @@ import pytest
 
 from oracle import Settings
 from tailrace.spark.app import run
-from tailrace.stream.batch_planner import RunOptions
+from tailrace.stream.run_options import RunOptions
 from warehouse import even, make_query, make_stream, tables_of, write_files
 
 pytestmark = pytest.mark.spark

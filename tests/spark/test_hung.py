@@ -30,7 +30,7 @@ from pathlib import Path
 from oracle import Settings
 from tailrace.spark.app import run
 from tailrace.stream import status_reporter
-from tailrace.stream.batch_planner import RunOptions
+from tailrace.stream.run_options import RunOptions
 from warehouse import make_query
 status_reporter._GRACE_S = 1.0
 told = json.loads(sys.argv[1])

@@ -21,7 +21,7 @@ from tailrace.spark.correct import correct
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
-from tailrace.stream.batch_planner import RunOptions
+from tailrace.stream.run_options import RunOptions
 from toy_join import ToyJoin
 from warehouse import EPOCH, TIME
 

@@ -20,7 +20,7 @@ from tailrace.spark.app import run
 from tailrace.spark.correct import correct
 from tailrace.spark.sink import Sink
 from tailrace.storage import checkpoint, tables
-from tailrace.stream.batch_planner import RunOptions
+from tailrace.stream.run_options import RunOptions
 from warehouse import EPOCH, make_query, rows_of, tables_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("kill")]

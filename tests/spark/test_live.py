@@ -22,7 +22,7 @@ from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.status import Status
-from tailrace.stream.batch_planner import RunOptions
+from tailrace.stream.run_options import RunOptions
 from tailrace.windows.sliding import Sliding
 from warehouse import TIME, even, make_query, make_stream, rows_of, silences_of, tables_of, write_files
 

@@ -12,7 +12,7 @@ from expect import assert_streamed
 from kill_points import BATCH_ROWS, SETTINGS, TUPLES, arm, calibrate, leave, write_input
 from oracle import stream
 from tailrace.spark import app, attempts
-from tailrace.stream.batch_planner import RunOptions
+from tailrace.stream.run_options import RunOptions
 from warehouse import make_query, propose, rows_of, tables_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("stamping")]

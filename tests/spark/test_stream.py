@@ -10,7 +10,7 @@ from expect import assert_streamed
 from oracle import Settings, stream
 from tailrace.spark.app import run
 from tailrace.spark.group_keys import spark_hash
-from tailrace.stream.batch_planner import RunOptions
+from tailrace.stream.run_options import RunOptions
 from warehouse import even, make_query, make_stream, rows_of, write_files
 
 pytestmark = pytest.mark.spark

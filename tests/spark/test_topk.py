@@ -18,7 +18,7 @@ from tailrace.correction.quality import read_quality
 from tailrace.spark.app import run
 from tailrace.spark.correct import correct
 from tailrace.storage.results import AnswerTables, read_answers
-from tailrace.stream.batch_planner import RunOptions
+from tailrace.stream.run_options import RunOptions
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
 

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from tailrace.bench.workloads import Workload
 from tailrace.spark import app
-from tailrace.stream.batch_planner import RunOptions
+from tailrace.stream.run_options import RunOptions
 
 
 @dataclass(frozen=True)

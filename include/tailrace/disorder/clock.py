@@ -140,7 +140,8 @@ class Clock:
         """Take in the event times of these ticks; returns t_max at each of them, which never falls.
 
         A stream is idle at a tick that ends more than `idle_ms` after the last one in which it brought a tuple. At
-        least one stream is not: the tick has tuples.
+        least one stream is not: the tick has tuples. Before every stream has brought one, there is no t_max. That a
+        stream is recorded as idle only lets ticks complete without it; it moves t_max no further than this.
         """
         if not len(ticks):
             return np.zeros(0, np.int64)
@@ -150,7 +151,8 @@ class Clock:
         last_end = np.where(ticks.max_event > BEFORE_ALL, ticks.end, BEFORE_ALL)
         last_end = np.maximum.accumulate(np.maximum(last_end, self.last_end[:, None]), axis=1)
         latest = np.maximum.accumulate(np.maximum(ticks.max_event, self.latest[:, None]), axis=1)
-        t_max = np.where(ticks.end - last_end > self.idle_ms, AFTER_ALL, latest).min(axis=0)
+        idle = (ticks.end - last_end > self.idle_ms) & (latest > BEFORE_ALL)
+        t_max = np.where(idle, AFTER_ALL, latest).min(axis=0)
         self.latest, self.last_end = latest[:, -1], last_end[:, -1]
         return np.maximum.accumulate(np.maximum(t_max, self.t_max))
 

@@ -27,7 +27,8 @@ from tailrace.storage.progress import Progress
 from tailrace.storage.proposals import Proposals
 from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import Tables
-from tailrace.stream.batch_planner import BatchPlanner, RunOptions
+from tailrace.stream.batch_planner import BatchPlanner
+from tailrace.stream.run_options import RunOptions
 from tailrace.stream.source_opening import open_feeds, problem_of
 from tailrace.stream.status_reporter import StatusReporter
 

@@ -26,7 +26,6 @@ from tailrace.storage.progress import Progress
 from tailrace.storage.written_batches import repair
 from tailrace.stream.batch_planner import BatchPlanner, Ended
 from tailrace.stream.failures import Failure
-from tailrace.stream.source_opening import problem_of
 from tailrace.stream.status_reporter import StatusReporter
 
 OnBatch = Callable[[int, int, dict[str, pa.Table]], None]
@@ -163,7 +162,7 @@ class Attempts:
         if retries.due:
             with retried(retries, self.watch):
                 planned = self.intake.plan(stands) is not None
-                self.watch.report_problem(SOURCE, problem_of(self.intake.feeds))
+                self.watch.report_problem(SOURCE, self.intake.problem)
         return planned
 
 

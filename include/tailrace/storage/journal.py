@@ -43,6 +43,9 @@ class StreamPosition:
         The arrival time of its last heartbeat after its newest rows; None where there was none.
     idle : bool
         True if it was recorded as idle after its newest rows.
+    awaited_since_ms : int or None
+        Wall-clock time of the entry whose rows took another stream further in arrival time than this one; None where
+        none is further.
     """
 
     rows: int = 0
@@ -51,6 +54,7 @@ class StreamPosition:
     silent_since_ms: int = 0
     heartbeat_ms: int | None = None
     idle: bool = False
+    awaited_since_ms: int | None = None
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.engine.batch_header import BATCH_ROWS, BatchHeader, next_facts
+from tailrace.engine.batch_header import BatchHeader, next_facts
 from tailrace.ground.errors import Problem, Refused
 from tailrace.ground.facts import Facts
 from tailrace.sources.feeds import Feed
@@ -17,9 +17,9 @@ from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPo
 from tailrace.storage.progress import Progress
 from tailrace.storage.status import wall_ms
 from tailrace.stream.batch_segments import Selection, least_reached, place, select
-from tailrace.stream.silence import Silence, SilenceRules
-
-_MADE = 1_000_000  # partials or answers that a batch may come to: they go through the driver's memory
+from tailrace.stream.run_options import MADE, RunOptions
+from tailrace.stream.silence import Silence, SilenceRules, with_waits
+from tailrace.stream.source_opening import problem_of
 
 Settings = tuple[SlackPolicy, str]
 """A slack policy, and where its settings come from, in words."""
@@ -27,29 +27,6 @@ Settings = tuple[SlackPolicy, str]
 
 class Ended(Refused):
     """The stream was ended by a bounded run."""
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """How the batches of a run are cut; no answer depends on the first two.
-
-    Attributes
-    ----------
-    batch_rows : int
-        A batch takes segments up to so many rows, or a part of one; and no more than come to a million partials or
-        answers, by what the batch before came to, nor than twice as many as that one might.
-    pace_ms : int
-        A live run looks for more no earlier than so long after it planned a batch.
-    live : bool
-        The source goes on; its silence is put down. Else the run is over when all that was there is read.
-    flush : bool
-        Whether a run that is over ends the stream, and closes what is open.
-    """
-
-    batch_rows: int = BATCH_ROWS
-    pace_ms: int = 1000
-    live: bool = False
-    flush: bool = True
 
 
 class BatchPlanner:
@@ -69,6 +46,8 @@ class BatchPlanner:
         The streams whose tuples bring no arrival time, and get that of their planning.
     now : callable
         The wall clock, in epoch milliseconds.
+    started_ms : int, optional
+        The time from which on silence counts; without it the present.
     """
 
     def __init__(
@@ -82,19 +61,20 @@ class BatchPlanner:
         stamped: Collection[str],
         plan: RunOptions,
         now: Callable[[], int] = wall_ms,
+        started_ms: int | None = None,
     ) -> None:
         self.journal, self.feeds, self.wanted, self.options, self.now = journal, feeds, wanted, plan, now
-        self.silence = SilenceRules(tick_ms, idle_ms, stamped)
+        self.silence = SilenceRules(tick_ms, idle_ms, stamped, now() if started_ms is None else started_ms)
         self.last = journal.last()
         self.facts: Facts = ()
         self.position = self.last.position if self.last else LogPosition(dict.fromkeys(feeds, StreamPosition()))
         self.waiting = {name: deque(waiting[name]) for name in feeds}
-        self.room = min(plan.batch_rows, _MADE)
+        self.room = min(plan.batch_rows, MADE)
 
     def adapt_batch_size(self, rows: int, partials: int, answers: int) -> None:
         """What a batch made of its rows: by this the next one is cut."""
         if rows:
-            enough = max(_MADE * rows // max(partials, answers, 1), _MADE)
+            enough = max(MADE * rows // max(partials, answers, 1), MADE)
             self.room = min(enough, 2 * self.room, self.options.batch_rows)
 
     @property
@@ -123,6 +103,17 @@ class BatchPlanner:
             return "streaming"
         return "quiet" if self.position.quiet and self.position.rows else "waiting"
 
+    @property
+    def problem(self) -> str | None:
+        """The reasons for which nothing more comes of a source, or of the query, for now; None where there are none."""
+        patient = self.now() - self.silence.idle_ms
+        missing = [
+            f"stream {name}: no record yet; the frontier (the watermark) stays where it is until every stream has one"
+            for name, stream in self.position.streams.items()
+            if self.position.rows and not stream.rows and stream.last_rows_ms <= patient
+        ]
+        return "; ".join(filter(None, [problem_of(self.feeds), *missing])) or None
+
     def plan(self, progress: Progress | None = None) -> BatchRecord | None:
         """Write the next entry; None when there is nothing to be done now.
 
@@ -137,6 +128,8 @@ class BatchPlanner:
             When the stream has ended, and there is more to read.
         """
         now = self.now()
+        if progress is not None and self.options.live:
+            self.position = with_waits(self.position, progress.reached)
         ticks = (progress.newest_tick, progress.complete_tick) if progress else (None, None)
         self.facts = next_facts(self.last.header.facts if self.last else (), *self.wanted(), *ticks, self.batches)
         stamped = self.facts[-1].batch == self.batches
@@ -165,10 +158,10 @@ class BatchPlanner:
     def _rows(self, now: int, progress: Progress | None) -> BatchRecord:
         """An entry with rows, or with nothing but changed settings.
 
-        A live run takes what all streams have; a bounded one reads them in step by arrival, so that none piles up.
+        Streams are read in step by arrival, so that none piles up; a live run that has caught up takes what all have.
         """
         names = list(self.waiting)
-        if not self.options.live:
+        if not self.options.live or self.rows_left > self.room:
             names = least_reached(self.waiting, progress.reached if progress else ())
         selections = select(self.waiting, names, self.room)
         firsts = {name: mine.first_left(self.waiting[name]) for name, mine in selections.items()}

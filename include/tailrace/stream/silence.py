@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tailrace.storage.journal import LogPosition
+from tailrace.storage.journal import LogPosition, StreamPosition
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,41 @@ class Silence:
                 silent_since_ms=now if self.quiet or name in self.heartbeats else stream.silent_since_ms,
                 heartbeat_ms=self.heartbeats.get(name, stream.heartbeat_ms),
                 idle=not self.quiet and (stream.idle or name in self.idle),
+                awaited_since_ms=None if self.quiet else stream.awaited_since_ms,
             )
             for name, stream in position.streams.items()
         }
         return replace(position, streams=streams, quiet=position.quiet or self.quiet)
 
 
+def with_waits(position: LogPosition, reached: Sequence[int | None]) -> LogPosition:
+    """The state of the log with the streams for which others wait, and since when.
+
+    A stream is waited for while another one has reached a later arrival time, and quiet streams wait for none.
+
+    Parameters
+    ----------
+    reached : sequence of int or None
+        The arrival time (ms) that each stream has reached by the rows in the log; empty where that is unknown.
+    """
+    newest_ms = max((ms for ms in reached if ms is not None), default=None)
+    if newest_ms is None:
+        return position
+    streams = {}
+    for (name, stream), ms in zip(position.streams.items(), reached, strict=True):
+        behind = not position.quiet and (ms is None or ms < newest_ms)
+        since_ms = position.last_rows_ms if stream.awaited_since_ms is None else stream.awaited_since_ms
+        streams[name] = replace(stream, awaited_since_ms=since_ms if behind else None)
+    return replace(position, streams=streams)
+
+
 @dataclass(frozen=True)
 class SilenceRules:
     """Derives heartbeats, idle streams and quiet from the state of the log and the wall clock (ms) alone.
+
+    A stream is idle when the others have waited for it for `idle_ms`. The streams are quiet when none has brought
+    anything for so long. Of both, only the time since the driver's start counts: while it was down, those that write
+    the sources may have been down too.
 
     Attributes
     ----------
@@ -50,24 +76,27 @@ class SilenceRules:
         The query's.
     stamped : set of str
         The streams whose tuples bring no arrival time, and get that of their planning.
+    started_ms : int
+        Wall-clock time of the driver's start.
     """
 
     tick_ms: int
     idle_ms: int
     stamped: Collection[str]
+    started_ms: int
 
     def beside_rows(self, position: LogPosition, silent: Collection[str], now: int) -> Silence:
         """The silence of streams while others bring rows, whose ticks they shall not hold back.
 
         A stamped stream that was silent for longer than a tick has passed `now`. Another one can only become idle.
         """
-        silence = {name: now - position.streams[name].last_rows_ms for name in silent}
-        heartbeats = {name: now for name, ms in silence.items() if name in self.stamped and ms > self.tick_ms}
-        idle = {
-            name
-            for name, ms in silence.items()
-            if name not in self.stamped and ms >= self.idle_ms and not position.streams[name].idle
+        streams = {name: position.streams[name] for name in silent}
+        heartbeats = {
+            name: now
+            for name, stream in streams.items()
+            if name in self.stamped and now - stream.last_rows_ms > self.tick_ms
         }
+        idle = {name for name, stream in streams.items() if name not in self.stamped and self._is_idle(stream, now)}
         return Silence(heartbeats, idle)
 
     def without_rows(
@@ -88,13 +117,19 @@ class SilenceRules:
         silence, all_silent = now - position.last_rows_ms, len(silent) == len(position.streams)
         if not position.rows:
             return None
-        if position.quiet or (all_silent and silence >= self.idle_ms):
+        if position.quiet or (all_silent and min(silence, now - self.started_ms) >= self.idle_ms):
             return self._quiet(position, now, reached_ms) if all_silent else None
         found = self.beside_rows(position, silent, now)
         newest_ms = position.last_rows_ms + self.tick_ms
         before = (position.streams[name].heartbeat_ms for name in found.heartbeats)
         completes = silence > self.tick_ms and any(last is None or last <= newest_ms for last in before)
         return found if completes or found.idle else None
+
+    def _is_idle(self, stream: StreamPosition, now: int) -> bool:
+        """Test whether a silent stream, not recorded as idle yet, was waited for long enough."""
+        if stream.idle or stream.awaited_since_ms is None:
+            return False
+        return now - max(stream.last_rows_ms, stream.awaited_since_ms, self.started_ms) >= self.idle_ms
 
     def _quiet(self, position: LogPosition, now: int, reached_ms: int | None) -> Silence | None:
         """The beginning of quiet, or a heartbeat while it lasts, one each `idle_ms`."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from harness import again, stamp_settings
 from tailrace.disorder.clock import Clock, Frontier
-from tailrace.disorder.ticks import Ticks
+from tailrace.disorder.ticks import Ticks, unite
 from tailrace.ground.time_limits import BEFORE_ALL
 
 NONE = '{"policy": "none"}'
@@ -124,6 +125,22 @@ def test_a_clock_survives_serialisation() -> None:
     restored = again(clock)
     assert restored == clock
     assert restored.advance(ticks((1, 120, 120))).k_ms.tolist() == [5]
+
+
+def of_two(*left_and_right: tuple[int, int | None, int | None]) -> Ticks:
+    """Ticks of two streams: (tick, event time of the left stream, of the right one), a tuple of each or None."""
+    streams = []
+    for side in (1, 2):
+        mine = [(row[0], row[side], row[side]) for row in left_and_right if row[side] is not None]
+        streams.append(ticks(*mine) if mine else Ticks.none())
+    return unite(streams)
+
+
+def test_f_does_not_move_before_both_streams_have_brought_a_tuple_though_one_be_idle() -> None:
+    clock = replace(make_clock(), idle_ms=100)
+    frontier = clock.advance(of_two((0, 50, None), (30, 60, None), (31, 65, 40), (60, 90, None)))
+    assert frontier.t_max.tolist() == [BEFORE_ALL, BEFORE_ALL, 40, 90]
+    assert frontier.after.tolist() == [BEFORE_ALL, BEFORE_ALL, 40, 90]
 
 
 @pytest.fixture

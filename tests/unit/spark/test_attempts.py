@@ -18,8 +18,8 @@ from tailrace.storage import status as status_module
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
-from tailrace.stream.batch_planner import RunOptions
 from tailrace.stream.failures import Failure
+from tailrace.stream.run_options import RunOptions
 from tailrace.stream.status_reporter import StatusReporter
 
 METRICS = {"rows": 1, "partials": 1, "answers": 1, "late": 0, "k_ms": 0, "coverage": 1.0}

@@ -12,7 +12,7 @@ from tailrace.spark import app
 from tailrace.spark.attempts import SOURCE
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
-from tailrace.stream.batch_planner import RunOptions
+from tailrace.stream.run_options import RunOptions
 from tailrace.stream.status_reporter import StatusReporter
 
 

@@ -31,7 +31,8 @@ from tailrace.sources.feeds import ReplayFeed, remaining
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.storage.progress import Progress
-from tailrace.stream.batch_planner import BatchPlanner, RunOptions
+from tailrace.stream.batch_planner import BatchPlanner
+from tailrace.stream.run_options import RunOptions
 
 
 class CountingLog(Log):

@@ -13,7 +13,7 @@ from tailrace.query.query import Query
 from tailrace.spark import app
 from tailrace.storage import checkpoint
 from tailrace.storage.layout import Layout
-from tailrace.stream.batch_planner import RunOptions
+from tailrace.stream.run_options import RunOptions
 from warehouse import make_query, make_stream, write_files
 
 FORMAT_4 = Path(__file__).parents[2] / "data" / "warehouse_format_4.tar.gz"

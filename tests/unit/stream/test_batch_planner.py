@@ -30,7 +30,8 @@ from tailrace.sources.segments import Segment
 from tailrace.spark.source import share
 from tailrace.storage.journal import BatchRecord, LogPosition, StreamPosition
 from tailrace.stream import batch_segments
-from tailrace.stream.batch_planner import Ended, RunOptions
+from tailrace.stream.batch_planner import Ended
+from tailrace.stream.run_options import RunOptions
 
 LIVE_LARGE = replace(LIVE, batch_rows=1_000_000)
 

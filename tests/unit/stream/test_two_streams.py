@@ -12,7 +12,8 @@ from planning import IDLE, LIVE, TICK, WAITING, Driver, Log, entries
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord
 from tailrace.storage.progress import Progress
-from tailrace.stream.batch_planner import Ended, RunOptions
+from tailrace.stream.batch_planner import Ended
+from tailrace.stream.run_options import RunOptions
 
 STREAMS = ("left", "right")
 
@@ -193,6 +194,24 @@ def test_a_restart_between_two_batches_changes_no_plan_of_a_bounded_run(tmp_path
     assert entries(tmp_path / "once") == entries(tmp_path / "never")
 
 
+def test_a_live_run_that_is_behind_reads_in_step_and_takes_what_all_have_once_it_has_caught_up(tmp_path):
+    driver = two(tmp_path, [10] * 70, [10] * 10, replace(LIVE, batch_rows=20))
+    driver.plan()
+    behind = True
+    while behind and (record := driver.plan(reached=reached(driver))) is not None:
+        left, right = reached(driver)
+        assert not all(taken(record).values())
+        assert left >= 7_000 or -20 * SPEEDS["left"] <= right - left <= 20 * SPEEDS["right"]
+        behind = driver.intake.rows_left > 20
+    driver.logs["right"].there += parts("right~", [2])
+    driver.logs["left"].there += parts("left~", [3])
+    while driver.intake.rows_left > 20:
+        driver.plan(reached=reached(driver))
+    left = iter(lambda: driver.plan(reached=(7_000, 6_900)), None)
+    assert any(all(taken(record).values()) for record in left)
+    assert_in_order(tmp_path)
+
+
 # ---------------------------------------------------------------- a live run: silence
 
 
@@ -234,12 +253,12 @@ def test_a_silent_stream_with_arrival_times_becomes_idle_while_the_other_goes_on
     idle_at = []
     for time in range(100, 2_000, 100):
         driver.logs["left"].there += parts("more", [1])
-        record = driver.plan(after=100)
+        record = driver.plan(after=100, reached=(time - 100, 0))
         assert (record.header.heartbeats, record.header.closes) == ({}, False)
         idle_at += [time] if record.header.idle == ("right",) else []
         if restart:
             driver.restart()
-    assert idle_at == list(range(IDLE, 2_000, 100))
+    assert idle_at == list(range(100 + IDLE, 2_000, 100)), "the left one waits since 100"
     driver.logs["right"].there += parts("more", [1])
     assert silence(driver.plan(after=100)) == ({}, (), False)
     driver.logs["left"].there += parts("more", [1])
@@ -250,20 +269,75 @@ def test_a_stream_becomes_idle_between_the_rows_of_a_slow_one_and_is_recorded_on
     driver = two(tmp_path, [1], [1], LIVE)
     driver.plan()
     driver.logs["left"].there += parts("more", [1])
-    assert silence(driver.plan(after=900)) == ({}, (), False)
-    found = {time: silence(driver.plan(after=10)) for time in range(910, 1_900, 10)}
-    assert {time: one for time, one in found.items() if one} == {IDLE: ({}, ("right",), False)}
+    assert silence(driver.plan(after=100, reached=(5, 5))) == ({}, (), False)
+    driver.logs["left"].there += parts("more", [1])
+    assert silence(driver.plan(after=900, reached=(105, 5))) == ({}, (), False)
+    found = {time: silence(driver.plan(after=10, reached=(1_005, 5))) for time in range(1_010, 1_990, 10)}
+    assert {time: one for time, one in found.items() if one} == {100 + IDLE: ({}, ("right",), False)}
+
+
+def test_a_stream_for_which_none_waits_is_not_idle_however_long_it_is_silent(tmp_path):
+    driver = two(tmp_path, [1], [1], LIVE)
+    driver.plan()
+    for _ in range(30):
+        driver.logs["left"].there += parts("more", [1])
+        assert silence(driver.plan(after=100, reached=(5, 5))) == ({}, (), False)
+        assert silence(driver.plan(after=100, reached=(4, 5))) is None
+
+
+def test_streams_whose_files_come_seldom_wait_for_each_other(tmp_path):
+    driver = two(tmp_path, [1], [1], LIVE)
+    driver.plan()
+    for reached in range(5 * IDLE, 25 * IDLE, 5 * IDLE):
+        while driver.time < 1_000_000 + reached - 100:  # the left one is ahead by a trifle
+            driver.plan(after=100, reached=(reached, reached - 1))
+        assert driver.intake.position.quiet
+        driver.logs["left"].there += parts("more", [1])
+        assert silence(driver.plan(after=100, reached=(reached, reached))) == ({}, (), False)
+        for _ in range(9):
+            assert driver.plan(after=100, reached=(reached + 5 * IDLE, reached)) is None
+        driver.logs["right"].there += parts("more", [1])
+        assert silence(driver.plan(after=50, reached=(reached + 5 * IDLE, reached))) == ({}, (), False)
+
+
+def test_silence_counts_from_the_start_of_the_driver(tmp_path):
+    driver = two(tmp_path, [1], [1], replace(LIVE, pace_ms=1))
+    driver.plan()
+    driver.time += 100 * IDLE
+    driver.restart(started=driver.time)
+    driver.logs["left"].there += parts("more", [1])
+    assert silence(driver.plan(after=100, reached=(6, 5))) == ({}, (), False)
+    driver.logs["left"].there += parts("more", [1])
+    assert silence(driver.plan(after=IDLE - 101, reached=(6, 5))) == ({}, (), False)
+    driver.logs["left"].there += parts("more", [1])
+    assert silence(driver.plan(after=1, reached=(6, 5))) == ({}, ("right",), False)
 
 
 def test_a_stream_without_any_rows_is_silent_from_the_first_rows_of_the_other(tmp_path):
-    driver = two(tmp_path, [], [], LIVE)
+    driver = two(tmp_path, [], [], replace(LIVE, pace_ms=1))
     assert driver.plan(after=10 * IDLE) is None
     driver.logs["left"].there += parts("left", [1])
     assert silence(driver.plan(after=100)) == ({}, (), False)
     driver.logs["left"].there += parts("more", [1])
-    assert silence(driver.plan(after=IDLE - 1)) == ({}, (), False)
+    assert silence(driver.plan(after=IDLE - 1, reached=(7, None))) == ({}, (), False)
     driver.logs["left"].there += parts("more", [1])
-    assert silence(driver.plan(after=100)) == ({}, ("right",), False)
+    assert silence(driver.plan(after=1, reached=(8, None))) == ({}, ("right",), False)
+
+
+def test_a_stream_without_any_rows_is_a_problem_once_the_other_has_waited_for_it(tmp_path):
+    driver = two(tmp_path, [], [], LIVE)
+    driver.plan(after=10 * IDLE)
+    assert driver.intake.problem is None
+    driver.logs["left"].there += parts("left", [1])
+    driver.plan(after=100)
+    driver.time += IDLE - 1
+    assert driver.intake.problem is None
+    driver.time += 1
+    driver.logs["left"].problem = "stream left: its last line is cut"
+    assert driver.intake.problem.startswith("stream left: its last line is cut; stream right: no record yet; the front")
+    driver.logs["right"].there += parts("right", [1])
+    driver.plan(after=100)
+    assert driver.intake.problem == "stream left: its last line is cut"
 
 
 def test_a_stream_whose_feed_holds_rows_back_is_not_silent(tmp_path):
@@ -298,7 +372,6 @@ def test_both_silent_are_quiet_together_and_heartbeats_go_on_from_the_newest_arr
     both = {time: dict.fromkeys(STREAMS, start + time) for time in (1_100, 2_100, 3_100)}
     assert found == {
         200: ({"right": start + 200}, (), False),
-        1_000: ({"right": start + 1_000}, ("left",), False),  # the other, whose ticks need not wait, is not silent yet
         1_100: (both[1_100], (), True),
         2_100: (both[2_100], (), False),
         3_100: (both[3_100], (), False),
@@ -306,14 +379,18 @@ def test_both_silent_are_quiet_together_and_heartbeats_go_on_from_the_newest_arr
     assert driver.intake.state == "quiet"
 
 
-def test_a_stream_that_wakes_from_quiet_does_not_wait_for_the_other(tmp_path):
+def test_a_stream_that_wakes_from_quiet_waits_for_the_other(tmp_path):
     driver = two(tmp_path, [1], [1], LIVE)
     driver.plan()
     assert silence(driver.plan(after=IDLE, reached=(10, 10))) == ({"left": 1_010, "right": 1_010}, (), True)
     driver.logs["left"].there += parts("more", [1])
-    assert silence(driver.plan(after=100)) == ({}, ("right",), False)
+    assert silence(driver.plan(after=100, reached=(1_010, 1_010))) == ({}, (), False)
     assert driver.intake.state == "waiting"
-    assert silence(driver.plan(after=IDLE, reached=(2_000, 900)))[2], "and both are quiet again"
+    for _ in range(9):
+        assert driver.plan(after=100, reached=(2_000, 1_010)) is None
+    driver.logs["left"].there += parts("more", [1])
+    assert silence(driver.plan(after=100, reached=(2_000, 1_010))) == ({}, ("right",), False)
+    assert silence(driver.plan(after=IDLE, reached=(3_000, 1_010)))[2], "and both are quiet again"
 
 
 def test_changed_settings_record_no_silence(tmp_path):

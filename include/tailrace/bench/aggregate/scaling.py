@@ -16,7 +16,7 @@ from tailrace.generators.delays import MODELS
 from tailrace.generators.replay import generate, write
 from tailrace.spark import app
 from tailrace.spark.session import session
-from tailrace.stream.batch_planner import RunOptions
+from tailrace.stream.run_options import RunOptions
 
 TASKS = (1, 2, 4)
 _RATE, _KEYS, _FILES = 20_000, 100, 4
