@@ -1,0 +1,33 @@
+"""The options of a run: how large its batches are, how often it looks for input, and how it ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailrace.engine.batch_header import BATCH_ROWS
+
+MADE = 1_000_000
+"""The number of partials or answers that a batch may come to: they go through the driver's memory."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The way in which a run is cut into batches; no answer depends on the first two.
+
+    Attributes
+    ----------
+    batch_rows : int
+        A batch takes segments up to so many rows, or a part of one; and no more than come to a million partials or
+        answers, by what the batch before came to, nor than twice as many as that one might.
+    pace_ms : int
+        A live run looks for more no earlier than so long after it planned a batch.
+    live : bool
+        The source goes on; its silence is put down. Else the run is over when all that was there is read.
+    flush : bool
+        Whether a run that is over ends the stream, and closes what is open.
+    """
+
+    batch_rows: int = BATCH_ROWS
+    pace_ms: int = 1000
+    live: bool = False
+    flush: bool = True
