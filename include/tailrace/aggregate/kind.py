@@ -19,9 +19,10 @@ from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
 from tailrace.kind.inputs import Input, NameTypes
 from tailrace.kind.step import Step
-from tailrace.panes import operator
-from tailrace.panes.rows import Rows, evaluate_windows
+from tailrace.operators import window
+from tailrace.operators.window import PaneState
 from tailrace.partition.by_key import ByKey
+from tailrace.windows.panes import Rows, evaluate_windows
 from tailrace.windows.sliding import Sliding
 
 
@@ -89,15 +90,15 @@ class Aggregate:
     def error_model(self) -> AggregateErrorModel:
         return AggregateErrorModel(self.function, self.q)
 
-    def start(self) -> operator.PaneState:
-        return operator.PaneState.empty(self.key_type, self.summary.types)
+    def start(self) -> PaneState:
+        return PaneState.empty(self.key_type, self.summary.types)
 
-    def restore(self, batches: dict[str, pa.RecordBatch]) -> operator.PaneState:
-        return operator.PaneState.from_arrow(batches, self.summary.types)
+    def restore(self, batches: dict[str, pa.RecordBatch]) -> PaneState:
+        return PaneState.from_arrow(batches, self.summary.types)
 
-    def step(self, state: operator.PaneState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
-        """Advance a state to the frontier (the watermark) by `operator.step`, and answer the windows that closed."""
-        state, rows, late = operator.step(self.windows, self.summary, state, arrived[0], frontier)
+    def step(self, state: PaneState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
+        """Advance a state to the frontier (the watermark) by `window.step`, and answer the windows that closed."""
+        state, rows, late = window.step(self.windows, self.summary, state, arrived[0], frontier)
         return Step(state, self._answers(rows), frontier.closing(np.asarray(rows.column("time"))), (late,))
 
     def evaluate(self, *content: pa.RecordBatch) -> pa.RecordBatch:

@@ -14,12 +14,12 @@ from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
 from tailrace.kind.inputs import Input, NameTypes
 from tailrace.kind.step import Step
-from tailrace.panes.rows import Rows, evaluate_windows
 from tailrace.partition.by_key import ByKey
 from tailrace.topk.accuracy import errors
 from tailrace.topk.best import Best
 from tailrace.topk.methods import METHODS, Method
 from tailrace.topk.partials import combine
+from tailrace.windows.panes import Rows, evaluate_windows
 from tailrace.windows.sliding import Sliding
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.disorder.clock import Frontier
-from tailrace.panes.operator import encode_keys, late_partials
-from tailrace.panes.rows import Ints
+from tailrace.operators.window import encode_keys, late_partials
 from tailrace.topk.best import Best
 from tailrace.topk.candidates import Candidate, Place
+from tailrace.windows.panes import Ints
 from tailrace.windows.sliding import Sliding
 
 

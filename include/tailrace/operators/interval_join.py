@@ -1,4 +1,4 @@
-"""Incremental join of two streams whose answers are pairs: one call a batch, without a loop over tuples or ticks.
+"""Incremental interval join of two streams, answered by pairs: one call a batch, without a loop over tuples or ticks.
 
 F is the frontier (the watermark), and the reach is the largest distance in event time of a pair's tuples. A tuple is
 kept while its event time is at least F − reach. A pair is answered at the tick of its later tuple, if its first one was
