@@ -21,7 +21,7 @@ from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 
 SIZE, SLIDE, RATE, SECONDS, TICK = 60_000, 5_000, 200, 6_000, 100
-KIND = TopK(Sliding(SIZE, SLIDE), 5, True, {"score": "value"}, pa.string(), pa.int64())
+KIND = TopK(Sliding(SIZE, SLIDE), {"score": "value"}, pa.string(), pa.int64(), k=5, descending=True)
 WAITS = np.array([0, 2_000, 4_000, 12_000])
 
 

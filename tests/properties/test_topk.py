@@ -33,7 +33,7 @@ def paper_list_and_small_bounds():
 
 def kind_of(query, k: int, method: str, descending: bool = True) -> TopK:
     windows = Sliding(query.size, query.slide)
-    return TopK(windows, k, descending, {"score": "value"}, pa.string(), pa.string(), method)
+    return TopK(windows, {"score": "value"}, pa.string(), k=k, descending=descending, method=method)
 
 
 @pytest.mark.parametrize("method", EXACT)

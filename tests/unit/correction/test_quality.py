@@ -24,7 +24,7 @@ from tailrace.terminal import screen
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_stream, tables_of
 
-KIND = Aggregate(Sliding(100, 50), "sum", {"value": "value"}, pa.string())
+KIND = Aggregate(Sliding(100, 50), {"value": "value"}, pa.string(), function="sum")
 COLUMNS = ["key", "window_end", "value", "k_ms", "as_of", "corrected", "retracted"]
 
 

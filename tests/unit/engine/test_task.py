@@ -30,7 +30,7 @@ def entry(policy: str = "none", **said: object) -> tuple[str, bytes]:
 
 
 def task(index: int = 0) -> Task:
-    return Task(Aggregate(Sliding(100, 100), "sum", {"value": "value"}, pa.string()), ("readings",), 10, index)
+    return Task(Aggregate(Sliding(100, 100), {"value": "value"}, pa.string(), function="sum"), ("readings",), 10, index)
 
 
 def closed(rows: dict[str, list[dict]]) -> list[tuple[int, int]]:

@@ -99,8 +99,8 @@ def test_quality_counts_each_window_once(corrected_query):
         assert pc.sum(quality["off"]).as_py() == missing + list(near.values()).count(False)
 
 
-SUM = Aggregate(Sliding(10, 10), "sum", {"value": "value"}, pa.string())
-TOP = TopK(Sliding(10, 10), 1, True, {"score": "value"}, pa.string(), pa.string())
+SUM = Aggregate(Sliding(10, 10), {"value": "value"}, pa.string(), function="sum")
+TOP = TopK(Sliding(10, 10), {"score": "value"}, pa.string(), k=1, descending=True)
 
 
 @pytest.mark.parametrize("kind", [SUM, TOP], ids=["sum", "topk"])

@@ -172,7 +172,7 @@ def test_the_cost_of_kinds_does_not_depend_on_outliers(tmp_path, kind):
         }
 
     column = "value" if kind in FUNCTIONS else "score"
-    instance: Kind = Aggregate(WINDOWS, kind, {"value": "value"}, pa.string())
+    instance: Kind = Aggregate(WINDOWS, {"value": "value"}, pa.string(), function=kind)
     if kind not in FUNCTIONS:
-        instance = TopK(WINDOWS, 3, True, {"score": "value"}, pa.string(), pa.string(), kind)
+        instance = TopK(WINDOWS, {"score": "value"}, pa.string(), k=3, descending=True, method=kind)
     assert_same_effort(work, tmp_path, n=600 if kind in ("sma", "mintopk", "gstopk") else 6_000)

@@ -151,7 +151,7 @@ def test_a_segments_ids_are_written_as_text_where_another_streams_are(as_text, e
 
 def test_large_integer_ids_are_exact_beside_a_segment_without_tuples(tmp_path):
     large = (1 << 53) + 1
-    kind = Aggregate(Sliding(10, 10), "count", {}, pa.string(), id_type=pa.int64())
+    kind = Aggregate(Sliding(10, 10), {}, pa.string(), pa.int64(), function="count")
     tables = Tables(Layout(tmp_path))
     schema = schemas(kind)["segments"]
     tables.create({"segments": schema}, ["segments"])
