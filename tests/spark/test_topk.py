@@ -136,7 +136,7 @@ def test_a_calibration_measures_hit_rates(tmp_path, spark):
     true = ranked(contents(tuples, SETTINGS), K)
     ends = sorted({end for _, _, end in true if end <= report.up_to})[-report.windows :]
     assert (ends[-1], len(ends), report.proposed) == (report.up_to, 30, True)
-    for one in report.tried:
+    for one in report.measurements:
         waits = replace(SETTINGS, policy=("k_slack", one.duration_ms))
         near, rates = streamed(stream(tuples, waits), tuples, waits, K), []
         for end in ends:
@@ -144,4 +144,4 @@ def test_a_calibration_measures_hit_rates(tmp_path, spark):
             hits = [len({n for n, _ in got} & {n for n, _ in ranking}) / len(ranking) for got, ranking in mine]
             rates.append(sum(hits) / len(hits))
         assert one.accuracy == pytest.approx(sum(rates) / len(rates))
-    assert len({one.accuracy for one in report.tried}) > 2
+    assert len({one.accuracy for one in report.measurements}) > 2
