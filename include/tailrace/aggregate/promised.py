@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tailrace.aggregate.folds import Floats, Ints
 from tailrace.aggregate.functions import function_of
-from tailrace.aggregate.needed import required_slack
+from tailrace.aggregate.required_slack import required_slack
 from tailrace.aggregate.population import Population
 from tailrace.aggregate.promise import threshold
 
