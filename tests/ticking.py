@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tailrace.aggregate.promised import AggregateErrorModel
+from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.tick_statistics import COUNTS, SAMPLE, TickRows, TickStatistics
 from tailrace.disorder.ticks import Ticks

@@ -13,7 +13,7 @@ from tailrace.aggregate.amend import amend
 from tailrace.aggregate.folds import Fold
 from tailrace.aggregate.functions import Function, function_of
 from tailrace.aggregate.partials import combine
-from tailrace.aggregate.promised import AggregateErrorModel
+from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.aggregate.sample import sample
 from tailrace.disorder.clock import Frontier
 from tailrace.kind.keyed_windows import KeyedWindows

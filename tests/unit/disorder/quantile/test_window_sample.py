@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.aggregate.promised import AggregateErrorModel
+from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.disorder.quantile.key_sketch import GROUPS
 from tailrace.disorder.quantile.window_sample import WindowSample
 from tailrace.windows.sliding import Sliding
