@@ -11,7 +11,7 @@ import pytest
 
 from beside import live
 from oracle import Settings, Tuple
-from rankings import contents, listed, ranked
+from rankings import contents, ranked, rankings_of
 from tailrace.calibration.calibrate import calibrate
 from tailrace.ground.duration import ms, parse_duration
 from tailrace.storage.layout import Layout
@@ -61,7 +61,9 @@ def test_the_promise_is_kept_again_within_five_calibrations_without_a_restart(tm
     changed = [k for before, k in zip([200, *found], found, strict=False) if k != before]
     assert waits == [200, *changed]
     assert [row["evidence"] for row in facts[1:]] == [
-        report.evidence for before, report in zip([200, *found], reports, strict=False) if report.next_interval.k_ms != before
+        report.evidence
+        for before, report in zip([200, *found], reports, strict=False)
+        if report.next_interval.k_ms != before
     ]
     assert all(row["from_tick"] > facts[n]["from_tick"] for n, row in enumerate(facts[1:]))
 
@@ -70,7 +72,7 @@ def test_the_promise_is_kept_again_within_five_calibrations_without_a_restart(tm
     assert abs(1 - missed - ACCURACY) <= 2 * 0.03, "30 windows tell no more"
     assert max(found) <= 3_000, "K* is 1.2 s"
     tuples = [one for part in parts for one in part]
-    near, true = listed(rows_of(tmp_path / "wh")["results"]), ranked(contents(tuples, SETTINGS), K)
+    near, true = rankings_of(rows_of(tmp_path / "wh")["results"]), ranked(contents(tuples, SETTINGS), K)
     jump = EPOCH + 20 * STRETCH * JUMP
 
     def accuracy(start: int, end: int) -> float:

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from tailrace.aggregate.accuracy import errors
 from tailrace.aggregate.amend import amend
+from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.aggregate.folds import Fold
 from tailrace.aggregate.functions import Function, function_of
 from tailrace.aggregate.partials import combine
-from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.aggregate.sample import sample
 from tailrace.disorder.clock import Frontier
 from tailrace.kind.keyed_windows import KeyedWindows

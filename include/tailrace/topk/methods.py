@@ -32,9 +32,9 @@ import pyarrow as pa
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.topk.best import Best
+from tailrace.topk.candidate_lists import CandidateLists
 from tailrace.topk.candidates import Candidates, Waiting
 from tailrace.topk.columnar import Columnar
-from tailrace.topk.listed import CandidateLists
 from tailrace.topk.skyband import Skyband
 from tailrace.windows.panes import Ints
 from tailrace.windows.sliding import Sliding

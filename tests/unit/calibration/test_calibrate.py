@@ -58,7 +58,9 @@ def test_each_calibration_starts_from_the_interval_of_the_previous_one(calibrate
     assert reports[0].interval == Interval(0, 6000, 3000)
     assert [one.interval for one in reports[1:]] == [one.next_interval for one in reports[:-1]]
     assert all(len(one.measurements) == 10 and one.windows == 30 and one.proposed for one in reports)
-    assert [one.k_ms for one in reports[1:]] == [one.next_interval.k_ms for one in reports[:-1]], "the stream took each up"
+    assert [one.k_ms for one in reports[1:]] == [one.next_interval.k_ms for one in reports[:-1]], (
+        "the stream took each up"
+    )
     assert len({one.next_interval.k_ms for one in reports}) > 1
 
 

@@ -12,7 +12,7 @@ from expect import assert_close
 from harness import raw_table
 from here import streamed_here
 from oracle import Settings, Tuple, batch, distinct, stream
-from rankings import contents, listed, ranked
+from rankings import contents, ranked, rankings_of
 from tailrace.aggregate.kind import Aggregate
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
@@ -60,7 +60,7 @@ def test_each_window_is_answered_once_with_the_tuples_of_its_own_key(corrected_q
     rows = answers.to_pylist()
     truth = batch(TUPLES, settings)
     if query.kind == "topk":
-        assert listed(rows) == ranked(contents(distinct(TUPLES, settings.tick), settings), 2)
+        assert rankings_of(rows) == ranked(contents(distinct(TUPLES, settings.tick), settings), 2)
         rows = [row for row in rows if row["rank"] == 1]
     by_window = {(row["key"], row["window_start"], row["window_end"]): row for row in rows}
     assert len(by_window) == len(rows)

@@ -17,7 +17,7 @@ from expect import assert_close
 from harness import raw_table
 from oracle import Settings, Tuple, batch, distinct
 from played import Played
-from rankings import contents, listed, ranked
+from rankings import contents, ranked, rankings_of
 from streams import DAY, EARLIEST
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kind import Aggregate
@@ -110,7 +110,7 @@ def test_the_cost_of_corrections_and_readers_does_not_depend_on_outliers(tmp_pat
     answers, _ = read_answers(query, tmp_path / "far" / "wh", streamed=False)
     truth = batch(tuples, SETTINGS)
     if topk:
-        assert listed(answers.to_pylist()) == ranked(contents(distinct(tuples, 100), SETTINGS), 3)
+        assert rankings_of(answers.to_pylist()) == ranked(contents(distinct(tuples, 100), SETTINGS), 3)
     else:
         by_window = {(row["key"], row["window_start"], row["window_end"]): row for row in answers.to_pylist()}
         assert by_window.keys() == truth.keys()
