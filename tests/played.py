@@ -56,9 +56,9 @@ class Played:
         stamped = {name for name, stream in self.query.streams.items() if stream.arrival_time is None}
         plan = RunOptions(batch_rows, live=False, flush=flush)
         clock = (self.query.tick_ms, self.query.idle_ms, stamped, plan, lambda: self.now)
-        intake = BatchPlanner(Journal(self.layout.journal), feeds, waiting, self.wanted, *clock)
+        planner = BatchPlanner(Journal(self.layout.journal), feeds, waiting, self.wanted, *clock)
         done = 0
-        while (entry := intake.plan(Progress.read(self.layout))) is not None:
+        while (entry := planner.plan(Progress.read(self.layout))) is not None:
             self._batch(entry)
             done += 1
         return done

@@ -34,7 +34,7 @@ class LateLog(Log):
 
 @pytest.fixture
 def reporter(tmp_path, monkeypatch) -> StatusReporter:
-    monkeypatch.setattr(app, "LOOK_S", 0)
+    monkeypatch.setattr(app, "POLL_S", 0)
     clock = iter(range(0, 100_000, 100))
     monkeypatch.setattr(app, "Retries", lambda: Retries(lambda: next(clock)))
     return StatusReporter(Layout(tmp_path / "pairs"))

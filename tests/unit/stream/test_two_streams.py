@@ -90,7 +90,7 @@ def test_streams_share_the_room_of_a_batch_and_what_one_does_not_need_goes_to_th
 def test_the_number_of_segments_of_a_batch_is_shared_too(tmp_path):
     driver = two(tmp_path, [1] * 9_000, [1] * 9_000, replace(LIVE, batch_rows=1_000_000))
     assert {name: len(rows) for name, rows in taken(driver.plan()).items()} == {"left": 5_000, "right": 5_000}
-    assert driver.intake.rows_left == 8_000
+    assert driver.planner.rows_left == 8_000
 
 
 def test_only_streams_without_arrival_times_get_that_of_the_planning(tmp_path):
@@ -125,7 +125,7 @@ SPEEDS = {"left": 10, "right": 69}  # ms of arrival time from a row to the next
 
 def reached(driver: Driver) -> tuple[int | None, ...]:
     """The arrival time of the newest row of each stream that is in the journal."""
-    rows = {name: stream.rows for name, stream in driver.intake.position.streams.items()}
+    rows = {name: stream.rows for name, stream in driver.planner.position.streams.items()}
     return tuple(SPEEDS[name] * rows[name] if rows[name] else None for name in STREAMS)
 
 
@@ -291,7 +291,7 @@ def test_both_silent_are_quiet_together_and_heartbeats_go_on_from_the_newest_arr
     driver.plan(after=100)
     found = {}
     for time in range(110, 3_200, 10):
-        newest = driver.intake.position.streams["right"].heartbeat_ms or start + 100
+        newest = driver.planner.position.streams["right"].heartbeat_ms or start + 100
         record = driver.plan(after=10, reached=(4_000, newest))
         if record is not None:
             found[time] = silence(record)
@@ -303,7 +303,7 @@ def test_both_silent_are_quiet_together_and_heartbeats_go_on_from_the_newest_arr
         2_100: (both[2_100], (), False),
         3_100: (both[3_100], (), False),
     }
-    assert driver.intake.state == "quiet"
+    assert driver.planner.state == "quiet"
 
 
 def test_a_stream_that_wakes_from_quiet_does_not_wait_for_the_other(tmp_path):
@@ -312,7 +312,7 @@ def test_a_stream_that_wakes_from_quiet_does_not_wait_for_the_other(tmp_path):
     assert silence(driver.plan(after=IDLE, reached=(10, 10))) == ({"left": 1_010, "right": 1_010}, (), True)
     driver.logs["left"].there += parts("more", [1])
     assert silence(driver.plan(after=100)) == ({}, ("right",), False)
-    assert driver.intake.state == "waiting"
+    assert driver.planner.state == "waiting"
     assert silence(driver.plan(after=IDLE, reached=(2_000, 900)))[2], "and both are quiet again"
 
 
@@ -336,8 +336,8 @@ def test_planning_is_deterministic_whenever_a_live_driver_is_killed(tmp_path, st
             driver.time = 1_000_000 + time
             if restarts:
                 driver.restart()
-            rows = [stream.rows for stream in driver.intake.position.streams.values()]
-            driver.intake.plan(Progress(0, 0, False, None, None, tuple(40 * n if n else None for n in rows)))
+            rows = [stream.rows for stream in driver.planner.position.streams.values()]
+            driver.planner.plan(Progress(0, 0, False, None, None, tuple(40 * n if n else None for n in rows)))
         return entries(tmp_path / name)
 
     uninterrupted = journal_of("never", False)
