@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from here import write
+from local_tables import write
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.batch_header import DECLARED
 from tailrace.engine.local import LocalEngine

@@ -10,7 +10,7 @@ import pytest
 
 from expect import assert_close
 from harness import raw_table
-from here import streamed_here
+from local_tables import stream_into_tables
 from oracle import Settings, Tuple, batch, distinct, stream
 from rankings import contents, ranked, rankings_of
 from tailrace.aggregate.kind import Aggregate
@@ -42,7 +42,7 @@ def corrected_query(request, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "session", None)  # a correction this small needs no Spark
     topk = {"k": 2, "score": "value"} if request.param == "topk" else None
     settings = replace(SETTINGS, function="median" if topk else request.param)
-    query = streamed_here(tmp_path, settings, TUPLES, even(600, 6), topk=topk)
+    query = stream_into_tables(tmp_path, settings, TUPLES, even(600, 6), topk=topk)
     last_as_of = stream(TUPLES, settings).as_of
     for interval in (
         CorrectionRange(EPOCH, EPOCH + 4_000, arrival=True),
