@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from expect import assert_streamed
+from local_app import LocalApp
 from oracle import Settings, batch, stream
-from played import Played
 from tailrace.calibration.calibrate import MeasuredDuration, Report, calibrate
 from tailrace.calibration.recent_windows import Measurement, NotReady, RecentWindows
 from tailrace.calibration.search import Interval, Search
@@ -43,7 +43,7 @@ def calibrated_stream(tmp_path_factory):
     bounds, reports = even(6000, 6), []
     write_files(TUPLES, directory / "in", bounds[:2])
     proposals = Proposals(Layout.of(directory / "wh", query.name))
-    runner = Played(query, directory / "wh", lambda: proposals.settings_in_force(query.policy))
+    runner = LocalApp(query, directory / "wh", lambda: proposals.settings_in_force(query.policy))
     for part in range(6):
         if part:
             write_files(TUPLES, directory / "in", bounds[part : part + 2], first=part)
@@ -141,7 +141,7 @@ def constant_stream(tmp_path_factory):
     directory = tmp_path_factory.mktemp("constant")
     write_files(TUPLES[:3000], directory / "in", even(3000, 3))
     query = make_query(directory / "in", Settings(700, 300, 100, "count", ("k_slack", 200)))
-    Played(query, directory / "wh").go()
+    LocalApp(query, directory / "wh").go()
     return query, directory / "wh"
 
 
@@ -175,7 +175,7 @@ def test_a_calibration_without_enough_closed_windows_is_refused(tmp_path):
     with pytest.raises(NotReady, match="never run"):
         calibrate(query, tmp_path / "wh")
     assert not (tmp_path / "wh").exists()
-    runner = Played(query, tmp_path / "wh")
+    runner = LocalApp(query, tmp_path / "wh")
     with pytest.raises(NotReady, match="committed nothing"):
         calibrate(query, tmp_path / "wh")
     runner.go()
@@ -208,7 +208,7 @@ def test_history_that_the_stream_writes_is_read_though_the_source_is_gone(tmp_pa
         tuples += [item._replace(arrival_time=now) for item in part]
         lines = [json.dumps(item._asdict()) for item in part]
         (tmp_path / "in" / f"{number:03}.jsonl").write_text("\n".join(lines))
-        runner = runner or Played(query, tmp_path / "wh")
+        runner = runner or LocalApp(query, tmp_path / "wh")
         runner.now = now
         runner.go()
     for file in (tmp_path / "in").iterdir():
@@ -218,7 +218,7 @@ def test_history_that_the_stream_writes_is_read_though_the_source_is_gone(tmp_pa
     assert calibrate(query, tmp_path / "wh", dry_run=True) == expected
     durable = make_query(tmp_path / "same", SETTINGS)
     write_files(tuples, tmp_path / "same", even(1800, 30))
-    Played(durable, tmp_path / "other").go()
+    LocalApp(durable, tmp_path / "other").go()
     assert calibrate(durable, tmp_path / "other", dry_run=True) == expected
 
 

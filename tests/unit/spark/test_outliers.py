@@ -15,8 +15,8 @@ import pytest
 from effort import Effort, measured
 from expect import assert_close
 from harness import raw_table
+from local_app import LocalApp
 from oracle import Settings, Tuple, batch, distinct
-from played import Played
 from rankings import contents, ranked, rankings_of
 from streams import DAY, EARLIEST
 from tailrace.aggregate.functions import FUNCTIONS
@@ -62,7 +62,7 @@ def with_outliers(n: int, old: int, ahead: int, early: bool = True) -> list[Tupl
     return tuples
 
 
-def make_played(directory: Path, tuples: list[Tuple], policy: dict[str, object], **kind: object) -> Played:
+def make_played(directory: Path, tuples: list[Tuple], policy: dict[str, object], **kind: object) -> LocalApp:
     """A stream over JSON files without an own log of arrivals, so that it writes a history."""
     (directory / "in").mkdir(parents=True)
     for start in range(0, len(tuples), 60):
@@ -70,7 +70,7 @@ def make_played(directory: Path, tuples: list[Tuple], policy: dict[str, object],
         (directory / "in" / f"{start:05}.jsonl").write_text("\n".join(lines))
     query = make_query(directory / "in", SETTINGS, source="json", **kind)
     query = query.model_copy(update={"disorder": Disorder.model_validate(policy | {"tick": "100 ms"})})
-    return Played(query, directory / "wh")
+    return LocalApp(query, directory / "wh")
 
 
 def assert_same_effort(work: Callable[[Path, list[Tuple]], dict[str, Callable[[], object]]], tmp_path: Path, **options):

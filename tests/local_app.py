@@ -24,7 +24,7 @@ from tailrace.stream.source_opening import open_feeds
 NOW = 1_800_000_000_000
 
 
-class Played:
+class LocalApp:
     """The stream of one query.
 
     `wanted` gives the settings that are to be in force, and where they are from; `now` is the wall clock.
