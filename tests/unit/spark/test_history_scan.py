@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from desk import Desk
+from memory_tables import MemoryTables
 from oracle import Settings
 from pair_desk import PairDesk
 from pair_oracle import Item, Join
@@ -85,7 +85,7 @@ def test_a_stream_of_which_nothing_is_read_takes_part_without_tuples(in_process,
 def test_windows_are_those_of_one_process(in_process, monkeypatch, keyed):
     tuples = make_stream(200, seed=3, duplicates=20)
     tuples = tuples if keyed else [one._replace(key=None) for one in tuples]
-    desk = Desk(tuples, Settings(700, 300, 100, "median", "none"), even(200, 4)[1:-1])
+    desk = MemoryTables(tuples, Settings(700, 300, 100, "median", "none"), even(200, 4)[1:-1])
     before = max(one.arrival_time for one in tuples) + 1000
     everything = desk.model.closed(CorrectionRange().bounds, 1 << 60)
     alone, spread = desk.past(before), distributed(desk.past(before))
@@ -111,6 +111,6 @@ def test_a_pair_that_several_buckets_find_stands_once_and_rows_of_a_window_stay(
     desk = PairDesk(streams(3, False), Join(25, 10))
     answers = desk.past(desk.end).evaluate(desk.kind.answers.closed(CorrectionRange().bounds, 1 << 60))
     assert without_replicas(desk.kind, pa.concat_tables([answers, answers])).to_pylist() == answers.to_pylist()
-    desk = Desk(make_stream(50, seed=1), Settings(700, 300, 100, "sum", "none"), [])
+    desk = MemoryTables(make_stream(50, seed=1), Settings(700, 300, 100, "sum", "none"), [])
     results = desk.results.select(desk.stage.kind.answer.names)
     assert without_replicas(desk.stage.kind, pa.concat_tables([results, results])).num_rows == 2 * results.num_rows
