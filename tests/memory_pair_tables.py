@@ -31,7 +31,7 @@ Times = tuple[int, int]
 Streams = tuple[Sequence[Item], Sequence[Item]]
 
 
-class PairDesk:
+class MemoryPairTables:
     """What the stream has given, and the corrections so far.
 
     `again`: a repeat of an id answers a pair anew in a later tick; else each pair of ids is answered once.
@@ -152,7 +152,7 @@ class PairDesk:
         return in_ms(with_times(whole, schema))
 
 
-def late_of(desk: PairDesk, a: int, b: int) -> set[tuple[int, object, int]]:
+def late_of(desk: MemoryPairTables, a: int, b: int) -> set[tuple[int, object, int]]:
     """(side, id, event time) of the tuples late in an interval of arrival."""
     found: list[Placed] = [one for one, _ in desk.late_tuples if a < one.end <= b]
     return {(one.side, one.item.id, one.item.event_time) for one in found}
