@@ -9,7 +9,7 @@ import random
 import numpy as np
 import pytest
 
-from beside import live
+from live_stream import live
 from oracle import Settings, Tuple
 from rankings import contents, ranked, rankings_of
 from tailrace.calibration.calibrate import calibrate

@@ -10,9 +10,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import kill_points
-from beside import live
 from expect import assert_close, assert_streamed
 from kill_points import kill, write_input
+from live_stream import live
 from oracle import Settings, batch, stream
 from tailrace.answers.by_window import ByWindow
 from tailrace.spark import sink
