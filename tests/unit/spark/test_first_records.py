@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from joining import STREAMS, pair_query, use_pairs, write_rows
+from pair_query import STREAMS, pair_query, use_pairs, write_rows
 from planning import Log, segments
 from tailrace.ground.errors import refuse
 from tailrace.ground.retries import Retries
