@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pytest
 
-from planning import LIVE, STREAM, Driver, Log, rows_read, segments
+from planner_driver import LIVE, STREAM, Driver, Log, rows_read, segments
 from tailrace.ground.errors import Damaged, SourceChanged, refuse
 from tailrace.ground.retries import Retries
 from tailrace.spark import attempts as module

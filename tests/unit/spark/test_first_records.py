@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pair_query import STREAMS, pair_query, use_pairs, write_rows
-from planning import Log, segments
+from planner_driver import Log, segments
 from tailrace.ground.errors import refuse
 from tailrace.ground.retries import Retries
 from tailrace.spark import app

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from planning import (
+from planner_driver import (
     IDLE,
     LIVE,
     NONE,

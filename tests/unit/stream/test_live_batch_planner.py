@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from planning import (
+from planner_driver import (
     FILES,
     IDLE,
     LIVE,

@@ -12,7 +12,7 @@ from deltalake import write_deltalake
 
 from oracle import Settings
 from pair_query import STREAMS, pair_query, use_pairs, write_rows
-from planning import entries
+from planner_driver import entries
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.errors import Refused, SourceChanged
 from tailrace.kinds import build
