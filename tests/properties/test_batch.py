@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expect import assert_close
 from memory_tables import MemoryTables
 from oracle import batch, missed, stream, ticks_of, windows_of
+from oracle_assertions import assert_close
 from streams import cuts, disordered
 from tailrace.correction.correction_range import CorrectionRange
 

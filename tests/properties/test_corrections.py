@@ -9,9 +9,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expect import assert_close
 from memory_tables import WINDOW, MemoryTables
 from oracle import batch, latest, stream
+from oracle_assertions import assert_close
 from streams import cuts, disordered
 from tailrace.aggregate.kind import Aggregate
 from tailrace.correction.correction_range import CorrectionRange

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expect import assert_late
 from harness import run
 from oracle import stream
+from oracle_assertions import assert_late
 from rankings import contents, ranked, rankings_of, streamed
 from streams import cuts, disordered
 from tailrace.topk import best, methods

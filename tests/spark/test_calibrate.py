@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from expect import assert_streamed
 from oracle import Settings, stream
+from oracle_assertions import assert_streamed
 from tailrace.calibration.calibrate import calibrate
 from tailrace.query.sections import Disorder
 from tailrace.spark.app import run

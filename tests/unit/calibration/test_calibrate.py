@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from expect import assert_streamed
 from local_app import LocalApp
 from oracle import Settings, batch, stream
+from oracle_assertions import assert_streamed
 from tailrace.calibration.calibrate import MeasuredDuration, Report, calibrate
 from tailrace.calibration.recent_windows import Measurement, NotReady, RecentWindows
 from tailrace.calibration.search import Interval, Search

@@ -8,9 +8,9 @@ import random
 import pyarrow.compute as pc
 import pytest
 
-from expect import assert_close, assert_streamed
 from local_tables import as_history, stream_into_tables
 from oracle import Settings, Tuple, batch, latest, stream
+from oracle_assertions import assert_close, assert_streamed
 from tailrace.answers.affected_windows import ClosedWindows
 from tailrace.answers.by_window import ByWindow
 from tailrace.correction.correction_range import CorrectionRange

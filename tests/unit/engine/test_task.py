@@ -7,9 +7,9 @@ import json
 import pyarrow as pa
 import pytest
 
-from expect import assert_streamed
 from harness import policy_of_oracle, run
 from oracle import Passed, Settings, Tuple, stream
+from oracle_assertions import assert_streamed
 from tailrace.aggregate.kind import Aggregate
 from tailrace.engine.batch_header import DECLARED, BatchHeader, next_facts
 from tailrace.engine.task import Task

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from expect import assert_close
 from harness import raw_table
 from local_tables import stream_into_tables
 from oracle import Settings, Tuple, batch, distinct, stream
+from oracle_assertions import assert_close
 from rankings import contents, ranked, rankings_of
 from tailrace.aggregate.kind import Aggregate
 from tailrace.correction.correction_range import CorrectionRange

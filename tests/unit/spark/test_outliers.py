@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 import pytest
 
 from effort import Effort, measured
-from expect import assert_close
 from harness import raw_table
 from local_app import LocalApp
 from oracle import Settings, Tuple, batch, distinct
+from oracle_assertions import assert_close
 from rankings import contents, ranked, rankings_of
 from streams import DAY, EARLIEST
 from tailrace.aggregate.functions import FUNCTIONS
