@@ -64,7 +64,7 @@ def make_stage(
     names = NAMES | ({} if keyed else {"key": None})
     columns = Columns(**names, values=kind.inputs[0].columns, earliest_ms=-(10**15), ahead_ms=10**15)
     reader = StreamReader("readings", MemoryFormat(tables or {}), columns, {}, kind.inputs[0].names, settings.tick)
-    return Stage(kind, (reader,), settings.tick, tasks)
+    return Stage(kind, (reader,), tasks)
 
 
 def run(

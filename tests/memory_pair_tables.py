@@ -43,7 +43,7 @@ class MemoryPairTables:
         self.streams, self.join = streams, join
         types = [pa.int64() if items and isinstance(items[0].id, int) else pa.string() for items in streams]
         self.kind = ToyJoin(join.reach, *types)
-        self.stage = Stage(self.kind, tuple(self._reader(side, cuts[side]) for side in (0, 1)), join.tick, 1)
+        self.stage = Stage(self.kind, tuple(self._reader(side, cuts[side]) for side in (0, 1)), 1)
         log = [Read(side, item) for side in (0, 1) for item in self._numbered(side)]
         tuples = [one._replace(item=streams[one.side][one.position]) for one in placed(log, join.tick)[0]]
         self.placed = [[one for one in tuples if one.side == side] for side in (0, 1)]

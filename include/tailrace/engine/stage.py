@@ -42,7 +42,6 @@ class Stage:
 
     kind: Kind
     readers: tuple[StreamReader, ...]
-    tick_ms: int
     tasks: int
     deduplicates: bool = False
 
@@ -51,12 +50,17 @@ class Stage:
         """The stage of a declared query; the parameters are those of `readers_of`."""
         readers = readers_of(query, types, histories)
         kind = build(query, [reader.names for reader in readers])
-        return Stage(kind, readers, query.tick_ms, query.parallelism, query.disorder.deduplicate)
+        return Stage(kind, readers, query.parallelism, query.disorder.deduplicate)
 
     @property
     def streams(self) -> tuple[str, ...]:
         """The names of the streams."""
         return tuple(reader.name for reader in self.readers)
+
+    @property
+    def tick_ms(self) -> int:
+        """The length of a tick, alike for all readers."""
+        return self.readers[0].tick_ms
 
     def task(self, index: int) -> Task:
         """One of the tasks, by its number."""
