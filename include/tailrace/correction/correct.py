@@ -30,9 +30,9 @@ from tailrace.storage.tables import Tables, with_times, within
 
 @dataclass(frozen=True)
 class Report:
-    """What a correction did: its cut-off, the late tuples it is about, the answers it gave and those it took back.
+    """Result of a correction: its cut-off, and the numbers of late tuples, corrected answers and retracted ones.
 
-    `arrived_from` and `arrived_to` are as in `CorrectionRange.covered`: which late tuples it corrected in whole.
+    `arrived_from` and `arrived_to` are as in `CorrectionRange.covered`: the interval whose late tuples it corrected in whole.
     """
 
     interval: str
@@ -45,7 +45,7 @@ class Report:
 
 
 def correct(query: Query, warehouse: Path, span: CorrectionRange, distributed: OpenScan) -> Report:
-    """Give closed windows their next version; run again, it replaces what it gave.
+    """Append the next versions of closed windows (idempotent: run again, it replaces what it gave).
 
     A range of event time covers every closed window that overlaps it, as of all that is committed. An interval of
     arrival covers the windows that the late tuples in it missed, as of its end.

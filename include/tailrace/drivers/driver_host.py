@@ -1,4 +1,4 @@
-"""The one small interface to the host of driver processes; supervisord implements it, YARN or Kubernetes could."""
+"""Interface to the host of driver processes; supervisord implements it, YARN or Kubernetes could."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stateless stage: a segment of the log is read, prepared, and addressed to tasks."""
+"""The stateless stage: it reads and prepares a segment of the log, and addresses its rows to tasks."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Stage:
         return messages + [(to, name, wire.pack({name: batch})) for name, batch in aside.items() if batch.num_rows]
 
     def _counts(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """How many tuples each tick brought to each pane, over all keys: what coverage is computed from."""
+        """The number of tuples of each tick in each pane, over all keys; coverage is computed from it."""
         time = "pane" if "pane" in rows.schema.names else "event_time"  # partials are by pane already
         tick, pane, tuples = (np.asarray(rows.column(name)) for name in ("tick", time, "tuples"))
         code, split = pair(tick, self.kind.windows.pane(pane))
