@@ -1,4 +1,4 @@
-"""Complete ticks for policies: what they are told of plain tuples, cut into calls as wanted."""
+"""Complete ticks for policies: the statistics of plain tuples, cut into calls at will."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Arrival(NamedTuple):
 
 
 def statistics_of(came: Sequence[Arrival], windows: Sliding, promise: Any = None) -> TickStatistics:
-    """All ticks of a stream, as the first call is told of them."""
+    """The statistics of all ticks of a stream, in one call."""
     ticks, counts, sample = defaultdict(list), defaultdict(int), defaultdict(list)
     for each in came:
         pane = each.event // windows.pane_ms * windows.pane_ms

@@ -32,7 +32,8 @@ from tailrace.storage.tables import Tables, with_times, within
 class Report:
     """Result of a correction: its cut-off, and the numbers of late tuples, corrected answers and retracted ones.
 
-    `arrived_from` and `arrived_to` are as in `CorrectionRange.covered`: the interval whose late tuples it corrected in whole.
+    `arrived_from` and `arrived_to` are as in `CorrectionRange.covered`: late tuples of this interval are corrected in
+    whole.
     """
 
     interval: str

@@ -117,7 +117,7 @@ class TickBuffer:
         return replace(buffer, streams=tuple(streams), idle=buffer.idle.union(idle))
 
     def complete_all(self, last_end: int) -> TickBuffer:
-        """This, when all of it is complete: what comes belongs to a later tick, and no stream is idle.
+        """Complete all its ticks: later rows belong to later ticks, and no stream is idle any more.
 
         `last_end` is the end of the last tick that was complete before, in ms.
         """
