@@ -52,8 +52,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(watching, "wall_ms", lambda: clock.now)
-    monkeypatch.setattr(watching, "time", clock)
+    monkeypatch.setattr(module, "wall_ms", lambda: clock.now)
+    monkeypatch.setattr(module, "time", clock)
     return clock
 
 
