@@ -36,7 +36,7 @@ class TopK(KeyedWindows):
         return Best(self.k, self.descending, self.id_type)
 
     @property
-    def running(self) -> Method:
+    def implementation(self) -> Method:
         """The implementation of the query's method."""
         return METHODS[self.method](self.windows, self.summary, self.key_type)
 
@@ -45,17 +45,17 @@ class TopK(KeyedWindows):
         return {"rank": pa.int64(), "id": self.id_type, "score": pa.float64()}
 
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        return combine(self.windows, self.summary, rows, across=not self.running.moves)
+        return combine(self.windows, self.summary, rows, across=not self.implementation.moves)
 
     def start(self) -> Any:
-        return self.running.start()
+        return self.implementation.start()
 
     def restore(self, batches: dict[str, pa.RecordBatch]) -> Any:
-        return self.running.restore(batches)
+        return self.implementation.restore(batches)
 
     def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
         """Advance a state to the frontier (the watermark), and rank the windows that closed."""
-        return self._step(*self.running.step(state, arrived[0], frontier), frontier)
+        return self._step(*self.implementation.step(state, arrived[0], frontier), frontier)
 
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
         """The share of the correct top-k that each approximate answer lacks."""
