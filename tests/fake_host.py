@@ -43,7 +43,7 @@ def declare(directory: Path, name: str, text: str = QUERY) -> Path:
     return file
 
 
-def says(layout: Layout, at_ms: int, state: str = "streaming") -> None:
+def write_status(layout: Layout, at_ms: int, state: str = "streaming") -> None:
     """Write a driver's status file: its own last report, made at at_ms."""
     layout.stream.mkdir(parents=True, exist_ok=True)
     Status(state, 1, 0, at_ms, batches=3, committed_at_ms=at_ms, rows_left=7).write(layout)
@@ -51,10 +51,10 @@ def says(layout: Layout, at_ms: int, state: str = "streaming") -> None:
 
 @dataclass
 class FakeHost:
-    """A host of one driver, which records its calls; it calls `on_look` before each look at the driver."""
+    """A host of one driver, which records its calls; it calls `on_inspect` before each inspection of the driver."""
 
     driver: Driver = field(default_factory=lambda: Driver("readings", "absent", None, None, "unknown"))
-    on_look: Callable[[], None] = lambda: None
+    on_inspect: Callable[[], None] = lambda: None
     down: bool = False
     programs: set[str] = field(default_factory=set)  # those that a restart of the host would start again
     deployed: list[tuple[list[str], dict[str, str]]] = field(default_factory=list)
@@ -68,14 +68,14 @@ class FakeHost:
         self.driver = replace(self.driver, state=state, pid=pid, exit_code=exit_code, detail=detail)
 
     def deploy(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> Driver:
-        if not self.look(name).alive:
+        if not self.inspect(name).alive:
             self.deployed.append((list(command), dict(environment)))
             self.programs.add(name)
             self.driver = Driver(name, "running", 100 + len(self.deployed), None, "")
         return self.driver
 
-    def look(self, name: str) -> Driver:
-        self.on_look()
+    def inspect(self, name: str) -> Driver:
+        self.on_inspect()
         if self.down:
             raise DriverHostDown("the driver host at http://somewhere:1 does not answer")
         return replace(self.driver, name=name)
@@ -85,7 +85,7 @@ class FakeHost:
             self.stopped.append(wait_s)
             self.is_now("ended", 130, "stopped by request")
         self.programs.discard(name)
-        return self.look(name)
+        return self.inspect(name)
 
     def run(self, program: str, command: Sequence[str], wait_s: float) -> int | None:
         self.ran.append(list(command))

@@ -60,11 +60,11 @@ def make_stage(
 ) -> Stage:
     """A stage of the oracle's query, or of another kind over the same windows."""
     windows = Sliding(settings.size, settings.slide)
-    kind = kind or Aggregate(windows, settings.function, {"value": "value"}, pa.string(), settings.q)
+    kind = kind or Aggregate(windows, {"value": "value"}, pa.string(), function=settings.function, q=settings.q)
     names = NAMES | ({} if keyed else {"key": None})
     columns = Columns(**names, values=kind.inputs[0].columns, earliest_ms=-(10**15), ahead_ms=10**15)
     reader = StreamReader("readings", MemoryFormat(tables or {}), columns, {}, kind.inputs[0].names, settings.tick)
-    return Stage(kind, (reader,), settings.tick, tasks)
+    return Stage(kind, (reader,), tasks)
 
 
 def run(

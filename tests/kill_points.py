@@ -123,7 +123,7 @@ def _planned_next(patch, point, batch, reached):
     attempt = attempts.Attempts.attempt
 
     def with_its_queue(self, *more):
-        self.written = PlannedNext(self.written, batch, Journal(self.layout.journal), reached)
+        self.written_batches = PlannedNext(self.written_batches, batch, Journal(self.layout.journal), reached)
         return attempt(self, *more)
 
     patch.setattr(attempts.Attempts, "attempt", with_its_queue)

@@ -14,7 +14,7 @@ from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables, with_times
 from tailrace.windows.sliding import Sliding
 
-SCHEMA = schemas(Aggregate(Sliding(10, 10), "sum", {"value": "value"}, pa.string()))
+SCHEMA = schemas(Aggregate(Sliding(10, 10), {"value": "value"}, pa.string(), function="sum"))
 
 
 @dataclass

@@ -33,7 +33,7 @@ def streamed(outcome: Outcome, tuples: Sequence[Tuple], settings: Settings, k: i
     return {window: found[window] for window in outcome.answers}
 
 
-def listed(rows: Iterable[dict]) -> dict[Window, Ranking]:
+def rankings_of(rows: Iterable[dict]) -> dict[Window, Ranking]:
     """Rows of answers as rankings; their ranks must be 1, 2, …"""
     found = dict[Window, Ranking]()
     for row in sorted(rows, key=lambda row: row["rank"]):

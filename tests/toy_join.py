@@ -18,8 +18,8 @@ from tailrace.ground.columns import single_batch, unify
 from tailrace.ground.facts import Facts
 from tailrace.kind.inputs import Input, NameTypes, common_id_type
 from tailrace.kind.step import Step
-from tailrace.pairs import operator
-from tailrace.pairs.operator import PairState
+from tailrace.operators import interval_join
+from tailrace.operators.interval_join import PairState
 from tailrace.partition.by_key import task_of
 from tailrace.partition.routes import Routes
 from tailrace.windows.sliding import Sliding
@@ -81,7 +81,7 @@ class ToyJoin:
         return PairState.from_arrow(batches)
 
     def step(self, state: PairState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
-        state, pairs, late = operator.step(self.reach_ms, self.match, state, arrived, frontier)
+        state, pairs, late = interval_join.step(self.reach_ms, self.match, state, arrived, frontier)
         return Step(state, self._answers(pairs.left, pairs.right), pairs.decided_at, late)
 
     def evaluate(self, *content: pa.RecordBatch) -> pa.RecordBatch:

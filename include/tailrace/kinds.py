@@ -16,14 +16,14 @@ def _aggregate(query: Query, names: Sequence[NameTypes]) -> Kind:
     assert isinstance(query, AggregateQuery)
     section = query.aggregate
     columns = {"value": section.column} if section.column else {}
-    return Aggregate(_sliding(query), section.function, columns, names[0].key, section.q, names[0].id)
+    return Aggregate(_sliding(query), columns, *names[0], function=section.function, q=section.q)
 
 
 def _topk(query: Query, names: Sequence[NameTypes]) -> Kind:
     assert isinstance(query, TopKQuery)
     section = query.topk
     descending, columns = section.order == "descending", {"score": section.score}
-    return TopK(_sliding(query), section.k, descending, columns, *names[0], section.method)
+    return TopK(_sliding(query), columns, *names[0], k=section.k, descending=descending, method=section.method)
 
 
 def _sliding(query: WindowedQuery) -> Sliding:

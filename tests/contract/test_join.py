@@ -133,7 +133,7 @@ def stage_of(batches: Sequence[Batch], join: Join, tasks: int) -> tuple[Stage, l
         )
         for name in SIDES
     )
-    return Stage(kind, tuple(readers), join.tick, tasks), segments
+    return Stage(kind, tuple(readers), tasks), segments
 
 
 def table_of(items: Sequence[Item]) -> pa.Table:

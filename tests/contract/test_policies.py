@@ -54,7 +54,9 @@ def ticks_of(rows: list[tuple[int, int, int, int]]) -> Ticks:
 
 def contents_of(ticks: Ticks, function: str) -> TickContents:
     """Tuples of twenty keys for these ticks, evenly between the smallest and the largest event time of each."""
-    kind = Aggregate(WINDOWS, function, {"value": "value"}, pa.string(), 0.5 if function == "quantile" else None)
+    kind = Aggregate(
+        WINDOWS, {"value": "value"}, pa.string(), function=function, q=0.5 if function == "quantile" else None
+    )
     index = np.repeat(np.arange(len(ticks)), ticks.count)
     number = np.arange(len(index)) - np.repeat(np.cumsum(ticks.count) - ticks.count, ticks.count)
     share = number / np.maximum(ticks.count[index] - 1, 1)
@@ -141,7 +143,7 @@ def test_k_does_not_depend_on_where_segments_end_while_keys_drift(name: str, fun
     number, first = np.unique(rows["tick"], return_index=True)
     low, high = (ufunc.reduceat(rows["event_time"], first) for ufunc in (np.minimum, np.maximum))
     ticks = Ticks(number, (number + 1) * 10, np.full(len(number), 20), low, high[None, :])
-    kind = Aggregate(WINDOWS, function, {"value": "value"}, pa.string(), None)
+    kind = Aggregate(WINDOWS, {"value": "value"}, pa.string(), function=function)
     ends = sorted(np.random.default_rng(3).choice(6000, 80, replace=False).tolist())
     runs = []
     for segments, calls in (([], []), (ends, [40, 41, 150, 222])):

@@ -61,7 +61,7 @@ class Platform:
 
     def driver(self) -> int | None:
         """The pid of the living driver."""
-        driver = self.hosting.host.look("flights")
+        driver = self.hosting.host.inspect("flights")
         return driver.pid if driver.alive else None
 
     def processes(self) -> list[psutil.Process]:
@@ -80,9 +80,8 @@ class Platform:
                 return answer
             time.sleep(0.3)
         driver = self.hosting.host
-        pytest.fail(
-            f"waited in vain: {driver.look('flights')}, {Status.read(self.layout)}: {driver.last_lines('flights', 20)}"
-        )
+        state, lines = driver.inspect("flights"), driver.last_lines("flights", 20)
+        pytest.fail(f"waited in vain: {state}, {Status.read(self.layout)}: {lines}")
 
     def streams(self) -> bool:
         """Wait for a driver that lives and commits another batch."""

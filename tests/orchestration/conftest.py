@@ -40,7 +40,7 @@ def host(place: Path, monkeypatch: pytest.MonkeyPatch) -> FakeHost:
     from tailrace.orchestration import drivers, settings
 
     host = FakeHost()
-    monkeypatch.setattr(drivers, "_LOOK_S", 0.01)
+    monkeypatch.setattr(drivers, "_POLL_S", 0.01)
     monkeypatch.setattr(settings, "driver_host", lambda: host)
     return host
 

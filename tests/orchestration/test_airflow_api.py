@@ -63,11 +63,11 @@ def test_a_request_that_never_gets_an_answer_is_named(serve, monkeypatch, fault,
 
 
 def test_a_long_wait_names_the_request_and_the_fault(serve, monkeypatch, capsys):
-    monkeypatch.setattr(airflow_api, "_SAY_S", 0)
+    monkeypatch.setattr(airflow_api, "_MESSAGE_EVERY_S", 0)
     api, _ = serve(LOST, response({}))
     api.call("GET", "dags/a")
     assert capsys.readouterr().err == "waiting for Airflow's API to answer GET dags/a: ReadTimeout: timed out\n"
-    monkeypatch.setattr(airflow_api, "_SAY_S", 30)
+    monkeypatch.setattr(airflow_api, "_MESSAGE_EVERY_S", 30)
     api, _ = serve(LOST, response({}))
     api.call("GET", "dags/a")
     assert not capsys.readouterr().err

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from fake_host import says
+from fake_host import write_status
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.ground.errors import Busy
 from tailrace.orchestration import drivers
@@ -17,7 +17,7 @@ from tailrace.orchestration import drivers
 def let_driver_obey_drain(host, layout):
     """Give the host a running driver that ends when a drain is requested."""
     host.is_now("running")
-    host.on_look = lambda: layout.drain.exists() and host.is_now("ended", 0, "with code 0")
+    host.on_inspect = lambda: layout.drain.exists() and host.is_now("ended", 0, "with code 0")
 
 
 def test_deploy_creates_a_driver_and_clears_restart_count_and_drain_request(host, layout):
@@ -45,7 +45,7 @@ def test_each_new_driver_is_another_deployment(host, layout):
 
 def test_of_two_concurrent_deployments_exactly_one_creates_the_driver(host, layout):
     barrier, results = threading.Barrier(2), []
-    host.on_look = lambda: time.sleep(0.01)
+    host.on_inspect = lambda: time.sleep(0.01)
 
     def deploy():
         barrier.wait()
@@ -64,7 +64,7 @@ def test_deploy_waits_for_a_driver_that_drains(host, layout):
     host.is_now("running")
     layout.request_drain()
     looks = iter(["running"] * 3)
-    host.on_look = lambda: host.is_now(next(looks, "ended")) if not host.deployed else None
+    host.on_inspect = lambda: host.is_now(next(looks, "ended")) if not host.deployed else None
     assert drivers.deploy(host, layout, ["go"], {}).made
 
 
@@ -111,7 +111,7 @@ def test_a_drain_request_remains_until_the_next_deployment(host, layout):
     let_driver_obey_drain(host, layout)
     drivers.drain(host, layout, 30, 5)
     assert layout.drain.exists()
-    host.on_look = lambda: None
+    host.on_inspect = lambda: None
     drivers.deploy(host, layout, ["go"], {})
     assert not layout.drain.exists()
 
@@ -178,7 +178,7 @@ def test_a_drain_request_is_repeated_for_a_driver_that_is_starting(host, layout)
         elif look > 2 and layout.drain.exists():
             host.is_now("ended", 0)
 
-    host.on_look = start
+    host.on_inspect = start
     assert drivers.drain(host, layout, 30, 5).exit_code == 0
     assert host.stopped == []
 
@@ -204,7 +204,7 @@ def test_status_combines_the_host_and_the_drivers_report(host, layout, monkeypat
     monkeypatch.setattr(drivers, "wall_ms", lambda: 100_000)
     host.is_now("running")
     assert str(drivers.status(host, layout)) == "readings: running, pid 100; it has said nothing yet"
-    says(layout, 90_000)
+    write_status(layout, 90_000)
     driver_status = drivers.status(host, layout)
     assert (driver_status.silent_ms, driver_status.commit_age_ms, driver_status.lag_rows) == (10_000, 10_000, 7)
     assert "streaming, 10 s ago; 3 batches, the last one 10 s ago; 7 rows to read" in str(driver_status)

@@ -62,7 +62,7 @@ def pid_of(host: SupervisorHost) -> int:
 
 def test_the_host_answers_only_with_its_password(embedded):
     host = embedded.start()
-    assert host.look("flights").state == "absent"
+    assert host.inspect("flights").state == "absent"
     access = embedded.access
     assert (access.host, access.user, len(access.password)) == ("127.0.0.1", "tailrace", 32)
     for stranger in (
@@ -70,7 +70,7 @@ def test_the_host_answers_only_with_its_password(embedded):
         SupervisorHost(host.rpc.url, host.programs, "tailrace"),
     ):
         with pytest.raises(DriverHostDown, match="401"):
-            stranger.look("flights")
+            stranger.inspect("flights")
 
 
 def test_only_its_user_reads_the_password(embedded):
@@ -130,7 +130,7 @@ def test_the_host_does_not_carry_the_mark_of_the_driver_that_started_it(
     host.deploy("flights", command, {})
     until(lambda: len(pids()) == 3)
     assert fence.fence(tmp_path, None) == []
-    assert host.look("flights").alive
+    assert host.inspect("flights").alive
 
 
 def test_start_is_idempotent(embedded, driver_with_children):
@@ -141,7 +141,7 @@ def test_start_is_idempotent(embedded, driver_with_children):
     second = EmbeddedHost(embedded.directory)
     assert pid_of(second.start()) == pid
     assert second.access == access
-    assert second.host.look("flights").pid == driver.pid
+    assert second.host.inspect("flights").pid == driver.pid
     assert len(until(lambda: len(pids()) == 3 and pids())) == 3
 
 
@@ -169,7 +169,7 @@ def test_the_host_outlives_the_process_that_started_it(embedded, driver_with_chi
         [sys.executable, "-c", script, str(embedded.directory), *command], capture_output=True, text=True, check=False
     )
     assert starter.returncode == -signal.SIGKILL
-    assert embedded.start().look("flights").pid == int(starter.stdout)
+    assert embedded.start().inspect("flights").pid == int(starter.stdout)
     until(lambda: len(pids()) == 3)
     embedded.stop(0.2)
     assert all(map(is_dead, pids()))
@@ -186,9 +186,9 @@ def test_a_stop_leaves_no_process_and_no_program(embedded, driver_with_children)
         assert all(map(is_dead, [server, *pids()]))
         assert embedded._ours() == []
         with pytest.raises(DriverHostDown):
-            embedded.host.look("flights")
+            embedded.host.inspect("flights")
     host = embedded.start()
-    assert (host.look("flights").state, host.look("crashing").state) == ("absent", "absent")
+    assert (host.inspect("flights").state, host.inspect("crashing").state) == ("absent", "absent")
 
 
 def test_a_stop_gives_drivers_time_to_exit(embedded, tmp_path):
@@ -309,8 +309,8 @@ def test_after_a_kill_of_the_host_each_driver_is_restarted_exactly_once(embedded
     host = second.start()
     assert all(map(is_dead, pids()[:3]))
     until(lambda: len(pids()) == 6)
-    assert host.look("flights").pid in pids()[3:]
-    assert host.look("stopped").state == "absent", "it was stopped by request"
+    assert host.inspect("flights").pid in pids()[3:]
+    assert host.inspect("stopped").state == "absent", "it was stopped by request"
     assert second.access == access, "a connection to it must not be written anew"
 
 
@@ -352,7 +352,7 @@ def test_a_host_that_shuts_down_counts_as_down(embedded, driver_with_children):
     until(lambda: len(pids()) == 3)
     host.rpc.call("shutdown")
     with pytest.raises(DriverHostDown, match="it is shutting down"):
-        host.look("flights")
+        host.inspect("flights")
 
 
 @pytest.mark.parametrize("name", ["a%b", "a[b]", "a*", "a?"])

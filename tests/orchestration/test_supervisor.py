@@ -133,15 +133,15 @@ def deploy_killed_at(embedded, name, when, point, command) -> subprocess.Complet
 
 def test_the_host_implements_the_driver_host_protocol(host):
     typed_host: DriverHost = host  # only the names are checked: mypy does not read tests
-    assert all(callable(getattr(typed_host, method)) for method in ("deploy", "look", "stop", "run", "last_lines"))
+    assert all(callable(getattr(typed_host, method)) for method in ("deploy", "inspect", "stop", "run", "last_lines"))
 
 
 def test_deploy_is_idempotent(host, name, stand_in, starts):
-    assert (host.look(name).state, host.look(name).alive) == ("absent", False)
+    assert (host.inspect(name).state, host.inspect(name).alive) == ("absent", False)
     driver = host.deploy(name, stand_in(SLEEP), {"A": "1"})
     assert driver.alive
     assert driver.pid == until(starts)[0][0]
-    until(lambda: host.look(name).state == "running")
+    until(lambda: host.inspect(name).state == "running")
     configuration = host._file(name).read_text()
     second = host.deploy(name, stand_in(SLEEP, "changed"), {"A": "2"})
     assert (second.state, second.pid, second.exit_code) == ("running", driver.pid, None)
@@ -179,7 +179,7 @@ def test_deploy_and_stop_wait_for_the_lock_of_other_processes(embedded, name, st
             impatient.deploy(name, stand_in(SLEEP), {})
         with pytest.raises(TimeoutError, match="others have deployed or stopped"):
             impatient.stop(name, 1)
-    assert impatient.look(name).state == "absent"
+    assert impatient.inspect(name).state == "absent"
     assert not impatient._file(name).exists()
 
 
@@ -199,7 +199,7 @@ def test_the_next_deploy_completes_one_whose_process_was_killed(
 ):
     if before == "failed":
         host.deploy(name, [sys.executable, "-c", "raise SystemExit(2)"], {})
-        until(lambda: host.look(name).state == "failed")
+        until(lambda: host.inspect(name).state == "failed")
     configuration = host._file(name).read_text() if before == "failed" else None
     assert deploy_killed_at(embedded, name, when, point, stand_in(SLEEP, "first")).returncode == -signal.SIGKILL
     if point == "write":
@@ -217,7 +217,7 @@ def test_the_next_deploy_completes_one_whose_process_was_killed(
 @pytest.mark.parametrize("code", [0, 2, 3, 126, 127, 130])
 def test_a_driver_that_ended_is_reported_and_started_anew(host, name, stand_in, starts, code):
     host.deploy(name, stand_in(f"{RECORD_START}sys.exit({code})"), {"A": "1"})
-    driver = until(lambda: (current := host.look(name)).state in ("ended", "failed") and current)
+    driver = until(lambda: (current := host.inspect(name)).state in ("ended", "failed") and current)
     assert (driver.state, driver.exit_code, driver.pid) == ("failed" if code else "ended", code, None)
     assert driver.detail == f"ended with exit code {code}"
     successor = host.deploy(name, stand_in(SLEEP, "changed"), {"A": "2"})
@@ -230,9 +230,9 @@ def test_a_removed_driver_is_started_anew(host, name, stand_in, starts):
     host.deploy(name, stand_in(EXITS_ON_SIGTERM), {})
     until(starts)
     host.rpc.call("stopProcess", name)
-    assert (host.look(name).state, host.look(name).exit_code) == ("ended", 0)
+    assert (host.inspect(name).state, host.inspect(name).exit_code) == ("ended", 0)
     host.rpc.call("removeProcessGroup", name)
-    assert host.look(name).state == "absent"
+    assert host.inspect(name).state == "absent"
     assert host.deploy(name, stand_in(SLEEP), {}).alive
     until(lambda: len(starts()) == 2)
 
@@ -243,7 +243,7 @@ def test_a_killed_driver_is_restarted_and_counts_as_alive_meanwhile(host, name, 
     os.kill(pid, signal.SIGKILL)
 
     def is_restarted():
-        driver = host.look(name)
+        driver = host.inspect(name)
         assert driver.alive, driver
         return driver.pid not in (None, pid)
 
@@ -255,7 +255,7 @@ def test_between_a_crash_and_its_restart_a_driver_is_starting(host, name, stand_
     host.deploy(name, stand_in(f"{RECORD_START}sys.exit(1)"), {})
 
     def pending_restart():
-        driver = host.look(name)
+        driver = host.inspect(name)
         assert driver.alive, driver
         return driver.detail == "ended with exit code 1, to be restarted" and driver
 
@@ -273,7 +273,7 @@ def test_between_a_crash_and_its_restart_a_driver_is_starting(host, name, stand_
 def test_a_missing_command_fails(host, name):
     driver = host.deploy(name, ["/no/such/program"], {})
     assert (driver.state, driver.detail) == ("starting", "can't find command '/no/such/program'")
-    driver = until(lambda: (current := host.look(name)).state == "failed" and current, 30)
+    driver = until(lambda: (current := host.inspect(name)).state == "failed" and current, 30)
     assert driver.exit_code is None
     assert "can't find command '/no/such/program'" in driver.detail
 
@@ -306,7 +306,7 @@ def test_arguments_and_environment_reach_the_driver_unchanged(host, name, stand_
     [(pid, arguments, actual)] = until(starts)
     assert arguments == SPECIAL_TEXTS
     assert {variable: actual[variable] for variable in environment} == environment
-    assert host.look(name).pid == pid, "the pid is a shell's, not the driver's"
+    assert host.inspect(name).pid == pid, "the pid is a shell's, not the driver's"
     assert stat.S_IMODE(host._file(name).stat().st_mode) == 0o600
 
 
@@ -341,7 +341,7 @@ def test_a_wrong_name_is_refused_by_every_operation(host, wrong):
     files = sorted(host.programs.iterdir())
     for operation in (
         lambda: host.deploy(wrong, ["x"], {}),
-        lambda: host.look(wrong),
+        lambda: host.inspect(wrong),
         lambda: host.stop(wrong, 0),
         lambda: host.last_lines(wrong, 1),
     ):
@@ -366,13 +366,13 @@ def test_a_driver_that_ignores_sigterm_is_killed_with_its_group_after_the_wait(h
     assert leader in pids
     stopping = threading.Thread(target=host.stop, args=(name, 2.0))
     stopping.start()
-    until(lambda: host.look(name).state == "stopping")
+    until(lambda: host.inspect(name).state == "stopping")
     assert host.deploy(name, stand_in(SLEEP), {}).state == "stopping", "it is alive, so it stays"
     until(lambda: is_dead(leader))
     assert time.monotonic() - start_s >= 2
     stopping.join()
     assert all(map(is_dead, pids))
-    assert (host.look(name).state, host.look(name).exit_code) == ("ended", -1)
+    assert (host.inspect(name).state, host.inspect(name).exit_code) == ("ended", -1)
     program_names = [info["name"] for info in host.rpc.call("getAllProcessInfo")]
     assert not [
         leftover for leftover in (*program_names, *os.listdir(host.programs)) if leftover.startswith(f"{name}-")
@@ -418,7 +418,7 @@ def test_a_driver_that_cannot_be_stopped_raises(host, name, stand_in, starts, mo
         patch.setattr("tailrace.drivers.supervisor._SOON_S", 0.2)
         with pytest.raises(TimeoutError, match="for a reason"):
             host.stop(name, 60)
-    assert host.look(name).state == "running"
+    assert host.inspect(name).state == "running"
 
 
 @pytest.mark.parametrize("state", ["absent", "failed"])
@@ -426,8 +426,8 @@ def test_a_driver_that_another_tool_starts_meanwhile_stays(host, name, stand_in,
     """`supervisorctl` takes no lock, so it may start one while another process deploys."""
     pid = host.deploy(name, stand_in(SLEEP), {}).pid
     until(starts)
-    look, stale_states = host.look, iter([Driver(name, state, None, None, "")])
-    monkeypatch.setattr(host, "look", lambda name: next(stale_states, None) or look(name))
+    look, stale_states = host.inspect, iter([Driver(name, state, None, None, "")])
+    monkeypatch.setattr(host, "inspect", lambda name: next(stale_states, None) or look(name))
     assert host.deploy(name, stand_in(SLEEP), {}).pid == pid
     assert len(starts()) == 1
 
@@ -492,8 +492,8 @@ def test_a_driver_that_survives_sigkill_raises(host, name, stand_in, starts, mon
 def test_stopping_a_driver_that_is_not_alive_only_removes_its_program(host, name, code):
     if code is not None:
         host.deploy(name, [sys.executable, "-c", f"raise SystemExit({code})"], {})
-        until(lambda: not host.look(name).alive)
-    state_before = host.look(name)
+        until(lambda: not host.inspect(name).alive)
+    state_before = host.inspect(name)
     assert host.stop(name, 60) == state_before
     assert not host._file(name).exists()
 
@@ -501,7 +501,7 @@ def test_stopping_a_driver_that_is_not_alive_only_removes_its_program(host, name
 def test_the_last_lines_are_readable_after_the_end(host, name):
     code = "import sys; print(*range(100), sep='\\n', flush=True); print('last: é 😀', file=sys.stderr); sys.exit(2)"
     host.deploy(name, [sys.executable, "-X", "utf8", "-c", code], {})
-    until(lambda: host.look(name).state == "failed")
+    until(lambda: host.inspect(name).state == "failed")
     assert host.last_lines(name, 3) == ["98", "99", "last: é 😀"]
     assert len(host.last_lines(name, 1000)) == 101
     assert (host.programs / f"{name}.log").read_text(encoding="utf-8").endswith("last: é 😀\n"), "beside its program"
@@ -512,7 +512,7 @@ def test_the_last_lines_are_readable_after_the_end(host, name):
 def test_a_log_tail_that_begins_within_a_character_is_readable(host, name, shift):
     code = f"import os; os.write(1, ('😀' * 9000 + 'x' * {shift} + '\\nend\\n').encode()); raise SystemExit(2)"
     host.deploy(name, [sys.executable, "-c", code], {})
-    until(lambda: host.look(name).state == "failed")
+    until(lambda: host.inspect(name).state == "failed")
     faces, last = host.last_lines(name, 2)
     assert (len(faces) > 4000, faces[0], last) == (True, "😀", "end")
 
@@ -523,11 +523,11 @@ def test_binary_output_does_not_hide_the_text_after_it(host, name):
         "b'\\n\\x1b[31mred\\x1b[0m\\x00\\x08\\xef\\xbf\\xbf <&>\\n'); raise SystemExit(2)"
     )
     host.deploy(name, [sys.executable, "-c", code], {})
-    until(lambda: host.look(name).state == "failed")
+    until(lambda: host.inspect(name).state == "failed")
     assert host.last_lines(name, 1) == ["red <&>"]
     noise = "import os; os.write(1, b'\\xff' * 9000); raise SystemExit(2)"
     host.deploy(name, [sys.executable, "-c", noise], {})
-    until(lambda: host.look(name).state == "failed")
+    until(lambda: host.inspect(name).state == "failed")
     assert host.last_lines(name, 1) == [], "all is noise"
 
 
@@ -552,7 +552,7 @@ def free_port() -> int:
 
 def operations(host):
     yield lambda: host.deploy("flights", ["x"], {})
-    yield lambda: host.look("flights")
+    yield lambda: host.inspect("flights")
     yield lambda: host.stop("flights", 1)
     yield lambda: host.last_lines("flights", 1)
 
@@ -572,7 +572,7 @@ def test_an_unreachable_host_is_reported_without_the_password(tmp_path):
 def test_a_wrong_password_is_reported_and_not_shown(host):
     wrong_host = SupervisorHost(host.rpc.url, host.programs, "tailrace", "s3cret")
     with pytest.raises(DriverHostDown, match=r"401 Unauthorized\n.*user and password") as failure:
-        wrong_host.look("flights")
+        wrong_host.inspect("flights")
     assert "s3cret" not in visible_text(failure.value)
 
 
@@ -580,7 +580,7 @@ def test_the_url_may_hold_user_and_password(embedded, name):
     access = embedded.access
     quoted = "".join(f"%{ord(character):02x}" for character in access.password)
     url = f"http://{access.user}:{quoted}@{access.host}:{access.port}"
-    assert SupervisorHost(url, embedded.host.programs).look(name).state == "absent"
+    assert SupervisorHost(url, embedded.host.programs).inspect(name).state == "absent"
 
 
 def test_a_silent_host_times_out(tmp_path):
@@ -607,7 +607,7 @@ def test_a_server_that_is_not_supervisord_is_reported(tmp_path, body):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         host = SupervisorHost(f"http://127.0.0.1:{server.server_port}", tmp_path)
         with pytest.raises(DriverHostDown, match="no supervisord"):
-            host.look("flights")
+            host.inspect("flights")
         server.shutdown()
 
 

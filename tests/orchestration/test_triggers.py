@@ -10,7 +10,7 @@ import pytest
 from airflow._shared.module_loading import import_string
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
-from fake_host import says
+from fake_host import write_status
 from tailrace.orchestration import drivers, triggers
 from tailrace.orchestration.triggers import DriverTrigger, FrontierTrigger
 from tailrace.storage.progress import Progress
@@ -60,8 +60,8 @@ def test_a_trigger_survives_serialization(cls):
 
 def test_a_watch_goes_on_until_the_driver_ends(trigger, host, layout, log_lines):
     looks = iter(["running", "running", "starting", "ended"])
-    host.on_look = lambda: host.is_now(state := next(looks), 0 if state == "ended" else None, "as told")
-    says(layout, 1)
+    host.on_inspect = lambda: host.is_now(state := next(looks), 0 if state == "ended" else None, "as told")
+    write_status(layout, 1)
     assert fire(trigger) == {"kind": "ended", "detail": "as told", "pid": None}
     assert [line.split(";")[0] for line in log_lines] == [
         "readings: running, pid 100",
@@ -75,7 +75,7 @@ def test_a_watch_goes_on_until_the_driver_ends(trigger, host, layout, log_lines)
 def test_a_watch_logs_the_drivers_status_each_minute(trigger, host, log_lines, monkeypatch):
     monkeypatch.setattr(triggers, "TELL_S", 0.0)
     looks = iter(["running"] * 3 + ["failed"])
-    host.on_look = lambda: host.is_now(next(looks))
+    host.on_inspect = lambda: host.is_now(next(looks))
     assert fire(trigger)["kind"] == "failed"
     assert len(log_lines) == 4
 
@@ -91,7 +91,7 @@ def test_a_watch_survives_a_broken_status_file(trigger, host, layout, log_lines)
     layout.status.write_text("{")
     host.is_now("running")
     looks = iter(range(3))
-    host.on_look = lambda: (
+    host.on_inspect = lambda: (
         next(looks, None) is not None or (layout.status.unlink(missing_ok=True), host.is_now("failed"))
     )
     trigger.patience_s = 60
@@ -109,7 +109,7 @@ def task_states(monkeypatch):
 def let_driver_obey_drain(host, layout):
     """Give the host a running driver that ends when a drain is requested."""
     host.is_now("running")
-    host.on_look = lambda: layout.drain.exists() and host.is_now("ended", 0)
+    host.on_inspect = lambda: layout.drain.exists() and host.is_now("ended", 0)
 
 
 @pytest.mark.parametrize("state", [*triggers.OVER, "deleted"])
@@ -196,7 +196,7 @@ def test_a_watch_fires_replaced_as_soon_as_there_is_a_later_deployment(place, ho
         if state == "ended":
             layout.stream.joinpath("deployment").write_text("another")
 
-    host.on_look = look
+    host.on_inspect = look
     assert fire(driver_trigger(place, first))["kind"] == "replaced"
 
 

@@ -143,7 +143,7 @@ def reporting_pid(layout):
 
 
 def look():
-    return settings.driver_host().look("readings")
+    return settings.driver_host().inspect("readings")
 
 
 def test_two_runs_share_one_driver_and_both_see_it_drain(make_operator, context, layout):

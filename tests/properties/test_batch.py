@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from desk import Desk
-from expect import assert_close
+from memory_tables import MemoryTables
 from oracle import batch, missed, stream, ticks_of, windows_of
+from oracle_assertions import assert_close
 from streams import cuts, disordered
 from tailrace.correction.correction_range import CorrectionRange
 
@@ -19,7 +19,7 @@ FAR = 1 << 60
 @given(st.data(), disordered(min_tuples=1, duplicates=True))
 def test_evaluated_history_is_the_batch_answer_at_any_cut_off(data, case):
     tuples, query = case
-    desk = Desk(tuples, query, data.draw(cuts(len(tuples)), label="cuts"))
+    desk = MemoryTables(tuples, query, data.draw(cuts(len(tuples)), label="cuts"))
     ends = sorted({tick.end for tick in stream(tuples, query).trace})
     before = data.draw(st.sampled_from([*ends, ends[-1] + 1000]), label="before")
     truth = batch(tuples, query, before=before)
@@ -35,7 +35,7 @@ def test_evaluated_history_is_the_batch_answer_at_any_cut_off(data, case):
 @given(st.data(), disordered(min_tuples=1, duplicates=True))
 def test_windows_with_repeats_are_found_wherever_the_other_tuple_is(data, case):
     tuples, query = case
-    desk = Desk(tuples, query, data.draw(cuts(len(tuples)), label="cuts"))
+    desk = MemoryTables(tuples, query, data.draw(cuts(len(tuples)), label="cuts"))
     ends = [tick.end for tick in stream(tuples, query).trace]
     a, b = sorted(data.draw(st.tuples(*[st.sampled_from([0, *ends])] * 2), label="interval"))
     touched = desk.arrived(a, b)
@@ -52,7 +52,7 @@ def test_windows_with_repeats_are_found_wherever_the_other_tuple_is(data, case):
 @given(st.data(), disordered(min_tuples=1))
 def test_the_windows_an_interval_touches_are_those_its_late_tuples_missed(data, case):
     tuples, query = case
-    desk, outcome = Desk(tuples, query, []), stream(tuples, query)
+    desk, outcome = MemoryTables(tuples, query, []), stream(tuples, query)
     ends = [tick.end for tick in outcome.trace]
     a, b = sorted(data.draw(st.tuples(*[st.sampled_from([0, *ends])] * 2), label="interval"))
     touched = desk.arrived(a, b).windows.to_pylist()

@@ -9,9 +9,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from desk import WINDOW, Desk
-from expect import assert_close
+from memory_tables import WINDOW, MemoryTables
 from oracle import batch, latest, stream
+from oracle_assertions import assert_close
 from streams import cuts, disordered
 from tailrace.aggregate.kind import Aggregate
 from tailrace.correction.correction_range import CorrectionRange
@@ -40,7 +40,7 @@ def intervals(points: list[int]) -> st.SearchStrategy[list[tuple[int, int]]]:
 def test_intervals_in_any_order_and_again_give_what_the_oracle_says(data, case):
     tuples, query, at, outcome, points = case
     chosen = data.draw(intervals(points), label="intervals")
-    desk = Desk(tuples, query, at)
+    desk = MemoryTables(tuples, query, at)
     for a, b in chosen:
         desk.correct(a, b)
     expected = latest(outcome, tuples, query, chosen)
@@ -55,7 +55,7 @@ def test_intervals_in_any_order_and_again_give_what_the_oracle_says(data, case):
 @given(case())
 def test_a_range_of_event_time_gives_the_batch_answer_of_what_has_closed(case):
     tuples, query, at, outcome, points = case
-    desk = Desk(tuples, query, at)
+    desk = MemoryTables(tuples, query, at)
     desk.revise(desk.model.closed(CorrectionRange().bounds, outcome.frontier), points[-1], "all")
     truth, found = batch(tuples, query, points[-1]), desk.latest()
     assert found.keys() == truth.keys()
@@ -76,7 +76,7 @@ class Anew(Aggregate):
 def test_what_is_amended_is_what_would_be_evaluated_anew(data, case):
     tuples, query, at, _, points = case
     (a, b), *_ = data.draw(intervals(points), label="interval")
-    amended = Desk(tuples, query, at)
+    amended = MemoryTables(tuples, query, at)
     anew = copy(amended)
     anew.stage = replace(anew.stage, kind=Anew(**vars(anew.stage.kind)))
     both = [by_window(desk.correct(a, b)) for desk in (amended, anew)]

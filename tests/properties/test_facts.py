@@ -8,9 +8,9 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expect import assert_streamed
 from harness import policy_json, run
 from oracle import Settings, stream
+from oracle_assertions import assert_streamed
 from streams import disordered, policies
 
 

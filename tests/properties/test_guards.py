@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from expect import assert_streamed
 from harness import run
 from oracle import Settings, Tuple, stream
+from oracle_assertions import assert_streamed
 from tailrace.engine import batch_header
 from tailrace.engine.tick_buffer import TickBuffer
 from tailrace.ground.facts import stamp

@@ -21,7 +21,7 @@ from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 
 SIZE, SLIDE, RATE, SECONDS, TICK = 60_000, 5_000, 200, 6_000, 100
-KIND = TopK(Sliding(SIZE, SLIDE), 5, True, {"score": "value"}, pa.string(), pa.int64())
+KIND = TopK(Sliding(SIZE, SLIDE), {"score": "value"}, pa.string(), pa.int64(), k=5, descending=True)
 WAITS = np.array([0, 2_000, 4_000, 12_000])
 
 
@@ -78,10 +78,10 @@ def test_calibrations_over_thirty_windows_keep_the_promise_within_the_noise(tau_
     assert len(steps) > 10
     for one in steps:
         noise = 2 * max(0.03, one.accuracy[1] if one.accuracy else 0.0)
-        rate = hit_rate(one.found.k_ms, tau_ms)
+        rate = hit_rate(one.next_interval.k_ms, tau_ms)
         assert rate >= ACCURACY - noise
         assert smallest_k(tau_ms) == 0 or abs(rate - ACCURACY) <= noise
-    found = [one.found.k_ms for one in steps]
+    found = [one.next_interval.k_ms for one in steps]
     if tau_ms == 1_000:
         assert set(found) <= {0, TICK}
     elif tau_ms == 3_000:  # hit(0) is about the promised accuracy, so noise raises K at times
@@ -95,11 +95,11 @@ def test_k_follows_a_jump_of_the_delays_within_five_calibrations(monkeypatch):
     monkeypatch.setattr(drift, "RATE", 20)
     monkeypatch.setattr(drift, "SECONDS", 7_200)
     ours, printed = drift.drift(lambda line: None)
-    before = [one.found.k_ms for one in ours.steps if one.at_ms <= ours.jump_ms]
+    before = [one.next_interval.k_ms for one in ours.steps if one.at_ms <= ours.jump_ms]
     assert before[-1] <= TICK
-    after = [one.found.k_ms for one in ours.steps if one.at_ms > ours.jump_ms]
+    after = [one.next_interval.k_ms for one in ours.steps if one.at_ms > ours.jump_ms]
     assert all(hit_rate(k_ms, drift.AFTER_MS) >= ACCURACY - 0.06 for k_ms in after[4:])
-    assert max(one.found.k_ms for one in printed.steps) < 3_000, "the paper's rule has not converged yet"
+    assert max(one.next_interval.k_ms for one in printed.steps) < 3_000, "the paper's rule has not converged yet"
     assert max(after) <= 4 * smallest_k(drift.AFTER_MS)
     closed = ours.windows["closed"]
     found = 1 - ours.windows["error"]

@@ -8,7 +8,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pair_desk import PairDesk, late_of
+from memory_pair_tables import MemoryPairTables, late_of
 from pair_oracle import Item, Join, Read, batch_pairs
 from tailrace.correction.correction_range import CorrectionRange
 
@@ -32,15 +32,15 @@ def stream(draw: st.DrawFn) -> list[Item]:
 
 
 @st.composite
-def case(draw: st.DrawFn) -> PairDesk:
+def case(draw: st.DrawFn) -> MemoryPairTables:
     streams = draw(stream()), draw(stream())
     join = Join(draw(st.sampled_from([0, 7, 25])), draw(st.sampled_from([10, 0, 3])), draw(st.sampled_from([0, 10])))
     cuts = tuple(sorted(draw(st.sets(st.integers(1, max(len(items) - 1, 1)), max_size=3))) for items in streams)
     cuts = tuple([cut for cut in at if cut < len(items)] for at, items in zip(cuts, streams, strict=True))
-    return PairDesk(streams, join, cuts, draw(st.booleans()))
+    return MemoryPairTables(streams, join, cuts, draw(st.booleans()))
 
 
-def expected(desk: PairDesk, corrections: list[tuple[int, object]]) -> dict:
+def expected(desk: MemoryPairTables, corrections: list[tuple[int, object]]) -> dict:
     """The latest versions after corrections, given as (cut-off, whether it covers (left id and time, right ...)).
 
     The stream's versions and the corrections follow each other by as_of; a correction makes each pair that it covers,
@@ -65,7 +65,7 @@ def expected(desk: PairDesk, corrections: list[tuple[int, object]]) -> dict:
     return state
 
 
-def assert_as_expected(desk: PairDesk, corrections: list[tuple[int, object]]) -> None:
+def assert_as_expected(desk: MemoryPairTables, corrections: list[tuple[int, object]]) -> None:
     """A pair that repeats have brought with other event times, which the correction does not read, may keep these."""
     found, wanted = desk.latest(), expected(desk, corrections)
     assert found.keys() == wanted.keys()
@@ -75,7 +75,7 @@ def assert_as_expected(desk: PairDesk, corrections: list[tuple[int, object]]) ->
     }
 
 
-def with_late(desk: PairDesk, a: int, b: int):
+def with_late(desk: MemoryPairTables, a: int, b: int):
     late = late_of(desk, a, b)
     return b, lambda left, right: (0, *left) in late or (1, *right) in late
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expect import assert_streamed
 from harness import run
 from oracle import Passed, Settings, Tuple, stream
+from oracle_assertions import assert_streamed
 from streams import cuts, disordered
 from tailrace.engine.tick_buffer import TickBuffer
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expect import assert_streamed
 from harness import run
 from oracle import stream
+from oracle_assertions import assert_streamed
 from streams import cuts, disordered
 
 MANY = settings(max_examples=300, deadline=None)

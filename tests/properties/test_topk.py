@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expect import assert_late
 from harness import run
 from oracle import stream
-from rankings import contents, listed, ranked, streamed
+from oracle_assertions import assert_late
+from rankings import contents, ranked, rankings_of, streamed
 from streams import cuts, disordered
 from tailrace.topk import best, methods
 from tailrace.topk.kind import TopK
@@ -33,7 +33,7 @@ def paper_list_and_small_bounds():
 
 def kind_of(query, k: int, method: str, descending: bool = True) -> TopK:
     windows = Sliding(query.size, query.slide)
-    return TopK(windows, k, descending, {"score": "value"}, pa.string(), pa.string(), method)
+    return TopK(windows, {"score": "value"}, pa.string(), k=k, descending=descending, method=method)
 
 
 @pytest.mark.parametrize("method", EXACT)
@@ -46,7 +46,7 @@ def test_a_ranking_is_that_of_the_tuples_that_arrived_before_its_window_closed(
     cut = data.draw(cuts(len(tuples)), label="cuts")
     rows = run(tuples, query, cut, tasks, kind=kind_of(query, k, method, descending))
     outcome = stream(tuples, query)
-    assert listed(rows.get("results", [])) == streamed(outcome, tuples, query, k, descending)
+    assert rankings_of(rows.get("results", [])) == streamed(outcome, tuples, query, k, descending)
     for row in rows.get("results", []):
         answer = outcome.answers[row["key"], row["window_start"], row["window_end"]]
         assert {name: row[name] for name in ANSWER} == {name: getattr(answer, name) for name in ANSWER}
@@ -66,7 +66,7 @@ def test_all_methods_agree_with_brute_force_on_ordered_streams(method, case, k, 
     assert expected == ranked(contents(ordered, query), k)
     cut = data.draw(cuts(len(ordered)), label="cuts")
     rows = run(ordered, query, cut, kind=kind_of(query, k, method))
-    assert listed(rows.get("results", [])) == expected
+    assert rankings_of(rows.get("results", [])) == expected
     assert not rows.get("late")
 
 
@@ -76,7 +76,7 @@ def test_with_k_slack_beyond_all_delays_the_rankings_are_exact(case, k):
     tuples, query = case
     with_slack = replace(query, policy=("k_slack", 10**12))
     rows = run(tuples, with_slack, kind=kind_of(query, k, "adaptive"))
-    assert listed(rows.get("results", [])) == ranked(contents(tuples, query), k)
+    assert rankings_of(rows.get("results", [])) == ranked(contents(tuples, query), k)
 
 
 @SOME
@@ -93,6 +93,6 @@ def test_baselines_drop_late_tuples_or_move_them_to_a_later_pane(case, k, data):
     ]
     for method, contributing in (("mintopk", on_time), ("sma", moved)):
         cut = data.draw(cuts(len(tuples)), label="cuts")
-        rankings = listed(run(tuples, query, cut, kind=kind_of(query, k, method)).get("results", []))
+        rankings = rankings_of(run(tuples, query, cut, kind=kind_of(query, k, method)).get("results", []))
         expected = ranked(contents(contributing, query), k)
         assert rankings == expected

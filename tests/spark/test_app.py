@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from expect import assert_streamed
 from oracle import Settings, stream
+from oracle_assertions import assert_streamed
 from processes import until
 from tailrace.ground.errors import Busy, Refused, SourceChanged
 from tailrace.spark import app

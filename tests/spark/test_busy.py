@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from expect import assert_streamed
 from oracle import Settings, stream
+from oracle_assertions import assert_streamed
 from tailrace.spark import app
 from warehouse import even, make_query, make_stream, rows_of, write_files
 

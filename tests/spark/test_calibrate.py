@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from expect import assert_streamed
 from oracle import Settings, stream
+from oracle_assertions import assert_streamed
 from tailrace.calibration.calibrate import calibrate
 from tailrace.query.sections import Disorder
 from tailrace.spark.app import run
@@ -36,7 +36,7 @@ def test_the_stream_goes_on_with_the_k_that_was_found(tmp_path, spark):
     assert [fact["evidence"] for fact in facts] == ["declared", found[0].evidence, found[1].evidence]
     k = [json.loads(fact["value"])["initial"] for fact in facts]
     assert k[0] == "3 s"
-    k_ms = [3000, found[0].found.k_ms, found[1].found.k_ms]
+    k_ms = [3000, found[0].next_interval.k_ms, found[1].next_interval.k_ms]
     changes = tuple((fact["from_tick"], ("k_slack", k)) for fact, k in zip(facts[1:], k_ms[1:], strict=True))
     assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, replace(SETTINGS, changes=changes)))
     assert found[2].k_ms == k_ms[2]

@@ -8,8 +8,8 @@ import random
 
 import pytest
 
-from expect import assert_close, assert_streamed
 from oracle import Settings, batch, latest, stream
+from oracle_assertions import assert_close, assert_streamed
 from tailrace.answers.by_window import ByWindow
 from tailrace.correction import history_scan
 from tailrace.correction.correction_range import CorrectionRange

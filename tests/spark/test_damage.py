@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from expect import assert_streamed
 from oracle import Settings, stream
+from oracle_assertions import assert_streamed
 from tailrace.ground.errors import Damaged
 from tailrace.spark import app
 from tailrace.spark.correct import correct

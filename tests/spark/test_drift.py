@@ -9,9 +9,9 @@ import random
 import numpy as np
 import pytest
 
-from beside import live
+from live_stream import live
 from oracle import Settings, Tuple
-from rankings import contents, listed, ranked
+from rankings import contents, ranked, rankings_of
 from tailrace.calibration.calibrate import calibrate
 from tailrace.ground.duration import ms, parse_duration
 from tailrace.storage.layout import Layout
@@ -57,11 +57,13 @@ def test_the_promise_is_kept_again_within_five_calibrations_without_a_restart(tm
     assert Status.read(Layout.of(tmp_path / "wh", "readings")).state == "drained"
     facts = sorted(rows_of(tmp_path / "wh", "facts")["facts"], key=lambda row: row["version"])
     waits = [ms(parse_duration(json.loads(row["value"])["initial"])) for row in facts]
-    found = [report.found.k_ms for report in reports]
+    found = [report.next_interval.k_ms for report in reports]
     changed = [k for before, k in zip([200, *found], found, strict=False) if k != before]
     assert waits == [200, *changed]
     assert [row["evidence"] for row in facts[1:]] == [
-        report.evidence for before, report in zip([200, *found], reports, strict=False) if report.found.k_ms != before
+        report.evidence
+        for before, report in zip([200, *found], reports, strict=False)
+        if report.next_interval.k_ms != before
     ]
     assert all(row["from_tick"] > facts[n]["from_tick"] for n, row in enumerate(facts[1:]))
 
@@ -70,7 +72,7 @@ def test_the_promise_is_kept_again_within_five_calibrations_without_a_restart(tm
     assert abs(1 - missed - ACCURACY) <= 2 * 0.03, "30 windows tell no more"
     assert max(found) <= 3_000, "K* is 1.2 s"
     tuples = [one for part in parts for one in part]
-    near, true = listed(rows_of(tmp_path / "wh")["results"]), ranked(contents(tuples, SETTINGS), K)
+    near, true = rankings_of(rows_of(tmp_path / "wh")["results"]), ranked(contents(tuples, SETTINGS), K)
     jump = EPOCH + 20 * STRETCH * JUMP
 
     def accuracy(start: int, end: int) -> float:
@@ -79,7 +81,7 @@ def test_the_promise_is_kept_again_within_five_calibrations_without_a_restart(tm
         return float(np.mean([len({*near[w]} & {*true[w]}) / len(true[w]) for w in mine]))
 
     last = max(one.event_time for one in tuples)
-    noise = 2 * reports[-1].tried[-1].error
+    noise = 2 * reports[-1].measurements[-1].error
     assert accuracy(EPOCH + 30_000, jump) >= ACCURACY
     assert accuracy(jump, jump + 30_000) < accuracy(last - 30_000, last)
     assert accuracy(last - 30_000, last) >= ACCURACY - noise

@@ -1,4 +1,4 @@
-"""A driver whose Python workers hang: it speaks on, and no batch ends; it is found, and hears a wish to drain."""
+"""A driver whose Python workers hang: it reports on, and no batch ends; it is found, and obeys a drain request."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def says(directory: Path, what) -> Status | None:
     return said if said and what(said) else None
 
 
-def test_a_driver_whose_workers_hang_is_found_and_hears_a_wish_to_drain(tmp_path, streaming):
+def test_a_driver_whose_workers_hang_is_found_and_obeys_a_drain_request(tmp_path, streaming):
     process, family = streaming
     workers = [one for one in family if "pyspark.daemon" in command(one)]
     assert workers

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from deltalake import CommitProperties
 
-from expect import assert_close, assert_streamed
 from kill_points import BATCH_ROWS, SETTINGS, TUPLES, arm, kill, leave, write_input
 from oracle import corrected, stream
+from oracle_assertions import assert_close, assert_streamed
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.spark.app import run
 from tailrace.spark.correct import correct

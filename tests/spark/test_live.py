@@ -10,10 +10,10 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import kill_points
-from beside import live
-from expect import assert_close, assert_streamed
 from kill_points import kill, write_input
+from live_stream import live
 from oracle import Settings, batch, stream
+from oracle_assertions import assert_close, assert_streamed
 from tailrace.answers.by_window import ByWindow
 from tailrace.spark import sink
 from tailrace.spark.app import run

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from expect import assert_streamed
 from kill_points import BATCH_ROWS, SETTINGS, TUPLES, arm, calibrate, leave, write_input
 from oracle import stream
+from oracle_assertions import assert_streamed
 from tailrace.spark import app, attempts
 from tailrace.stream.run_options import RunOptions
 from warehouse import make_query, propose, rows_of, tables_of

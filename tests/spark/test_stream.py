@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from expect import assert_streamed
 from oracle import Settings, stream
+from oracle_assertions import assert_streamed
 from tailrace.spark.app import run
 from tailrace.spark.group_keys import spark_hash
 from tailrace.stream.run_options import RunOptions

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from oracle import Settings, distinct, stream
-from rankings import contents, listed, ranked, streamed
+from rankings import contents, ranked, rankings_of, streamed
 from tailrace.answers.by_window import ByWindow
 from tailrace.calibration.calibrate import calibrate
 from tailrace.correction import history_scan
@@ -37,14 +37,14 @@ def asked(tmp_path, settings=SETTINGS, tuples=TUPLES, parallelism=2, **topk):
 
 def latest(warehouse) -> dict:
     model = ByWindow(Sliding(SETTINGS.size, SETTINGS.slide), ("rank",))
-    return listed(AnswerTables(tables_of(warehouse), model).latest().to_pylist())
+    return rankings_of(AnswerTables(tables_of(warehouse), model).latest().to_pylist())
 
 
 @pytest.mark.parametrize(("rows_in_batch", "parallelism"), [(10**6, 1), (96, 2), (96, 3)])
 def test_the_stream_and_then_all_of_it_corrected_twice(tmp_path, spark, rows_in_batch, parallelism):
     query = asked(tmp_path, parallelism=parallelism)
     run(query, tmp_path / "wh", RunOptions(rows_in_batch))
-    found = listed(rows_of(tmp_path / "wh")["results"])
+    found = rankings_of(rows_of(tmp_path / "wh")["results"])
     assert found == streamed(stream(TUPLES, SETTINGS), TUPLES, SETTINGS, K)
     true = ranked(contents(distinct(TUPLES, SETTINGS.tick), SETTINGS), K)
     assert found != true
@@ -83,7 +83,7 @@ def test_baselines_run_and_a_correction_over_event_time_makes_them_exact(tmp_pat
     at_once = replace(SETTINGS, policy="none")
     query = asked(tmp_path, at_once, method=method)
     run(query, tmp_path / "wh", RunOptions(96))
-    found = listed(rows_of(tmp_path / "wh")["results"])
+    found = rankings_of(rows_of(tmp_path / "wh")["results"])
     assert (found == streamed(stream(TUPLES, at_once), TUPLES, at_once, K)) == (method == "gstopk")
     correct(query, tmp_path / "wh")
     assert latest(tmp_path / "wh") == ranked(contents(distinct(TUPLES, SETTINGS.tick), SETTINGS), K)
@@ -97,7 +97,7 @@ def test_readers_are_given_whole_rankings_with_their_coverage(tmp_path, spark):
         answers, columns = read_answers(query, tmp_path / "wh", as_streamed)
         assert columns[:6] == ["key", "window_start", "window_end", "rank", "id", "score"]
         assert columns[6:] == ["tuples", "coverage", "k_ms", "as_of"]
-        rankings = listed(answers.to_pylist())
+        rankings = rankings_of(answers.to_pylist())
         assert sum(map(len, rankings.values())) == len(answers)
         order = [(row["window_end"], row["key"], row["rank"]) for row in answers.to_pylist()]
         assert order == sorted(order)
@@ -114,7 +114,7 @@ def test_readers_are_given_whole_rankings_with_their_coverage(tmp_path, spark):
 def test_its_quality_is_the_share_of_the_top_k_that_was_found(tmp_path, spark):
     query = asked(tmp_path)
     run(query, tmp_path / "wh")
-    found = listed(rows_of(tmp_path / "wh")["results"])
+    found = rankings_of(rows_of(tmp_path / "wh")["results"])
     correct(query, tmp_path / "wh")
     true, missing = latest(tmp_path / "wh"), []
     for window, ranking in true.items():
@@ -136,7 +136,7 @@ def test_a_calibration_measures_hit_rates(tmp_path, spark):
     true = ranked(contents(tuples, SETTINGS), K)
     ends = sorted({end for _, _, end in true if end <= report.up_to})[-report.windows :]
     assert (ends[-1], len(ends), report.proposed) == (report.up_to, 30, True)
-    for one in report.tried:
+    for one in report.measurements:
         waits = replace(SETTINGS, policy=("k_slack", one.duration_ms))
         near, rates = streamed(stream(tuples, waits), tuples, waits, K), []
         for end in ends:
@@ -144,4 +144,4 @@ def test_a_calibration_measures_hit_rates(tmp_path, spark):
             hits = [len({n for n, _ in got} & {n for n, _ in ranking}) / len(ranking) for got, ranking in mine]
             rates.append(sum(hits) / len(hits))
         assert one.accuracy == pytest.approx(sum(rates) / len(rates))
-    assert len({one.accuracy for one in report.tried}) > 2
+    assert len({one.accuracy for one in report.measurements}) > 2

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tailrace.aggregate.folds import Floats, Ints
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.ground.columns import unify
-from tailrace.panes.rows import Rows, evaluate_windows
+from tailrace.windows.panes import Rows, evaluate_windows
 from tailrace.windows.sliding import Sliding
 
 _SUMS: dict[str, Callable[[Floats, Ints], Floats]] = {

@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from tailrace.aggregate import folds
 from tailrace.aggregate.folds import Floats, Fold, Ints
-from tailrace.panes.rows import Columns
+from tailrace.windows.panes import Columns
 
 
 @dataclass(frozen=True)
 class Function:
-    """An aggregate function: the summary of a pane and the answer of a window (`panes.rows.Summary`).
+    """An aggregate function: the summary of a pane and the answer of a window (`windows.panes.Summary`).
 
     Attributes
     ----------

@@ -3,48 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tailrace.aggregate.accuracy import errors
 from tailrace.aggregate.amend import amend
+from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.aggregate.folds import Fold
 from tailrace.aggregate.functions import Function, function_of
 from tailrace.aggregate.partials import combine
-from tailrace.aggregate.promised import AggregateErrorModel
 from tailrace.aggregate.sample import sample
-from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
-from tailrace.kind.inputs import Input, NameTypes
+from tailrace.kind.keyed_windows import KeyedWindows
 from tailrace.kind.step import Step
-from tailrace.panes import operator
-from tailrace.panes.rows import Rows, evaluate_windows
-from tailrace.partition.by_key import ByKey
-from tailrace.windows.sliding import Sliding
+from tailrace.operators import window
+from tailrace.operators.window import PaneState
 
 
-@dataclass(frozen=True)
-class Aggregate:
+@dataclass(frozen=True, kw_only=True)
+class Aggregate(KeyedWindows):
     """An aggregate function over the sliding windows of each key.
 
     Attributes
     ----------
-    columns : dict
-        The columns of a tuple that the kind needs beyond its key and times, and the source's column for each.
-    key_type, id_type : DataType
-        string or int64, as in the stream.
     q : float or None
         In (0, 1), with function quantile alone.
     """
 
-    windows: Sliding
     function: str
-    columns: dict[str, str]
-    key_type: pa.DataType
     q: float | None = None
-    id_type: pa.DataType = pa.string()  # noqa: RUF009 (frozen)
+
+    values: ClassVar[dict[str, pa.DataType]] = {"value": pa.float64()}
 
     @property
     def summary(self) -> Function:
@@ -57,27 +48,8 @@ class Aggregate:
         return self.summary.fold
 
     @property
-    def answers(self) -> ByWindow:
-        return ByWindow(self.windows)
-
-    @property
-    def inputs(self) -> tuple[Input, ...]:
-        return (Input(self.columns, NameTypes(self.key_type, self.id_type)),)
-
-    @property
-    def partition(self) -> ByKey:
-        return ByKey()
-
-    @property
-    def late(self) -> pa.Schema:
-        return self.answers.late(self.key_type)
-
-    @property
-    def answer(self) -> pa.Schema:
-        return pa.schema([*self.answers.fields(self.key_type), ("value", pa.float64()), ("tuples", pa.int64())])
-
-    def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
-        return tuples.select(self.inputs[side].tuple_columns)
+    def error_model(self) -> AggregateErrorModel:
+        return AggregateErrorModel(self.function, self.q)
 
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         return combine(self.windows, self.fold, rows)
@@ -85,31 +57,15 @@ class Aggregate:
     def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
         return sample(self.windows, self.fold, tuples)
 
-    @property
-    def error_model(self) -> AggregateErrorModel:
-        return AggregateErrorModel(self.function, self.q)
+    def start(self) -> PaneState:
+        return PaneState.empty(self.key_type, self.summary.types)
 
-    def start(self) -> operator.PaneState:
-        return operator.PaneState.empty(self.key_type, self.summary.types)
+    def restore(self, batches: dict[str, pa.RecordBatch]) -> PaneState:
+        return PaneState.from_arrow(batches, self.summary.types)
 
-    def restore(self, batches: dict[str, pa.RecordBatch]) -> operator.PaneState:
-        return operator.PaneState.from_arrow(batches, self.summary.types)
-
-    def step(self, state: operator.PaneState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
-        """Advance a state to the frontier (the watermark) by `operator.step`, and answer the windows that closed."""
-        state, rows, late = operator.step(self.windows, self.summary, state, arrived[0], frontier)
-        return Step(state, self._answers(rows), frontier.closing(np.asarray(rows.column("time"))), (late,))
-
-    def evaluate(self, *content: pa.RecordBatch) -> pa.RecordBatch:
-        """The answer of every window over the given tuples, independent of their order and lateness."""
-        (tuples,) = content
-        no_tick = pa.array(np.zeros(tuples.num_rows, np.int64))
-        partials = self.combine(tuples.select(["event_time", "key", *self.columns]).append_column("tick", no_tick))
-        key = np.asarray(partials.column("key").indices).astype(np.int64)
-        columns = {name: np.asarray(partials.column(name)) for name in self.summary.types}
-        panes = Rows(key, np.asarray(partials.column("pane")), columns)
-        rows = evaluate_windows(self.windows, self.summary, panes, Rows.empty(self.summary.types), None, None)
-        return self._answers(rows.with_keys(partials.column("key").dictionary))
+    def step(self, state: PaneState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
+        """Advance a state to the frontier (the watermark), and answer the windows that closed."""
+        return self._step(*window.step(self.windows, self.summary, state, arrived[0], frontier), frontier)
 
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
         """Add late tuples to answers of sum, count and avg, as far as doubles reach; other functions give no rows."""
@@ -126,6 +82,6 @@ class Aggregate:
         return float(1 - np.minimum(error, 1.0).mean()) if len(error) else 1.0
 
     def _answers(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        key, end, tuples, value = rows.columns
-        start = pc.subtract(end, self.windows.size_ms)
-        return pa.RecordBatch.from_arrays([key, start, end, value, tuples], schema=self.answer)
+        return super()._answers(
+            rows.rename_columns(["value" if name == "total" else name for name in rows.schema.names])
+        )

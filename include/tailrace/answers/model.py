@@ -34,7 +34,7 @@ class AffectedAnswers(Protocol):
 
 
 class AnswerModel(Protocol):
-    """How the answers of a kind are identified, and which of them late tuples affect. It does not depend on Spark."""
+    """Identity, late schema and affected answers of a kind; it does not depend on Spark."""
 
     @property
     def identity(self) -> Identity: ...

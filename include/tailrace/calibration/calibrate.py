@@ -45,7 +45,7 @@ class Report:
 
     Attributes
     ----------
-    tried : tuple of MeasuredDuration
+    measurements : tuple of MeasuredDuration
         In order of their durations.
     promise : float
         The accuracy that is to be kept.
@@ -53,41 +53,41 @@ class Report:
         The number of windows measured, and the end of the last of them, in ms of event time.
     k_ms : int or None
         K in force.
-    interval, found : Interval
-        The interval that was searched; and the K that is proposed, with the interval that is searched next.
+    interval, next_interval : Interval
+        The interval that was searched; and the one that is searched next, with the K that is proposed.
     longest_ms : int
         The longest delay of the tuples that were read.
     proposed : bool or None
         True if the proposal was written, False in a dry run; None: the policy takes none.
     """
 
-    tried: tuple[MeasuredDuration, ...]
+    measurements: tuple[MeasuredDuration, ...]
     promise: float
     windows: int
     up_to: int
     k_ms: int | None
     interval: Interval
-    found: Interval
+    next_interval: Interval
     longest_ms: int
     proposed: bool | None
 
     @property
     def accuracy(self) -> float | None:
         """The accuracy with the proposed K; None where it was not measured."""
-        return next((row.accuracy for row in self.tried if row.duration_ms == self.found.k_ms), None)
+        return next((row.accuracy for row in self.measurements if row.duration_ms == self.next_interval.k_ms), None)
 
     @property
     def evidence(self) -> str:
         """The reason for this K, as a sentence."""
         basis = f"calibrated over {self.windows} windows up to {format_time(self.up_to)}"
-        k, longest = format_duration(self.found.k_ms), self.tried[-1]
+        k, longest = format_duration(self.next_interval.k_ms), self.measurements[-1]
         if self.accuracy is None:
             shortfall = f"{format_duration(longest.duration_ms)} gives {longest.accuracy:.4f} < {self.promise:g}"
             consequence = f"so {k} is tried" if self.proposed is not None else "and the past is too short for more"
             return f"{basis}: {shortfall}, {consequence}"
         if self.accuracy >= self.promise:
             return f"{basis}: {k} gives {self.accuracy:.4f} ≥ {self.promise:g}"
-        if self.longest_ms <= self.found.k_ms:
+        if self.longest_ms <= self.next_interval.k_ms:
             return f"{basis}: {k} gives {self.accuracy:.4f} < {self.promise:g}, and no tuple was delayed for longer"
         return f"{basis}: {k} gives {self.accuracy:.4f}, which is {self.promise:g} within its error"
 
@@ -121,7 +121,7 @@ def calibrate(query: Query, warehouse: Path, dry_run: bool = False) -> Report:
         return run.step(policy, proposals.newest(policy))
     with layout.lock("calibration"):
         report = run.step(policy, proposals.newest(policy), proposed=True)
-        interval = report.found
+        interval = report.next_interval
         proposals.add(
             Proposal(
                 int(datetime.now(UTC).timestamp() * 1000),
@@ -130,7 +130,7 @@ def calibrate(query: Query, warehouse: Path, dry_run: bool = False) -> Report:
                 interval.k_ms,
                 interval.lower_ms,
                 interval.upper_ms,
-                tuple((row.duration_ms, row.accuracy) for row in report.tried),
+                tuple((row.duration_ms, row.accuracy) for row in report.measurements),
                 report.windows,
                 report.accuracy,
                 run.until,

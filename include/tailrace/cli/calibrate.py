@@ -46,7 +46,7 @@ def _table(report: Report) -> Table:
     table = Table("duration", "accuracy", "standard error", f"at least {report.promise:g}")
     for column in table.columns[:3]:
         column.justify = "right"
-    for row in report.tried:
+    for row in report.measurements:
         prefix = "K in force: " if row.duration_ms == report.k_ms else ""
         verdict = "yes" if row.accuracy >= report.promise else "no"
         table.add_row(f"{prefix}{format_duration(row.duration_ms)}", f"{row.accuracy:.4f}", f"{row.error:.4f}", verdict)
@@ -54,8 +54,8 @@ def _table(report: Report) -> Table:
 
 
 def _lines(report: Report) -> list[str]:
-    k = format_duration(report.found.k_ms)
+    k = format_duration(report.next_interval.k_ms)
     if report.proposed is None:
         return [report.evidence, "nothing is proposed: only policy cache_duration takes up what calibrations find"]
     outcome = "proposed" if report.proposed else "would be proposed, and nothing was written"
-    return [report.evidence, f"searched {report.interval}, next {report.found}; K = {k} {outcome}"]
+    return [report.evidence, f"searched {report.interval}, next {report.next_interval}; K = {k} {outcome}"]

@@ -30,9 +30,10 @@ from tailrace.storage.tables import Tables, with_times, within
 
 @dataclass(frozen=True)
 class Report:
-    """What a correction did: its cut-off, the late tuples it is about, the answers it gave and those it took back.
+    """Result of a correction: its cut-off, and the numbers of late tuples, corrected answers and retracted ones.
 
-    `arrived_from` and `arrived_to` are as in `CorrectionRange.covered`: which late tuples it corrected in whole.
+    `arrived_from` and `arrived_to` are as in `CorrectionRange.covered`: late tuples of this interval are corrected in
+    whole.
     """
 
     interval: str
@@ -45,7 +46,7 @@ class Report:
 
 
 def correct(query: Query, warehouse: Path, span: CorrectionRange, distributed: OpenScan) -> Report:
-    """Give closed windows their next version; run again, it replaces what it gave.
+    """Append the next versions of closed windows (idempotent: run again, it replaces what it gave).
 
     A range of event time covers every closed window that overlaps it, as of all that is committed. An interval of
     arrival covers the windows that the late tuples in it missed, as of its end.
@@ -78,8 +79,8 @@ def correct(query: Query, warehouse: Path, span: CorrectionRange, distributed: O
         tables.replace("corrections", table, "interval", str(span))
         put_quality(query, stage.kind, answers, rows[model.horizon].to_numpy(), committed.frontier)
         gone = model.identity.first_rows(rows)["retracted"].to_numpy()
-        told = (pc.sum(late["tuples"], min_count=0).as_py(), int((~gone).sum()), int(gone.sum()))
-        report = Report(str(span), as_of, *told, *span.covered(as_of))
+        counts = (pc.sum(late["tuples"], min_count=0).as_py(), int((~gone).sum()), int(gone.sum()))
+        report = Report(str(span), as_of, *counts, *span.covered(as_of))
         ledger = pa.Table.from_pylist([asdict(report) | {"started_at": started}])
         tables.add("correction_runs", with_times(ledger, wanted["correction_runs"]))
         tables.compact(CORRECTION_TABLES)

@@ -1,4 +1,4 @@
-"""Tuples with the same id: which of them stays, and the answers over tuples without repeats."""
+"""Deduplication: of the tuples with the same id the first to arrive stays; and the answers over these."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Mask = NDArray[np.bool_]
 
 
 def first_arrivals(tuples: pa.RecordBatch, others: pa.RecordBatch) -> Mask:
-    """Which of the tuples, n of them, are the first to arrive with their id: of themselves and the others.
+    """Test which of n tuples are the first to arrive with their id, among themselves and the others.
 
-    By tick, then arrival time, then position. Both have the columns `log.ORDER`.
+    Arrival is ordered by tick, then arrival time, then position. Both have the columns `log.ORDER`.
     """
     columns = [np.r_[tuples.column(name), others.column(name)] for name in ("position", "arrival_time", "tick")]
     order, code = np.lexsort(columns), np.concatenate(_codes(tuples, others))
@@ -27,13 +27,13 @@ def first_arrivals(tuples: pa.RecordBatch, others: pa.RecordBatch) -> Mask:
 
 
 def repeated(tuples: pa.RecordBatch, others: pa.RecordBatch) -> Mask:
-    """Which of the tuples have an id that is there more than once, among themselves and the others."""
+    """Test which tuples have an id that occurs more than once, among themselves and the others."""
     mine, theirs = _codes(tuples, others)
     return np.bincount(np.concatenate([mine, theirs]))[mine] > 1 if len(mine) else np.zeros(0, bool)
 
 
 def evaluate(kind: Kind, content: Content, affected: AffectedAnswers) -> pa.RecordBatch:
-    """The affected answers over tuples of each input, of which none is a repeat."""
+    """The affected answers over the tuples of each input, none of which is a repeat."""
     found = [kind.evaluate(*part) for part in affected.parts(content)]
     answers = found[0] if len(found) == 1 else kind.answers.identity.first_rows(pa.concat_batches(found))
     return answers.filter(pa.array(affected.contains(answers)))

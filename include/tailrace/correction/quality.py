@@ -1,4 +1,4 @@
-"""The table `quality`: how far the streamed answers were from what is known by now, against what was promised.
+"""The table `quality`: the error of the streamed answers against the latest versions, and the promised one.
 
 A row is a bucket of windows, those that end in (bucket_start, bucket_end]. They are measured against their latest
 versions, so a row is as true as the corrections have come: an answer that was not corrected counts as right.
@@ -31,7 +31,7 @@ OFF = 0.05
 """The error from which on an answer is off, where the query's policy promises none."""
 
 PROMISES = ("error", "risk", "accuracy")
-"""What policies promise, by the names of their settings."""
+"""Names of the settings in which policies state their promises."""
 
 _DAY = 86_400_000
 _LENGTHS = (10_000, 60_000, 600_000, 3_600_000, _DAY)
@@ -42,7 +42,7 @@ Ints = NDArray[np.int64]
 
 
 def bucket_ms(slide_ms: int) -> int:
-    """How long a bucket is: 10 s, 1 min, 10 min, 1 h, or some days."""
+    """The length of a bucket in ms: 10 s, 1 min, 10 min, 1 h, or some days."""
     least = _SLIDES * slide_ms
     return next((length for length in _LENGTHS if length >= least), -(-least // _DAY) * _DAY)
 

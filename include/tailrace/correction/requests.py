@@ -1,4 +1,4 @@
-"""When a correction is asked for: once for each advance of the late tuples by Γ (paper 002, section 1.4). No Spark."""
+"""Requests for corrections: one for each advance of the late tuples by Γ (paper 002, section 1.4). No Spark."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.files import write_atomically
 from tailrace.storage.layout import Layout
 
-PATIENCE_MS = 15 * 60_000  # what was asked for so long ago and is not corrected has failed, or got lost on the way
-PAUSE_MS = 10_000  # of two events in so short a time Airflow may make one run, which has only the first one's range
-AT_ONCE = 2  # a correction that runs, and one that waits for it: the next one then takes in all that came meanwhile
+PATIENCE_MS = 15 * 60_000  # a request that is older and not corrected has failed or got lost
+PAUSE_MS = 10_000  # Airflow may merge events within it into one run, which has only the first one's range
+AT_ONCE = 2  # open requests: a correction that runs, and one that waits and covers all that arrives meanwhile
 
 
 @dataclass(frozen=True)
 class GapRule:
-    """Γ, and the steps of time that it is told in, all in ms."""
+    """The gap Γ, and the tick and pane that it is measured in, all in ms."""
 
     gap_ms: int
     tick_ms: int
@@ -28,7 +28,7 @@ class GapRule:
 
 @dataclass(frozen=True)
 class CorrectionRequest:
-    """A correction of [arrived_from, arrived_to) that was asked for at `at_ms`, by the wall clock; all in ms."""
+    """A request to correct [arrived_from, arrived_to), written at the wall-clock time `at_ms`; all in ms."""
 
     arrived_from: int
     arrived_to: int
@@ -38,22 +38,24 @@ class CorrectionRequest:
     def interval(self) -> Interval:
         return self.arrived_from, self.arrived_to
 
-    def still(self, now_ms: int) -> bool:
-        """Whether its correction may still be on its way."""
+    def is_open(self, now_ms: int) -> bool:
+        """True while its correction may still come."""
         return abs(now_ms - self.at_ms) < PATIENCE_MS
 
 
-def due_interval(late: Uncorrected, asked: Sequence[CorrectionRequest], gap: GapRule, now_ms: int) -> Interval | None:
-    """The interval of arrival for which a correction is to be asked now; None: nothing is to be done.
+def due_interval(
+    late: Uncorrected, requests: Sequence[CorrectionRequest], gap: GapRule, now_ms: int
+) -> Interval | None:
+    """The interval of arrival for which a correction is to be requested now; None where none is.
 
-    Late tuples that one has been asked for count again when it has not come in time.
+    Late tuples under a request count again when their correction has not come in time.
     """
-    asked = [one for one in asked if one.still(now_ms)]
-    rest = late.excluding([one.interval for one in asked])
+    requests = [one for one in requests if one.is_open(now_ms)]
+    rest = late.excluding([one.interval for one in requests])
     if rest.span_ms(gap.pane_ms) <= gap.gap_ms:
         return None
-    on_its_way = [one for one in asked if late.within(one.interval).any()]
-    if len(on_its_way) >= AT_ONCE or any(abs(now_ms - one.at_ms) < PAUSE_MS for one in asked):
+    unfinished = [one for one in requests if late.within(one.interval).any()]
+    if len(unfinished) >= AT_ONCE or any(abs(now_ms - one.at_ms) < PAUSE_MS for one in requests):
         return None
     return rest.interval(gap.tick_ms)
 
@@ -66,9 +68,9 @@ def request_correction(layout: Layout, gap: GapRule, now_ms: int) -> tuple[Inter
     Raises
     ------
     Busy
-        When another process is about to ask.
+        When another process is writing a request.
     OSError
-        When it can't be noted: it must not be asked for, then.
+        When the request can't be written: then no correction may be started.
     """
     late = Uncorrected.read(layout)
     if late is None:
@@ -83,35 +85,35 @@ def request_correction(layout: Layout, gap: GapRule, now_ms: int) -> tuple[Inter
     if span_ms <= gap.gap_ms:
         return None, line
     with layout.lock("asking"):
-        asked = [one for one in open_requests(layout) if one.still(now_ms)]
-        interval = due_interval(late, asked, gap, now_ms)
+        requests = [one for one in open_requests(layout) if one.is_open(now_ms)]
+        interval = due_interval(late, requests, gap, now_ms)
         if interval is None:
-            return None, f"{line}; their correction is asked for, and {_when(asked)}"
-        _note(layout, [*asked, CorrectionRequest(*interval, now_ms)])
+            return None, f"{line}; their correction is asked for, and {_retry_times(requests)}"
+        _write(layout, [*requests, CorrectionRequest(*interval, now_ms)])
     return interval, f"{line}: a correction is asked for, of what arrived in [{', '.join(map(format_time, interval))})"
 
 
 def withdraw(layout: Layout, interval: Interval) -> None:
-    """Forget that a correction was asked for: nobody will hear of it. The next look asks again."""
+    """Remove the request for a correction that was not started, so that the next poll requests it again."""
     with layout.lock("asking"):
-        _note(layout, [one for one in open_requests(layout) if one.interval != interval])
+        _write(layout, [one for one in open_requests(layout) if one.interval != interval])
 
 
 def open_requests(layout: Layout) -> list[CorrectionRequest]:
-    """What was asked for; nothing, where the note can't be read: then it is asked for once more."""
+    """Read the requests; none where the file can't be read, so that they are made again."""
     try:
         return [CorrectionRequest(**one) for one in json.loads(_file(layout).read_text())]
     except (FileNotFoundError, ValueError, TypeError):
         return []
 
 
-def _note(layout: Layout, asked: Sequence[CorrectionRequest]) -> None:
+def _write(layout: Layout, requests: Sequence[CorrectionRequest]) -> None:
     _file(layout).parent.mkdir(exist_ok=True)
-    write_atomically(_file(layout), json.dumps([asdict(one) for one in asked], indent=1))
+    write_atomically(_file(layout), json.dumps([asdict(one) for one in requests], indent=1))
 
 
-def _when(asked: Sequence[CorrectionRequest]) -> str:
-    return f"again {format_duration(PATIENCE_MS)} after {', '.join(format_time(one.at_ms) for one in asked)}"
+def _retry_times(requests: Sequence[CorrectionRequest]) -> str:
+    return f"again {format_duration(PATIENCE_MS)} after {', '.join(format_time(one.at_ms) for one in requests)}"
 
 
 def _file(layout: Layout) -> Path:

@@ -1,4 +1,4 @@
-"""What is uncorrected: late tuples whose arrival no run of the ledger covers. No Spark."""
+"""Uncorrected late tuples: those whose arrival no correction run of the ledger covers. No Spark."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Uncorrected:
     event_time : ndarray, shape (n,)
         The event time of each, or the start of its pane, as the table has it; in ms.
     covered : tuple of Interval
-        What they are not in: of this, late tuples are corrected (or, by `but`, asked for).
+        The intervals of arrival whose late tuples are corrected (or, by `excluding`, requested).
     until : int
-        Up to where the stream has committed, in ms of arrival.
+        The point of arrival up to which the stream has committed, in ms.
     """
 
     arrived: NDArray[np.int64]
@@ -44,7 +44,7 @@ class Uncorrected:
 
     @staticmethod
     def read(layout: Layout) -> Uncorrected | None:
-        """None where the stream has committed nothing. Of the table only files with such rows are read."""
+        """Read the uncorrected rows, from the files that have some; None where the stream has committed nothing."""
         until = committed_until(layout)
         if until is None:
             return None
@@ -58,18 +58,18 @@ class Uncorrected:
         return len(self.arrived)
 
     def within(self, interval: Interval) -> NDArray[np.bool_]:
-        """Which rows lie in it."""
+        """Test which rows arrived in the interval, shape (n,)."""
         return np.asarray((self.arrived > interval[0]) & (self.arrived <= interval[1]))
 
-    def excluding(self, asked: Sequence[Interval]) -> Uncorrected:
-        """Those that are in none of the intervals."""
-        rest = ~reduce(or_, map(self.within, asked), np.zeros(len(self), bool))
+    def excluding(self, intervals: Sequence[Interval]) -> Uncorrected:
+        """Drop the rows that arrived in one of the intervals."""
+        rest = ~reduce(or_, map(self.within, intervals), np.zeros(len(self), bool))
         return replace(
-            self, arrived=self.arrived[rest], event_time=self.event_time[rest], covered=(*self.covered, *asked)
+            self, arrived=self.arrived[rest], event_time=self.event_time[rest], covered=(*self.covered, *intervals)
         )
 
     def span_ms(self, pane_ms: int) -> int:
-        """How far their event times lie apart (paper 002, section 1.4: max − min), told from panes.
+        """The span of their event times (paper 002, section 1.4: max − min), as far as panes tell.
 
         From the start of the earliest pane to the end of the latest one: more than max − min, by two panes at most.
         So no tuples are further apart than this. 0 where there are none. Event times of pairs are panes of 1 ms.
@@ -77,7 +77,7 @@ class Uncorrected:
         return int(self.event_time.max() - self.event_time.min()) + pane_ms if len(self) else 0
 
     def interval(self, tick_ms: int) -> Interval:
-        """[a, b) of arrival that holds them all, in multiples of the tick; there must be some.
+        """The interval of arrival [a, b), in multiples of the tick, that holds all rows; there must be some.
 
         It begins where what is covered ends, and goes up to what is committed: so the ledger has no holes, and what
         is read of `late` stays small.
@@ -88,7 +88,7 @@ class Uncorrected:
 
 
 def corrected_intervals(tables: Tables) -> list[Interval]:
-    """Of which arrivals all late tuples are corrected, by the ledger: also those of runs over all event time."""
+    """The intervals of arrival whose late tuples the ledger has as corrected; runs over event time count, too."""
     if not tables.has("correction_runs"):
         return []
     runs = tables.read("correction_runs", ["arrived_from", "arrived_to"], ds.field("arrived_to").is_valid())
@@ -97,7 +97,7 @@ def corrected_intervals(tables: Tables) -> list[Interval]:
 
 
 def uncovered(known: Iterable[Interval], until: int) -> list[Interval]:
-    """What of (-∞, until] lies in none of the intervals, in order."""
+    """The parts of (-∞, until] outside all intervals, in order."""
     found, low = [], BEFORE_ALL
     for start, end in sorted(known):
         if low < min(start, until):

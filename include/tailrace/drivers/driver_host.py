@@ -1,4 +1,4 @@
-"""The one small interface to the host of driver processes; supervisord implements it, YARN or Kubernetes could."""
+"""Interface to the host of driver processes; supervisord implements it, YARN or Kubernetes could."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class DriverHost(Protocol):
         """Get or create the driver (idempotent): one that is alive stays as it is, also when two deploy at once."""
         ...
 
-    def look(self, name: str) -> Driver:
+    def inspect(self, name: str) -> Driver:
         """The driver's current state; ``absent`` for a name that the host doesn't know."""
         ...
 
@@ -64,4 +64,4 @@ class DriverHost(Protocol):
 
 
 class DriverHostDown(ConnectionError):
-    """Raised when a driver host does not answer, or not as one does; names its address, never its password."""
+    """Raised when a driver host gives no answer, or a wrong one; the message has its address, not its password."""

@@ -65,7 +65,7 @@ class Access:
 
 
 class EmbeddedHost:
-    """The one supervisord of a directory, which outlives the process that started it unless it is stopped.
+    """A supervisord, one for each directory; it outlives the process that started it unless it is stopped.
 
     As a context manager it starts, or finds, the supervisord, and stops it with all its programs at the end.
 

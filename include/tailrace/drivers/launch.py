@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def is_drained(home: Path) -> bool:
-    """True while a request to drain stands: a restarted host must not start the driver; a deployment withdraws it."""
+    """True while there is a drain request: then a restarted host must not start the driver. A deployment removes it."""
     return os.path.exists(home / "_stream" / "drain")
 
 

@@ -1,4 +1,4 @@
-"""The driver host on supervisord, with one program per query: alike on this machine and on another one."""
+"""The driver host on supervisord, local or remote, with one program per query."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ class SupervisorHost:
         """
         text = configurations.driver(name, command, environment)
         with self._lock():
-            driver = self.look(name)
+            driver = self.inspect(name)
             if driver.alive:
                 return driver
             self._add(name, text, known=driver.state != "absent")
-            return self.look(name)
+            return self.inspect(name)
 
-    def look(self, name: str) -> Driver:
+    def inspect(self, name: str) -> Driver:
         """The driver's current state; ``absent`` where supervisord does not know it."""
         info = self.rpc.ask("getProcessInfo", checked(name))
         return _driver(name, info) if info else Driver(name, "absent", None, None, "its host does not know it")
@@ -168,7 +168,7 @@ class SupervisorHost:
     def _request_stop(self, name: str) -> None:
         fault_text = ""
         for _ in polls(_SOON_S, _LOOK_AGAIN_S):
-            driver = self.look(name)
+            driver = self.inspect(name)
             if not driver.alive or driver.state == "stopping":
                 return
             try:
@@ -186,9 +186,9 @@ class SupervisorHost:
             self.rpc.call("signalProcess", name, "KILL")
 
     def _wait(self, name: str, wait_s: float, is_pending: Callable[[Driver], bool]) -> Driver:
-        driver = self.look(name)
+        driver = self.inspect(name)
         for _ in polls(wait_s, _LOOK_AGAIN_S):
-            driver = self.look(name)
+            driver = self.inspect(name)
             if not is_pending(driver):
                 break
         return driver

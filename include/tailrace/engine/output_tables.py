@@ -79,7 +79,7 @@ def facts(stamped: Iterable[Fact]) -> pa.RecordBatch:
 
 
 def segments(batch: int, places: list[dict[str, Any]]) -> pa.RecordBatch:
-    """What was read of the log, and the tick that each segment found when it came."""
+    """Rows of the table `segments`: each segment read, and the newest tick before it."""
     id_type = pa.string() if any(isinstance(place["min_id"], str) for place in places) else pa.int64()
     names = ["ordinal", "position", "first_row", "rows", "of_rows", "size", "mtime_ns", "ingested_ms"]
     names += ["accepted", "quarantined", "before_tick", "before_end", "min_event", "max_event"]
@@ -116,8 +116,8 @@ def task_counts(
 
 
 def arrival_classes(windows: Sliding, counts: pa.Table, frontier: Frontier) -> dict[str, Any]:
-    """How many tuples of all keys came before the frontier had reached their pane (`buffered`), while a window of
-    theirs was open (`in_process`), and when none was any more (`expired`): paper 002, section 1.3; F is t_max − K.
+    """Count the tuples of all keys by arrival class: before the frontier had reached their pane (`buffered`), while a
+    window of theirs was open (`in_process`), and later (`expired`). Paper 002, section 1.3; F is t_max − K.
 
     `counts` tells how many tuples each complete tick brought to each pane. A tuple may be late and still in process:
     it counts in those of its windows that are open.
@@ -148,5 +148,5 @@ def metrics(head: BatchHeader, task: int, measured: dict[str, Any]) -> pa.Record
 
 
 def total(rows: pa.RecordBatch | pa.Table) -> int:
-    """How many tuples rows stand for."""
+    """The number of tuples that rows stand for."""
     return int(np.asarray(rows.column("tuples")).sum())

@@ -1,6 +1,6 @@
 """Repeats in the stream: tuples whose id came before (`deduplicate: true`), as far back as tuples are kept.
 
-Every task is told the ids of all tuples, and comes to the same repeats, whatever rows it holds itself. An id is
+Every task gets the ids of all tuples, and finds the same repeats, whatever rows it holds itself. An id is
 remembered until the frontier (the watermark) has passed what a tuple with it can count in, be it the first or a repeat.
 """
 
@@ -20,7 +20,7 @@ from tailrace.ground.wire import Batches
 Ints = NDArray[np.int64]
 
 ID_COLUMNS = ("id", "tick", "arrival_time", "position", "event_time")
-"""What is told of each tuple of a stream: the order of arrival is by tick, arrival time and position."""
+"""Columns of a tuple that deduplication needs; arrival is ordered by tick, arrival time and position."""
 
 
 @dataclass(frozen=True)

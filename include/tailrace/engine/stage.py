@@ -1,4 +1,4 @@
-"""The stateless stage: a segment of the log is read, prepared, and addressed to tasks."""
+"""The stateless stage: it reads and prepares a segment of the log, and addresses its rows to tasks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,6 @@ class Stage:
 
     kind: Kind
     readers: tuple[StreamReader, ...]
-    tick_ms: int
     tasks: int
     deduplicates: bool = False
 
@@ -51,12 +50,17 @@ class Stage:
         """The stage of a declared query; the parameters are those of `readers_of`."""
         readers = readers_of(query, types, histories)
         kind = build(query, [reader.names for reader in readers])
-        return Stage(kind, readers, query.tick_ms, query.parallelism, query.disorder.deduplicate)
+        return Stage(kind, readers, query.parallelism, query.disorder.deduplicate)
 
     @property
     def streams(self) -> tuple[str, ...]:
         """The names of the streams."""
         return tuple(reader.name for reader in self.readers)
+
+    @property
+    def tick_ms(self) -> int:
+        """The length of a tick, alike for all readers."""
+        return self.readers[0].tick_ms
 
     def task(self, index: int) -> Task:
         """One of the tasks, by its number."""
@@ -86,7 +90,7 @@ class Stage:
         return messages + [(to, name, wire.pack({name: batch})) for name, batch in aside.items() if batch.num_rows]
 
     def _counts(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """How many tuples each tick brought to each pane, over all keys: what coverage is computed from."""
+        """The number of tuples of each tick in each pane, over all keys; coverage is computed from it."""
         time = "pane" if "pane" in rows.schema.names else "event_time"  # partials are by pane already
         tick, pane, tuples = (np.asarray(rows.column(name)) for name in ("tick", time, "tuples"))
         code, split = pair(tick, self.kind.windows.pane(pane))

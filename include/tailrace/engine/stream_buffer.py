@@ -27,7 +27,7 @@ _TABLES = ("rows", "counts", "sample", "ids")
 
 @dataclass(frozen=True)
 class StreamBuffer:
-    """A task's rows of one stream, and the stream's statistics, which every task is told alike.
+    """A task's rows of one stream, and the stream's statistics, which are the same in every task.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class StreamBuffer:
         return {name: getattr(self, name) for name in _TABLES}
 
     def passed(self, end: int, tick_ms: int) -> StreamBuffer:
-        """This, when what still comes of the stream belongs to the tick that ends at `end` (ms), or a later one."""
+        """Record that the stream has passed all ticks before the one that ends at `end` (ms)."""
         if tick_ms:
             newest = (end // tick_ms - 1, end)
         else:  # numbered by position: past the last tuple once, however often this is said
@@ -105,7 +105,7 @@ class StreamBuffer:
         return self._with_tables(first, self.ticks[:count]), self._with_tables(rest, self.ticks[count:])
 
     def renumbered(self, number: Ints) -> StreamBuffer:
-        """This with other numbers of its ticks, which are in the same order."""
+        """Renumber its ticks, in the same order."""
 
         def renumber(table: pa.Table) -> pa.Table:
             tick = number[np.searchsorted(self.ticks.tick, table.column("tick").to_numpy())]

@@ -35,7 +35,7 @@ class SegmentContent:
     quarantine: pa.RecordBatch
 
     def ranges(self, as_text: bool = False) -> dict[str, Any]:
-        """The least and the greatest event time and id, by which it is told later whether to read the segment again.
+        """The least and the greatest event time and id; by these a correction decides whether to read it again.
 
         None where there is no tuple. `as_text`: ids are strings, integers among them sortable text.
         """

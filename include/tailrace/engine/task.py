@@ -36,7 +36,7 @@ Message = tuple[str, bytes]
 
 @dataclass(frozen=True)
 class TaskState:
-    """The state of a task between batches: the clock, the kind's, what came in no complete tick, and known ids."""
+    """The state of a task between batches: the clock, the kind's state, the tick buffer, and the known ids."""
 
     clock: Clock
     coverage: Coverage
@@ -157,7 +157,7 @@ class Task:
         return tuple(rows), Repeats(tuple(known))
 
     def _silent(self, arrived: TickBuffer, head: BatchHeader, last_end: int) -> TickBuffer:
-        """What has arrived, with what the silence after it says."""
+        """Apply the heartbeats, idle streams and closing of a batch header to the tick buffer."""
         heartbeats = {self.streams.index(name): arrival_ms for name, arrival_ms in head.heartbeats.items()}
         arrived = arrived.silent(heartbeats, map(self.streams.index, head.idle))
         return arrived.complete_all(last_end) if head.closes else arrived

@@ -108,7 +108,7 @@ class TickBuffer:
         return replace(self, streams=tuple(streams), idle=idle), [found[place] for place in range(len(segments))]
 
     def silent(self, heartbeats: Mapping[int, int], idle: Iterable[int]) -> TickBuffer:
-        """This, when streams, by side, have passed points of arrival time (heartbeats, in ms), and others are idle."""
+        """Record heartbeats (ms of arrival time that a stream has passed, by side), and the streams that are idle."""
         buffer = self._with_idle_raised()  # by what came before the silence, in this batch or in earlier ones
         streams = list(buffer.streams)
         for side, arrival_ms in heartbeats.items():
@@ -117,7 +117,7 @@ class TickBuffer:
         return replace(buffer, streams=tuple(streams), idle=buffer.idle.union(idle))
 
     def complete_all(self, last_end: int) -> TickBuffer:
-        """This, when all of it is complete: what comes belongs to a later tick, and no stream is idle.
+        """Complete all its ticks: later rows belong to later ticks, and no stream is idle any more.
 
         `last_end` is the end of the last tick that was complete before, in ms.
         """
@@ -180,7 +180,7 @@ class TickBuffer:
         return [each.renumbered(number[side == index]) for index, each in enumerate(complete)], tuple(numbered)
 
     def _with_idle_raised(self) -> TickBuffer:
-        """This with each idle stream in the tick that the others are in: what it brings later was not waited for."""
+        """Move each idle stream to the tick of the others, which do not wait for its rows."""
         end, least = self._least_newest()
         streams, active = list(self.streams), self._active()
         for side, stream in enumerate(streams):

@@ -37,7 +37,7 @@ class Kind(Protocol):
 
     @property
     def answers(self) -> AnswerModel:
-        """How answers are identified, and which of them late tuples affect."""
+        """The answer model: the identity of answers, and the selection of those that late tuples affect."""
 
     @property
     def answer(self) -> pa.Schema:

@@ -17,7 +17,7 @@ from tailrace.ground.polling import polls
 
 _TIMEOUT_S = 30.0
 _PATIENCE_S, _AGAIN_S = 600.0, 2.0  # a busy laptop may give no answer for minutes
-_SAY_S = 30.0  # interval between two messages about a missing answer
+_MESSAGE_EVERY_S = 30.0  # interval between two messages about a missing answer
 _MAY_REPEAT = ("GET", "PATCH")  # idempotent
 
 
@@ -95,7 +95,7 @@ def _send_with_retries(description: str, send: Callable[[], httpx.Response]) -> 
             fault = f"{answer.status_code} {answer.text[-500:]}"
         except httpx.TransportError as error:
             fault = f"{type(error).__name__}: {error}"
-        if elapsed_s - last_message_s >= _SAY_S:
+        if elapsed_s - last_message_s >= _MESSAGE_EVERY_S:
             print(f"waiting for Airflow's API to answer {description}: {fault}", file=sys.stderr, flush=True)
             last_message_s = elapsed_s
     raise TimeoutError(f"Airflow's API: {description} was tried for {_PATIENCE_S:.0f} s, in the end: {fault}")

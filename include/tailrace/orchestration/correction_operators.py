@@ -64,7 +64,7 @@ def span(context: Context, query: Query) -> tuple[int, int] | None:
     """
     run, params = context["dag_run"], context["params"]
     if run.run_type == _GAP_RUN:
-        return asked_for(context)
+        return requested_interval(context)
     if run.run_type not in _INTERVAL_RUNS:
         return None
     if params["from"] or params["to"]:
@@ -78,7 +78,7 @@ def span(context: Context, query: Query) -> tuple[int, int] | None:
     return start, end
 
 
-def asked_for(context: Context) -> tuple[int, int]:
+def requested_interval(context: Context) -> tuple[int, int]:
     """Return the interval of arrival that the asset's events request; it covers all events of the run.
 
     Raises

@@ -21,7 +21,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status, wall_ms
 
 LAST_LINES = 30
-_LOOK_S = 0.5
+_POLL_S = 0.5
 _GOING_S = 90.0  # how long a deployment waits for a driver that drains
 _LOCK_S = 300.0  # longer than its holder needs: to wait for a drain, to fence, to deploy
 _FENCE_S = 45.0  # longer than a fence waits for killed processes to die
@@ -46,7 +46,7 @@ class Deployed:
 
 def status(host: DriverHost, layout: Layout) -> DriverStatus:
     """Return the status of a query's driver, by its host and by its own status file."""
-    return DriverStatus(host.look(layout.home.name), Status.read(layout), wall_ms())
+    return DriverStatus(host.inspect(layout.home.name), Status.read(layout), wall_ms())
 
 
 def deploy(host: DriverHost, layout: Layout, command: Sequence[str], environment: Mapping[str, str]) -> Deployed:
@@ -68,9 +68,9 @@ def alone(layout: Layout) -> FileLock:
 def get_or_make(host: DriverHost, layout: Layout, command: Sequence[str], environment: Mapping[str, str]) -> Deployed:
     """Deploy as `deploy` does, for a caller that holds the lock `alone`."""
     name = layout.home.name
-    driver = host.look(name)
-    for _ in polls(_GOING_S, _LOOK_S):
-        driver = host.look(name)
+    driver = host.inspect(name)
+    for _ in polls(_GOING_S, _POLL_S):
+        driver = host.inspect(name)
         if not (driver.alive and layout.drain.exists()):
             break
     if driver.alive and layout.drain.exists():
@@ -115,11 +115,11 @@ def drain(
     """
     name = layout.home.name
     only = deployment(layout) if only is None else only
-    driver = host.look(name)
+    driver = host.inspect(name)
     if driver.alive:
         tell(f"{name}: to be drained, pid {driver.pid}")
-    for _ in polls(deadline_s, _LOOK_S):
-        driver = host.look(name)
+    for _ in polls(deadline_s, _POLL_S):
+        driver = host.inspect(name)
         if not driver.alive or deployment(layout) != only:
             break
         layout.request_drain()  # repeated: a driver that is starting removes an older request
@@ -156,7 +156,7 @@ def clear_away(host: DriverHost, layout: Layout, ended_deployment: str) -> None:
         When one of its processes may be alive.
     """
     with alone(layout):
-        if deployment(layout) == ended_deployment and not host.look(layout.home.name).alive:
+        if deployment(layout) == ended_deployment and not host.inspect(layout.home.name).alive:
             end(host, layout, 0)
 
 

@@ -57,7 +57,7 @@ class GapTrigger(BaseEventTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         last_log_s = -math.inf
         while True:
-            poll = asyncio.ensure_future(asyncio.to_thread(self._look))
+            poll = asyncio.ensure_future(asyncio.to_thread(self._poll))
             try:
                 interval, line = await asyncio.shield(poll)
             except asyncio.CancelledError:  # a request that it writes from now on would never be fired
@@ -81,7 +81,7 @@ class GapTrigger(BaseEventTrigger):
 
         withdraw(self._layout(), interval)
 
-    def _look(self) -> tuple[tuple[int, int] | None, str]:
+    def _poll(self) -> tuple[tuple[int, int] | None, str]:
         """Poll once: return the interval of arrival to correct, or None, and a line for the log.
 
         An error becomes a line for the log: the trigger survives it.

@@ -164,7 +164,7 @@ class SuperviseOperator(StreamOperator):
         """Replace a driver that hangs by a new one, within the restart budget, and continue the watch."""
         options = Options.of(context["params"])
         with drivers.alone(layout):  # a pid may be another driver's by now, so the deployment is compared too
-            if drivers.deployment(layout) == deployment and host.look(self.query).pid == verdict.pid:
+            if drivers.deployment(layout) == deployment and host.inspect(self.query).pid == verdict.pid:
                 self.log.warning("the driver hangs, %s; pid %s is killed", verdict.detail, verdict.pid)
                 if layout.drain.exists():  # whoever drains it ends it by force at the deadline
                     self.log.info("the driver hangs, and is being drained: it is not replaced")

@@ -60,7 +60,7 @@ class DriverTrigger(BaseTrigger):
         judge = LivenessJudge(self.hang_after_s, self.patience_s)
         last_logged: tuple[object, float] = (None, -math.inf)
         while True:
-            status, early_verdict, line = await asyncio.to_thread(self._look)
+            status, early_verdict, line = await asyncio.to_thread(self._poll)
             now_s, summary = time.monotonic(), None if status is None else status.summary
             verdict = early_verdict or judge.observe(
                 status.driver if status else None, status.reported if status else None, now_s
@@ -73,7 +73,7 @@ class DriverTrigger(BaseTrigger):
                 return
             await asyncio.sleep(self.poll_s)
 
-    def _look(self) -> tuple[DriverStatus | None, Verdict | None, str]:
+    def _poll(self) -> tuple[DriverStatus | None, Verdict | None, str]:
         """Poll the driver once: return its status, a verdict that ends the watch at once, and a line for the log.
 
         Status and verdict may be None. An error becomes a line for the log: the watch survives it.

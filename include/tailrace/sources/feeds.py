@@ -32,11 +32,11 @@ class Feed(Protocol):
 
     @property
     def holds_back(self) -> bool:
-        """True while it knows of more than it has given: then a call of `fresh` without segments is no silence."""
+        """True while it holds back known segments: then a call of `fresh` without segments is no silence."""
 
     @property
     def problem(self) -> str | None:
-        """The reason for which it gives no more for now, though nothing failed; None: there is no such reason."""
+        """The reason for which it gives no segments for now, though nothing failed; None where it can give them."""
 
     def fresh(self) -> list[Segment]:
         """The segments that it has not given before, in log order; callers poll it, also after an error.

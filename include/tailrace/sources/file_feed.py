@@ -1,4 +1,4 @@
-"""Feed of a directory that receives files: each is taken once it is complete, and must not change from then on."""
+"""Feed of a directory that receives files; a file is read once it is complete, and must not change afterwards."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _REPORT_AFTER_S = 60.0  # from which on an incomplete file is reported as a prob
 _BYTES_AT_ONCE = 1 << 30  # most bytes of unread files that a call of a live run opens; one file always
 
 
-class _Look(NamedTuple):
-    """A file's state at the newest look, the time (s) since which it is unchanged, and that of the first look."""
+class _Observation(NamedTuple):
+    """A file's last state, the time (s) since which it is unchanged, and that of the first observation."""
 
     state: State | None
     since_s: float
@@ -71,33 +71,33 @@ class FileFeed:
         # Those read in part first.
         self._check_queue = deque(sorted(before, key=lambda name: before[name].rows == before[name].of_rows))
         self._clock = clock
-        self._last_looks: dict[str, _Look] = {}
+        self._observations: dict[str, _Observation] = {}
 
     def fresh(self) -> list[Segment]:
         files = {file.name: file for file in list_files(self.path, self.format_name)}
-        self._look_again(files)
+        self._recheck(files)
         new = [file for file in files.values() if self._is_unread(file.name)]
         new.sort(key=lambda file: file.name not in self._progress)  # stable: files read in part, then by name
         candidates = new[: self._at_once]
         now_s, budget = self._clock(), _BYTES_AT_ONCE
-        looks = {file.name: self._look(file, now_s) for file in candidates}
+        observations = {file.name: self._observe(file, now_s) for file in candidates}
         new_segments, new_progress, types = list[Segment](), dict[str, ReadFile](), self.types
         unfinished = problem = None
         for number, file in enumerate(candidates):
-            before, look = self._progress.get(file.name), looks[file.name]
-            if look.state is None:  # removed since the directory was listed
+            before, observed = self._progress.get(file.name), observations[file.name]
+            if observed.state is None:  # removed since the directory was listed
                 continue
-            budget -= look.state[0]
+            budget -= observed.state[0]
             if number and budget < 0 and self._at_once is not None:
                 candidates = candidates[:number]
                 break
-            still = now_s - look.since_s >= STILL_S
+            still = now_s - observed.since_s >= STILL_S
             if before is None and not self._is_whole(file, still):
-                unfinished, problem = file, _waiting_problem(file, still, now_s - look.first_s)
+                unfinished, problem = file, _waiting_problem(file, still, now_s - observed.first_s)
                 break
             segments = FORMATS[self.format_name].split(file)
             types = merge_types(file, self.format_name, self.columns, types)
-            if (state := state_of(file)) != look.state or state is None:
+            if (state := state_of(file)) != observed.state or state is None:
                 if self._at_once is None:
                     raise refuse(str(file), "it is being written while it is read", "a file that is whole")
                 unfinished = file
@@ -117,14 +117,14 @@ class FileFeed:
         # From here on nothing fails, so a call gives all of its segments or none.
         self._check_queue += [name for name in new_progress if name not in self._progress]
         self._progress |= new_progress
-        self.types, self.holds_back, self._last_looks = types, holds_back, looks
+        self.types, self.holds_back, self._observations = types, holds_back, observations
         self.unfinished, self.problem = unfinished, problem
         return new_segments
 
-    def _look(self, file: Path, now_s: float) -> _Look:
-        before, state = self._last_looks.get(file.name), state_of(file)
+    def _observe(self, file: Path, now_s: float) -> _Observation:
+        before, state = self._observations.get(file.name), state_of(file)
         since_s = before.since_s if before is not None and before.state == state else now_s
-        return _Look(state, since_s, now_s if before is None else before.first_s)
+        return _Observation(state, since_s, now_s if before is None else before.first_s)
 
     def _is_unread(self, name: str) -> bool:
         before = self._progress.get(name)
@@ -133,7 +133,7 @@ class FileFeed:
     def _is_whole(self, file: Path, still: bool) -> bool:
         return self._at_once is None or FORMATS[self.format_name].whole(file, still)
 
-    def _look_again(self, files: Mapping[str, Path]) -> None:
+    def _recheck(self, files: Mapping[str, Path]) -> None:
         """Refuse a file that changed since it was taken; a live run checks `at_once` of them a call, in turn."""
         for _ in range(min(len(self._check_queue), self._at_once or len(self._check_queue))):
             before = self._progress[self._check_queue[0]]

@@ -113,7 +113,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 Rule = tuple[Callable[[pa.DataType], bool], str]
-"""Whether a part of a tuple may come from a column of a type, and the types that it may come from."""
+"""Predicate on the types of column that may hold a part of a tuple, and those types in words."""
 
 _PART_RULES: dict[str, Rule] = {
     "event_time": (_is_time, "a timestamp, or int64 in epoch milliseconds"),

@@ -15,7 +15,7 @@ from tailrace.query.query import Query
 from tailrace.sources import history
 from tailrace.sources.feeds import Feed
 from tailrace.sources.segments import Segment
-from tailrace.spark.attempts import LOOK_S, SOURCE, Attempts, OnBatch, retried
+from tailrace.spark.attempts import POLL_S, SOURCE, Attempts, OnBatch, retried
 from tailrace.spark.session import session
 from tailrace.spark.sink import Sink
 from tailrace.spark.warm_up import warming_up
@@ -126,7 +126,7 @@ def _reopen(
             with retried(retries, reporter):
                 return open_sources()
         reporter.report("waiting")
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     return None
 
 
@@ -135,7 +135,7 @@ def _await_first_records(feeds: Mapping[str, Feed], segments: Segments, reporter
     retries = Retries()
     while not _have_types(feeds) and not reporter.drain_requested:
         reporter.report("waiting")
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
         if retries.due:
             with retried(retries, reporter):
                 for name, feed in feeds.items():

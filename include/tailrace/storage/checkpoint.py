@@ -46,7 +46,7 @@ def readable(layout: Layout, query: Query) -> CheckpointManifest | None:
 
 
 def resumable(layout: Layout, query: Query) -> CheckpointManifest | None:
-    """Return the manifest of a query's stream from whose checkpoint a driver can go on; None where it never ran.
+    """Return the manifest of a query's stream from whose checkpoint a driver can resume; None where it never ran.
 
     What a batch writes last is read first, so that a stream that runs meanwhile is not taken for a damaged one.
 
@@ -104,7 +104,7 @@ def _check_journal(layout: Layout, batches: int) -> None:
 
 
 def _check_tables(layout: Layout, query: Query, manifest: CheckpointManifest, note: Mapping[str, int]) -> None:
-    """Refuse tables that are missing, or hold fewer batches than the note says."""
+    """Refuse tables that are missing, or hold fewer batches than the note of written batches."""
     tables, histories = Tables(layout), [table.name for table in layout.histories(query.streams).values()]
     for name in stream_tables(histories):
         where, last = str(layout.table(name)), note.get(name, -1)

@@ -89,7 +89,7 @@ class Layout:
 
     @property
     def drain(self) -> Path:
-        """The file whose presence makes the driver end after its current batch, and leave everything open."""
+        """The drain request: a file whose presence ends the driver after its current batch; windows stay open."""
         return self.stream / "drain"
 
     def request_drain(self) -> None:

@@ -1,4 +1,4 @@
-"""The table `proposals`: settings that calibrations propose, and the driver takes up between batches. No Spark."""
+"""The table `proposals`: settings that calibrations propose, and the driver adopts between batches. No Spark."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def read_written(layout: Layout) -> dict[str, int]:
 
 
 def record_written(layout: Layout, tables: Iterable[str], batch: int) -> None:
-    """Write down that these tables hold a batch, and all before it."""
+    """Record that these tables hold a batch, and all before it."""
     file = path_of(layout)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, json.dumps(read_written(layout) | dict.fromkeys(tables, batch)))

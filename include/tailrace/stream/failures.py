@@ -1,4 +1,4 @@
-"""Failures of a running stream: told in one line, and told apart by what helps against them."""
+"""Failures of a running stream: a reason in one line, and a kind by which they are retried or not."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Failure:
 
     @staticmethod
     def of(error: BaseException) -> Failure:
-        """The failure that an exception of the sink, or of Spark's, tells of."""
+        """Classify an exception of the sink, or of Spark's."""
         text, reason = _text(error), _reason(error)
         python = "Traceback" in text
         raised = _raised(text) if python else None

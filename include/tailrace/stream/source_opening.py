@@ -1,4 +1,4 @@
-"""The feeds of a query's streams: each opened where the journal stands."""
+"""Opens the feed of each stream of a query, at the position that the journal has reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a driver sees and says of itself while it runs."""
+"""Reports the status of a running driver in `status.json`, and polls for drain requests."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from tailrace.storage.progress import Progress
 from tailrace.storage.status import State, Status, wall_ms
 from tailrace.storage.tables import COMPACT_EVERY, in_ms
 
-_SAY_S = 1.0
-_AT_ONCE = ("starting", "drained", "ended")  # the last words for long
-_GRACE_S = 60.0  # for the batch under way, once a run in the foreground was asked to drain
-_RECENT = 2 * COMPACT_EVERY + 1  # batches, by whose durations the next one is judged: with some that compacted tables
-_LAUNCHED = "TAILRACE_DRIVER"  # in the environment of what a driver host starts: `MARK` of drivers/fence.py
+_WRITE_EVERY_S = 1.0
+_WRITTEN_AT_ONCE = ("starting", "drained", "ended")  # no report may follow for long
+_GRACE_S = 60.0  # for the running batch, after a drain request to a run in the foreground
+_RECENT = 2 * COMPACT_EVERY + 1  # batches whose durations are compared with the next one; some compact tables
+_LAUNCHED = "TAILRACE_DRIVER"  # environment variable of what a driver host starts: `MARK` of drivers/fence.py
 
 
 @dataclass
 class StatusReporter:
-    """Keeps `status.json`, and looks for the wish to drain.
+    """Writes `status.json`, and polls for a drain request.
 
-    One that was there before a run in the foreground is none to it. On a driver host a deployment takes an old one
-    away, and the driver leaves it as it is: it holds for all its restarts.
+    A run in the foreground removes a request that is older than itself. On a driver host the deployment does that; the
+    driver leaves the request, which holds for all its restarts.
     """
 
     layout: Layout
@@ -36,12 +36,12 @@ class StatusReporter:
     def __post_init__(self) -> None:
         self.layout.stream.mkdir(parents=True, exist_ok=True)
         self._foreground = _LAUNCHED not in os.environ
-        self._asked_s: float | None = None
+        self._drain_seen_s: float | None = None
         if self._foreground:
             self.layout.drain.unlink(missing_ok=True)
         now = wall_ms()
         self._problems: dict[str, str | None] = {}
-        self._said_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0)
+        self._written_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0)
         self._busy_since_s: float | None = None
         self._recent_ms: deque[int] = deque(maxlen=_RECENT)
         self.report("starting")
@@ -52,35 +52,35 @@ class StatusReporter:
 
     @property
     def is_overdue(self) -> bool:
-        """Whether the wish to drain is so old that the batch under way must hang.
+        """True once a drain request is so old that the running batch must hang.
 
-        On a driver host the one who asks sees to that.
+        On a driver host the requester ends such a driver.
         """
         if not (self._foreground and self.drain_requested):
             return False
         now_s = time.monotonic()
-        self._asked_s = now_s if self._asked_s is None else self._asked_s
-        return now_s - self._asked_s >= _GRACE_S
+        self._drain_seen_s = now_s if self._drain_seen_s is None else self._drain_seen_s
+        return now_s - self._drain_seen_s >= _GRACE_S
 
     def starting(self, batches: int) -> None:
-        """So many batches are committed already, and now Spark starts."""
+        """Report the start of Spark, with the number of batches already committed."""
         self._status = replace(self._status, batches=batches)
         self.report("starting")
 
     def report(self, state: State, rows_left: int = 0, busy_rows: int | None = None) -> None:
-        """Say how it stands, if that was not just said.
+        """Write the status, at most once a second unless the state must be known at once.
 
         Parameters
         ----------
         busy_rows : int, optional
-            How many rows the batch under way reads; None between two batches.
+            The number of rows that the running batch reads; None between two batches.
         """
         now_s = time.monotonic()  # the wall clock may be set back
         if busy_rows is None:
             self._busy_since_s = None
         elif self._busy_since_s is None:
             self._busy_since_s = now_s
-        if state in _AT_ONCE or now_s - self._said_s >= _SAY_S:
+        if state in _WRITTEN_AT_ONCE or now_s - self._written_s >= _WRITE_EVERY_S:
             self._status = replace(
                 self._status,
                 state=state,
@@ -91,27 +91,27 @@ class StatusReporter:
                 batch_ms=max(self._recent_ms, default=0),
             )
             self._status.write(self.layout)
-            self._said_s = now_s
+            self._written_s = now_s
 
     def report_problem(self, part: str, problem: str | None) -> None:
-        """Tell what is wrong with a part of the stream, here and in the log; None: nothing any more."""
+        """Report a problem of a part of the stream, in the status and the log; None: it is over."""
         if problem == self._problems.get(part):
             return
         print(f"{part}: {'works again' if problem is None else problem}", file=sys.stderr, flush=True)
         self._problems = {name: text for name, text in (self._problems | {part: problem}).items() if text is not None}
-        told = "; ".join(f"{name}: {text}" for name, text in self._problems.items())
-        self._status = replace(self._status, problem=told or None)
-        self._said_s = -math.inf
+        problems = "; ".join(f"{name}: {text}" for name, text in self._problems.items())
+        self._status = replace(self._status, problem=problems or None)
+        self._written_s = -math.inf
 
     def batch_written(self, batch: int, written: dict[str, pa.Table]) -> Progress:
-        """Add to the status what a batch gave to the tables; returns the progress of the stream after it."""
+        """Add a batch's metrics to the status; returns the progress of the stream after it."""
         took_ms, self._busy_since_s = self._busy_ms(time.monotonic()), None
         if took_ms is not None:
             self._recent_ms.append(took_ms)
         metrics, old = in_ms(written["metrics"]).to_pylist(), self._status
-        stands = {name: metrics[-1][name] for name in ("committed", "frontier", "t_max", "k_ms", "coverage")}
+        progress = {name: metrics[-1][name] for name in ("committed", "frontier", "t_max", "k_ms", "coverage")}
         totals = {name: getattr(old, name) + sum(row[name] for row in metrics) for name in ("rows", "late", "answers")}
-        self._status = replace(old, batches=batch + 1, committed_at_ms=wall_ms(), **stands, **totals)
+        self._status = replace(old, batches=batch + 1, committed_at_ms=wall_ms(), **progress, **totals)
         return Progress.of(metrics)
 
     def _busy_ms(self, now_s: float) -> int | None:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.ground.columns import group_sums
-from tailrace.panes.rows import Columns, Ints
+from tailrace.windows.panes import Columns, Ints
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ _UINT16_CODES = 1 << 16  # up to this many groups have codes of two bytes, which
 
 @dataclass(frozen=True)
 class Best:
-    """The summary of a pane by its k best rows, of equal scores those with the smaller ids (`panes.rows.Summary`).
+    """The summary of a pane by its k best rows, of equal scores those with the smaller ids (`windows.panes.Summary`).
 
     The merge is associative: the k best of the k best of two panes, ticks or tasks are the k best of both. So pruning
     partials before the shuffle loses nothing.

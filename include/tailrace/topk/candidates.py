@@ -40,17 +40,19 @@ class Ranked:
     """Tuples in order of their scores, each with the first and the last window that it is stored for, by number."""
 
     k: int
-    listed: list[Candidate] = field(default_factory=list)
+    candidates: list[Candidate] = field(default_factory=list)
 
     def top(self, window: int) -> list[Place]:
         """The k best of a window, the best first."""
-        return [candidate.place for candidate in self.listed if candidate.first <= window <= candidate.last][: self.k]
+        return [candidate.place for candidate in self.candidates if candidate.first <= window <= candidate.last][
+            : self.k
+        ]
 
     def slide(self, window: int) -> None:
         """Drop the windows up to this one, and the tuples that belong to no later one."""
-        for candidate in self.listed:
+        for candidate in self.candidates:
             candidate.first = max(candidate.first, window + 1)
-        self.listed = [candidate for candidate in self.listed if candidate.first <= candidate.last]
+        self.candidates = [candidate for candidate in self.candidates if candidate.first <= candidate.last]
 
 
 @dataclass
@@ -65,10 +67,10 @@ class Candidates(Ranked):
         windows = [window for window in range(first, last + 1) if self._wins(place, window)]
         if not windows:
             return
-        insort(self.listed, Candidate(place, windows[0], windows[-1]))
+        insort(self.candidates, Candidate(place, windows[0], windows[-1]))
         for window in windows:
             self._settle(window)
-        self.listed = [candidate for candidate in self.listed if candidate.first <= candidate.last]
+        self.candidates = [candidate for candidate in self.candidates if candidate.first <= candidate.last]
 
     def slide(self, window: int) -> None:
         super().slide(window)
@@ -80,7 +82,7 @@ class Candidates(Ranked):
 
     def _settle(self, window: int) -> None:
         """Update the k-th best of a window; candidates after it lose the window if that is their first or last."""
-        candidates = [candidate for candidate in self.listed if candidate.first <= window <= candidate.last]
+        candidates = [candidate for candidate in self.candidates if candidate.first <= window <= candidate.last]
         self.lowest[window] = candidates[self.k - 1].place if len(candidates) >= self.k else None
         for candidate in candidates[self.k :]:
             if candidate.first == window:

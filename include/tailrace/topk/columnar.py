@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tailrace.disorder.clock import Frontier
-from tailrace.panes import operator
-from tailrace.panes.operator import PaneState
+from tailrace.operators import window
+from tailrace.operators.window import PaneState
 from tailrace.topk.best import Best
 from tailrace.windows.sliding import Sliding
 
@@ -36,4 +36,4 @@ class Columnar:
     def step(
         self, state: PaneState, partials: pa.Table, frontier: Frontier
     ) -> tuple[PaneState, pa.RecordBatch, pa.RecordBatch]:
-        return operator.step(self.windows, self.best, state, partials, frontier)
+        return window.step(self.windows, self.best, state, partials, frontier)

@@ -31,12 +31,12 @@ import pyarrow as pa
 
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.panes.rows import Ints
 from tailrace.topk.best import Best
+from tailrace.topk.candidate_lists import CandidateLists
 from tailrace.topk.candidates import Candidates, Waiting
 from tailrace.topk.columnar import Columnar
-from tailrace.topk.listed import CandidateLists
 from tailrace.topk.skyband import Skyband
+from tailrace.windows.panes import Ints
 from tailrace.windows.sliding import Sliding
 
 
@@ -57,7 +57,7 @@ class Method(Protocol):
         """Advance a state to the frontier.
 
         Returns the new state; `key`, `time` (the window's end), `rank`, `id`, `score`, `tuples` of the windows that
-        closed; and the late tuples, as `panes.operator.late_partials` returns them.
+        closed; and the late tuples, as `operators.window.late_partials` returns them.
         """
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.ground.columns import group_sums, pair, unify
-from tailrace.panes.rows import Ints
 from tailrace.topk.best import Best, order_of
+from tailrace.windows.panes import Ints
 from tailrace.windows.sliding import Sliding
 
 _TABLE = 4  # a table of all codes is cheaper than a search, up to this many entries for each row

@@ -23,9 +23,9 @@ class Skyband(Ranked):
 
     def insert(self, place: Place, first: int, last: int) -> None:
         """Insert a tuple of the windows from `first` to `last`, none of which is over."""
-        insort(self.listed, Candidate(place, first, last))
+        insort(self.candidates, Candidate(place, first, last))
         skyband: list[Candidate] = []
-        for candidate in self.listed:  # those before it in the list are better
+        for candidate in self.candidates:  # those before it in the list are better
             if sum(other.first <= candidate.first and other.last >= candidate.last for other in skyband) < self.k:
                 skyband.append(candidate)
-        self.listed = skyband
+        self.candidates = skyband

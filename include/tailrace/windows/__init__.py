@@ -1,1 +1,1 @@
-"""Sliding windows and their panes, in integer arithmetic."""
+"""Sliding windows in integer arithmetic, and the rows of their panes."""

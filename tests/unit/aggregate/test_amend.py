@@ -14,7 +14,7 @@ LATE = ("key", "window_start", "window_end", "tuples", "total")
 
 
 def kind(function: str) -> Aggregate:
-    return Aggregate(Sliding(10, 5), function, COLUMN, pa.string(), 0.5 if function == "quantile" else None)
+    return Aggregate(Sliding(10, 5), COLUMN, pa.string(), function=function, q=0.5 if function == "quantile" else None)
 
 
 def amend_answers(function: str, answers: list[tuple], late: list[tuple]) -> dict:

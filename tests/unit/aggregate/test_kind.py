@@ -11,7 +11,7 @@ from tailrace.windows.sliding import Sliding
 
 def kind(function: str = "sum", size: int = 20, slide: int = 10, key_type: pa.DataType | None = None) -> Aggregate:
     q = 0.9 if function == "quantile" else None
-    return Aggregate(Sliding(size, slide), function, {"value": "value"}, key_type or pa.string(), q)
+    return Aggregate(Sliding(size, slide), {"value": "value"}, key_type or pa.string(), function=function, q=q)
 
 
 def content(*rows: tuple, key_type: pa.DataType | None = None) -> pa.RecordBatch:

@@ -15,7 +15,7 @@ from tailrace.disorder.quantile.key_sketch import GROUPS
 from tailrace.partition.by_key import hash_of
 from tailrace.windows.sliding import Sliding
 
-SUM = Aggregate(Sliding(20, 10), "sum", {"value": "value"}, pa.string())
+SUM = Aggregate(Sliding(20, 10), {"value": "value"}, pa.string(), function="sum")
 # (key, event time, tick, value)
 TUPLES = st.lists(
     st.tuples(st.integers(0, 40).map(str), st.integers(-200, 200), st.integers(0, 3), st.integers(-9, 9)), max_size=80

@@ -29,9 +29,9 @@ def test_a_calibration_sees_only_tuples_that_have_arrived(stream):
     assert all(step.at_ms % EVERY_MS == 0 and step.tick == step.at_ms // 100 - 1 for step in whole)
     arrivals = int(np.searchsorted(stream.arrival_ms, whole[3].at_ms)) + 1  # one more tuple ends the last tick
     short = list(calibrations(query(ADAPTIVE), stream.first(arrivals), EVERY_MS))
-    assert [step.found for step in short[:4]] == [step.found for step in whole[:4]]
+    assert [step.next_interval for step in short[:4]] == [step.next_interval for step in whole[:4]]
     assert short[3].measured.accuracy.tolist() == whole[3].measured.accuracy.tolist()
-    assert [step.interval for step in whole[1:]] == [step.found for step in whole[:-1]]
+    assert [step.interval for step in whole[1:]] == [step.next_interval for step in whole[:-1]]
 
 
 def test_a_proposal_is_in_force_from_the_next_tick_on(stream):

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from expect import assert_streamed
+from local_app import LocalApp
 from oracle import Settings, batch, stream
-from played import Played
+from oracle_assertions import assert_streamed
 from tailrace.calibration.calibrate import MeasuredDuration, Report, calibrate
 from tailrace.calibration.recent_windows import Measurement, NotReady, RecentWindows
 from tailrace.calibration.search import Interval, Search
@@ -43,7 +43,7 @@ def calibrated_stream(tmp_path_factory):
     bounds, reports = even(6000, 6), []
     write_files(TUPLES, directory / "in", bounds[:2])
     proposals = Proposals(Layout.of(directory / "wh", query.name))
-    runner = Played(query, directory / "wh", lambda: proposals.settings_in_force(query.policy))
+    runner = LocalApp(query, directory / "wh", lambda: proposals.settings_in_force(query.policy))
     for part in range(6):
         if part:
             write_files(TUPLES, directory / "in", bounds[part : part + 2], first=part)
@@ -56,10 +56,12 @@ def calibrated_stream(tmp_path_factory):
 def test_each_calibration_starts_from_the_interval_of_the_previous_one(calibrated_stream):
     _, _, reports = calibrated_stream
     assert reports[0].interval == Interval(0, 6000, 3000)
-    assert [one.interval for one in reports[1:]] == [one.found for one in reports[:-1]]
-    assert all(len(one.tried) == 10 and one.windows == 30 and one.proposed for one in reports)
-    assert [one.k_ms for one in reports[1:]] == [one.found.k_ms for one in reports[:-1]], "the stream took each up"
-    assert len({one.found.k_ms for one in reports}) > 1
+    assert [one.interval for one in reports[1:]] == [one.next_interval for one in reports[:-1]]
+    assert all(len(one.measurements) == 10 and one.windows == 30 and one.proposed for one in reports)
+    assert [one.k_ms for one in reports[1:]] == [one.next_interval.k_ms for one in reports[:-1]], (
+        "the stream took each up"
+    )
+    assert len({one.next_interval.k_ms for one in reports}) > 1
 
 
 def test_the_proposals_hold_the_evidence(calibrated_stream):
@@ -68,9 +70,9 @@ def test_the_proposals_hold_the_evidence(calibrated_stream):
     assert len(rows) == len(reports)
     for row, report in zip(rows, reports, strict=True):
         assert row["declared"] == query.policy.model_dump_json()
-        assert CacheDuration.model_validate_json(row["settings"]) == query.policy.waiting(report.found.k_ms)
-        assert Interval(row["lower_ms"], row["upper_ms"], row["k_ms"]) == report.found
-        assert json.loads(row["durations"]) == [[one.duration_ms, one.accuracy] for one in report.tried]
+        assert CacheDuration.model_validate_json(row["settings"]) == query.policy.waiting(report.next_interval.k_ms)
+        assert Interval(row["lower_ms"], row["upper_ms"], row["k_ms"]) == report.next_interval
+        assert json.loads(row["durations"]) == [[one.duration_ms, one.accuracy] for one in report.measurements]
         assert (row["windows"], row["accuracy"], row["evidence"]) == (30, report.accuracy, report.evidence)
     until = [row["until"] for row in rows]
     assert until == sorted(until)
@@ -82,7 +84,7 @@ def test_a_proposal_becomes_a_fact_with_its_evidence_and_the_answers_are_those_o
     facts = Tables(Layout.of(warehouse, query.name)).read("facts").sort_by("version").to_pylist()
     k = [CacheDuration.model_validate_json(fact["value"]).k_ms for fact in facts]
     assert k[0] == 3000
-    assert set(k) <= {3000} | {one.found.k_ms for one in reports}
+    assert set(k) <= {3000} | {one.next_interval.k_ms for one in reports}
     assert {fact["evidence"] for fact in facts} <= {DECLARED} | {one.evidence for one in reports}
     assert len(facts) > 1
     first, *changes = [(fact["from_tick"], ("k_slack", k_ms)) for fact, k_ms in zip(facts, k, strict=True)]
@@ -93,7 +95,7 @@ def test_a_proposal_becomes_a_fact_with_its_evidence_and_the_answers_are_those_o
 def test_the_last_k_keeps_the_accuracy(calibrated_stream):
     """Measured by the oracle over the same stream with that K throughout."""
     _, _, reports = calibrated_stream
-    final_k_ms = reports[-1].found.k_ms
+    final_k_ms = reports[-1].next_interval.k_ms
     truth = batch(TUPLES, SETTINGS)
     t_max = max(item.event_time for item in TUPLES)
 
@@ -110,7 +112,7 @@ def test_a_dry_run_reports_the_same_and_writes_nothing(calibrated_stream):
     query, warehouse, reports = calibrated_stream
     before = Tables(Layout.of(warehouse, query.name)).read("proposals")
     report = calibrate(query, warehouse, dry_run=True)
-    assert report.interval == reports[-1].found
+    assert report.interval == reports[-1].next_interval
     assert report.proposed is False
     assert Tables(Layout.of(warehouse, query.name)).read("proposals") == before
 
@@ -139,7 +141,7 @@ def constant_stream(tmp_path_factory):
     directory = tmp_path_factory.mktemp("constant")
     write_files(TUPLES[:3000], directory / "in", even(3000, 3))
     query = make_query(directory / "in", Settings(700, 300, 100, "count", ("k_slack", 200)))
-    Played(query, directory / "wh").go()
+    LocalApp(query, directory / "wh").go()
     return query, directory / "wh"
 
 
@@ -153,16 +155,16 @@ def test_another_policy_takes_no_proposal(constant_stream):
 def test_a_dry_run_surveys_durations_from_0_to_the_shortest_sufficient_one(constant_stream):
     query, warehouse = constant_stream
     report = calibrate(query, warehouse, dry_run=True)
-    tried = {one.duration_ms: one.accuracy for one in report.tried}
+    tried = {one.duration_ms: one.accuracy for one in report.measurements}
     assert list(tried) == sorted(tried)
     assert min(tried) == 0
     assert report.k_ms == 200
     assert 200 in tried
     assert report.proposed is None
     assert report.accuracy >= 0.95
-    below = [duration for duration in tried if duration < report.found.k_ms]
+    below = [duration for duration in tried if duration < report.next_interval.k_ms]
     assert all(tried[duration] < 0.95 for duration in below)
-    assert report.found.k_ms - below[-1] <= 100
+    assert report.next_interval.k_ms - below[-1] <= 100
     assert f"gives {report.accuracy:.4f} ≥ 0.95" in report.evidence
     assert not (warehouse / "readings" / "proposals").exists()
 
@@ -173,7 +175,7 @@ def test_a_calibration_without_enough_closed_windows_is_refused(tmp_path):
     with pytest.raises(NotReady, match="never run"):
         calibrate(query, tmp_path / "wh")
     assert not (tmp_path / "wh").exists()
-    runner = Played(query, tmp_path / "wh")
+    runner = LocalApp(query, tmp_path / "wh")
     with pytest.raises(NotReady, match="committed nothing"):
         calibrate(query, tmp_path / "wh")
     runner.go()
@@ -206,7 +208,7 @@ def test_history_that_the_stream_writes_is_read_though_the_source_is_gone(tmp_pa
         tuples += [item._replace(arrival_time=now) for item in part]
         lines = [json.dumps(item._asdict()) for item in part]
         (tmp_path / "in" / f"{number:03}.jsonl").write_text("\n".join(lines))
-        runner = runner or Played(query, tmp_path / "wh")
+        runner = runner or LocalApp(query, tmp_path / "wh")
         runner.now = now
         runner.go()
     for file in (tmp_path / "in").iterdir():
@@ -216,7 +218,7 @@ def test_history_that_the_stream_writes_is_read_though_the_source_is_gone(tmp_pa
     assert calibrate(query, tmp_path / "wh", dry_run=True) == expected
     durable = make_query(tmp_path / "same", SETTINGS)
     write_files(tuples, tmp_path / "same", even(1800, 30))
-    Played(durable, tmp_path / "other").go()
+    LocalApp(durable, tmp_path / "other").go()
     assert calibrate(durable, tmp_path / "other", dry_run=True) == expected
 
 
@@ -233,7 +235,7 @@ def test_a_survey_ends_where_history_is_too_short(constant_stream, monkeypatch):
 
     monkeypatch.setattr(RecentWindows, "measure", measure_up_to_longest)
     report = calibrate(query, warehouse, dry_run=True)
-    assert max(one.duration_ms for one in report.tried) == 900
+    assert max(one.duration_ms for one in report.measurements) == 900
     assert report.accuracy is None
     assert report.evidence.endswith(" < 0.95, and the past is too short for more")
     longest[0] = 0

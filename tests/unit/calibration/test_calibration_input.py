@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from desk import Desk
+from memory_tables import MemoryTables
 from oracle import Settings, Tuple, batch, distinct, stream
 from tailrace.aggregate.kind import Aggregate
 from tailrace.calibration import recent_windows as module
@@ -22,7 +22,7 @@ TUPLES = make_stream(1500, seed=5)
 CUTS = even(1500, 30)[1:-1]
 
 
-def recent(desk: Desk, n: int, accuracy: float = 0.95, before: int = 1 << 60, **options: int) -> RecentWindows:
+def recent(desk: MemoryTables, n: int, accuracy: float = 0.95, before: int = 1 << 60, **options: int) -> RecentWindows:
     history = LoggedHistory(desk.stage, Log.of(desk.stage.readers[0], before, desk.segments), **options)
     return RecentWindows(desk.stage.kind, history, n, accuracy)
 
@@ -41,7 +41,7 @@ def expected(tuples: list[Tuple], query: Settings, duration: int, ends: list[int
 @pytest.mark.parametrize("tick", [100, 0])
 def test_the_newest_whole_windows_are_measured(tick):
     query = replace(QUERY, tick=tick)
-    desk = Desk(TUPLES, query, CUTS)
+    desk = MemoryTables(TUPLES, query, CUTS)
     result = recent(desk, 12, accuracy=0.5).measure(np.array([0, 200, 900]))
     t_max = max(item.event_time for item in TUPLES)
     delays = [line.t_max - item.event_time for line, item in _delays(TUPLES, query)]
@@ -64,7 +64,7 @@ def _delays(tuples, query):
 
 
 def test_only_the_tuples_of_the_measured_windows_are_read(monkeypatch):
-    desk, read, pieces = Desk(TUPLES, QUERY, CUTS), Reader.read, []
+    desk, read, pieces = MemoryTables(TUPLES, QUERY, CUTS), Reader.read, []
     monkeypatch.setattr(Reader, "read", lambda self, piece, names: pieces.append(piece) or read(self, piece, names))
     part = recent(desk, 12, accuracy=0.5).measure(np.array([200]))
     assert 0 < len(set(pieces)) < 12
@@ -78,12 +78,12 @@ def test_only_the_tuples_of_the_measured_windows_are_read(monkeypatch):
 
 
 def test_tuples_after_the_cut_off_are_ignored():
-    desk = Desk(TUPLES, QUERY, CUTS)
+    desk = MemoryTables(TUPLES, QUERY, CUTS)
     before = EPOCH + 15_000
     early = [item for item in TUPLES if (item.arrival_time // 100 + 1) * 100 <= before]
     assert 0 < len(early) < len(TUPLES)
     cut = recent(desk, 8, before=before).measure(np.array([0, 300]))
-    early_desk = Desk(early, QUERY, [])
+    early_desk = MemoryTables(early, QUERY, [])
     reference = recent(early_desk, 8).measure(np.array([0, 300]))
     assert cut.measured.ends.tolist() == reference.measured.ends.tolist()
     assert cut.measured.quality == pytest.approx(reference.measured.quality)
@@ -95,7 +95,7 @@ def test_windows_are_measured_once_their_late_tuples_have_arrived():
     events = [EPOCH + i * step for i in range(n)]
     tuples = [Tuple(event, event + late * (i % 20 == 0), f"t{i}", "k", 1.0) for i, event in enumerate(events)]
     tuples.sort(key=lambda item: item.arrival_time)
-    desk = Desk(tuples, QUERY, even(n, 20)[1:-1])
+    desk = MemoryTables(tuples, QUERY, even(n, 20)[1:-1])
     result = recent(desk, 10, before=events[-1]).measure(np.array([0]))
     hasty = recent(desk, 10, accuracy=0.001, before=events[-1]).measure(np.array([0]))
     assert result.measured.accuracy[0] == pytest.approx(0.95, abs=0.02)
@@ -111,7 +111,7 @@ def test_a_stream_with_gaps_is_read_further_back():
         for i in range(3)
     ]
     query = replace(QUERY, size=100, slide=100)
-    desk = Desk(tuples, query, even(120, 40)[1:-1])
+    desk = MemoryTables(tuples, query, even(120, 40)[1:-1])
     result = recent(desk, 20).measure(np.array([0]))
     assert (np.diff(result.measured.ends) == 60_000).all()
     with pytest.raises(NotReady, match=r"takes 50 windows .* there are 39"):
@@ -122,7 +122,7 @@ def test_repeats_count_once():
     """Some tuples are sent again 3 s later; the accuracy counts the first copies alone."""
     repeats = [item._replace(arrival_time=item.arrival_time + 3000) for item in TUPLES[600:900]]
     tuples = sorted([*TUPLES[:1200], *repeats], key=lambda item: item.arrival_time)
-    desk = Desk(tuples, QUERY, even(len(tuples), 20)[1:-1])
+    desk = MemoryTables(tuples, QUERY, even(len(tuples), 20)[1:-1])
     result = recent(desk, 20).measure(np.array([0, 400]))
     unique_tuples = distinct(tuples, QUERY.tick)
     ends = result.measured.ends.tolist()
@@ -130,7 +130,7 @@ def test_repeats_count_once():
 
 
 def test_many_tuples_are_measured_in_parts_by_key(monkeypatch):
-    desk = Desk(TUPLES, QUERY, CUTS)
+    desk = MemoryTables(TUPLES, QUERY, CUTS)
     steps, step = [], Aggregate.step
     whole = recent(desk, 12).measure(np.array([0, 300]))
     monkeypatch.setattr(module, "_ROWS_AT_ONCE", 100)
@@ -141,13 +141,13 @@ def test_many_tuples_are_measured_in_parts_by_key(monkeypatch):
 
 
 def test_more_rows_than_the_limit_are_refused():
-    desk = Desk(TUPLES, QUERY, CUTS)
+    desk = MemoryTables(TUPLES, QUERY, CUTS)
     with pytest.raises(Refused, match=r"more than the 100 it reads\n.*queries") as refusal:
         recent(desk, 12, most_rows=100).measure(np.array([0]))
     assert not isinstance(refusal.value, NotReady)
 
 
 def test_too_few_windows_are_refused():
-    desk = Desk(TUPLES[:100], QUERY, [])
+    desk = MemoryTables(TUPLES[:100], QUERY, [])
     with pytest.raises(NotReady, match=r"takes 30 windows that are \d+ m?s old .* there are \d+"):
         recent(desk, 30).measure(np.array([0, 400]))

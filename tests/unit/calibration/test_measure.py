@@ -21,7 +21,9 @@ SPAN = 10**8
 
 
 def kind_of(query: Settings) -> Aggregate:
-    return Aggregate(Sliding(query.size, query.slide), query.function, {"value": "value"}, pa.string(), query.q)
+    return Aggregate(
+        Sliding(query.size, query.slide), {"value": "value"}, pa.string(), function=query.function, q=query.q
+    )
 
 
 def columns(tuples: list[Tuple], query: Settings) -> tuple[pa.RecordBatch, EventTimeCourse]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from played import Played
+from local_app import LocalApp
 from tailrace.cli.commands import main
 from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
@@ -52,7 +52,7 @@ def calibrate(tmp_path, capsys, monkeypatch):
 
 def stream(file: Path, tuples=TUPLES) -> None:
     write_files(tuples, file.parent / "in", even(len(tuples), 3))
-    Played(load(file), file.parent / "wh").go()
+    LocalApp(load(file), file.parent / "wh").go()
 
 
 def test_the_accuracy_of_each_duration_and_the_proposed_k_are_printed(calibrate, tmp_path):
@@ -94,7 +94,7 @@ def test_too_few_windows_are_refused_unless_the_option_if_ready_is_set(calibrate
     write_files(TUPLES[:50], tmp_path / "in", [0, 50])
     _, output = calibrate(file, code=2)
     assert "never run in this warehouse" in output
-    Played(load(file), tmp_path / "wh").go()
+    LocalApp(load(file), tmp_path / "wh").go()
     _, output = calibrate(file, code=2)
     assert "takes 30 windows" in output
     _, output = calibrate(file, "--if-ready")

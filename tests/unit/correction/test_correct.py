@@ -8,9 +8,9 @@ import random
 import pyarrow.compute as pc
 import pytest
 
-from expect import assert_close, assert_streamed
-from here import as_history, streamed_here
+from local_tables import as_history, stream_into_tables
 from oracle import Settings, Tuple, batch, latest, stream
+from oracle_assertions import assert_close, assert_streamed
 from tailrace.answers.affected_windows import ClosedWindows
 from tailrace.answers.by_window import ByWindow
 from tailrace.correction.correction_range import CorrectionRange
@@ -53,7 +53,7 @@ def assert_answers(found: dict[tuple, tuple], expected: dict) -> None:
 @pytest.mark.parametrize(("function", "q"), [("sum", None), ("avg", None), ("median", None), ("quantile", 0.9)])
 def test_all_of_it_is_the_batch_answer(tmp_path, function, q):
     settings = Settings(700, 300, 100, function, ("k_slack", 200), q=q)
-    query = streamed_here(tmp_path, settings, TUPLES, BOUNDS)
+    query = stream_into_tables(tmp_path, settings, TUPLES, BOUNDS)
     assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, settings))
     correct(query, tmp_path / "wh")
     assert_answers(read(tmp_path / "wh", settings), batch(TUPLES, settings))
@@ -61,7 +61,7 @@ def test_all_of_it_is_the_batch_answer(tmp_path, function, q):
 
 def test_intervals_in_any_order_and_twice(tmp_path):
     settings = Settings(500, 200, 100, "sum", "none")
-    query, outcome = streamed_here(tmp_path, settings, TUPLES, BOUNDS), stream(TUPLES, settings)
+    query, outcome = stream_into_tables(tmp_path, settings, TUPLES, BOUNDS), stream(TUPLES, settings)
     last = (max(t.arrival_time for t in TUPLES) // 100 + 1) * 100
     bounds = [EPOCH, *(EPOCH + (last - EPOCH) * i // 300 * 100 for i in (1, 2)), last]
     intervals = list(itertools.pairwise(bounds))
@@ -83,7 +83,7 @@ def test_what_history_gives_is_what_the_source_gives(tmp_path, compacted):
     slow = [t._replace(event_time=EPOCH + (t.event_time - EPOCH) * 3000) for t in TUPLES]
     slow = [t._replace(arrival_time=max(t.event_time, EPOCH + (t.arrival_time - EPOCH) * 3000)) for t in slow]
     settings = Settings(700_000, 300_000, 100_000, "avg", "none")
-    query = streamed_here(tmp_path, settings, slow, BOUNDS, kept=True)
+    query = stream_into_tables(tmp_path, settings, slow, BOUNDS, kept=True)
     layout, tables = Layout.of(tmp_path / "wh", query.name), tables_of(tmp_path / "wh")
     source = Stage.of(query, layout.manifest().types, layout.histories(query.streams))
     if compacted:
@@ -124,7 +124,7 @@ def test_a_retracted_answer_stays_retracted(tmp_path):
         Tuple(at + 270, at + 530, "a", None, 5.0),
     ]
     settings = Settings(100, 100, 100, "sum", "none")
-    query = streamed_here(tmp_path, settings, tuples, even(5, 2))
+    query = stream_into_tables(tmp_path, settings, tuples, even(5, 2))
     truth = batch(tuples, settings)
     assert (None, at + 200, at + 300) in read(tmp_path / "wh", settings).keys() - truth.keys()
     interval = CorrectionRange(at + 500, at + 600, arrival=True)

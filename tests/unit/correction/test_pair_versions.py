@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from harness import policy_of_oracle
-from pair_desk import PairDesk
+from memory_pair_tables import MemoryPairTables
 from pair_oracle import Item, Join
 from tailrace.correction import pair_versions
 from tailrace.correction.correction_range import CorrectionRange
@@ -29,7 +29,7 @@ def changes(rows) -> list[tuple]:
 def test_a_missed_pair_is_added_and_a_known_one_keeps_its_version():
     left = [Item(1, 1, "a", "v"), Item(500, 500, "far", "z")]
     right = [Item(2, 2, "b", "v"), *FAR, Item(5, 1011, "c", "v")]
-    desk = PairDesk((left, right), JOIN)
+    desk = MemoryPairTables((left, right), JOIN)
     assert desk.latest() == {("a", "b"): (1, 2)}
     rows = desk.correct(0, 1020)
     assert changes(rows) == [("a", "c", 1, 5, 2, False, 1020)]
@@ -43,7 +43,7 @@ def test_the_same_id_twice_of_which_only_one_is_late():
     """a at 5000 is a repeat, which is late where F is 6000: the pair of a at 1 is right, and stays."""
     left = [Item(1, 1, "a", "v"), Item(6000, 6000, "f", "z"), Item(5000, 6010, "a", "v")]
     right = [Item(2, 2, "b", "v"), Item(6000, 6000, "f", "y")]
-    desk = PairDesk((left, right), JOIN)
+    desk = MemoryPairTables((left, right), JOIN)
     assert [one.item.event_time for one, _ in desk.late_tuples] == [5000]
     assert not desk.correct(0, desk.end).num_rows
     assert desk.latest() == {("a", "b"): (1, 2)}
@@ -54,7 +54,7 @@ REPEAT = [Item(1, 1, "a", "v"), Item(100, 100, "a", "w"), Item(200, 200, "f", "z
 
 def test_what_only_a_repeat_of_an_id_had_brought_is_taken_back():
     right = [Item(100, 101, "b", "w"), Item(200, 200, "f", "y"), Item(99, 211, "b", "w")]
-    desk = PairDesk((REPEAT, right), JOIN)
+    desk = MemoryPairTables((REPEAT, right), JOIN)
     assert desk.latest() == {("a", "b"): (100, 100)}
     everything = desk.kind.answers.closed(CorrectionRange().bounds, 1 << 60)
     first = desk.revise(everything, desk.end, "all")
@@ -69,17 +69,17 @@ def test_a_pair_of_which_a_late_repeat_has_brought_another_is_made_right():
     """The first a and b lie far from their repeats, which are late, and met: what the first ones are is looked up."""
     left = [Item(1, 1, "a", "v"), Item(6000, 6000, "f", "z"), Item(5995, 6010, "a", "w")]
     right = [Item(2, 2, "b", "v"), Item(6000, 6000, "f", "y"), Item(5996, 6010, "b", "w")]
-    desk = PairDesk((left, right), JOIN, again=True)
+    desk = MemoryPairTables((left, right), JOIN, again=True)
     assert desk.latest() == {("a", "b"): (5995, 5996)}
     assert changes(desk.correct(6010, 6020)) == [("a", "b", 1, 2, 2, False, 6020)]
-    desk = PairDesk((left, [right[0]._replace(value="u"), *right[1:]]), JOIN, again=True)
+    desk = MemoryPairTables((left, [right[0]._replace(value="u"), *right[1:]]), JOIN, again=True)
     assert changes(desk.correct(6010, 6020)) == [("a", "b", 5995, 5996, 0, True, 6020)]
 
 
 def test_a_pair_that_came_after_the_cut_off_is_not_taken_back():
     left = [Item(1000, 1000, "f", "z"), Item(995, 1010, "a", "v")]
     right = [Item(1000, 1000, "f", "y"), Item(996, 1030, "b", "v")]
-    desk = PairDesk((left, right), JOIN)
+    desk = MemoryPairTables((left, right), JOIN)
     assert desk.latest() == {("a", "b"): (995, 996)}
     assert not desk.correct(1010, 1020).num_rows
 
@@ -87,7 +87,7 @@ def test_a_pair_that_came_after_the_cut_off_is_not_taken_back():
 def test_integer_ids_on_the_left_and_text_on_the_right():
     left = [Item(1, 1, -7, "v"), Item(500, 500, 12, "z"), Item(3, 510, 5, "v")]
     right = [Item(2, 2, "7", "v"), *FAR, Item(5, 1011, "12", "v")]
-    desk = PairDesk((left, right), JOIN, ([1], [1]))
+    desk = MemoryPairTables((left, right), JOIN, ([1], [1]))
     desk.correct(0, 1020)
     truth = {(-7, "7"): (1, 2), (-7, "12"): (1, 5), (5, "7"): (3, 2), (5, "12"): (3, 5)}
     assert desk.latest() == truth == desk.truth(desk.end)
@@ -97,7 +97,7 @@ def test_integer_ids_on_the_left_and_text_on_the_right():
 def test_nothing_is_read_where_no_tuple_is_late_and_no_pair_known(value, monkeypatch):
     left = [Item(1, 1, "a", "v"), Item(500, 500, "far", "z")]
     right = [Item(2, 2, "b", "u"), *FAR, *([Item(5, 1011, "c", "v")] if value else [])]
-    desk, read = PairDesk((left, right), JOIN), []
+    desk, read = MemoryPairTables((left, right), JOIN), []
     past = desk.past(1020)
     monkeypatch.setattr(past, "_read", lambda logs=past._read: read.append(1) or logs())
     monkeypatch.setattr(desk, "past", lambda before: past)
@@ -108,7 +108,7 @@ def test_nothing_is_read_where_no_tuple_is_late_and_no_pair_known(value, monkeyp
 def test_a_right_version_of_a_correction_is_known_beside_the_streams_wrong_one():
     left = [Item(5990, 5990, "a", "v"), Item(6000, 6000, "f", "z"), Item(5995, 6010, "a", "w")]
     right = [Item(5991, 5991, "b", "v"), Item(6000, 6000, "f", "y"), Item(5996, 6030, "b", "w")]
-    desk = PairDesk((left, right), JOIN, again=True)
+    desk = MemoryPairTables((left, right), JOIN, again=True)
     assert desk.latest() == {("a", "b"): (5995, 5996)}
     assert changes(desk.correct(6030, 6040)) == [("a", "b", 5990, 5991, 2, False, 6040)]
     assert not desk.correct(6010, 6040).num_rows
@@ -116,9 +116,9 @@ def test_a_right_version_of_a_correction_is_known_beside_the_streams_wrong_one()
 
 @pytest.mark.parametrize("retracted", [False, True])
 def test_a_pair_that_the_stream_gave_twice_at_once_gets_one_version(retracted):
-    desk = PairDesk((REPEAT, [Item(100, 101, "b", "w"), Item(200, 200, "f", "y")]), JOIN)
+    desk = MemoryPairTables((REPEAT, [Item(100, 101, "b", "w"), Item(200, 200, "f", "y")]), JOIN)
     if not retracted:
-        desk = PairDesk(([Item(1, 1, "a", "v")], [Item(2, 2, "b", "v")]), JOIN)
+        desk = MemoryPairTables(([Item(1, 1, "a", "v")], [Item(2, 2, "b", "v")]), JOIN)
     desk.given[0] = pa.concat_tables([desk.given[0]] * 2)
     everything = desk.kind.answers.closed(CorrectionRange().bounds, 1 << 60)
     assert desk.revise(everything, desk.end, "all")["retracted"].to_pylist() == [retracted]
@@ -136,14 +136,14 @@ def test_doubles_are_the_same_within_1e_9():
 
 
 def test_the_event_time_of_an_id_is_that_of_its_first_tuple():
-    desk = PairDesk((REPEAT, []), JOIN, ([2], []))
+    desk = MemoryPairTables((REPEAT, []), JOIN, ([2], []))
     ids = pa.array(["a", "f", "never"])
     assert sorted(desk.past(desk.end).event_times(0, ids)) == [1, 200]
     assert desk.past(desk.end).event_times(1, ids).tolist() == []
 
 
 def test_the_engine_stores_ids_of_two_types_as_text_that_sorts():
-    desk = PairDesk(([Item(1, 1, -7, "v"), Item(2, 2, 12, "v")], [Item(2, 2, "x", "v")]), JOIN)
+    desk = MemoryPairTables(([Item(1, 1, -7, "v"), Item(2, 2, 12, "v")], [Item(2, 2, "x", "v")]), JOIN)
     segments = [reader.format.segments(reader.name)[0] for reader in desk.stage.readers]
     segments[1] = replace(segments[1], ordinal=1)
     rows = LocalEngine(desk.stage).batch(policy_of_oracle("none"), segments)["segments"].to_pylist()

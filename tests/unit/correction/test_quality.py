@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from here import streamed_here
+from local_tables import stream_into_tables
 from oracle import Settings, batch, stream
 from tailrace.aggregate.kind import Aggregate
 from tailrace.cli.commands import main
@@ -24,7 +24,7 @@ from tailrace.terminal import screen
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_stream, tables_of
 
-KIND = Aggregate(Sliding(100, 50), "sum", {"value": "value"}, pa.string())
+KIND = Aggregate(Sliding(100, 50), {"value": "value"}, pa.string(), function="sum")
 COLUMNS = ["key", "window_end", "value", "k_ms", "as_of", "corrected", "retracted"]
 
 
@@ -86,7 +86,7 @@ TUPLES = make_stream(1500, seed=5, duplicates=20)
 
 @pytest.fixture
 def query(tmp_path):
-    return streamed_here(tmp_path, SETTINGS, TUPLES, even(1500, 6), flush=False)
+    return stream_into_tables(tmp_path, SETTINGS, TUPLES, even(1500, 6), flush=False)
 
 
 def expected() -> dict[int, tuple]:
@@ -118,7 +118,7 @@ def test_a_correction_of_all_measures_what_the_oracle_does(tmp_path, query):
 
 def test_intervals_come_to_the_same_table_and_measure_only_what_they_changed_or_is_new(tmp_path, monkeypatch):
     tuples = make_stream(1500, seed=5)  # without repeats, which intervals leave where nothing is late
-    query = streamed_here(tmp_path, SETTINGS, tuples, even(1500, 6), flush=False)
+    query = stream_into_tables(tmp_path, SETTINGS, tuples, even(1500, 6), flush=False)
     seen: list[set[int]] = []
     measures = quality.measure
 

@@ -68,7 +68,7 @@ def told(touched) -> list[tuple]:
 
 
 def ask(function: str, repeats: tuple = (), streamed=STREAMED, late=LATE, touched=ALL, before: int = 100):
-    kind = Aggregate(WINDOWS, function, {"value": "value"}, pa.string())
+    kind = Aggregate(WINDOWS, {"value": "value"}, pa.string(), function=function)
     past = Past(kind, list(repeats))
     rows = next_answers(kind, past, streamed, late, touched, before).to_pylist()
     found = {(row["key"], row["window_end"]): row["value"] for row in rows}
@@ -123,7 +123,7 @@ VERSIONS = pa.table(
 
 
 def test_of_what_nothing_is_left_its_answer_is_taken_back():
-    kind = Aggregate(WINDOWS, "sum", {"value": "value"}, pa.string())
+    kind = Aggregate(WINDOWS, {"value": "value"}, pa.string(), function="sum")
     found = pa.table({"key": ["a"], "window_start": [0], "window_end": [10], "value": [9.0], "tuples": [6]})
     rows = {row["key"]: row for row in next_versions(kind, found, VERSIONS, "mine").to_pylist()}
     assert {key: row["retracted"] for key, row in rows.items()} == {"a": False, "b": True, "c": True}

@@ -40,7 +40,7 @@ class Airflow:
 
 @pytest.fixture
 def scene(tmp_path, monkeypatch):
-    monkeypatch.setattr(scenes, "_LOOK_S", 0)
+    monkeypatch.setattr(scenes, "_POLL_S", 0)
 
     def build(**polls: list[list[str]]) -> Scene:
         airflow = Airflow(**polls)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from policy_ticks import Arrival, statistics_of
 from tailrace.disorder.coverage_threshold import thresholds
 from tailrace.windows.sliding import Sliding
-from ticking import Came, seen
 
 WINDOWS = Sliding(100, 20)
 
@@ -26,14 +26,14 @@ class RecordingModel:
         return 1 - len(self.asked) / 100
 
 
-def steady_stream(blocks: int, group: int = 0) -> list[Came]:
+def steady_stream(blocks: int, group: int = 0) -> list[Arrival]:
     """Three tuples of one key in each block of 100 ms of event time; a block takes ten ticks."""
-    return [Came(10 * i + j, 100 * i + 10 * j, group, i + j) for i in range(blocks) for j in (0, 3, 9)]
+    return [Arrival(10 * i + j, 100 * i + 10 * j, group, i + j) for i in range(blocks) for j in (0, 3, 9)]
 
 
-def asked(tuples: list[Came]) -> tuple[list[float], list[dict[str, Any]]]:
+def asked(tuples: list[Arrival]) -> tuple[list[float], list[dict[str, Any]]]:
     model = RecordingModel()
-    share, _ = thresholds(seen(tuples, WINDOWS, model), 0.05, 0.1, {})
+    share, _ = thresholds(statistics_of(tuples, WINDOWS, model), 0.05, 0.1, {})
     return share.tolist(), model.asked
 
 
@@ -67,22 +67,24 @@ def test_windows_of_sixteen_keys_count():
 
 
 def test_a_key_counts_while_its_hash_is_among_the_smallest():
-    first = [Came(0, 0, group) for group in range(100, 116)]
-    requests = asked([*first, Came(3, 30, 115, 5), Came(5, 50, 7, 5), Came(7, 70, 115, 5), Came(20, 200)])[1]
+    first = [Arrival(0, 0, group) for group in range(100, 116)]
+    requests = asked([*first, Arrival(3, 30, 115, 5), Arrival(5, 50, 7, 5), Arrival(7, 70, 115, 5), Arrival(20, 200)])[
+        1
+    ]
     assert sorted(requests[0]["total"]) == [1.0] * 15 + [5.0, 6.0]  # the tuple of the last key at 70 does not count
 
 
 def test_late_tuples_count_unless_their_window_is_long_past():
-    tuples = [*steady_stream(18), Came(180, 1750), Came(181, 1800)]  # 1750 is late, in block 17
+    tuples = [*steady_stream(18), Arrival(180, 1750), Arrival(181, 1800)]  # 1750 is late, in block 17
     assert asked(tuples)[1][1]["tuples"] == [3.0] * 17
     long_stream = steady_stream(700)
-    requests = asked([*long_stream, Came(7001, 5), Came(7002, 90_000)])[1]
+    requests = asked([*long_stream, Arrival(7001, 5), Arrival(7002, 90_000)])[1]
     assert len(requests[-1]["tuples"]) in range(500, 545)
     assert set(requests[-1]["tuples"]) == {3.0}
 
 
 def test_values_are_part_of_the_request_once_there_are_a_thousand():
-    tuples = [Came(i, 10 * i, 0, i) for i in range(4000)]
+    tuples = [Arrival(i, 10 * i, 0, i) for i in range(4000)]
     requests = asked(tuples)[1]
     lengths = [len(request["values"]) for request in requests]
     assert lengths[0] == 0
@@ -92,14 +94,14 @@ def test_values_are_part_of_the_request_once_there_are_a_thousand():
 
 
 def test_values_are_scaled_by_the_mean_absolute_value_of_their_key():
-    tuples = [Came(i, 10 * i, i % 2, (1000, -1)[i % 2] * (1 + i % 3)) for i in range(2400)]
+    tuples = [Arrival(i, 10 * i, i % 2, (1000, -1)[i % 2] * (1 + i % 3)) for i in range(2400)]
     values = asked(tuples)[1][-1]["values"]
     assert sorted(set(np.round(np.abs(values), 1))) == [0.5, 1.0, 1.5]
     assert min(values) < 0 < max(values)
 
 
 def test_partials_of_more_than_one_tuple_are_no_values():
-    pairs = [Came(i, 10 * i, 0, 1) for i in range(4000) for _ in (0, 1)]
+    pairs = [Arrival(i, 10 * i, 0, 1) for i in range(4000) for _ in (0, 1)]
     assert {len(request["values"]) for request in asked(pairs)[1]} == {0}
 
 
@@ -107,8 +109,8 @@ def test_partials_of_more_than_one_tuple_are_no_values():
 def test_thresholds_do_not_depend_on_how_ticks_are_cut_into_calls(cuts):
     tuples = sorted([item for group in range(5) for item in steady_stream(20, group)], key=lambda item: item.tick)
     whole, pieces = RecordingModel(), RecordingModel()
-    share, _ = thresholds(seen(tuples, WINDOWS, whole), 0.05, 0.1, {})
-    stream, state, shares = seen(tuples, WINDOWS, pieces), {}, []
+    share, _ = thresholds(statistics_of(tuples, WINDOWS, whole), 0.05, 0.1, {})
+    stream, state, shares = statistics_of(tuples, WINDOWS, pieces), {}, []
     for first, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
         part, state = thresholds(stream.between(first, end, 0), 0.05, 0.1, state)
         shares += part.tolist()

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from policy_ticks import Arrival, slacks, statistics_of, steady
 from tailrace.disorder.aq_k_slack import AQKSlack
 from tailrace.disorder.hybrid import Hybrid
 from tailrace.disorder.pd_policy import PDPolicy
 from tailrace.windows.sliding import Sliding
-from ticking import Came, seen, slacks, steady
 
 SIZE, SLIDE = 50, 10
 WINDOWS = Sliding(SIZE, SLIDE)
@@ -26,7 +26,9 @@ class ConstantModel:
         return THRESHOLD
 
 
-def expected_slacks(tuples: list[Came], base: Callable, kp: float, kd: float, windows_per_share: int = 16) -> list[int]:
+def expected_slacks(
+    tuples: list[Arrival], base: Callable, kp: float, kd: float, windows_per_share: int = 16
+) -> list[int]:
     """K at each tick: α by equation 1, times k by `base` from the (end, largest delay) of all ticks so far."""
     alpha, last, frontier, t_max, slack_ms = 1.0, 0.0, -(10**9), -(10**9), []
     arrivals: list[tuple[int, int]] = []  # (event time, F on arrival)
@@ -71,8 +73,8 @@ def largest_of_late(delays: list[tuple[int, int]]) -> int:
 DELAYS = st.lists(st.sampled_from([0, 0, 0, 0, 5, 20, 60, 200]), min_size=5, max_size=150)
 
 
-def make_stream(delays: list[int]) -> list[Came]:
-    return [Came(i // 2, 5 * i - delay) for i, delay in enumerate(delays)]
+def make_stream(delays: list[int]) -> list[Arrival]:
+    return [Arrival(i // 2, 5 * i - delay) for i, delay in enumerate(delays)]
 
 
 @pytest.mark.parametrize(
@@ -82,13 +84,13 @@ def make_stream(delays: list[int]) -> list[Came]:
 @given(late=DELAYS)
 def test_slack_is_alpha_times_k(policy: PDPolicy, base, gains, late):
     tuples = make_stream(late)
-    assert slacks(policy, seen(tuples, WINDOWS, ConstantModel()))[0] == expected_slacks(tuples, base, *gains)
+    assert slacks(policy, statistics_of(tuples, WINDOWS, ConstantModel()))[0] == expected_slacks(tuples, base, *gains)
 
 
 def test_the_gains_are_settings_of_hybrid_alone():
     tuples = make_stream([0, 0, 0, 60, 200, 0, 0, 0, 20] * 20)
     other = Hybrid(policy="hybrid", error=0.05, risk=0.05, kp=0.01, kd=0)
-    slack_ms = slacks(other, seen(tuples, WINDOWS, ConstantModel()))[0]
+    slack_ms = slacks(other, statistics_of(tuples, WINDOWS, ConstantModel()))[0]
     assert (
         slack_ms
         == expected_slacks(tuples, largest_of_all, 0.01, 0.0)
@@ -101,8 +103,8 @@ def test_the_gains_are_settings_of_hybrid_alone():
 @pytest.mark.parametrize(("policy", "comes_back"), [(HYBRID, False), (AQ, True)])
 def test_only_hybrid_never_forgets_a_late_tuple(policy, comes_back):
     tuples = steady(12, lambda event: 5000 if event == 5000 else 0)
-    _, state = slacks(policy, seen(tuples, WINDOWS, ConstantModel()))
-    base, _ = policy.base(seen(tuples, WINDOWS, ConstantModel()), {})
+    _, state = slacks(policy, statistics_of(tuples, WINDOWS, ConstantModel()))
+    base, _ = policy.base(statistics_of(tuples, WINDOWS, ConstantModel()), {})
     assert (base[-1] < 100, state["alpha"] <= 1) == (comes_back, True)
 
 
@@ -111,14 +113,14 @@ def test_the_state_does_not_grow_with_the_stream(policy):
     sizes = []
     for seconds in (60, 120):
         _, state = slacks(
-            policy, seen(steady(seconds, lambda event: event * 7 % 60, every=20), WINDOWS, ConstantModel())
+            policy, statistics_of(steady(seconds, lambda event: event * 7 % 60, every=20), WINDOWS, ConstantModel())
         )
         sizes.append(sum(len(value) for value in state.values() if hasattr(value, "shape")))
     assert sizes[1] <= 1.1 * sizes[0]
 
 
 def test_windows_closed_by_silence_do_not_change_k():
-    ticks = seen(make_stream([0, 0, 60, 0, 200] * 30), WINDOWS, ConstantModel())
+    ticks = statistics_of(make_stream([0, 0, 60, 0, 200] * 30), WINDOWS, ConstantModel())
     k_ms, state = HYBRID.slack(ticks.between(0, 40, -(10**9)), {})
     rest, _ = HYBRID.slack(ticks.between(40, len(ticks), 10**6), state)  # silence has moved F far beyond all tuples
     assert [*k_ms.tolist(), *rest.tolist()] == slacks(HYBRID, ticks)[0]

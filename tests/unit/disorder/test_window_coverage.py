@@ -5,22 +5,22 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from policy_ticks import Arrival, statistics_of
 from tailrace.disorder.window_coverage import WindowCoverage
 from tailrace.windows.sliding import Sliding
-from ticking import Came, seen
 
 WINDOWS = Sliding(30, 10)
 TUPLES = st.lists(
-    st.tuples(st.integers(0, 12), st.integers(0, 150)).map(lambda each: Came(*each)), min_size=1, max_size=60
+    st.tuples(st.integers(0, 12), st.integers(0, 150)).map(lambda each: Arrival(*each)), min_size=1, max_size=60
 )
 
 
-def evaluate(tuples: list[Came], frontier: list[int], restart_at: int = -1) -> list[float]:
+def evaluate(tuples: list[Arrival], frontier: list[int], restart_at: int = -1) -> list[float]:
     """λ of the windows in the order of their evaluation; `frontier` is F at the start of each tick.
 
     `restart_at` is the tick after which the state is checkpointed and restored.
     """
-    stream, shares = seen(tuples, WINDOWS), []
+    stream, shares = statistics_of(tuples, WINDOWS), []
     coverage = WindowCoverage.restore(stream, {})
     for i, before in enumerate(frontier):
         counts = stream.counts.between(i, i + 1)
@@ -49,13 +49,13 @@ def test_coverage_is_the_share_that_arrived_in_time_of_all_until_a_window_size_a
 
 
 def test_tuples_that_arrive_when_a_window_is_evaluated_do_not_count():
-    tuples = [Came(0, 5), Came(1, 5), Came(2, 5), Came(3, 5)]
+    tuples = [Arrival(0, 5), Arrival(1, 5), Arrival(2, 5), Arrival(3, 5)]
     assert evaluate(tuples, [-99, 10, 39, 40])[0] == 1 / 3
     assert evaluate(tuples, [-99, 10, 40, 50])[0] == 1 / 2
 
 
 def test_windows_that_began_before_the_state_do_not_count():
-    stream = seen([Came(0, 100), Came(1, 105), Came(2, 135), Came(3, 300)], WINDOWS)
+    stream = statistics_of([Arrival(0, 100), Arrival(1, 105), Arrival(2, 135), Arrival(3, 300)], WINDOWS)
     later = stream.between(1, 4, 0)
     assert later.before == 100
     coverage = WindowCoverage.restore(later, {})
@@ -73,6 +73,6 @@ def test_coverage_survives_a_checkpoint(tuples, at):
 
 
 def test_coverage_is_returned_in_the_order_of_window_ends():
-    tuples = [Came(0, event) for event in (5, 15, 25)] + [Came(1, 5), Came(1, 6)] + [Came(2, 300)]
+    tuples = [Arrival(0, event) for event in (5, 15, 25)] + [Arrival(1, 5), Arrival(1, 6)] + [Arrival(2, 300)]
     #  end 10: 1 of 3; end 20: 2 of 4; end 30: 3 of 5; end 40: 2 in time; end 50: 1
     assert evaluate(tuples, [-99, 30, 90]) == [1 / 3, 2 / 4, 3 / 5, 1.0, 1.0]

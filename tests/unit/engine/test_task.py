@@ -7,9 +7,9 @@ import json
 import pyarrow as pa
 import pytest
 
-from expect import assert_streamed
 from harness import policy_of_oracle, run
 from oracle import Passed, Settings, Tuple, stream
+from oracle_assertions import assert_streamed
 from tailrace.aggregate.kind import Aggregate
 from tailrace.engine.batch_header import DECLARED, BatchHeader, next_facts
 from tailrace.engine.task import Task
@@ -30,7 +30,7 @@ def entry(policy: str = "none", **said: object) -> tuple[str, bytes]:
 
 
 def task(index: int = 0) -> Task:
-    return Task(Aggregate(Sliding(100, 100), "sum", {"value": "value"}, pa.string()), ("readings",), 10, index)
+    return Task(Aggregate(Sliding(100, 100), {"value": "value"}, pa.string(), function="sum"), ("readings",), 10, index)
 
 
 def closed(rows: dict[str, list[dict]]) -> list[tuple[int, int]]:

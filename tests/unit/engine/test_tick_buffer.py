@@ -14,7 +14,7 @@ from tailrace.engine.tick_buffer import CompleteTicks, TickBuffer
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.sliding import Sliding
 
-KIND = Aggregate(Sliding(10, 10), "sum", {"value": "value"}, pa.string())
+KIND = Aggregate(Sliding(10, 10), {"value": "value"}, pa.string(), function="sum")
 NO_ROWS = KIND.combine(KIND.inputs[0].no_tuples)
 NONE, NONE_0 = (TickBuffer.empty(tick_ms, [NO_ROWS], [pa.string()]) for tick_ms in (10, 0))
 

@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 import pytest
 from pydantic import Field, TypeAdapter, ValidationError
 
-from joining import PairQuery
+from pair_query import PairQuery
 from tailrace.aggregate.section import Numbers
 from tailrace.disorder.k_slack import KSlack
 from tailrace.ground.errors import Problem, Refused

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pytest
 
-from planning import LIVE, STREAM, Driver, Log, rows_read, segments
+from planner_driver import LIVE, STREAM, Driver, Log, rows_read, segments
 from tailrace.ground.errors import Damaged, SourceChanged, refuse
 from tailrace.ground.retries import Retries
 from tailrace.spark import attempts as module
@@ -71,7 +71,7 @@ class Stream:
         layout, next_batch = self.attempts.layout, len(list((self.attempts.layout.checkpoint / "commits").iterdir()))
         if next_batch in Journal(layout.journal):
             (layout.checkpoint / "commits" / str(next_batch)).touch()
-            self.attempts.written.put((next_batch, {"metrics": pa.Table.from_pylist([METRICS])}))
+            self.attempts.written_batches.put((next_batch, {"metrics": pa.Table.from_pylist([METRICS])}))
         if len(rows_read(layout.journal)) == sum(segment.rows for segment in segments()) or self.looks < 0:
             layout.request_drain()
         return True
@@ -80,7 +80,7 @@ class Stream:
 @pytest.fixture
 def clock(monkeypatch) -> ManualClock:
     manual_clock = ManualClock()
-    monkeypatch.setattr(module, "LOOK_S", 0)
+    monkeypatch.setattr(module, "POLL_S", 0)
     monkeypatch.setattr("tailrace.stream.status_reporter.time", manual_clock)
     monkeypatch.setattr(module, "Retries", lambda: Retries(manual_clock.monotonic))
     return manual_clock
@@ -91,10 +91,10 @@ def attempts_over(directory, log: Log, plan: RunOptions = LIVE) -> Attempts:
     layout.journal.mkdir(parents=True)
     (layout.checkpoint / "commits").mkdir(parents=True)
     driver = Driver(layout.journal, Log(), plan)
-    driver.intake.feeds = {STREAM: log}
-    driver.intake.now = lambda: (setattr(driver, "time", driver.time + 1_000), driver.time)[1]
-    driver.intake.silence = replace(driver.intake.silence, idle_ms=1 << 40)
-    return Attempts(layout, None, driver.intake, StatusReporter(layout), None, None)
+    driver.planner.feeds = {STREAM: log}
+    driver.planner.now = lambda: (setattr(driver, "time", driver.time + 1_000), driver.time)[1]
+    driver.planner.silence = replace(driver.planner.silence, idle_ms=1 << 40)
+    return Attempts(layout, None, driver.planner, StatusReporter(layout), None, None)
 
 
 @pytest.mark.parametrize(
@@ -104,15 +104,15 @@ def test_a_problem_of_a_live_source_is_reported_and_retried_with_growing_pauses(
     log = FailingLog(dict.fromkeys(range(1, 5), failure))
     attempts = attempts_over(tmp_path, log)
     problems = []
-    original = attempts.watch.report_problem
+    original = attempts.reporter.report_problem
 
     def record_and_report(part, problem):
         if problem != (problems or [(None, None)])[-1][1]:
             problems.append((clock.now_s, problem))
         original(part, problem)
 
-    attempts.watch.report_problem = record_and_report
-    assert attempts.go_on(Stream(attempts, clock), 0)
+    attempts.reporter.report_problem = record_and_report
+    assert attempts.run_batches(Stream(attempts, clock), 0)
     assert len(rows_read(attempts.layout.journal)) == 14
     first_s, recovery_s = problems[0][0], problems[1][0]
     assert str(failure) in problems[0][1]
@@ -123,7 +123,7 @@ def test_a_problem_of_a_live_source_is_reported_and_retried_with_growing_pauses(
 
 def test_a_problem_of_the_source_is_in_the_status(tmp_path, clock):
     attempts = attempts_over(tmp_path, FailingLog(dict.fromkeys(range(1, 1000), GONE)))
-    assert attempts.go_on(Stream(attempts, clock, looks=40), 0)
+    assert attempts.run_batches(Stream(attempts, clock, looks=40), 0)
     status = Status.read(attempts.layout)
     assert status.problem == f"source: {GONE}"
     assert status.state == "waiting"
@@ -140,7 +140,7 @@ def test_a_full_disk_neither_loses_nor_repeats_a_segment(tmp_path, clock, monkey
 
     monkeypatch.setattr(Journal, "append", append_every_third_time)
     attempts = attempts_over(tmp_path, Log(*segments()), LIVE)
-    assert attempts.go_on(Stream(attempts, clock), 0)
+    assert attempts.run_batches(Stream(attempts, clock), 0)
     rows = rows_read(attempts.layout.journal)
     assert len(rows) == len(set(rows)) == 14
     assert len(calls) > 3
@@ -149,30 +149,30 @@ def test_a_full_disk_neither_loses_nor_repeats_a_segment(tmp_path, clock, monkey
 def test_a_change_of_rows_already_read_ends_the_stream(tmp_path, clock):
     attempts = attempts_over(tmp_path, FailingLog({2: SourceChanged(GONE.problems)}))
     with pytest.raises(SourceChanged):
-        attempts.go_on(Stream(attempts, clock), 0)
+        attempts.run_batches(Stream(attempts, clock), 0)
 
 
 @pytest.mark.parametrize(("kind", "live", "limit"), [("passes", True, 1000), ("busy", False, 5), ("busy", True, 5)])
 def test_a_failure_is_retried_up_to_its_limit(tmp_path, clock, kind, live, limit):
     attempts = attempts_over(tmp_path, Log(), LIVE if live else RunOptions(4))
     failure = Failure(kind, "why")
-    attempts.refuse(failure, limit, OSError())
+    attempts.raise_unless_retryable(failure, limit, OSError())
     if kind == "busy":
         with pytest.raises(RuntimeError, match=r"^the stream failed: why$"):
-            attempts.refuse(failure, limit + 1, OSError())
+            attempts.raise_unless_retryable(failure, limit + 1, OSError())
 
 
 @pytest.mark.parametrize(("kind", "live"), [("passes", False), ("failed", True), ("failed", False)])
 def test_a_failure_that_is_not_transient_ends_the_stream(tmp_path, clock, kind, live):
     attempts = attempts_over(tmp_path, Log(), LIVE if live else RunOptions(4))
     with pytest.raises(RuntimeError, match=r"^the stream failed: why$"):
-        attempts.refuse(Failure(kind, "why"), 1, OSError())
+        attempts.raise_unless_retryable(Failure(kind, "why"), 1, OSError())
 
 
 def test_a_checkpoint_that_spark_cannot_read_is_refused_with_the_repair(tmp_path, clock):
     attempts = attempts_over(tmp_path, Log())
     with pytest.raises(Damaged, match=f"why\n.*mv {attempts.layout.checkpoint} "):
-        attempts.refuse(Failure("checkpoint", "why"), 1, OSError())
+        attempts.raise_unless_retryable(Failure("checkpoint", "why"), 1, OSError())
 
 
 def test_a_failed_attempt_is_retried_until_a_drain_is_requested(tmp_path, clock, monkeypatch):

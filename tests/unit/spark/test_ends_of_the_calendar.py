@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from local_app import LocalApp
 from oracle import Settings, Tuple, batch, windows_of
-from played import Played
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
 from tailrace.correction.requests import GapRule, request_correction
@@ -36,7 +36,7 @@ def no_spark(monkeypatch):
     monkeypatch.setattr(module, "session", None)  # a correction this small needs no Spark
 
 
-def run_stream(directory: Path, tuples: list[Tuple], source: str, policy: dict) -> Played:
+def run_stream(directory: Path, tuples: list[Tuple], source: str, policy: dict) -> LocalApp:
     if source == "parquet":
         write_files(tuples, directory / "in", [0, len(tuples) // 2, len(tuples)])
     else:  # a source that does not keep its rows: the stream writes a history
@@ -44,7 +44,7 @@ def run_stream(directory: Path, tuples: list[Tuple], source: str, policy: dict) 
         (directory / "in" / "0.jsonl").write_text("\n".join(json.dumps(item._asdict()) for item in tuples))
     query = make_query(directory / "in", SETTINGS, source=source, bounds=FARTHEST)
     query = query.model_copy(update={"disorder": Disorder.model_validate(policy | {"tick": "100 ms"})})
-    played = Played(query, directory / "wh")
+    played = LocalApp(query, directory / "wh")
     played.go()
     format_time(Progress.read(played.layout).frontier)  # K may be longer than the time since the year 1
     played.go(flush=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from joining import STREAMS, pair_query, use_pairs, write_rows
-from planning import Log, segments
+from pair_query import STREAMS, pair_query, use_pairs, write_rows
+from planner_driver import Log, segments
 from tailrace.ground.errors import refuse
 from tailrace.ground.retries import Retries
 from tailrace.spark import app
@@ -34,7 +34,7 @@ class LateLog(Log):
 
 @pytest.fixture
 def reporter(tmp_path, monkeypatch) -> StatusReporter:
-    monkeypatch.setattr(app, "LOOK_S", 0)
+    monkeypatch.setattr(app, "POLL_S", 0)
     clock = iter(range(0, 100_000, 100))
     monkeypatch.setattr(app, "Retries", lambda: Retries(lambda: next(clock)))
     return StatusReporter(Layout(tmp_path / "pairs"))

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from desk import Desk
+from memory_pair_tables import MemoryPairTables
+from memory_tables import MemoryTables
 from oracle import Settings
-from pair_desk import PairDesk
 from pair_oracle import Item, Join
 from tailrace.correction import history_scan
 from tailrace.correction.correction_range import CorrectionRange
@@ -60,7 +60,7 @@ def streams(seed: int, integers: bool) -> tuple[list[Item], list[Item]]:
 
 @pytest.mark.parametrize("integers", [False, True])
 def test_pairs_are_those_of_one_process_each_once(in_process, monkeypatch, integers):
-    desk = PairDesk(streams(3, integers), Join(25, 10), ([20, 40], [30]))
+    desk = MemoryPairTables(streams(3, integers), Join(25, 10), ([20, 40], [30]))
     model = desk.kind.answers
     for affected in (model.closed(CorrectionRange().bounds, 1 << 60), model.missed_by(desk.late_rows)):
         alone, spread = desk.past(desk.end), distributed(desk.past(desk.end))
@@ -76,7 +76,7 @@ def test_pairs_are_those_of_one_process_each_once(in_process, monkeypatch, integ
 
 def test_a_stream_of_which_nothing_is_read_takes_part_without_tuples(in_process, monkeypatch):
     monkeypatch.setattr(history_scan, "AT_ONCE", 0)
-    desk = PairDesk((streams(3, False)[0], []), Join(25, 10))
+    desk = MemoryPairTables((streams(3, False)[0], []), Join(25, 10))
     spread = distributed(desk.past(desk.end))
     assert spread.evaluate(desk.kind.answers.closed(CorrectionRange().bounds, 1 << 60)).num_rows == 0
 
@@ -85,7 +85,7 @@ def test_a_stream_of_which_nothing_is_read_takes_part_without_tuples(in_process,
 def test_windows_are_those_of_one_process(in_process, monkeypatch, keyed):
     tuples = make_stream(200, seed=3, duplicates=20)
     tuples = tuples if keyed else [one._replace(key=None) for one in tuples]
-    desk = Desk(tuples, Settings(700, 300, 100, "median", "none"), even(200, 4)[1:-1])
+    desk = MemoryTables(tuples, Settings(700, 300, 100, "median", "none"), even(200, 4)[1:-1])
     before = max(one.arrival_time for one in tuples) + 1000
     everything = desk.model.closed(CorrectionRange().bounds, 1 << 60)
     alone, spread = desk.past(before), distributed(desk.past(before))
@@ -97,7 +97,7 @@ def test_windows_are_those_of_one_process(in_process, monkeypatch, keyed):
 
 
 def test_tuples_go_where_the_kinds_partitioning_places_them():
-    desk = PairDesk(streams(3, False), Join(25, 10))
+    desk = MemoryPairTables(streams(3, False), Join(25, 10))
     job = module.ScanJob(desk.kind, (), (np.array([0]), np.array([1])), 3)
     tuples = desk.stage.readers[1].read(desk.stage.readers[1].format.segments("right")[0]).tuples
     row, bucket = places_of(job, 1, tuples)
@@ -108,9 +108,9 @@ def test_tuples_go_where_the_kinds_partitioning_places_them():
 
 
 def test_a_pair_that_several_buckets_find_stands_once_and_rows_of_a_window_stay():
-    desk = PairDesk(streams(3, False), Join(25, 10))
+    desk = MemoryPairTables(streams(3, False), Join(25, 10))
     answers = desk.past(desk.end).evaluate(desk.kind.answers.closed(CorrectionRange().bounds, 1 << 60))
     assert without_replicas(desk.kind, pa.concat_tables([answers, answers])).to_pylist() == answers.to_pylist()
-    desk = Desk(make_stream(50, seed=1), Settings(700, 300, 100, "sum", "none"), [])
+    desk = MemoryTables(make_stream(50, seed=1), Settings(700, 300, 100, "sum", "none"), [])
     results = desk.results.select(desk.stage.kind.answer.names)
     assert without_replicas(desk.stage.kind, pa.concat_tables([results, results])).num_rows == 2 * results.num_rows

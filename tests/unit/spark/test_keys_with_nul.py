@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from expect import assert_close
 from harness import raw_table
-from here import streamed_here
+from local_tables import stream_into_tables
 from oracle import Settings, Tuple, batch, distinct, stream
-from rankings import contents, listed, ranked
+from oracle_assertions import assert_close
+from rankings import contents, ranked, rankings_of
 from tailrace.aggregate.kind import Aggregate
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
@@ -42,7 +42,7 @@ def corrected_query(request, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "session", None)  # a correction this small needs no Spark
     topk = {"k": 2, "score": "value"} if request.param == "topk" else None
     settings = replace(SETTINGS, function="median" if topk else request.param)
-    query = streamed_here(tmp_path, settings, TUPLES, even(600, 6), topk=topk)
+    query = stream_into_tables(tmp_path, settings, TUPLES, even(600, 6), topk=topk)
     last_as_of = stream(TUPLES, settings).as_of
     for interval in (
         CorrectionRange(EPOCH, EPOCH + 4_000, arrival=True),
@@ -60,7 +60,7 @@ def test_each_window_is_answered_once_with_the_tuples_of_its_own_key(corrected_q
     rows = answers.to_pylist()
     truth = batch(TUPLES, settings)
     if query.kind == "topk":
-        assert listed(rows) == ranked(contents(distinct(TUPLES, settings.tick), settings), 2)
+        assert rankings_of(rows) == ranked(contents(distinct(TUPLES, settings.tick), settings), 2)
         rows = [row for row in rows if row["rank"] == 1]
     by_window = {(row["key"], row["window_start"], row["window_end"]): row for row in rows}
     assert len(by_window) == len(rows)
@@ -99,8 +99,8 @@ def test_quality_counts_each_window_once(corrected_query):
         assert pc.sum(quality["off"]).as_py() == missing + list(near.values()).count(False)
 
 
-SUM = Aggregate(Sliding(10, 10), "sum", {"value": "value"}, pa.string())
-TOP = TopK(Sliding(10, 10), 1, True, {"score": "value"}, pa.string(), pa.string())
+SUM = Aggregate(Sliding(10, 10), {"value": "value"}, pa.string(), function="sum")
+TOP = TopK(Sliding(10, 10), {"score": "value"}, pa.string(), k=1, descending=True)
 
 
 @pytest.mark.parametrize("kind", [SUM, TOP], ids=["sum", "topk"])

@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 import pytest
 
 from effort import Effort, measured
-from expect import assert_close
 from harness import raw_table
+from local_app import LocalApp
 from oracle import Settings, Tuple, batch, distinct
-from played import Played
-from rankings import contents, listed, ranked
+from oracle_assertions import assert_close
+from rankings import contents, ranked, rankings_of
 from streams import DAY, EARLIEST
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kind import Aggregate
@@ -62,7 +62,7 @@ def with_outliers(n: int, old: int, ahead: int, early: bool = True) -> list[Tupl
     return tuples
 
 
-def make_played(directory: Path, tuples: list[Tuple], policy: dict[str, object], **kind: object) -> Played:
+def make_played(directory: Path, tuples: list[Tuple], policy: dict[str, object], **kind: object) -> LocalApp:
     """A stream over JSON files without an own log of arrivals, so that it writes a history."""
     (directory / "in").mkdir(parents=True)
     for start in range(0, len(tuples), 60):
@@ -70,7 +70,7 @@ def make_played(directory: Path, tuples: list[Tuple], policy: dict[str, object],
         (directory / "in" / f"{start:05}.jsonl").write_text("\n".join(lines))
     query = make_query(directory / "in", SETTINGS, source="json", **kind)
     query = query.model_copy(update={"disorder": Disorder.model_validate(policy | {"tick": "100 ms"})})
-    return Played(query, directory / "wh")
+    return LocalApp(query, directory / "wh")
 
 
 def assert_same_effort(work: Callable[[Path, list[Tuple]], dict[str, Callable[[], object]]], tmp_path: Path, **options):
@@ -110,7 +110,7 @@ def test_the_cost_of_corrections_and_readers_does_not_depend_on_outliers(tmp_pat
     answers, _ = read_answers(query, tmp_path / "far" / "wh", streamed=False)
     truth = batch(tuples, SETTINGS)
     if topk:
-        assert listed(answers.to_pylist()) == ranked(contents(distinct(tuples, 100), SETTINGS), 3)
+        assert rankings_of(answers.to_pylist()) == ranked(contents(distinct(tuples, 100), SETTINGS), 3)
     else:
         by_window = {(row["key"], row["window_start"], row["window_end"]): row for row in answers.to_pylist()}
         assert by_window.keys() == truth.keys()
@@ -172,7 +172,7 @@ def test_the_cost_of_kinds_does_not_depend_on_outliers(tmp_path, kind):
         }
 
     column = "value" if kind in FUNCTIONS else "score"
-    instance: Kind = Aggregate(WINDOWS, kind, {"value": "value"}, pa.string())
+    instance: Kind = Aggregate(WINDOWS, {"value": "value"}, pa.string(), function=kind)
     if kind not in FUNCTIONS:
-        instance = TopK(WINDOWS, 3, True, {"score": "value"}, pa.string(), pa.string(), kind)
+        instance = TopK(WINDOWS, {"score": "value"}, pa.string(), k=3, descending=True, method=kind)
     assert_same_effort(work, tmp_path, n=600 if kind in ("sma", "mintopk", "gstopk") else 6_000)

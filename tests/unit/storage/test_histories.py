@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from joining import STREAMS, pair_query
 from oracle import Settings
+from pair_query import STREAMS, pair_query
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground import wire
 from tailrace.ground.errors import Damaged

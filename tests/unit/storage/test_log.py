@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from desk import Desk
 from harness import make_stage
+from memory_tables import MemoryTables
 from oracle import Settings, Tuple
 from tailrace.aggregate.kind import Aggregate
 from tailrace.correction.correction_range import CorrectionRange
@@ -117,7 +117,7 @@ def test_overlap_finds_the_ranges_that_share_a_value(ranges, other_ranges, text)
 def test_deduplication_reads_values_only_of_segments_with_rejected_records(rejected, values):
     """A record with NaN is no tuple, so its id is no duplicate of the first one's."""
     tuples = [Tuple(EPOCH, EPOCH, "a", "k", 1.0), Tuple(EPOCH, EPOCH, "a", "k", math.nan if rejected else 1.0)]
-    desk = Desk(tuples, Settings(100, 100, 100), [])
+    desk = MemoryTables(tuples, Settings(100, 100, 100), [])
     (reader,) = desk.stage.readers
     desk.stage = replace(desk.stage, readers=(replace(reader, types={"id": "string", "value": "double"}),))
     windows = desk.model.closed(CorrectionRange().bounds, EPOCH + 1000)
@@ -151,7 +151,7 @@ def test_a_segments_ids_are_written_as_text_where_another_streams_are(as_text, e
 
 def test_large_integer_ids_are_exact_beside_a_segment_without_tuples(tmp_path):
     large = (1 << 53) + 1
-    kind = Aggregate(Sliding(10, 10), "count", {}, pa.string(), id_type=pa.int64())
+    kind = Aggregate(Sliding(10, 10), {}, pa.string(), pa.int64(), function="count")
     tables = Tables(Layout(tmp_path))
     schema = schemas(kind)["segments"]
     tables.create({"segments": schema}, ["segments"])

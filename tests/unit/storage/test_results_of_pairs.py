@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from pair_desk import PairDesk
+from memory_pair_tables import MemoryPairTables
 from pair_oracle import Item, Join
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import measure, put_quality, read_quality
@@ -26,8 +26,8 @@ COLUMNS = ["left_id", "right_id", "left_time", "right_time", "tuples", "coverage
 
 
 @pytest.fixture
-def desk() -> PairDesk:
-    return PairDesk((LEFT, RIGHT), JOIN)
+def desk() -> MemoryPairTables:
+    return MemoryPairTables((LEFT, RIGHT), JOIN)
 
 
 @pytest.fixture
@@ -40,20 +40,20 @@ def tables(tmp_path, desk) -> Tables:
     return there
 
 
-def add(tables: Tables, desk: PairDesk, name: str, rows: pa.Table) -> None:
+def add(tables: Tables, desk: MemoryPairTables, name: str, rows: pa.Table) -> None:
     schema = schemas(desk.kind)[name]
     if "emitted_at" in schema.names and "emitted_at" not in rows.column_names:
         rows = rows.append_column("emitted_at", pa.nulls(rows.num_rows, TIME))
     tables.add(name, with_times(rows, schema))
 
 
-def metrics(desk: PairDesk) -> pa.Table:
+def metrics(desk: MemoryPairTables) -> pa.Table:
     schema = schemas(desk.kind)["metrics"]
     row = dict.fromkeys(schema.names) | {"batch": 0, "committed": desk.end, "frontier": desk.end}
     return pa.Table.from_pylist([row])
 
 
-def correct(desk: PairDesk, tables: Tables) -> None:
+def correct(desk: MemoryPairTables, tables: Tables) -> None:
     rows = desk.revise(desk.kind.answers.closed(CorrectionRange().bounds, desk.end), desk.end, "all")
     add(tables, desk, "corrections", rows)
 

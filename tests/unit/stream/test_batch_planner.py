@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from planning import (
+from planner_driver import (
     IDLE,
     LIVE,
     NONE,
@@ -50,14 +50,14 @@ def test_a_restarted_driver_plans_from_the_next_row_on(tmp_path, stop, batch_row
         len(headers) - 1
     ) + [(True, True)]
     assert [batch_header.batch for batch_header in headers] == list(range(len(headers)))
-    assert driver.intake.batches == len(headers)
+    assert driver.planner.batches == len(headers)
 
 
 def test_a_batch_takes_segments_up_to_its_rows_and_cuts_one_that_has_more(tmp_path):
     driver = Driver(tmp_path, Log(*segments()), RunOptions(batch_rows=5))
     batches = []
     while (record := driver.plan()) is not None:
-        batches.append(([segment.rows for segment in record.segments], driver.intake.rows_left))
+        batches.append(([segment.rows for segment in record.segments], driver.planner.rows_left))
     assert batches == [([3], 11), ([3, 2], 6), ([4, 1], 1), ([1], 0)]
     larger = Driver(tmp_path / "larger", Log(*segments("ba")), RunOptions(batch_rows=3))
     larger.directory.mkdir()
@@ -75,7 +75,7 @@ def test_a_batch_takes_no_more_than_ten_thousand_segments_however_small(tmp_path
     driver = Driver(tmp_path, Log(*one_row_segments(25_000)), LIVE_LARGE)
     records = [driver.plan() for _ in range(3)]
     assert [len(record.segments) for record in records] == [10_000, 10_000, 5_000], "without waiting for the pace"
-    assert driver.intake.rows_left == 0
+    assert driver.planner.rows_left == 0
     assert rows_read(tmp_path) == [("x", row) for row in range(25_000)]
     assert driver.plan() is None
 
@@ -98,7 +98,7 @@ def test_changed_settings_are_planned_at_once_as_a_fact_of_their_own(tmp_path):
     record = driver.plan(newest_tick=8)
     facts = (Fact("settings", 1, 0, json.loads(NONE), "declared"),)
     facts += (Fact("settings", 2, 9, json.loads(WAITING), "declared", batch=3),)
-    assert record == BatchRecord(BatchHeader(3, facts, idle_ms=IDLE), (), driver.intake.position)
+    assert record == BatchRecord(BatchHeader(3, facts, idle_ms=IDLE), (), driver.planner.position)
     assert driver.plan() is None
 
 
@@ -110,7 +110,7 @@ def test_a_run_with_keep_open_closes_no_window_and_can_be_resumed(tmp_path):
     driver.restart(options=RunOptions(4))
     driver.go()
     assert rows_read(tmp_path) == WHOLE
-    assert driver.intake.ended
+    assert driver.planner.ended
 
 
 def test_ending_a_run_that_was_kept_open_may_be_a_batch_without_rows(tmp_path):
@@ -118,7 +118,7 @@ def test_ending_a_run_that_was_kept_open_may_be_a_batch_without_rows(tmp_path):
     driver.go()
     driver.restart(options=RunOptions(100))
     assert said(driver.plan()) == (None, True, 0)
-    assert driver.intake.ended
+    assert driver.planner.ended
 
 
 def test_an_empty_source_is_one_batch_that_ends_the_stream(tmp_path):
@@ -136,7 +136,7 @@ def test_rows_after_the_end_of_the_stream_are_refused(tmp_path, plan):
     driver = Driver(tmp_path, Log(*segments("b")), RunOptions())
     assert driver.plan().header.ends
     with pytest.raises(Ended, match="its windows are closed"):
-        driver.intake.refuse_ended()
+        driver.planner.refuse_ended()
     driver.log.there += segments("d")
     driver.restart(options=plan, settings=WAITING)
     with pytest.raises(Ended, match="/in/d came after its end, and would never be read"):
@@ -146,9 +146,9 @@ def test_rows_after_the_end_of_the_stream_are_refused(tmp_path, plan):
 
 def test_a_stream_that_has_not_ended_can_be_resumed(tmp_path):
     driver = Driver(tmp_path, Log(*segments()), LIVE)
-    driver.intake.refuse_ended()
+    driver.planner.refuse_ended()
     driver.go()
-    driver.intake.refuse_ended()
+    driver.planner.refuse_ended()
 
 
 @pytest.mark.parametrize("stamps", [False, True])
@@ -180,7 +180,7 @@ def test_a_table_version_counts_as_read_once_all_of_it_is_planned(tmp_path):
 def test_an_empty_journal_has_the_initial_position(tmp_path):
     driver = Driver(tmp_path, Log(), LIVE)
     position = LogPosition({STREAM: StreamPosition()})
-    assert (driver.intake.position, driver.intake.batches, driver.intake.ended) == (position, 0, False)
+    assert (driver.planner.position, driver.planner.batches, driver.planner.ended) == (position, 0, False)
 
 
 @pytest.mark.parametrize("readers", [1, 2, 3, 8])
@@ -204,7 +204,7 @@ def sizes(driver: Driver, outputs: list[tuple[int, int]]) -> list[int]:
     for partials, answers in outputs:
         record = driver.plan()
         row_counts.append(sum(segment.rows for segment in record.segments))
-        driver.intake.adapt_batch_size(
+        driver.planner.adapt_batch_size(
             row_counts[-1], row_counts[-1] * partials // 1000, row_counts[-1] * answers // 1000
         )
     return row_counts
@@ -234,5 +234,5 @@ def test_the_first_batch_already_takes_no_more_than_batch_rows(tmp_path):
 
 def test_a_batch_without_rows_does_not_change_the_batch_size(tmp_path):
     driver = Driver(tmp_path, Log(*MANY), RunOptions())
-    driver.intake.adapt_batch_size(0, 0, 5_000_000)
+    driver.planner.adapt_batch_size(0, 0, 5_000_000)
     assert sizes(driver, [(0, 0)]) == [1_000_000]

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from joining import STREAMS, pair_query, use_pairs, write_rows
 from oracle import Settings
-from planning import entries
+from pair_query import STREAMS, pair_query, use_pairs, write_rows
+from planner_driver import entries
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.errors import Refused, SourceChanged
 from tailrace.kinds import build

@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from oracle import Settings, Tuple
-from planning import entries
+from planner_driver import entries
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.errors import SourceChanged
 from tailrace.kinds import build

@@ -16,7 +16,7 @@ from tailrace.storage.progress import Progress
 from tailrace.storage.status import Status
 from tailrace.storage.table_schemas import CLASSES, schemas
 from tailrace.storage.tables import with_times
-from tailrace.stream import status_reporter as watching
+from tailrace.stream import status_reporter as module
 from tailrace.stream.status_reporter import StatusReporter
 from warehouse import make_query
 
@@ -52,8 +52,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(watching, "wall_ms", lambda: clock.now)
-    monkeypatch.setattr(watching, "time", clock)
+    monkeypatch.setattr(module, "wall_ms", lambda: clock.now)
+    monkeypatch.setattr(module, "time", clock)
     return clock
 
 
@@ -221,7 +221,7 @@ def test_the_status_has_the_age_of_the_current_batch_and_the_time_of_recent_ones
     assert report_and_read(7) == (1_000, 7, 2_000)
     reporter.batch_written(1, metrics_tables({}))
     assert report_and_read(None) == (None, 0, 2_000)
-    for batch in range(2, 2 + watching._RECENT):
+    for batch in range(2, 2 + module._RECENT):
         assert report_and_read(1)[0] == 0
         reporter.batch_written(batch, metrics_tables({}))
     assert report_and_read(None) == (None, 0, 0), "the long batches are no longer recent"

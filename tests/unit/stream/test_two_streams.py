@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planning import IDLE, LIVE, TICK, WAITING, Driver, Log, entries
+from planner_driver import IDLE, LIVE, TICK, WAITING, Driver, Log, entries
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord
 from tailrace.storage.progress import Progress
@@ -91,7 +91,7 @@ def test_streams_share_the_room_of_a_batch_and_what_one_does_not_need_goes_to_th
 def test_the_number_of_segments_of_a_batch_is_shared_too(tmp_path):
     driver = two(tmp_path, [1] * 9_000, [1] * 9_000, replace(LIVE, batch_rows=1_000_000))
     assert {name: len(rows) for name, rows in taken(driver.plan()).items()} == {"left": 5_000, "right": 5_000}
-    assert driver.intake.rows_left == 8_000
+    assert driver.planner.rows_left == 8_000
 
 
 def test_only_streams_without_arrival_times_get_that_of_the_planning(tmp_path):
@@ -126,7 +126,7 @@ SPEEDS = {"left": 10, "right": 69}  # ms of arrival time from a row to the next
 
 def reached(driver: Driver) -> tuple[int | None, ...]:
     """The arrival time of the newest row of each stream that is in the journal."""
-    rows = {name: stream.rows for name, stream in driver.intake.position.streams.items()}
+    rows = {name: stream.rows for name, stream in driver.planner.position.streams.items()}
     return tuple(SPEEDS[name] * rows[name] if rows[name] else None for name in STREAMS)
 
 
@@ -202,10 +202,10 @@ def test_a_live_run_that_is_behind_reads_in_step_and_takes_what_all_have_once_it
         left, right = reached(driver)
         assert not all(taken(record).values())
         assert left >= 7_000 or -20 * SPEEDS["left"] <= right - left <= 20 * SPEEDS["right"]
-        behind = driver.intake.rows_left > 20
+        behind = driver.planner.rows_left > 20
     driver.logs["right"].there += parts("right~", [2])
     driver.logs["left"].there += parts("left~", [3])
-    while driver.intake.rows_left > 20:
+    while driver.planner.rows_left > 20:
         driver.plan(reached=reached(driver))
     left = iter(lambda: driver.plan(reached=(7_000, 6_900)), None)
     assert any(all(taken(record).values()) for record in left)
@@ -291,7 +291,7 @@ def test_streams_whose_files_come_seldom_wait_for_each_other(tmp_path):
     for reached in range(5 * IDLE, 25 * IDLE, 5 * IDLE):
         while driver.time < 1_000_000 + reached - 100:  # the left one is ahead by a trifle
             driver.plan(after=100, reached=(reached, reached - 1))
-        assert driver.intake.position.quiet
+        assert driver.planner.position.quiet
         driver.logs["left"].there += parts("more", [1])
         assert silence(driver.plan(after=100, reached=(reached, reached))) == ({}, (), False)
         for _ in range(9):
@@ -327,17 +327,17 @@ def test_a_stream_without_any_rows_is_silent_from_the_first_rows_of_the_other(tm
 def test_a_stream_without_any_rows_is_a_problem_once_the_other_has_waited_for_it(tmp_path):
     driver = two(tmp_path, [], [], LIVE)
     driver.plan(after=10 * IDLE)
-    assert driver.intake.problem is None
+    assert driver.planner.problem is None
     driver.logs["left"].there += parts("left", [1])
     driver.plan(after=100)
     driver.time += IDLE - 1
-    assert driver.intake.problem is None
+    assert driver.planner.problem is None
     driver.time += 1
     driver.logs["left"].problem = "stream left: its last line is cut"
-    assert driver.intake.problem.startswith("stream left: its last line is cut; stream right: no record yet; the front")
+    assert driver.planner.problem.startswith("stream left: its last line is cut; stream right: no record yet; the front")
     driver.logs["right"].there += parts("right", [1])
     driver.plan(after=100)
-    assert driver.intake.problem == "stream left: its last line is cut"
+    assert driver.planner.problem == "stream left: its last line is cut"
 
 
 def test_a_stream_whose_feed_holds_rows_back_is_not_silent(tmp_path):
@@ -365,7 +365,7 @@ def test_both_silent_are_quiet_together_and_heartbeats_go_on_from_the_newest_arr
     driver.plan(after=100)
     found = {}
     for time in range(110, 3_200, 10):
-        newest = driver.intake.position.streams["right"].heartbeat_ms or start + 100
+        newest = driver.planner.position.streams["right"].heartbeat_ms or start + 100
         record = driver.plan(after=10, reached=(4_000, newest))
         if record is not None:
             found[time] = silence(record)
@@ -376,7 +376,7 @@ def test_both_silent_are_quiet_together_and_heartbeats_go_on_from_the_newest_arr
         2_100: (both[2_100], (), False),
         3_100: (both[3_100], (), False),
     }
-    assert driver.intake.state == "quiet"
+    assert driver.planner.state == "quiet"
 
 
 def test_a_stream_that_wakes_from_quiet_waits_for_the_other(tmp_path):
@@ -385,7 +385,7 @@ def test_a_stream_that_wakes_from_quiet_waits_for_the_other(tmp_path):
     assert silence(driver.plan(after=IDLE, reached=(10, 10))) == ({"left": 1_010, "right": 1_010}, (), True)
     driver.logs["left"].there += parts("more", [1])
     assert silence(driver.plan(after=100, reached=(1_010, 1_010))) == ({}, (), False)
-    assert driver.intake.state == "waiting"
+    assert driver.planner.state == "waiting"
     for _ in range(9):
         assert driver.plan(after=100, reached=(2_000, 1_010)) is None
     driver.logs["left"].there += parts("more", [1])
@@ -413,8 +413,8 @@ def test_planning_is_deterministic_whenever_a_live_driver_is_killed(tmp_path, st
             driver.time = 1_000_000 + time
             if restarts:
                 driver.restart()
-            rows = [stream.rows for stream in driver.intake.position.streams.values()]
-            driver.intake.plan(Progress(0, 0, False, None, None, tuple(40 * n if n else None for n in rows)))
+            rows = [stream.rows for stream in driver.planner.position.streams.values()]
+            driver.planner.plan(Progress(0, 0, False, None, None, tuple(40 * n if n else None for n in rows)))
         return entries(tmp_path / name)
 
     uninterrupted = journal_of("never", False)

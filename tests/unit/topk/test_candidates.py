@@ -49,7 +49,7 @@ def content(window: int, newest: int) -> list[tuple[int, int]]:
 
 
 def windows_by_tuple(ranking) -> dict[int, tuple[int, int]]:
-    return {one.place[1]: (one.first, one.last) for one in ranking.listed}
+    return {one.place[1]: (one.first, one.last) for one in ranking.candidates}
 
 
 def test_the_example_of_the_paper():
@@ -61,7 +61,7 @@ def test_the_example_of_the_paper():
     for name in range(21, 26):  # while W0 waits
         ranking.insert(place_of(name), 1, 4)
     assert [one.place[1] for one in ranking.later] == [21, 22, 23, 24, 25], "list D"
-    assert ranking.top(0) == [one.place for one in ranking.listed[:3]] == content(0, 20)[:3]
+    assert ranking.top(0) == [one.place for one in ranking.candidates[:3]] == content(0, 20)[:3]
     assert windows_by_tuple(ranking)[1] == (0, 0)
     ranking.slide(0)
     assert ranking.later == [], "D is merged into C"
@@ -70,7 +70,7 @@ def test_the_example_of_the_paper():
     for window in (1, 2, 3, 4):
         assert ranking.top(window) == content(window, 25)[:3]
         ranking.slide(window)
-    assert ranking.listed == []
+    assert ranking.candidates == []
 
 
 @LISTS
@@ -78,14 +78,14 @@ def test_tuples_that_no_window_can_rank_are_dropped(kind):
     ranking = kind(2)
     for name in range(1000):
         ranking.insert((-(name * 7919 % 1000), name), 0, 3)
-    assert len(ranking.listed) <= 2 * 4
+    assert len(ranking.candidates) <= 2 * 4
 
 
 def test_tuples_of_later_windows_wait_in_list_d():
     ranking = Waiting(1)
     ranking.insert((-1, "a"), 0, 1)
     ranking.insert((-5, "b"), 1, 2)
-    assert [one.place[1] for one in ranking.listed] == ["a"]
+    assert [one.place[1] for one in ranking.candidates] == ["a"]
     assert [one.place[1] for one in ranking.later] == ["b"]
     assert ranking.top(0) == [(-1, "a")]
     ranking.slide(0)

@@ -28,20 +28,20 @@ class Calibration:
     ----------
     at_ms, tick : int
         The arrival time of the calibration, and the newest tick complete then: the result holds from the next one on.
-    interval, found : Interval
+    interval, next_interval : Interval
         The interval that was searched, and the next one, with the new K.
     """
 
     at_ms: int
     tick: int
     interval: Interval
-    found: Interval
+    next_interval: Interval
     measured: Accuracies
 
     @property
     def accuracy(self) -> tuple[float, float] | None:
         """The accuracy of the new K and its standard error; None where it was not measured."""
-        index = np.flatnonzero(self.measured.durations == self.found.k_ms)
+        index = np.flatnonzero(self.measured.durations == self.next_interval.k_ms)
         return (float(self.measured.accuracy[index[0]]), float(self.measured.error[index[0]])) if len(index) else None
 
 
@@ -77,7 +77,7 @@ def search_of(query: Query, doubling: bool = True) -> Search:
 
 def stamped(query: Query, steps: Iterable[Calibration]) -> list[tuple[SlackPolicy, int]]:
     """Return the policy that each calibration proposes, with the tick after which it is in force."""
-    return [(policy_of(query).waiting(step.found.k_ms), step.tick) for step in steps]
+    return [(policy_of(query).waiting(step.next_interval.k_ms), step.tick) for step in steps]
 
 
 def newest(query: Query, stream: Stream, count: int | None = None) -> RecentWindows:

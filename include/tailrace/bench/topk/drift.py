@@ -38,7 +38,7 @@ class Followed(NamedTuple):
             closed = self.windows["closed"]
             windows = self.windows[(closed > step.at_ms) & (closed <= step.at_ms + EVERY_MS)]
             row = {"rule": self.rule, "calibration": number, "searched": str(step.interval)}
-            row |= {"K s": step.found.k_ms / 1000, "hit(K)": hit(step.found.k_ms, AFTER_MS)}
+            row |= {"K s": step.next_interval.k_ms / 1000, "hit(K)": hit(step.next_interval.k_ms, AFTER_MS)}
             rows.append(row | {"accuracy until the next": float(1 - windows["error"].mean())})
         return rows
 

@@ -81,7 +81,7 @@ def drift(results: list[Followed], file: Path) -> None:
             step_minutes = [(step.at_ms - result.jump_ms) / 60_000 for step in result.steps]
             k.step(
                 step_minutes,
-                [step.found.k_ms / 1000 for step in result.steps],
+                [step.next_interval.k_ms / 1000 for step in result.steps],
                 where="post",
                 color=_RULES[result.rule],
                 label=result.rule,

@@ -62,7 +62,7 @@ def settled(tell: Tell) -> list[Row]:
     for tau_ms in TAUS_MS:
         topk_query = query(ADAPTIVE)
         steps = list(calibrations(topk_query, _stream(tau_ms, HOURS * 3_600_000 // SLIDE_MS, 2), EVERY_MS))[SETTLED:]
-        k = np.array([step.found.k_ms for step in steps])
+        k = np.array([step.next_interval.k_ms for step in steps])
         rates = np.array([hit(k_ms, tau_ms) for k_ms in k])
         error = float(np.mean([step.accuracy[1] for step in steps if step.accuracy]))
         grid_step = np.array([max(TICK_MS, k_ms // 20) for k_ms in k])

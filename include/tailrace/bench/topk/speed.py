@@ -112,11 +112,11 @@ def _pass(method: str, stream: _Batches) -> Row:
     """Run a method over all batches, and count its candidates after each."""
     kind, windows, batches = stream.kind, stream.kind.windows, stream.batches
     tuple_count = sum(batch.tuples.num_rows for batch in batches)
-    operator = _CONTESTANTS[method](windows, kind.best, kind.key_type)
+    operator = _CONTESTANTS[method](windows, kind.summary, kind.key_type)
     state, combine_s, step_s, candidates, groups = operator.start(), 0.0, 0.0, list[float](), 1
     for batch in batches:
         start_s = time.perf_counter()
-        partials = pa.Table.from_batches([combine(windows, kind.best, batch.tuples, across=not operator.moves)])
+        partials = pa.Table.from_batches([combine(windows, kind.summary, batch.tuples, across=not operator.moves)])
         combine_end_s = time.perf_counter()
         state, _, _ = operator.step(state, partials, batch.frontier)
         combine_s, step_s = combine_s + combine_end_s - start_s, step_s + time.perf_counter() - combine_end_s

@@ -8,19 +8,19 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from policy_ticks import Arrival, statistics_of
 from tailrace.disorder.quantile.key_sketch import GROUPS, STRETCH, KeySketch
 from tailrace.windows.sliding import Sliding
-from ticking import Came, seen
 
 WINDOWS = Sliding(30, 10)
 LONG = STRETCH * 30
 #                     tick                event time           key
 TUPLES = st.lists(st.tuples(st.integers(0, 9), st.integers(-300, 300), st.integers(-40, 40)), max_size=120).map(
-    lambda rows: [Came(*row) for row in sorted(rows, key=lambda row: row[0])]
+    lambda rows: [Arrival(*row) for row in sorted(rows, key=lambda row: row[0])]
 )
 
 
-def expected_hashes(tuples: list[Came], stretch: int, tick: int) -> list[int]:
+def expected_hashes(tuples: list[Arrival], stretch: int, tick: int) -> list[int]:
     """The smallest hashes of the keys with a tuple in a stretch up to a tick."""
     return sorted({item.group % 2**64 for item in tuples if item.tick <= tick and item.event // LONG == stretch})[
         :GROUPS
@@ -30,7 +30,7 @@ def expected_hashes(tuples: list[Came], stretch: int, tick: int) -> list[int]:
 @settings(max_examples=80, deadline=None)
 @given(TUPLES, st.data())
 def test_keys_with_the_smallest_hashes_count_however_the_stream_is_cut(tuples, data):
-    stream = seen(tuples, WINDOWS)
+    stream = statistics_of(tuples, WINDOWS)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=3)))
     state = {}
     for first, end in itertools.pairwise([0, *cuts, len(stream)]):
@@ -46,15 +46,17 @@ def test_keys_with_the_smallest_hashes_count_however_the_stream_is_cut(tuples, d
 
 
 def test_keys_without_tuples_in_a_stretch_make_room_for_others():
-    tuples = [Came(i, 10 * i, group) for i in range(100) for group in (range(20) if i < LONG // 10 else range(20, 50))]
-    sketch, _ = KeySketch.restore(WINDOWS, {}, seen(tuples, WINDOWS).sample)
+    tuples = [
+        Arrival(i, 10 * i, group) for i in range(100) for group in (range(20) if i < LONG // 10 else range(20, 50))
+    ]
+    sketch, _ = KeySketch.restore(WINDOWS, {}, statistics_of(tuples, WINDOWS).sample)
     assert sketch.at(99, 0).tolist() == list(range(16))
     assert sketch.at(99, 1).tolist() == list(range(20, 36))
 
 
 def test_older_stretches_are_dropped_from_the_state():
-    tuples = [Came(i, 10 * i, group) for i in range(100) for group in range(20)]
-    sketch, _ = KeySketch.restore(WINDOWS, {}, seen(tuples, WINDOWS).sample)
+    tuples = [Arrival(i, 10 * i, group) for i in range(100) for group in range(20)]
+    sketch, _ = KeySketch.restore(WINDOWS, {}, statistics_of(tuples, WINDOWS).sample)
     state = sketch.checkpoint(2)
     assert np.unique(state["group_stretch"]).tolist() == [2, 3, 4]
     assert len(state["group_hash"]) == 3 * GROUPS

@@ -5,24 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from policy_ticks import Arrival, slacks, statistics_of, steady
 from tailrace.disorder.quantile.policy import Quantile
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.sliding import Sliding
-from ticking import Came, seen, slacks, steady
 
 WINDOWS = Sliding(200, 100)
 POLICY = Quantile(policy="quantile", error=0.1, risk=0.1)
 
 
-def mixed(seconds: float, late, share: float = 0.25, every: int = 5) -> list[Came]:
+def mixed(seconds: float, late, share: float = 0.25, every: int = 5) -> list[Arrival]:
     """A steady stream, a random share of which is late by `late(event time)` ms."""
     is_late = np.random.default_rng(20261121).random(int(seconds * 1000 / every) + 1) < share
     return steady(seconds, lambda event: late(event) if is_late[event // every] else 0, every)
 
 
-def k_at(tuples: list[Came], *seconds: float, policy: Quantile = POLICY) -> list[int]:
+def k_at(tuples: list[Arrival], *seconds: float, policy: Quantile = POLICY) -> list[int]:
     """K at these points of arrival time, in seconds."""
-    stream = seen(tuples, WINDOWS)
+    stream = statistics_of(tuples, WINDOWS)
     slack_ms, _ = slacks(policy, stream)
     return [slack_ms[np.searchsorted(stream.ticks.end, 1000 * second, side="right") - 1] for second in seconds]
 
@@ -66,7 +66,7 @@ def test_k_rises_in_a_burst_and_falls_after_it():
 @pytest.mark.parametrize("at", [100, 3000, 30_000])
 def test_one_tuple_that_is_ten_minutes_late_hardly_changes_k(at):
     tuples = mixed(50, lambda event: 200)
-    tuples.insert(at // 5, Came(tuples[at // 5].tick, -600_000 + at))
+    tuples.insert(at // 5, Arrival(tuples[at // 5].tick, -600_000 + at))
     without, k_ms = (k_at(stream, 12, 50) for stream in (tuples[: at // 5] + tuples[at // 5 + 1 :], tuples))
     assert max(abs(a - b) for a, b in zip(without, k_ms, strict=True)) <= 30
 
@@ -75,20 +75,20 @@ def test_windows_with_only_late_tuples_count():
     # All tuples of every other window are late, so its answer would be missing.
     tuples = steady(60, lambda event: 400 if event // 200 % 2 else 0)
     windows, policy = Sliding(200, 200), Quantile(policy="quantile", error=0.5, risk=0.2)
-    slack_ms, _ = slacks(policy, seen(tuples, windows))
+    slack_ms, _ = slacks(policy, statistics_of(tuples, windows))
     assert slack_ms[-1] >= 190
 
 
 def test_the_state_does_not_grow_with_the_stream():
     sizes = []
     for seconds in (30, 60):
-        _, state = slacks(POLICY, seen(mixed(seconds, lambda event: 200 + event % 300), WINDOWS))
+        _, state = slacks(POLICY, statistics_of(mixed(seconds, lambda event: 200 + event % 300), WINDOWS))
         sizes.append(sum(len(value) for value in state.values() if hasattr(value, "shape")))
     assert sizes[1] <= 1.1 * sizes[0]
 
 
 def test_windows_closed_by_silence_do_not_change_k():
-    stream = seen(mixed(20, lambda event: 200), WINDOWS)
+    stream = statistics_of(mixed(20, lambda event: 200), WINDOWS)
     middle = len(stream) // 2
     first, state = POLICY.slack(stream.between(0, middle, BEFORE_ALL), {})
     rest, _ = POLICY.slack(stream.between(middle, len(stream), 10**6), state)
@@ -96,7 +96,7 @@ def test_windows_closed_by_silence_do_not_change_k():
 
 
 def test_a_later_call_does_not_modify_the_state_before_it():
-    stream = seen(mixed(4, lambda event: 200), WINDOWS)
+    stream = statistics_of(mixed(4, lambda event: 200), WINDOWS)
     middle = len(stream) // 2
     _, state = POLICY.slack(stream.between(0, middle, BEFORE_ALL), {})
     before = {name: value.tolist() if hasattr(value, "shape") else value for name, value in state.items()}

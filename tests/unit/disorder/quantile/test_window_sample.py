@@ -8,21 +8,21 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.aggregate.promised import AggregateErrorModel
+from policy_ticks import Arrival, statistics_of
+from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.disorder.quantile.key_sketch import GROUPS
 from tailrace.disorder.quantile.window_sample import WindowSample
 from tailrace.windows.sliding import Sliding
-from ticking import Came, seen
 
 WINDOWS = Sliding(30, 10)
 COUNT = AggregateErrorModel("count", None)
 #                     tick                event time          key
 TUPLES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 400), st.integers(-30, 30)), min_size=1, max_size=60).map(
-    lambda rows: [Came(*row) for row in sorted(rows, key=lambda row: row[0])]
+    lambda rows: [Arrival(*row) for row in sorted(rows, key=lambda row: row[0])]
 )
 
 
-def before_of(tuples: list[Came]) -> dict[int, int]:
+def before_of(tuples: list[Arrival]) -> dict[int, int]:
     """t_max before each tick; for the first tick, its own."""
     t_max_before, t_max = {}, None
     for tick, tick_tuples in itertools.groupby(tuples, lambda item: item.tick):
@@ -32,12 +32,12 @@ def before_of(tuples: list[Came]) -> dict[int, int]:
     return t_max_before
 
 
-def sample_of(tuples: list[Came], cuts: list[int] = (), ends: list[int] = ()) -> WindowSample:
+def sample_of(tuples: list[Arrival], cuts: list[int] = (), ends: list[int] = ()) -> WindowSample:
     """The sample after all ticks, taken in at `cuts`.
 
     Its state goes through checkpoints that retain the windows at `ends` and those not complete yet.
     """
-    stream, before, state = seen(tuples, WINDOWS), before_of(tuples), {}
+    stream, before, state = statistics_of(tuples, WINDOWS), before_of(tuples), {}
     at = np.array([before[tick] for tick in stream.ticks.tick])
     for first, end in itertools.pairwise([0, *cuts, len(stream)]):
         piece = stream.between(first, end, 0)
@@ -47,12 +47,12 @@ def sample_of(tuples: list[Came], cuts: list[int] = (), ends: list[int] = ()) ->
     return window_sample
 
 
-def expected_hashes(tuples: list[Came], stretch: int) -> set[int]:
+def expected_hashes(tuples: list[Arrival], stretch: int) -> set[int]:
     """The smallest hashes of the keys with a tuple in a stretch of eight windows of event time."""
     return set(sorted({item.group % 2**64 for item in tuples if item.event // 240 == stretch})[:GROUPS])
 
 
-def expected_slacks(tuples: list[Came], ends: list[int], error: float) -> list[list[int]]:
+def expected_slacks(tuples: list[Arrival], ends: list[int], error: float) -> list[list[int]]:
     """For each window, the slack that each of its answers requires, by a scan of every tuple."""
     before, slacks = before_of(tuples), []
     for end in ends:
@@ -80,7 +80,7 @@ def test_the_required_slack_of_each_answer(tuples, error, ends):
 @settings(max_examples=60, deadline=None)
 @given(TUPLES, st.data())
 def test_the_required_slack_does_not_depend_on_how_ticks_are_cut_into_calls(tuples, data):
-    stream = seen(tuples, WINDOWS)
+    stream = statistics_of(tuples, WINDOWS)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=3)))
     ends = [10 * i for i in range(42)]
     whole, pieces = (required_slacks(sample_of(tuples, cut, ends), ends, 0.3) for cut in ([], cuts))
@@ -88,7 +88,7 @@ def test_the_required_slack_does_not_depend_on_how_ticks_are_cut_into_calls(tupl
 
 
 def test_only_tuples_up_to_the_tick_count():
-    tuples = [Came(0, 5), Came(1, 100), Came(2, 5), Came(2, 5)]
+    tuples = [Arrival(0, 5), Arrival(1, 100), Arrival(2, 5), Arrival(2, 5)]
     window_sample = sample_of(tuples)
     for tick, need in ((1, 0), (2, 71)):
         assert required_slacks(window_sample, [30], 0.5, tick) == [[need]]
@@ -96,15 +96,15 @@ def test_only_tuples_up_to_the_tick_count():
 
 def test_with_very_many_tuples_the_required_slack_is_rounded_up():
     count = 4_000
-    tuples = [Came(0, 5) for _ in range(count)] + [Came(1 + i, 40 + i) for i in range(count)]
-    tuples += [Came(1 + i, 5) for i in range(count)]
+    tuples = [Arrival(0, 5) for _ in range(count)] + [Arrival(1 + i, 40 + i) for i in range(count)]
+    tuples += [Arrival(1 + i, 5) for i in range(count)]
     tuples.sort(key=lambda item: item.tick)
     (exact,), (coarse,) = expected_slacks(tuples, [30], 0.1), required_slacks(sample_of(tuples), [30], 0.1, 10**6)
     assert exact[0] <= coarse[0] <= exact[0] + 20
 
 
 def test_panes_of_no_retained_window_are_dropped():
-    tuples = [Came(i, 10 * i) for i in range(40)]
+    tuples = [Arrival(i, 10 * i) for i in range(40)]
     state = sample_of(tuples).checkpoint(np.array([100, 110]), 390)
     assert state["row_pane"].tolist() == [
         70,

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import group_sums, pair, unify
-from tailrace.panes.rows import AT_ONCE, Ints, Rows, Summary, evaluate_windows
+from tailrace.windows.panes import AT_ONCE, Ints, Rows, Summary, evaluate_windows
 from tailrace.windows.sliding import Sliding
 
 

@@ -83,7 +83,7 @@ class Driver:
         unread_segments = {
             name: log.rest(sum(part.rows for part in planned if part.stream == name)) for name, log in self.logs.items()
         }
-        self.intake = BatchPlanner(
+        self.planner = BatchPlanner(
             journal,
             self.logs,
             unread_segments,
@@ -105,7 +105,7 @@ class Driver:
     ) -> BatchRecord | None:
         self.time += after
         complete_tick = None if newest_tick is None else newest_tick - 1
-        return self.intake.plan(Progress(committed or 0, 0, False, newest_tick, complete_tick, reached))
+        return self.planner.plan(Progress(committed or 0, 0, False, newest_tick, complete_tick, reached))
 
     def go(self) -> None:
         while self.plan() is not None:

@@ -1,4 +1,4 @@
-"""Rows by key and time, and the windows over them. Windows of 20 ms every 10 ms."""
+"""Rows by key and pane, and the windows over them. Windows of 20 ms every 10 ms."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tailrace.aggregate import folds
 from tailrace.aggregate.folds import Fold
 from tailrace.aggregate.functions import FUNCTIONS, function_of
-from tailrace.panes import rows as panes_rows
-from tailrace.panes.rows import Rows, evaluate_windows
+from tailrace.windows import panes as panes_module
+from tailrace.windows.panes import Rows, evaluate_windows
 from tailrace.windows.sliding import Sliding
 
 TENS = Sliding(20, 10)
@@ -117,13 +117,13 @@ def test_evaluation_in_ranges_gives_the_same_answers(name: str, pane_rows, stray
     panes, stray_rows = Rows.merge([rows(*pane_rows)], FUNCTIONS[name], 10), rows(*strays)
     whole = evaluate(name, panes, stray_rows, *ends)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(panes_rows, "AT_ONCE", at_once)
+        patch.setattr(panes_module, "AT_ONCE", at_once)
         assert evaluate(name, panes, stray_rows, *ends) == whole
 
 
 @pytest.mark.parametrize("ends", [(None, None), (-(1 << 62), 1 << 62)], ids=["unbounded", "all of time"])
 def test_the_number_of_rows_evaluated_at_once_is_bounded(monkeypatch: pytest.MonkeyPatch, ends) -> None:
-    monkeypatch.setattr(panes_rows, "AT_ONCE", 100)
+    monkeypatch.setattr(panes_module, "AT_ONCE", 100)
     row_counts, column_lengths, gather = [], [], folds.gather
 
     def counting_gather(fold: Fold, code: np.ndarray, row: np.ndarray, *columns: np.ndarray) -> tuple:
@@ -141,7 +141,7 @@ def test_the_number_of_rows_evaluated_at_once_is_bounded(monkeypatch: pytest.Mon
 
 
 def test_one_window_is_evaluated_at_once_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(panes_rows, "AT_ONCE", 10)
+    monkeypatch.setattr(panes_module, "AT_ONCE", 10)
     assert evaluate("median", rows(*((0, 0, 1, float(i)) for i in range(101))), rows(), None, None) == [
         (0, 10, 101, 50.0),
         (0, 20, 101, 50.0),

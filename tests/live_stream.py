@@ -18,7 +18,7 @@ LIVE = RunOptions(100, pace_ms=100, live=True)
 WAIT_S = 60
 
 
-class Beside(threading.Thread):
+class ConcurrentAction(threading.Thread):
     """Does something beside a stream that runs, and asks it to drain in the end, come what may."""
 
     def __init__(self, warehouse: Path, act) -> None:
@@ -51,7 +51,7 @@ class Beside(threading.Thread):
 
 
 def live(query, warehouse: Path, act, plan: RunOptions = LIVE) -> None:
-    beside = Beside(warehouse, act)
+    beside = ConcurrentAction(warehouse, act)
     beside.layout.status.unlink(missing_ok=True)
     beside.start()
     run(query, warehouse, plan)

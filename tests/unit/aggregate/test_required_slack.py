@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.aggregate.functions import FUNCTIONS, function_of
-from tailrace.aggregate.needed import required_slack
+from tailrace.aggregate.required_slack import required_slack
 
 # (window, need, value)
 ROWS = st.lists(

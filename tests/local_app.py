@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from here import write
+from local_tables import write
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.batch_header import DECLARED
 from tailrace.engine.local import LocalEngine
@@ -25,7 +25,7 @@ from tailrace.stream.source_opening import open_feeds
 NOW = 1_800_000_000_000
 
 
-class Played:
+class LocalApp:
     """The stream of one query.
 
     `wanted` gives the settings that are to be in force, and where they are from; `now` is the wall clock.
@@ -57,9 +57,9 @@ class Played:
         stamped = {name for name, stream in self.query.streams.items() if stream.arrival_time is None}
         plan = RunOptions(batch_rows, live=False, flush=flush)
         clock = (self.query.tick_ms, self.query.idle_ms, stamped, plan, lambda: self.now)
-        intake = BatchPlanner(Journal(self.layout.journal), feeds, waiting, self.wanted, *clock)
+        planner = BatchPlanner(Journal(self.layout.journal), feeds, waiting, self.wanted, *clock)
         done = 0
-        while (entry := intake.plan(Progress.read(self.layout))) is not None:
+        while (entry := planner.plan(Progress.read(self.layout))) is not None:
             self._batch(entry)
             done += 1
         return done

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from planning import (
+from planner_driver import (
     FILES,
     IDLE,
     LIVE,
@@ -55,7 +55,7 @@ def test_a_live_run_polls_at_its_pace_and_plans_all_that_arrived_meanwhile_as_on
     assert said(driver.plan(after=1)) is None
     log.there += segments("a")[:1]
     assert said(driver.plan(after=98)) is None
-    assert (log.looks, driver.intake.rows_left) == (looks, 0)
+    assert (log.looks, driver.planner.rows_left) == (looks, 0)
     assert said(driver.plan(after=1)) == (None, False, 2)
     assert log.looks == looks + 1
     log.there += segments("b")
@@ -160,19 +160,19 @@ def test_before_the_first_row_silence_plans_nothing(tmp_path):
 
 def test_the_state_is_streaming_while_rows_are_left_then_waiting_then_quiet(tmp_path):
     driver = Driver(tmp_path, Log(), LIVE)
-    assert driver.intake.state == "waiting"  # before the first row no window can be closed
+    assert driver.planner.state == "waiting"  # before the first row no window can be closed
     driver.log.there += segments("bb")
     driver.plan()
-    assert driver.intake.state == "streaming"  # unread segments are left
+    assert driver.planner.state == "streaming"  # unread segments are left
     driver.plan(after=LIVE.pace_ms)
-    assert driver.intake.state == "waiting"
+    assert driver.planner.state == "waiting"
     driver.plan(after=IDLE)
-    assert driver.intake.state == "quiet"
+    assert driver.planner.state == "quiet"
     driver.restart()
-    assert driver.intake.state == "quiet"
+    assert driver.planner.state == "quiet"
     driver.log.there += segments("b")
     driver.plan(after=IDLE)
-    assert driver.intake.state == "waiting"
+    assert driver.planner.state == "waiting"
 
 
 def test_rows_end_a_silence_and_restart_its_measurement(tmp_path):
@@ -222,7 +222,7 @@ def test_settings_that_change_during_silence_are_planned_at_once_and_do_not_end_
     driver.plan()
     if quiet:
         assert said(driver.plan(after=IDLE)) == (driver.time, True, 0)
-    rows_ms = driver.intake.position.last_rows_ms
+    rows_ms = driver.planner.position.last_rows_ms
     driver.restart(settings=WAITING)
     record = driver.plan(after=1)
     assert (said(record), in_force(record)) == ((None, False, 0), WAITING)
@@ -264,7 +264,7 @@ def scripted_journal(directory: Path, plan: RunOptions, stamps: bool, restart_at
         driver.time = start + look
         if look in restart_at:
             driver.restart()
-        driver.plan(committed=40 * driver.intake.position.rows)
+        driver.plan(committed=40 * driver.planner.position.rows)
     return entries(directory)
 
 

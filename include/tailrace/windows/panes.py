@@ -1,4 +1,4 @@
-"""Columnar rows by key and time, and the evaluation of the windows over them."""
+"""Columnar rows by key and pane, and the evaluation of the sliding windows over them."""
 
 from __future__ import annotations
 

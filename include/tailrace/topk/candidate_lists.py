@@ -11,17 +11,17 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.disorder.clock import Frontier
-from tailrace.panes.operator import encode_keys, late_partials
-from tailrace.panes.rows import Ints
+from tailrace.operators.window import encode_keys, late_partials
 from tailrace.topk.best import Best
 from tailrace.topk.candidates import Candidate, Place
+from tailrace.windows.panes import Ints
 from tailrace.windows.sliding import Sliding
 
 
 class Ranking(Protocol):
     """The candidates of one key, as a method maintains them; windows are numbered."""
 
-    listed: list[Candidate]
+    candidates: list[Candidate]
 
     def insert(self, place: Place, first: int, last: int) -> None: ...
 
@@ -47,7 +47,7 @@ class CandidateState:
     key_type: pa.DataType
 
     def to_arrow(self) -> dict[str, pa.RecordBatch]:
-        listed = [
+        candidates = [
             (key, *candidate.place, candidate.first, candidate.last)
             for key, key_state in self.keys.items()
             for candidate in _candidates(key_state)
@@ -58,7 +58,7 @@ class CandidateState:
         key_field, windows = ("key", self.key_type), (("first", pa.int64()), ("last", pa.int64()))
         place = [("worse", pa.float64()), ("id", self.best.id_type)]
         return {
-            "candidates": _batch(listed, pa.schema([key_field, *place, *windows])),
+            "candidates": _batch(candidates, pa.schema([key_field, *place, *windows])),
             "counts": _batch(counts, pa.schema([key_field, ("pane", pa.int64()), ("tuples", pa.int64())])),
         }
 
@@ -159,7 +159,7 @@ class CandidateLists:
 
 
 def _candidates(key_state: KeyState) -> list[Candidate]:
-    return [*key_state.ranking.listed, *getattr(key_state.ranking, "later", [])]
+    return [*key_state.ranking.candidates, *getattr(key_state.ranking, "later", [])]
 
 
 def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:

@@ -1,8 +1,8 @@
-"""Incremental join of two streams whose answers are pairs: one call a batch, without a loop over tuples or ticks.
+"""Incremental interval join of two streams, answered by pairs: one call a batch, without a loop over tuples or ticks.
 
 F is the frontier (the watermark), and the reach is the largest distance in event time of a pair's tuples. A tuple is
-kept while its event time is at least F − reach. A pair is answered at the tick of its later tuple, if its first one was
-still kept then: it came in the same tick, or its event time is at least F before that tick − reach.
+stored while its event time is at least F − reach. A pair is answered at the tick of its later tuple, if its first one
+was still stored then: it came in the same tick, or its event time is at least F before that tick − reach.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 Match = Callable[[pa.Table, pa.Table], tuple[Ints, Ints]]
 """Finds the pairs of rows of a left and a right table that match: their indices in either."""
 
-_KEPT = -1  # the place in the frontier of a tuple that came in an earlier batch
+_EARLIER = -1  # the place in the frontier of a tuple that came in an earlier batch
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Pairs(NamedTuple):
 def step(
     reach_ms: int, match: Match, state: PairState, arrived: tuple[pa.Table, ...], frontier: Frontier
 ) -> tuple[PairState, Pairs, tuple[pa.RecordBatch, ...]]:
-    """Take in the rows of complete ticks, and answer each pair that has met.
+    """Add the rows of complete ticks, and answer each pair that has met.
 
     Parameters
     ----------
@@ -67,15 +67,15 @@ def step(
         The tuples of each stream with an event time below F before their tick: `id`, `event_time`, `tick`, `tuples`,
         `frontier`; without replicas.
     """
-    kept = state.left, state.right
+    earlier = state.left, state.right
     places = [frontier.index(rows.column("tick").to_numpy()) for rows in arrived]
-    tables = [pa.concat_tables(parts) for parts in zip(kept, arrived, strict=True)]
-    at = [np.append(np.full(old.num_rows, _KEPT), new) for old, new in zip(kept, places, strict=True)]
+    tables = [pa.concat_tables(parts) for parts in zip(earlier, arrived, strict=True)]
+    at = [np.append(np.full(old.num_rows, _EARLIER), new) for old, new in zip(earlier, places, strict=True)]
 
     left, right = match(arrived[0], tables[1])
-    more_left, more_right = match(kept[0], arrived[1])
-    left = np.concatenate([left + kept[0].num_rows, more_left])
-    right = np.concatenate([right, more_right + kept[1].num_rows])
+    more_left, more_right = match(earlier[0], arrived[1])
+    left = np.concatenate([left + earlier[0].num_rows, more_left])
+    right = np.concatenate([right, more_right + earlier[1].num_rows])
     met, decided_at = _met(reach_ms, tables, at, (left, right), frontier)
     pairs = Pairs(tables[0].take(left[met]), tables[1].take(right[met]), decided_at[met])
 
@@ -87,7 +87,7 @@ def step(
 def _met(
     reach_ms: int, tables: list[pa.Table], at: list[Ints], pairs: tuple[Ints, Ints], frontier: Frontier
 ) -> tuple[NDArray[np.bool_], Ints]:
-    """Tell which pairs have met, and the place in the frontier of the later tuple of each."""
+    """Test which pairs have met, and find the place in the frontier of the later tuple of each."""
     left_at, right_at = (place[rows] for place, rows in zip(at, pairs, strict=True))
     left_time, right_time = (_event_time(table)[rows] for table, rows in zip(tables, pairs, strict=True))
     decided_at = np.maximum(left_at, right_at)

@@ -297,12 +297,12 @@ def test_supervise_holds_the_deployment_lock_while_it_replaces_a_driver(make_ope
         thread.start()
         thread.join()
 
-    host.on_look = try_lock_in_a_thread
+    host.on_inspect = try_lock_in_a_thread
     with pytest.raises(TaskDeferred):
         resume(make_operator(SuperviseOperator), context, verdict("hung", result.driver.pid), [], result.deployment)
     assert len(is_free) >= 3, "one look each to check the pid, to stop and to deploy"
     assert not any(is_free)
-    host.on_look()
+    host.on_inspect()
     assert is_free[-1]
 
 
@@ -338,7 +338,7 @@ def test_a_failed_trigger_does_not_drain_the_driver(make_operator, host, context
 
 def deploy_drainable_driver(host, layout):
     result = drivers.deploy(host, layout, ["go"], {})
-    host.on_look = lambda: layout.drain.exists() and host.is_now("ended", 0)
+    host.on_inspect = lambda: layout.drain.exists() and host.is_now("ended", 0)
     return result.deployment
 
 

@@ -10,7 +10,7 @@ from tailrace.aggregate.functions import FUNCTIONS, function_of
 from tailrace.aggregate.partials import combine
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.panes.operator import PaneState, step
+from tailrace.operators.window import PaneState, step
 from tailrace.windows.sliding import Sliding
 
 TENS = Sliding(20, 10)

@@ -22,7 +22,7 @@ from tailrace.storage.table_schemas import schemas
 WINDOW = ("key", "window_start", "window_end")
 
 
-class Desk:
+class MemoryTables:
     """What the stream has given, as the tables are read, and the corrections so far."""
 
     def __init__(self, tuples: list[Tuple], query: Settings, cuts: list[int], **how: object) -> None:

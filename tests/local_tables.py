@@ -23,7 +23,7 @@ from tailrace.storage.tables import Tables, with_times
 from warehouse import make_query, write_files
 
 
-def streamed_here(
+def stream_into_tables(
     directory: Path,
     settings: Settings,
     tuples: list[Tuple],

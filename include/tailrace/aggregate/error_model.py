@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from tailrace.aggregate.folds import Floats, Ints
 from tailrace.aggregate.functions import function_of
-from tailrace.aggregate.needed import required_slack
 from tailrace.aggregate.population import Population
 from tailrace.aggregate.promise import threshold
+from tailrace.aggregate.required_slack import required_slack
 
 
 @dataclass(frozen=True)

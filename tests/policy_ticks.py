@@ -1,4 +1,4 @@
-"""Complete ticks for policies: what they are told of plain tuples, cut into calls as wanted."""
+"""Complete ticks for policies: the statistics of plain tuples, cut into calls at will."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tailrace.aggregate.promised import AggregateErrorModel
+from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.tick_statistics import COUNTS, SAMPLE, TickRows, TickStatistics
 from tailrace.disorder.ticks import Ticks
@@ -20,7 +20,7 @@ from tailrace.windows.sliding import Sliding
 TICK = 10
 
 
-class Came(NamedTuple):
+class Arrival(NamedTuple):
     """A tuple: the number of its tick (10 ms each), its event time, its key as a number, its value."""
 
     tick: int
@@ -29,8 +29,8 @@ class Came(NamedTuple):
     value: float = 1.0
 
 
-def seen(came: Sequence[Came], windows: Sliding, promise: Any = None) -> TickStatistics:
-    """All ticks of a stream, as the first call is told of them."""
+def statistics_of(came: Sequence[Arrival], windows: Sliding, promise: Any = None) -> TickStatistics:
+    """The statistics of all ticks of a stream, in one call."""
     ticks, counts, sample = defaultdict(list), defaultdict(int), defaultdict(list)
     for each in came:
         pane = each.event // windows.pane_ms * windows.pane_ms
@@ -64,7 +64,7 @@ def slacks(
     return found, kept
 
 
-def steady(seconds: float, delay=lambda event: 0, every: int = 5, start: int = 0) -> list[Came]:
+def steady(seconds: float, delay=lambda event: 0, every: int = 5, start: int = 0) -> list[Arrival]:
     """A tuple each `every` ms of event time, as late as told by a function of it; in order of arrival."""
     events = range(start, start + int(seconds * 1000), every)
-    return sorted((Came((event + delay(event)) // TICK, event) for event in events), key=lambda each: each.tick)
+    return sorted((Arrival((event + delay(event)) // TICK, event) for event in events), key=lambda each: each.tick)

@@ -55,14 +55,14 @@ def log_lines(monkeypatch):
 def wait_for_looks(monkeypatch):
     """A coroutine function that waits until a number of further looks have ended."""
     results = []
-    look = GapTrigger._look
+    look = GapTrigger._poll
 
     def look_and_count(self):
         result = look(self)
         results.append(result)
         return result
 
-    monkeypatch.setattr(GapTrigger, "_look", look_and_count)
+    monkeypatch.setattr(GapTrigger, "_poll", look_and_count)
 
     async def wait(more):
         target = len(results) + more

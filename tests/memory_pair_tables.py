@@ -31,7 +31,7 @@ Times = tuple[int, int]
 Streams = tuple[Sequence[Item], Sequence[Item]]
 
 
-class PairDesk:
+class MemoryPairTables:
     """What the stream has given, and the corrections so far.
 
     `again`: a repeat of an id answers a pair anew in a later tick; else each pair of ids is answered once.
@@ -43,7 +43,7 @@ class PairDesk:
         self.streams, self.join = streams, join
         types = [pa.int64() if items and isinstance(items[0].id, int) else pa.string() for items in streams]
         self.kind = ToyJoin(join.reach, *types)
-        self.stage = Stage(self.kind, tuple(self._reader(side, cuts[side]) for side in (0, 1)), join.tick, 1)
+        self.stage = Stage(self.kind, tuple(self._reader(side, cuts[side]) for side in (0, 1)), 1)
         log = [Read(side, item) for side in (0, 1) for item in self._numbered(side)]
         tuples = [one._replace(item=streams[one.side][one.position]) for one in placed(log, join.tick)[0]]
         self.placed = [[one for one in tuples if one.side == side] for side in (0, 1)]
@@ -152,7 +152,7 @@ class PairDesk:
         return in_ms(with_times(whole, schema))
 
 
-def late_of(desk: PairDesk, a: int, b: int) -> set[tuple[int, object, int]]:
+def late_of(desk: MemoryPairTables, a: int, b: int) -> set[tuple[int, object, int]]:
     """(side, id, event time) of the tuples late in an interval of arrival."""
     found: list[Placed] = [one for one, _ in desk.late_tuples if a < one.end <= b]
     return {(one.side, one.item.id, one.item.event_time) for one in found}

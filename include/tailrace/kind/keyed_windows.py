@@ -1,0 +1,101 @@
+"""Common base of the kinds that answer the sliding windows of each key of one stream."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.answers.by_window import ByWindow
+from tailrace.disorder.clock import Frontier
+from tailrace.kind.inputs import Input, NameTypes
+from tailrace.kind.step import Step
+from tailrace.partition.by_key import ByKey
+from tailrace.windows.panes import Rows, Summary, evaluate_windows
+from tailrace.windows.sliding import Sliding
+
+
+@dataclass(frozen=True)
+class KeyedWindows(ABC):
+    """Base of a kind that answers the sliding windows of each key, from a summary of their panes.
+
+    Attributes
+    ----------
+    columns : dict
+        The columns of a tuple that the kind needs beyond its key and times, and the source's column for each.
+    key_type, id_type : DataType
+        string or int64, as in the stream.
+    row_key : tuple of str
+        The columns that tell the rows of an answer apart, see `ByWindow`.
+    """
+
+    windows: Sliding
+    columns: dict[str, str]
+    key_type: pa.DataType
+    id_type: pa.DataType = pa.string()  # noqa: RUF009 (frozen)
+
+    row_key: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    @abstractmethod
+    def summary(self) -> Summary:
+        """The summary of a pane, from which windows are answered."""
+
+    @property
+    @abstractmethod
+    def values(self) -> dict[str, pa.DataType]:
+        """The columns of an answer between its identity and `tuples`."""
+
+    @abstractmethod
+    def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Combine rows into partials by key, pane and tick, see `Combines`."""
+
+    @property
+    def answers(self) -> ByWindow:
+        return ByWindow(self.windows, self.row_key)
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        return (Input(self.columns, NameTypes(self.key_type, self.id_type)),)
+
+    @property
+    def partition(self) -> ByKey:
+        return ByKey()
+
+    @property
+    def answer(self) -> pa.Schema:
+        return pa.schema([*self.answers.fields(self.key_type), *self.values.items(), ("tuples", pa.int64())])
+
+    @property
+    def late(self) -> pa.Schema:
+        return self.answers.late(self.key_type)
+
+    def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
+        return tuples.select(self.inputs[side].tuple_columns)
+
+    def evaluate(self, *content: pa.RecordBatch) -> pa.RecordBatch:
+        """The answer of every window over the given tuples, independent of their order and lateness."""
+        (tuples,) = content
+        no_tick = pa.array(np.zeros(tuples.num_rows, np.int64))
+        columns = [name for name in tuples.schema.names if name != "tick"]
+        partials = self.combine(tuples.select(columns).append_column("tick", no_tick))
+        key, pane = (np.asarray(column) for column in (partials.column("key").indices, partials.column("pane")))
+        values = {name: partials.column(name).to_numpy(zero_copy_only=False) for name in self.summary.types}
+        panes = Rows(key.astype(np.int64), pane, values)
+        rows = evaluate_windows(self.windows, self.summary, panes, Rows.empty(self.summary.types), None, None)
+        return self._answers(rows.with_keys(partials.column("key").dictionary))
+
+    def _step(self, state: Any, closed: pa.RecordBatch, late: pa.RecordBatch, frontier: Frontier) -> Step:
+        """Build the result of a step from the operator's new state, its closed windows and its late rows."""
+        return Step(state, self._answers(closed), frontier.closing(np.asarray(closed.column("time"))), (late,))
+
+    def _answers(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Convert closed windows (`key`, `time`, the summary's answers) to answers."""
+        end = rows.column("time")
+        start = pc.subtract(end, self.windows.size_ms)
+        columns = [rows.column(name).cast(kind) for name, kind in (*self.values.items(), ("tuples", pa.int64()))]
+        return pa.RecordBatch.from_arrays([rows.column("key"), start, end, *columns], schema=self.answer)
