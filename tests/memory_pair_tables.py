@@ -82,7 +82,9 @@ class MemoryPairTables:
 
     def truth(self, before: int) -> dict[tuple, Times]:
         """The pairs of all that arrived before a cut-off, by the oracle."""
-        left, right = (first_arrivals(one for one in side if one.end <= before) for side in self.placed)
+        left, right = (
+            first_arrivals((one for one in side if one.end <= before), self.join.tick) for side in self.placed
+        )
         return {
             (a.id, b.id): (a.event_time, b.event_time)
             for a in left
@@ -93,7 +95,8 @@ class MemoryPairTables:
     # As `AnswerTables` has it: only what the ranges hold.
     def versions(self, ends: tuple | None = None) -> pa.Table:
         rows = pa.concat_tables(self.given, promote_options="default")
-        return rows if ends is None else rows.filter(_within(rows["left_time"], *ends))
+        horizon = pa.chunked_array([self.kind.answers.horizon(rows)])
+        return rows if ends is None else rows.filter(_within(horizon, *ends))
 
     def late(self, events: tuple) -> pa.Table:
         low, high = events

@@ -218,10 +218,13 @@ def purge(outcome: Outcome, join: Join, kept: list[list[Item]]) -> None:
             kept[side] = [item for item in kept[side] if item.event_time >= outcome.frontier - join.reach]
 
 
-def first_arrivals(tuples: Iterable[Placed]) -> list[Item]:
-    """Of tuples with the same id the first to arrive: by tick, then arrival time, then position."""
+def first_arrivals(tuples: Iterable[Placed], tick: int) -> list[Item]:
+    """Of tuples with the same id the first to arrive: by tick, then arrival time, then position.
+
+    With tick 0 each tuple has a tick of its own, in the order of the log, also where arrival goes backwards.
+    """
     seen: dict[str, Item] = {}
-    for one in sorted(tuples, key=lambda one: (one.end, one.item.arrival_time, one.position)):
+    for one in sorted(tuples, key=lambda one: (one.end, one.item.arrival_time if tick else 0, one.position)):
         seen.setdefault(one.item.id, one.item)
     return list(seen.values())
 
@@ -229,7 +232,7 @@ def first_arrivals(tuples: Iterable[Placed]) -> list[Item]:
 def batch_pairs(log: Log, join: Join, before: int | None = None) -> set[tuple[str, str]]:
     """All pairs of what arrived before a point of arrival time, repeats left out."""
     arrived = [one for one in placed(log, join.tick)[0] if before is None or one.end <= before]
-    left, right = (first_arrivals(one for one in arrived if one.side == side) for side in (LEFT, RIGHT))
+    left, right = (first_arrivals((one for one in arrived if one.side == side), join.tick) for side in (LEFT, RIGHT))
     return {
         (a.id, b.id)
         for a in left

@@ -98,7 +98,7 @@ def test_the_answer_model_tells_answers_and_their_rows_apart(name: str, case) ->
     kind = kind_of(name, query.size, query.slide)
     model, rows = kind.answers, pa.Table.from_batches([kind.evaluate(content(kind, tuples))])
     assert [*model.identity.columns] == kind.answer.names[: len(model.identity.columns)]
-    assert {model.horizon, *model.identity.determining} <= {*model.identity.columns}
+    assert {*model.horizon_columns, *model.identity.determining} <= {*model.identity.columns}
     windows = [tuple(row[part] for part in KEYS) for row in rows.to_pylist()]
     once = [tuple(row[part] for part in KEYS) for row in model.once(rows).to_pylist()]
     assert once == list(dict.fromkeys(windows))

@@ -1,6 +1,6 @@
 """Sets of pairs that a correction covers: of late tuples, of a range of event time, and by identity.
 
-Answers are read by their left time in (low, high] for a range [low, high) of event time: so each range begins 1 ms
+Answers are read by their later time in (low, high] for a range [low, high) of event time: so each range begins 1 ms
 before the earliest tuple that counts.
 """
 

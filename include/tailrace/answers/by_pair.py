@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from tailrace.answers.affected_pairs import ClosedPairs, IdentifiedPairs, MissedPairs
@@ -31,9 +32,13 @@ class ByPair:
     def identity(self) -> Identity:
         return PAIR
 
+    def horizon(self, answers: Rows) -> Ints:
+        left, right = (np.asarray(answers.column(name)) for name in self.horizon_columns)
+        return np.asarray(np.maximum(left, right))
+
     @property
-    def horizon(self) -> str:
-        return "left_time"
+    def horizon_columns(self) -> tuple[str, ...]:
+        return "left_time", "right_time"
 
     @property
     def late_time(self) -> str:
@@ -61,8 +66,12 @@ class ByPair:
     def once(self, answers: Rows) -> Rows:
         return answers
 
+    @property
+    def can_lack_tuples(self) -> bool:
+        return False  # it holds its two
+
     def missed(self, late: pa.Table, *names: str) -> pa.Table:
-        """No rows: which pairs a late tuple missed, only its partners tell; and a pair holds its two tuples always."""
+        """No rows: which pairs a late tuple missed, only its partners tell."""
         return late.slice(0, 0).select(list(names))
 
     def missed_by(self, late: pa.Table) -> MissedPairs:

@@ -32,9 +32,12 @@ class ByWindow:
     def identity(self) -> Identity:
         return WINDOW
 
+    def horizon(self, answers: Rows) -> Ints:
+        return np.asarray(answers.column("window_end"))
+
     @property
-    def horizon(self) -> str:
-        return "window_end"
+    def horizon_columns(self) -> tuple[str, ...]:
+        return ("window_end",)
 
     def expires(self, event_times: Ints) -> Ints:
         return self.windows.last_end(event_times)
@@ -63,6 +66,10 @@ class ByWindow:
         for name in self.row_key:
             answers = answers.filter(pc.equal(answers.column(name), 1))
         return answers
+
+    @property
+    def can_lack_tuples(self) -> bool:
+        return True
 
     def missed(self, late: pa.Table, *names: str) -> pa.Table:
         """Repeat each row of the table `late` for every window that it missed: the identity and the named columns.

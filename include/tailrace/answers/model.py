@@ -39,9 +39,12 @@ class AnswerModel(Protocol):
     @property
     def identity(self) -> Identity: ...
 
+    def horizon(self, answers: Rows) -> Ints:
+        """The event time (ms) up to which each answer depends on tuples: it is due when F is there; shape (n,)."""
+
     @property
-    def horizon(self) -> str:
-        """The column with the event time (ms) up to which an answer depends on tuples: it is due when F is there."""
+    def horizon_columns(self) -> tuple[str, ...]:
+        """The columns of answers with times, of which one is the horizon."""
 
     def expires(self, event_times: Ints) -> Ints:
         """The frontier (ms) from which on a tuple of each event time can count in no answer that is not due."""
@@ -59,6 +62,10 @@ class AnswerModel(Protocol):
 
     def once(self, answers: Rows) -> Rows:
         """Select the first row of each answer by its row key; `answers` are whole, and have one version of each."""
+
+    @property
+    def can_lack_tuples(self) -> bool:
+        """Whether an answer may have been given without a late tuple of its content."""
 
     def missed(self, late: pa.Table, *names: str) -> pa.Table:
         """Repeat each row of the table `late` for every answer that it missed: the identity and the named columns.

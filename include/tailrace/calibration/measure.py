@@ -7,16 +7,16 @@ exact answers, `Kind.errors` compares the two. Repeats are removed from both bef
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.disorder.clock import Frontier
+from tailrace.ground.matching import Rows
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.kind.capabilities import combined
 from tailrace.kind.protocol import Kind
@@ -24,6 +24,7 @@ from tailrace.windows.sliding import Sliding
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Horizon = Callable[[Rows], Ints]
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def measure(
         The exact answers of at least n windows, all of which t_max has passed by the longest duration.
     """
     horizon = kind.answers.horizon
-    ends = np.unique(exact.column(horizon).to_numpy())[-n:]
+    ends = np.unique(horizon(exact))[-n:]
     answers: list[list[pa.RecordBatch]] = [[] for _ in durations]
     for part in parts:
         partials = pa.Table.from_batches([combined(kind, part)])
@@ -145,13 +146,13 @@ def measure(
     return Accuracies(kind.windows, durations, ends, quality)
 
 
-def _of_windows(answers: Any, horizon: str, ends: Ints) -> Any:
-    """The answers of the windows with these ends, which stand in the column `horizon`."""
-    return answers.filter(pc.is_in(answers.column(horizon), pa.array(ends)))
+def _of_windows(answers: Any, horizon: Horizon, ends: Ints) -> Any:
+    """The answers of the windows with these ends."""
+    return answers.filter(pa.array(np.isin(horizon(answers), ends)))
 
 
-def _quality_by_window(errors: pa.RecordBatch, horizon: str, ends: Ints) -> Floats:
+def _quality_by_window(errors: pa.RecordBatch, horizon: Horizon, ends: Ints) -> Floats:
     """The quality of each window, shape (n,): 1 − the mean error of its keys, each at most 1, as in `Kind.quality`."""
-    window = np.searchsorted(ends, np.asarray(errors.column(horizon)))
+    window = np.searchsorted(ends, horizon(errors))
     error = np.minimum(np.asarray(errors.column("error")), 1.0)
     return np.asarray(1 - np.bincount(window, error) / np.bincount(window))

@@ -92,9 +92,9 @@ class RecentWindows:
             recent = self._tuples_since(low)
             settling = settling_ms(recent.delays, longest_wait, self.accuracy) if len(recent.delays) else longest_wait
             exact = pa.Table.from_batches([kind.evaluate(recent.tuples)])
-            end, until = exact.column(kind.answers.horizon).to_numpy(), recent.course.last - settling
+            end, until = kind.answers.horizon(exact), recent.course.last - settling
             exact = exact.filter(pa.array((end >= recent.low + kind.windows.size_ms) & (end <= until)))
-            complete = len(np.unique(exact.column(kind.answers.horizon).to_numpy()))
+            complete = len(np.unique(kind.answers.horizon(exact)))
             if complete >= self.n:
                 break
             if is_all:

@@ -77,7 +77,7 @@ def correct(query: Query, warehouse: Path, span: CorrectionRange, distributed: O
         emitted_at = pa.repeat(pa.scalar(started, TIME), rows.num_rows)
         table = with_times(rows.append_column("emitted_at", emitted_at), wanted["corrections"])
         tables.replace("corrections", table, "interval", str(span))
-        put_quality(query, stage.kind, answers, rows[model.horizon].to_numpy(), committed.frontier)
+        put_quality(query, stage.kind, answers, model.horizon(rows), committed.frontier)
         gone = model.identity.first_rows(rows)["retracted"].to_numpy()
         counts = (pc.sum(late["tuples"], min_count=0).as_py(), int((~gone).sum()), int(gone.sum()))
         report = Report(str(span), as_of, *counts, *span.covered(as_of))

@@ -54,7 +54,7 @@ class HistoryScan:
         """The affected answers over all that arrived, without repeats."""
         ranges = affected.ranges()
         columns = [["event_time", "key", *reader.columns.values, *ORDER] for reader in self.stage.readers]
-        if job := self._job(ranges, columns):
+        if job := self._job(self.logs, ranges, columns):
             return self._distributed(job.buckets).evaluate(job, affected)
         content = []
         for log, names in zip(self.logs, columns, strict=True):
@@ -68,13 +68,24 @@ class HistoryScan:
         Of windows that are not affected some may be returned too, and some twice. Values are not read.
         """
         ranges, columns = affected.ranges(), ["event_time", "key", *ORDER]
-        if job := self._job(ranges, [columns]):
+        if job := self._job(self.logs, ranges, [columns]):
             return self._distributed(job.buckets).windows_with_repeats(job)
         (log,), model = self.logs, self.stage.kind.answers
         assert isinstance(model, ByWindow)
         tuples, others = self._gather(log, ranges, columns)
         again = tuples.filter(pa.array(deduplication.repeated(tuples, others)))
         return pa.Table.from_batches([model.holding(again)])
+
+    def ids_outside(self, side: int, affected: AffectedAnswers) -> pa.Array:
+        """The ids of a stream's tuples in the ranges of the affected answers that came outside of these, too.
+
+        Values are not read.
+        """
+        ranges, log = affected.ranges(), self.logs[side]
+        if job := self._job([log], ranges, [ORDER]):
+            return self._distributed(job.buckets).ids_outside(job)
+        _, others = self._gather(log, ranges, ORDER)
+        return pc.unique(others.column("id"))
 
     def event_times(self, side: int, ids: pa.Array) -> Ints:
         """The event time of the first tuple to arrive with each of these ids, in a stream; not in order."""
@@ -85,12 +96,12 @@ class HistoryScan:
         is_first = deduplication.first_arrivals(tuples, nothing)
         return np.asarray(tuples.column("event_time"))[is_first]
 
-    def _job(self, ranges: Ranges, columns: Sequence[list[str]]) -> ScanJob | None:
-        """The distributed job that reads the tuples with such event times; None where they are few."""
-        near = [log.of_events(ranges) for log in self.logs]
+    def _job(self, logs: Sequence[Log], ranges: Ranges, columns: Sequence[list[str]]) -> ScanJob | None:
+        """The distributed job that reads the tuples of logs with such event times; None where they are few."""
+        near = [log.of_events(ranges) for log in logs]
         if sum(_rows(log.pieces(ranges)) for log in near) <= AT_ONCE:
             return None
-        far = [log.of_ids_in(part) for log, part in zip(self.logs, near, strict=True)]
+        far = [log.of_ids_in(part) for log, part in zip(logs, near, strict=True)]
         streams = tuple(StreamScan(log.reader(), log.pieces(), names) for log, names in zip(far, columns, strict=True))
         rows = sum(_rows(stream.pieces) for stream in streams)
         buckets = max(self.cores, -(-rows // _ROWS_PER_BUCKET))

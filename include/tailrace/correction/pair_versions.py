@@ -4,7 +4,8 @@ What pair two ids make follows from the first tuple of each, so it is settled fo
 a pair that is known with the right content keeps its version, and its as_of.
 
 Versions are read by the event times that a correction covers. Where repeats have brought the same pair of ids with
-other event times, elsewhere, a pair that is known here keeps those until a correction covers them, too.
+other event times, elsewhere, there may be a later version than those that are read. Its left id came outside of what is
+read, too: such a pair always gets its next version.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tailrace.answers.model import AffectedAnswers
 from tailrace.answers.versions import of_others, with_retractions, with_stamps, without_retracted
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.ground import matching
+from tailrace.ground.columns import unify
 from tailrace.ground.matching import select
 from tailrace.kind.protocol import Kind
 
@@ -44,9 +46,13 @@ def revise(
     touched = select(versions, affected.contains(versions))
     versions = select(versions, identity.find(versions, touched) >= 0)
     found = next_pairs(past, versions, late, affected, before)
-    latest = without_retracted(identity.latest(of_others(versions, interval)))
-    rows = select(found, ~_is_known(kind, found, latest))
-    gone = identity.first_rows(select(latest, identity.find(latest, found) < 0))
+    latest = identity.latest(of_others(versions, interval))
+    gone = select(latest, identity.find(latest, found) < 0)
+    is_known, is_gone = _is_known(kind, found, without_retracted(latest)), gone["retracted"].to_numpy()
+    if is_known.any() or is_gone.any():  # the others get a row anyway
+        elsewhere = past.ids_outside(0, affected)
+        is_known, is_gone = is_known & ~_has_left_id(found, elsewhere), is_gone & ~_has_left_id(gone, elsewhere)
+    rows, gone = select(found, ~is_known), identity.first_rows(select(gone, ~is_gone))
     return with_retractions(with_stamps(identity, rows, versions), gone)
 
 
@@ -85,6 +91,11 @@ def _is_known(kind: Kind, found: pa.Table, latest: pa.Table) -> NDArray[np.bool_
         value, known_value = (np.asarray(table[name], np.float64) for table in (found, known))
         same &= np.isclose(value, known_value, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True)
     return np.asarray(same)
+
+
+def _has_left_id(pairs: pa.Table, ids: pa.Array) -> NDArray[np.bool_]:
+    number, others = unify([pairs.column("left_id"), ids])[1]
+    return np.isin(number, others)
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:

@@ -1,7 +1,8 @@
 """The table `quality`: the error of the streamed answers against the latest versions, and the promised one.
 
-A row is a bucket of windows, those that end in (bucket_start, bucket_end]. They are measured against their latest
-versions, so a row is as true as the corrections have come: an answer that was not corrected counts as right.
+A row is a bucket of answers, those whose horizon (a window's end, a pair's later time) lies in (bucket_start,
+bucket_end]. They are measured against their latest versions, so a row is as true as the corrections have come: an
+answer that was not corrected counts as right.
 """
 
 from __future__ import annotations
@@ -47,15 +48,16 @@ def bucket_ms(slide_ms: int) -> int:
     return next((length for length in _LENGTHS if length >= least), -(-least // _DAY) * _DAY)
 
 
-def put_quality(query: Query, kind: Kind, answers: AnswerTables, ends: Ints, frontier: int) -> None:
+def put_quality(query: Query, kind: Kind, answers: AnswerTables, horizons: Ints, frontier: int) -> None:
     """Measure buckets, and put them in the place of what the table has of them.
 
-    They are those with windows of the given ends, which were corrected, and all from the newest one in the table on, up
-    to F: answers may have come to it, and after it. The cost goes by the answers in them, however far apart they lie.
+    They are those with answers of the given horizons, which were corrected, and all from the newest one in the table
+    on, up to F: answers may have come to it, and after it. The cost goes by the answers in them, however far apart they
+    lie.
     """
     length, tables = bucket_ms(kind.windows.slide_ms), answers.tables
     known = pc.max(tables.read("quality", ["bucket_start"]).column("bucket_start")).as_py()
-    corrected = np.unique((ends - 1) // length)
+    corrected = np.unique((horizons - 1) // length)
     if known is None and not len(corrected):
         return
     since = int(corrected[0]) if known is None else known // length
@@ -71,7 +73,7 @@ def put_quality(query: Query, kind: Kind, answers: AnswerTables, ends: Ints, fro
     for number in np.unique(part_of):
         part = buckets[part_of == number]
         versions = answers.versions(merge_ranges(part * length, (part + 1) * length))
-        mine = np.isin((versions[kind.answers.horizon].to_numpy() - 1) // length, part)
+        mine = np.isin((kind.answers.horizon(versions) - 1) // length, part)
         found.append(measure(kind, select(versions, mine), length, promise))
     if found:
         rows = with_times(pa.concat_tables(found), schemas(kind)["quality"])
@@ -107,7 +109,7 @@ def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: dict[str, f
     has_k = ~np.isnan(k_ms)
     counts = (is_streamed, is_corrected, ~is_streamed, error >= least, has_k)
     bucket, (count, corrected, missing, off, with_k, error_sum, k_sum, worst) = group(
-        (answers[model.horizon].to_numpy() - 1) // length_ms,
+        (model.horizon(answers) - 1) // length_ms,
         *((column.astype(np.int64), "sum") for column in counts),
         (np.minimum(error, 1.0), "sum"),
         (np.where(has_k, k_ms, 0.0), "sum"),

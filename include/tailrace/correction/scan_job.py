@@ -59,6 +59,9 @@ class DistributedScan(Protocol):
     def windows_with_repeats(self, job: ScanJob) -> pa.Table:
         """The windows, as `ByWindow.holding`, that hold a tuple whose id is there more than once; some twice."""
 
+    def ids_outside(self, job: ScanJob) -> pa.Array:
+        """The ids of tuples in the job's ranges that came outside of these, too; of a job of one stream."""
+
     def find(self, reader: Reader, pieces: list[Piece], ids: pa.Array, columns: Sequence[str]) -> pa.Table:
         """These columns of the tuples with one of these ids."""
 

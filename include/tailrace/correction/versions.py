@@ -21,7 +21,8 @@ from tailrace.storage.results import AnswerTables
 def revise(past: HistoryScan, answers: AnswerTables, affected: AffectedAnswers, before: int, interval: str) -> pa.Table:
     """The rows of `corrections` for the affected answers, as of a cut-off: that of `past`."""
     kind, ranges = past.stage.kind, affected.ranges()
-    versions, late = answers.versions(ranges), answers.late(ranges)
+    low, high = ranges
+    versions, late = answers.versions((low - 1, high)), answers.late(ranges)  # of every tuple in [low, high)
     if isinstance(kind.answers, ByPair):
         rows = pair_versions.revise(past, versions, late, affected, before, interval)
     else:

@@ -102,14 +102,15 @@ def task_counts(
 ) -> dict[str, Any]:
     """The counts of a task in a batch in which so many ticks became complete.
 
-    `latency_ms` is the mean time, in stream time, from the horizon of an answer (a window's end) to the answer.
+    `latency_ms` is the mean time, in stream time, from the horizon of an answer, a window's end or a pair's later time,
+    to the answer.
     """
     partials = [batches["rows"] for batches, _ in segments]
     rows = sum(map(total, partials))
     accepted = sum(about["accepted"] for _, about in segments)
     answers = model.once(step.answers.append_column("answered", pa.array(frontier.end[step.decided_at])))
-    due, answered = (np.asarray(answers.column(name)) for name in (model.horizon, "answered"))
-    latency = float((answered - due).mean()) if len(due) else None
+    waited = np.asarray(answers.column("answered")) - model.horizon(answers)
+    latency = float(waited.mean()) if len(waited) else None
     counts = {"rows": rows, "partials": sum(map(len, partials)), "late": sum(map(total, step.late))}
     counts |= {"answers": answers.num_rows, "ticks": ticks}
     return counts | {"latency_ms": latency, "load": rows / accepted if accepted else None}

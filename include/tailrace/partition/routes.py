@@ -49,7 +49,7 @@ class Partition(Protocol):
         side : int
             The index of the input.
         rows : RecordBatch
-            Rows that the kind prepared; in a distributed correction, tuples, their `key` dictionary-encoded.
+            Rows that the kind prepared, and combined if it does so; in a distributed correction they are not combined.
         plans : tuple of Fact
             The partition plans under which a living tuple can have been placed, the one in force last.
         """

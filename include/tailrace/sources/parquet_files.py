@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -62,20 +63,28 @@ class ParquetFiles:
 
     def _table(self, segment: Segment, columns: list[str] | None) -> pa.Table:
         require_taken(segment)
-        file = pq.ParquetFile(segment.path)
-        sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
-        starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
-        first, stop = segment.first_row, segment.first_row + segment.rows
-        groups = [g for g, size in enumerate(sizes) if starts[g] < stop and first < starts[g] + size]
-        table = file.read_row_groups(groups, columns=columns, use_threads=False)
+        with _named(Path(segment.path)):
+            file = pq.ParquetFile(segment.path)
+            sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
+            starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
+            first, stop = segment.first_row, segment.first_row + segment.rows
+            groups = [g for g, size in enumerate(sizes) if starts[g] < stop and first < starts[g] + size]
+            table = file.read_row_groups(groups, columns=columns, use_threads=False)
         return table.slice(first - starts[groups[0]], segment.rows) if groups else table
 
 
 def _open(path: Path) -> pq.ParquetFile:
-    try:
+    with _named(path, errno.ENOENT):
         return pq.ParquetFile(path)
+
+
+@contextmanager
+def _named(path: Path, *faults: int) -> Iterator[None]:
+    """Refuse a file by its name where its content is damaged: Arrow's own errors name none. `faults`: errno, too."""
+    try:
+        yield
     except (pa.ArrowInvalid, OSError) as error:
-        if isinstance(error, OSError) and error.errno not in (None, errno.ENOENT):
+        if isinstance(error, OSError) and error.errno not in (None, *faults):
             raise  # the fault is not the file's but on the way to it, and may pass
         raise refuse(str(path), f"it can't be read as Parquet ({error})", "a whole Parquet file") from error
 

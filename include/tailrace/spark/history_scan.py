@@ -63,6 +63,13 @@ class SparkScan:
 
         return _result(_apply_by_task(self._read(job), search))
 
+    def ids_outside(self, job: ScanJob) -> pa.Array:
+        def search(bucket: pa.Table) -> pa.Table:
+            tuples, others = _tuples(bucket, 0, job.streams[0])
+            return _to_driver(with_ids(others, pc.unique(tuples.column("id"))).select(["id"]))
+
+        return pc.unique(_result(_apply_by_task(self._read(job), search)).column("id"))
+
     def find(self, reader: Reader, pieces: list[Piece], ids: pa.Array, columns: Sequence[str]) -> pa.Table:
         """These columns of the tuples with one of these ids; only these leave the readers."""
         return _result(
@@ -88,9 +95,7 @@ def places_of(job: ScanJob, side: int, tuples: pa.RecordBatch) -> Places:
     """The buckets in which tuples of an input are evaluated."""
     if not tuples.num_rows:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    key = tuples.schema.get_field_index("key")
-    tuples = tuples.set_column(key, "key", pc.dictionary_encode(tuples.column(key), null_encoding="encode"))
-    routes = job.kind.partition.assign(side, tuples, (), job.buckets)
+    routes = job.kind.partition.assign(side, job.kind.prepare(tuples, side), (), job.buckets)
     return routes.row, routes.task
 
 

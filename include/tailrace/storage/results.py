@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +48,16 @@ class AnswerTables:
     def ends(self, ends: Ranges) -> Ints:
         """The horizons in ranges (low, high], and some others: one for each row of any version."""
         names = [name for name in ("results", "corrections") if self.tables.has(name)]
-        column, where = self.model.horizon, self._condition(ends)
-        return np.concatenate([self.tables.read(name, [column], where).column(column).to_numpy() for name in names])
+        columns, where = self.model.horizon_columns, self._condition(ends)
+        return np.concatenate([self.model.horizon(self.tables.read(name, columns, where)) for name in names])
 
     def _read(self, name: str, ends: Ranges | None) -> pa.Table:
         return self.tables.read(name, where=None if ends is None else self._condition(ends))
 
     def _condition(self, ends: Ranges) -> Any:
-        """The condition that the horizon lies in one of some ranges (low, high], or near one."""
-        return within_any(self.model.horizon, *_as_lists(coarsen_ranges(ends, _MAX_RANGES)))
+        """The condition that a time which may be the horizon lies in one of some ranges (low, high], or near one."""
+        low, high = _as_lists(coarsen_ranges(ends, _MAX_RANGES))
+        return reduce(or_, (within_any(name, low, high) for name in self.model.horizon_columns))
 
     def latest(self) -> pa.Table:
         """The latest version of each answer, without retracted ones."""
@@ -76,9 +79,12 @@ class AnswerTables:
 
     def _missing(self, answers: pa.Table) -> Ints:
         """The number of late tuples that each of these answers lacks; each answer has one version."""
+        none = np.zeros(answers.num_rows, np.int64)
+        if not self.model.can_lack_tuples:
+            return none
         late = self.model.missed(self.tables.read("late"), "tuples", "arrived")
         if not late.num_rows:
-            return np.zeros(answers.num_rows, np.int64)
+            return none
         number, late_number = self.model.identity.number(answers, late)
         # A stream's answer lacks all late tuples; a correction holds those that arrived by its cut-off, its as_of.
         held = np.where(answers["corrected"].to_numpy(), answers["as_of"].to_numpy(), BEFORE_ALL)

@@ -38,7 +38,7 @@ def test_ids_that_are_text_in_the_late_rows_alone_are_compared_as_the_stream_has
     assert affected.contains(pairs((-12, "x", 10, 12), (12, "b", 18, 20), (12, "c", 18, 20))).tolist() == [1, 1, 0]
 
 
-def test_ranges_hold_all_tuples_in_reach_and_as_ends_all_left_times():
+def test_ranges_hold_all_tuples_in_reach_and_as_ends_all_later_times():
     """A range [low, high) of tuples is read as (low, high] of answers."""
     low, high = MODEL.missed_by(late(("left", "a", 10), ("right", "b", 40), ("right", "c", 42))).ranges()
     assert (low.tolist(), high.tolist()) == ([4, 34], [16, 48])
@@ -76,6 +76,10 @@ def test_only_late_tuples_and_all_of_the_other_side_are_evaluated():
     assert (late_right.to_pydict(), all_left) == ({"id": ["b"], "event_time": [20]}, left)
     ((some_left, some_right),) = MODEL.of(pairs(("a", "d", 0, 0))).parts((left, right))
     assert (some_left["id"].to_pylist(), some_right["id"].to_pylist()) == (["a", "a"], ["d"])
+
+
+def test_a_pair_depends_on_tuples_up_to_its_later_time_on_either_side():
+    assert MODEL.horizon(pairs(("a", "b", 10, 12), ("a", "c", 13, 9))).tolist() == [12, 13]
 
 
 def test_a_pair_is_due_when_the_frontier_has_passed_its_tuples_and_misses_none():

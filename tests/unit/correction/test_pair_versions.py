@@ -76,6 +76,40 @@ def test_a_pair_of_which_a_late_repeat_has_brought_another_is_made_right():
     assert changes(desk.correct(6010, 6020)) == [("a", "b", 5995, 5996, 0, True, 6020)]
 
 
+def test_a_right_pair_gets_a_row_where_a_later_version_may_stand_outside_of_what_is_read():
+    left = [Item(1, 1, "a", "v"), Item(6000, 6000, "a", "w")]
+    right = [Item(2, 2, "b", "v"), Item(6001, 6001, "b", "w")]
+    desk = MemoryPairTables((left, right), JOIN, again=True)
+    assert desk.latest() == {("a", "b"): (6000, 6001)}
+    near = desk.kind.answers.closed((0, 10), 1 << 60)
+    rows = desk.revise(near, desk.end, "near")
+    assert changes(rows) == [("a", "b", 1, 2, 2, False, 6010)]
+    assert desk.latest() == {("a", "b"): (1, 2)}
+    assert changes(desk.revise(near, desk.end, "near")) == changes(rows)
+    everything = desk.kind.answers.closed(CorrectionRange().bounds, 1 << 60)
+    assert not desk.revise(everything, desk.end, "all").num_rows
+
+
+def test_a_pair_is_taken_back_again_where_a_later_version_may_stand_outside_of_what_is_read():
+    left = [Item(1, 1, "a", "u"), Item(100, 100, "a", "v"), Item(6000, 6000, "a", "w")]
+    right = [Item(100, 100, "b", "v"), Item(6001, 6001, "b", "w")]
+    desk = MemoryPairTables((left, right), JOIN, again=True)
+    near = desk.kind.answers.closed((100, 101), 1 << 60)
+    assert changes(desk.revise(near, 5000, "one")) == [("a", "b", 100, 100, 0, True, 5000)]
+    assert desk.latest() == {("a", "b"): (6000, 6001)}
+    assert changes(desk.revise(near, desk.end, "two")) == [("a", "b", 100, 100, 0, True, 6010)]
+    assert desk.latest() == {}
+
+
+def test_a_version_at_the_very_start_of_what_is_read_is_read():
+    left = [Item(1000, 1000, "a", "v"), Item(989, 1011, "a", "w")]
+    right = [Item(1000, 1000, "b", "v"), Item(989, 1012, "b", "w")]
+    desk = MemoryPairTables((left, right), Join(reach=10, tick=10, k=50), again=True)
+    assert desk.latest() == {("a", "b"): (989, 989)}
+    rows = desk.revise(desk.kind.answers.closed((1000, 1010), 1 << 60), desk.end, "some")
+    assert changes(rows) == [("a", "b", 1000, 1000, 2, False, 1020)]
+
+
 def test_a_pair_that_came_after_the_cut_off_is_not_taken_back():
     left = [Item(1000, 1000, "f", "z"), Item(995, 1010, "a", "v")]
     right = [Item(1000, 1000, "f", "y"), Item(996, 1030, "b", "v")]

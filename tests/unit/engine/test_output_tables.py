@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tailrace.answers.by_pair import ByPair
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Clock, Frontier
 from tailrace.disorder.coverage import Coverage
@@ -167,6 +168,14 @@ def test_rows_are_its_own_and_load_its_share() -> None:
 # window ends   10  20  30   40     40 + 60 + 50 + 60 ms
 def test_latency_is_the_mean_time_from_a_windows_end_to_its_answer() -> None:
     assert metrics()["latency_ms"] == (40 + 60 + 50 + 60) / 4
+
+
+# closed at      50  80
+# later tuple    30  70     20 + 10 ms
+def test_the_latency_of_a_pair_counts_from_its_later_tuple() -> None:
+    rows = {"left_id": ["a", "a"], "right_id": ["b", "c"], "left_time": [10, 70], "right_time": [30, 60]}
+    step = Step(None, pa.record_batch(rows), np.array([0, 1]), (LATE,))
+    assert output_tables.task_counts(ByPair(20), [], 3, step, FRONTIER)["latency_ms"] == (20 + 10) / 2
 
 
 def test_before_the_first_tick_there_is_no_time() -> None:

@@ -127,6 +127,7 @@ def test_the_structure_maps_field_names_to_json_values() -> None:
         "aggregate.q": None,
         "parallelism": 2,
         "disorder.tick": 100,
+        "disorder.deduplicate": False,
     }
 
 

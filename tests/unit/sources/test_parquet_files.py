@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -117,6 +118,18 @@ def test_a_truncated_file_is_refused(path: Path, keep: int) -> None:
     for act in (lambda: FILES.types(path, COLUMNS), lambda: FILES.split(path)):
         with pytest.raises(Refused, match="a whole Parquet file"):
             act()
+
+
+@pytest.mark.parametrize("act", [lambda s: FILES.read(s, {"speed": "double"}), lambda s: FILES.records(s, [0])])
+def test_a_segment_that_is_damaged_inside_its_file_is_refused_by_the_files_name(path: Path, act) -> None:
+    pq.write_table(table(), path)
+    (segment,) = FILES.split(path)
+    content = path.read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    path.write_bytes(content[:4] + bytes(footer - 4) + content[footer:])  # only the pages are damaged
+    assert FILES.split(path)
+    with pytest.raises(Refused, match=f"{re.escape(str(path))}: it can't be read as Parquet"):
+        act(segment)
 
 
 def test_a_missing_file_is_refused(path: Path) -> None:

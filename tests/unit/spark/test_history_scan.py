@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +15,11 @@ from oracle import Settings
 from pair_oracle import Item, Join
 from tailrace.correction import history_scan
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground import wire
 from tailrace.spark import history_scan as module
 from tailrace.spark.history_scan import SparkScan, places_of, without_replicas
+from toy_join import ByValue
 from warehouse import even, make_stream
 
 
@@ -74,6 +77,21 @@ def test_pairs_are_those_of_one_process_each_once(in_process, monkeypatch, integ
         assert found.num_rows > 10
 
 
+def test_ids_outside_of_the_ranges_are_those_of_one_process(in_process, monkeypatch):
+    desk = MemoryPairTables(streams(3, False), Join(25, 10), ([20, 40], [30]))
+    near = desk.kind.answers.closed((1100, 1200), 1 << 60)
+    alone, spread = desk.past(desk.end), distributed(desk.past(desk.end))
+    found = [set(alone.ids_outside(side, near).to_pylist()) for side in (0, 1)]
+    monkeypatch.setattr(history_scan, "AT_ONCE", 0)
+    assert [set(spread.ids_outside(side, near).to_pylist()) for side in (0, 1)] == found
+    (low,), (high,) = near.ranges()
+    for side, items in enumerate(desk.streams):
+        inside = {one.id for one in items if low <= one.event_time < high}
+        outside = {one.id for one in items if not low <= one.event_time < high}
+        assert found[side] == inside & outside
+        assert found[side]
+
+
 def test_a_stream_of_which_nothing_is_read_takes_part_without_tuples(in_process, monkeypatch):
     monkeypatch.setattr(history_scan, "AT_ONCE", 0)
     desk = MemoryPairTables((streams(3, False)[0], []), Join(25, 10))
@@ -105,6 +123,18 @@ def test_tuples_go_where_the_kinds_partitioning_places_them():
     row, bucket = places_of(job, 0, tuples)
     assert row.tolist() == list(range(60))
     assert [len(part) for part in places_of(job, 0, tuples[:0])] == [0, 0]
+
+
+def test_tuples_are_placed_by_the_rows_that_the_stream_too_gives_the_partitioning(monkeypatch):
+    desk, given = MemoryPairTables(streams(3, False), Join(25, 10)), []
+    job = module.ScanJob(desk.kind, (), (np.array([0]), np.array([1])), 3)
+    (segment,) = desk.stage.readers[0].format.segments("left")
+    whole = ByValue.assign
+    monkeypatch.setattr(ByValue, "assign", lambda self, *args: given.append(args[:2]) or whole(self, *args))
+    places_of(job, 0, desk.stage.readers[0].read(segment).tuples)
+    desk.stage.messages(replace(segment, stream="left"), BatchHeader(0, ()))
+    (_, of_correction), (_, of_stream) = given
+    assert of_correction.equals(of_stream)
 
 
 def test_a_pair_that_several_buckets_find_stands_once_and_rows_of_a_window_stay():

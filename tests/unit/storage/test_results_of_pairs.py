@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -89,7 +90,32 @@ def test_versions_and_late_rows_are_read_by_ranges_of_event_time(desk, tables):
     assert answers.versions(affected.ranges())["right_id"].to_pylist() == ["d"]
     assert answers.late(affected.ranges()).num_rows == 0
     assert answers.late(desk.kind.answers.closed((5, 6), 6).ranges())["id"].to_pylist() == ["c"]
-    assert answers.ends(affected.ranges()).tolist() == [100]
+    assert answers.ends(affected.ranges()).tolist() == [101]
+
+
+def test_a_pair_is_read_by_its_later_time_whichever_side_that_is_on(desk, tables):
+    """Beside a pair in a range stand those of which only the earlier time is in it."""
+    row = dict(zip(["right_id", "left_time", "right_time"], ("x", 300, 309), strict=True))
+    rows = desk.results.slice(0, 1).to_pylist()
+    more = [rows[0] | row, rows[0] | row | {"right_id": "y", "left_time": 409, "right_time": 400}]
+    add(tables, desk, "results", pa.Table.from_pylist(more, desk.results.schema))
+    answers = AnswerTables(tables, desk.kind.answers)
+
+    def read(low: int, high: int) -> list[str]:
+        ends = np.array([low]), np.array([high])
+        ids = answers.versions(ends)["right_id"].to_pylist()
+        assert len(answers.ends(ends)) == len(ids)
+        return ids
+
+    assert (read(308, 309), read(408, 409), read(299, 300), read(309, 399)) == (["x"], ["y"], ["x"], [])
+
+
+def test_the_late_tuples_are_not_read_where_no_answer_can_lack_one(desk, tables, monkeypatch):
+    answers, read = AnswerTables(tables, desk.kind.answers), []
+    rows, whole = answers.latest(), Tables.read
+    monkeypatch.setattr(Tables, "read", lambda self, name, *args, **more: read.append(name) or whole(self, name, *args))
+    assert answers.with_coverage(rows)["coverage"].to_pylist() == [1.0, 1.0]
+    assert read == []
 
 
 def test_quality_counts_missing_pairs_and_those_taken_back(tmp_path, desk, tables, monkeypatch):
@@ -107,6 +133,18 @@ def test_quality_counts_missing_pairs_and_those_taken_back(tmp_path, desk, table
     monkeypatch.setattr("tailrace.correction.quality.readable", lambda layout, query: None)
     rows, _ = read_quality(query, tmp_path)
     assert rows.select(["answers", "missing", "off"]).to_pylist() == [{"answers": 2, "missing": 1, "off": 2}]
+
+
+def test_a_pair_counts_in_the_stretch_of_its_later_time(desk, tables):
+    correct(desk, tables)
+    versions = AnswerTables(tables, desk.kind.answers).versions()
+    rows = measure(desk.kind, versions, 2, {"error": None, "risk": None, "accuracy": None}).to_pylist()
+    # (1, 2) is right, (1, 5) was missing, (100, 101) is taken back
+    assert [(row["bucket_start"], row["answers"], row["missing"]) for row in rows] == [
+        (0, 1, 0),
+        (4, 0, 1),
+        (100, 1, 0),
+    ]
 
 
 def test_the_gap_of_late_tuples_is_told_from_their_event_times(tables):

@@ -334,7 +334,7 @@ def test_a_stream_without_any_rows_is_a_problem_once_the_other_has_waited_for_it
     assert driver.planner.problem is None
     driver.time += 1
     driver.logs["left"].problem = "stream left: its last line is cut"
-    assert driver.planner.problem.startswith("stream left: its last line is cut; stream right: no record yet; the front")
+    assert driver.planner.problem.startswith("stream left: its last line is cut; stream right: no record yet; the")
     driver.logs["right"].there += parts("right", [1])
     driver.plan(after=100)
     assert driver.planner.problem == "stream left: its last line is cut"
