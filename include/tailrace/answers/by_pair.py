@@ -18,7 +18,8 @@ class ByPair:
     """The answer model of kinds that answer each pair of tuples once (`answers.model.AnswerModel`).
 
     Which pair two ids make is settled as soon as both ids have arrived: by the first tuple of each. So a pair is right
-    for ever, or wrong for ever; and a correction gives rows only for pairs that are missing or wrong.
+    for ever, or wrong for ever; and a correction gives rows only for pairs that are missing or wrong, or may be wrong
+    in a version that it does not read (`correction.pair_versions`).
 
     Attributes
     ----------
