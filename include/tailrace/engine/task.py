@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tailrace.disorder.clock import Clock, Frontier
-from tailrace.disorder.coverage import Coverage
+from tailrace.disorder.total_coverage import TotalCoverage
 from tailrace.engine import output_tables
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.repeats import Repeats, with_positions, without
@@ -39,7 +39,7 @@ class TaskState:
     """The state of a task between batches: the clock, the kind's state, the tick buffer, and the known ids."""
 
     clock: Clock
-    coverage: Coverage
+    coverage: TotalCoverage
     state: Any
     arrived: TickBuffer
     repeats: Repeats
@@ -172,11 +172,11 @@ class Task:
                     with_positions(prepared, each.no_tuples) if self.deduplicates else combined(self.kind, prepared)
                 )
             arrived = TickBuffer.empty(self.tick_ms, rows, id_types)
-            return TaskState(Clock(), Coverage(), self.kind.start(), arrived, Repeats.none(id_types))
+            return TaskState(Clock(), TotalCoverage(), self.kind.start(), arrived, Repeats.none(id_types))
         batches, values = wire.unpack(state)
         return TaskState(
             Clock.unpack(wire.under("clock.", batches), values["clock"]),
-            Coverage.from_json(values["coverage"]),
+            TotalCoverage.from_json(values["coverage"]),
             self.kind.restore(wire.under("state.", batches)),
             TickBuffer.from_arrow(self.tick_ms, wire.under("arrived.", batches), values["arrived"]),
             Repeats.from_arrow(wire.under("repeats.", batches)),
