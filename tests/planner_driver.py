@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tailrace.disorder.policies import policy_from_json
 from tailrace.ground.facts import newest
-from tailrace.sources.feeds import remaining
+from tailrace.sources.reading_progress import remaining
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.storage.progress import Progress

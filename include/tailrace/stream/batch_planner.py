@@ -11,7 +11,7 @@ from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.batch_header import BatchHeader, next_facts
 from tailrace.ground.errors import Problem, Refused
 from tailrace.ground.facts import Facts
-from tailrace.sources.feeds import Feed
+from tailrace.sources.feed import Feed
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
 from tailrace.storage.progress import Progress

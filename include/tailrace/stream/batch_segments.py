@@ -9,7 +9,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.sources.feeds import remaining
+from tailrace.sources.reading_progress import remaining
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import LogPosition, StreamPosition
 

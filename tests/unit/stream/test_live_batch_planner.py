@@ -27,7 +27,8 @@ from planner_driver import (
     segments,
 )
 from tailrace.disorder.policies import policy_from_json
-from tailrace.sources.feeds import ReplayFeed, remaining
+from tailrace.sources.reading_progress import remaining
+from tailrace.sources.replay_feed import ReplayFeed
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.storage.progress import Progress
