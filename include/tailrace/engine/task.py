@@ -119,14 +119,14 @@ class Task:
             frontier = clock.close(frontier, self.kind.answers.due(int(clock.latest.max())))
             facts += [] if head.ends else [output_tables.quiet(clock, arrived.newest_tick)]
         coverage.observe(windows, complete.counts, frontier)
-        rows, repeats = complete.rows, before.repeats
+        rows, repeats, repeated = complete.rows, before.repeats, 0
         if self.deduplicates:
             rows, repeats = self._without_repeats(complete, repeats, frontier)
+            repeated = sum(map(output_tables.total, complete.rows)) - sum(map(output_tables.total, rows))
         step = self.kind.step(before.state, rows, frontier)
 
         measured = output_tables.task_counts(self.kind.answers, segments, len(complete.ticks), step, frontier)
-        measured |= {"repeats": sum(map(output_tables.total, complete.rows)) - sum(map(output_tables.total, rows))}
-        measured |= output_tables.clock_columns(clock, coverage, pending)
+        measured |= {"repeats": repeated} | output_tables.clock_columns(clock, coverage, pending)
         measured |= output_tables.arrival_classes(windows, complete.counts, frontier)
         output: Batches = {
             "results": output_tables.results(step, frontier),

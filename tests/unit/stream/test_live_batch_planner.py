@@ -193,18 +193,18 @@ def test_silence_is_measured_across_restarts(tmp_path, stamps):
     driver.plan()
     last_rows_ms = driver.time
     driver.time += IDLE - LIVE.pace_ms
-    driver.restart()
+    driver.restart(started=0)
     assert said(driver.plan(committed=5_000)) == ((driver.time, False, 0) if stamps else None)
     driver.time += LIVE.pace_ms - 1
-    driver.restart()
+    driver.restart(started=0)
     assert driver.plan(committed=5_000) is None
     driver.time += 1
-    driver.restart()
+    driver.restart(started=0)
     record = driver.plan(committed=5_000)
     assert said(record) == (last_rows_ms + IDLE if stamps else 6_000, True, 0)
-    driver.restart()
+    driver.restart(started=0)
     assert driver.plan(after=IDLE - 1, committed=5_900) is None
-    driver.restart()
+    driver.restart(started=0)
     assert said(driver.plan(after=1, committed=5_900)) == (last_rows_ms + 2 * IDLE if stamps else 7_000, False, 0)
 
 
@@ -264,7 +264,7 @@ def scripted_journal(directory: Path, plan: RunOptions, stamps: bool, restart_at
         driver.log.there += segments(SCRIPT.get(look, ""))
         driver.time = start + look
         if look in restart_at:
-            driver.restart()
+            driver.restart(started=0)
         driver.plan(committed=40 * driver.planner.position.rows)
     return entries(directory)
 
