@@ -1,8 +1,8 @@
 """A query in one process: the stage and the tasks that run in Spark, batch by batch, over files or tables in memory.
 
 Tests, benchmarks and simulations share this runner. They cut a stream into segments and segments into batches at will,
-and restart the query between any two of them. No answer depends on that, but where an idle stream wakes: it does so with
-the batch that has its tuples.
+and restart the query between any two of them. No answer depends on that, but where an idle stream wakes: it does so
+with the batch that has its tuples.
 """
 
 from __future__ import annotations
