@@ -85,10 +85,16 @@ class Placed(NamedTuple):
 
 @dataclass
 class Outcome:
-    """What the stream answers, and what it registers as late: (side, id) with the frontier that it found."""
+    """What the stream answers, and what it registers as late: (side, id) with the frontier that it found.
+
+    `answered` and `registered` are the same as rows: an id that is forgotten may bring a pair, or be late, again.
+    """
 
     pairs: dict[tuple[str, str], Pair] = field(default_factory=dict)
     late: dict[tuple[int, str], int] = field(default_factory=dict)
+    answered: list[tuple[str, str, Pair]] = field(default_factory=list)
+    registered: list[tuple[int, str, int]] = field(default_factory=list)
+    repeats: int = 0
     t_max: int | None = None
     frontier: int | None = None
 
@@ -166,13 +172,17 @@ def joined(log: Log, join: Join) -> Outcome:
         for index, (since, changed) in enumerate(join.changes, 2):
             if number >= since:
                 version, k = index, changed
-        for one in first_tuples(members, outcome.frontier, join, remembered) if join.deduplicate else members:
+        firsts = first_tuples(members, outcome.frontier, join, remembered) if join.deduplicate else members
+        outcome.repeats += len(members) - len(firsts)
+        for one in firsts:
             if outcome.frontier is not None and one.item.event_time < outcome.frontier:
                 outcome.late[one.side, one.item.id] = outcome.frontier
+                outcome.registered.append((one.side, one.item.id, outcome.frontier))
             for other in kept[1 - one.side]:
                 a, b = (one.item, other) if one.side == LEFT else (other, one.item)
                 if a.value == b.value and abs(a.event_time - b.event_time) <= join.reach:
-                    outcome.pairs[a.id, b.id] = Pair(a.event_time, b.event_time, end, k, version)
+                    outcome.pairs[a.id, b.id] = pair = Pair(a.event_time, b.event_time, end, k, version)
+                    outcome.answered.append((a.id, b.id, pair))
             kept[one.side].append(one.item)
         for one in members:
             before = largest[one.side]
@@ -193,12 +203,16 @@ def joined(log: Log, join: Join) -> Outcome:
 def first_tuples(
     members: list[Placed], frontier: int | None, join: Join, remembered: list[dict[str, int]]
 ) -> list[Placed]:
-    """The tuples of a tick that are no repeats. By id, `remembered` has the largest F at which a tuple is kept."""
-    found = []
+    """The tuples of a tick that are no repeats, of an earlier one or in the tick itself.
+
+    By id, `remembered` has the largest F at which a tuple is kept.
+    """
+    found, here = [], set()
     for one in sorted(members, key=lambda one: (one.side, one.item.arrival_time, one.position)):
         until = remembered[one.side].get(one.item.id)
-        if until is None or (frontier is not None and until < frontier):
+        if (one.side, one.item.id) not in here and (until is None or (frontier is not None and until < frontier)):
             found.append(one)
+        here.add((one.side, one.item.id))
         last = one.item.event_time + join.reach
         remembered[one.side][one.item.id] = last if until is None else max(until, last)
     return found

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tailrace.disorder.policies import policy_from_json
 from tailrace.ground.facts import newest
-from tailrace.sources.feeds import remaining
+from tailrace.sources.reading_progress import remaining
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.storage.progress import Progress
@@ -72,10 +72,11 @@ class Driver:
         self.logs = {STREAM: log} if isinstance(log, Log) else dict(log)
         self.log = next(iter(self.logs.values()))
         self.directory, self.options, self.settings, self.stamps = directory, plan, settings, stamps
-        self.time = self.started = 1_000_000
+        self.time, self.started = 1_000_000, None
         self.restart()
 
     def restart(self, **changed: object) -> None:
+        """Go on from the journal; `started=0`: no time counts as time without a driver."""
         for name, value in changed.items():
             setattr(self, name, value)
         journal = Journal(self.directory)

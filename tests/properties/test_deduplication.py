@@ -22,6 +22,7 @@ def expected(tuples: list[Tuple], query: Settings) -> tuple[dict, dict, int]:
     numbers = ticks_of(tuples, query.tick)
     order = sorted(range(len(tuples)), key=lambda i: (numbers[i][0], tuples[i].arrival_time, i))
     remembered: dict[str, int] = {}
+    here: set[tuple[str, int]] = set()
     held: dict[tuple, list[float]] = {}
     late: dict[tuple, int] = {}
     repeats = 0
@@ -29,7 +30,9 @@ def expected(tuples: list[Tuple], query: Settings) -> tuple[dict, dict, int]:
         item, number = tuples[i], numbers[i][0]
         before = max((frontier for tick, frontier in trace.items() if tick < number), default=None)
         windows = windows_of(item.event_time, query.size, query.slide)
-        is_repeat = item.id in remembered and (before is None or remembered[item.id] > before)
+        is_repeat = (item.id, number) in here
+        is_repeat |= item.id in remembered and (before is None or remembered[item.id] > before)
+        here.add((item.id, number))
         remembered[item.id] = max(windows[-1][1], remembered.get(item.id, windows[-1][1]))
         repeats += is_repeat
         if is_repeat:
@@ -69,6 +72,15 @@ def test_repeats_are_dropped_as_far_back_as_tuples_are_kept(function: str, data:
     assert {(row["key"], row["pane_start"], row["tick"]): row["tuples"] for row in rows.get("late", [])} == late
     assert sum(row["repeats"] for row in rows["metrics"]) == repeats
     assert sum(row["rows"] for row in rows["metrics"]) == len(tuples)
+
+
+def test_a_repeat_in_the_same_tick_is_one_though_the_windows_of_its_id_have_closed() -> None:
+    query = Settings(size=20, slide=10, tick=10, function="count", policy="none")
+    passes = Tuple(29, 29, "b", None, 1.0)
+    late, again = Tuple(5, 31, "a", None, 1.0), Tuple(5, 32, "a", None, 1.0)
+    rows = run([passes, late, again], query, deduplicates=True)
+    assert [row["tuples"] for row in rows["late"]] == [1]
+    assert sum(row["repeats"] for row in rows["metrics"]) == 1
 
 
 def test_an_id_is_forgotten_when_its_windows_have_closed() -> None:

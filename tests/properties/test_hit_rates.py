@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from tailrace.bench.simulate import Stream
-from tailrace.bench.topk import drift, promise, runs
+from tailrace.bench.topk import drift, paper_query, promise
 from tailrace.bench.topk.calibrated import calibrations
 from tailrace.calibration.measure import EventTimeCourse, measure
 from tailrace.topk.kind import TopK
@@ -73,8 +73,8 @@ def test_over_thousands_of_windows_k_is_within_a_step_of_the_smallest_sufficient
 
 @pytest.mark.parametrize("tau_ms", [1_000, 3_000, 6_000, 10_000])
 def test_calibrations_over_thirty_windows_keep_the_promise_within_the_noise(tau_ms):
-    stream = Stream.of(runs.query(runs.ADAPTIVE), runs.table(tau_ms, 7_200, 20, seed=5))
-    steps = list(calibrations(runs.query(runs.ADAPTIVE), stream, 300_000))[10:]
+    stream = Stream.of(paper_query.query(paper_query.ADAPTIVE), paper_query.generate_stream(tau_ms, 7_200, 20, seed=5))
+    steps = list(calibrations(paper_query.query(paper_query.ADAPTIVE), stream, 300_000))[10:]
     assert len(steps) > 10
     for one in steps:
         noise = 2 * max(0.03, one.accuracy[1] if one.accuracy else 0.0)

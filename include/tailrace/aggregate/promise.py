@@ -34,11 +34,11 @@ def counted(error: float, risk: float, population: Population) -> float:
 
 
 def extreme(error: float, risk: float, population: Population) -> float:
-    """λ_thr of MIN and MAX.
+    """λ_thr of MIN and MAX: 1 − `risk`, whatever `error` is. Also of QUANTILE with q = 0 or 1.
 
-    The answer is exact when an extreme tuple is there. Under missing at random that has probability λ, or more if
-    several tuples have that value: λ ≥ 1 − δ. An extreme does not tell how far off the next value is, so a larger ε
-    does not lower λ_thr. Nearly exact (up to δ) where the next value is off by ε, as in skewed populations.
+    The answer is right if a tuple with the extreme value was received. If tuples are missing at random, that has
+    probability λ, or more where several have that value. The next value may be off by any amount, so `error` does not
+    count; where values tie, or the next one is off by less than `error`, a smaller λ would do.
     """
     return 1 - risk
 

@@ -1,4 +1,4 @@
-"""Sets of pairs that a correction covers: of late tuples, of a range of event time, and by identity.
+"""Sets of pairs that a correction recomputes: by late tuples, by a range of event time, by identity.
 
 Answers are read by their later time in (low, high] for a range [low, high) of event time: so each range begins 1 ms
 before the earliest tuple that counts.

@@ -1,4 +1,4 @@
-"""Sets of windows that a correction gives their next version: those that closed, and those that late tuples missed."""
+"""Sets of windows that a correction recomputes: by a range of event time, and by identity, as those of late tuples."""
 
 from __future__ import annotations
 

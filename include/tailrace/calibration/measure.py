@@ -124,7 +124,7 @@ def measure(
     Parameters
     ----------
     parts : record batches
-        The final content of the windows in any order, as `Kind.combine` takes it, with a tick of `course` for each
+        The final content of the windows in any order, as `combined` takes it, with a tick of `course` for each
         tuple. The tuples of a key are in one part.
     durations : ndarray, shape (m,)
         In ms.

@@ -32,7 +32,7 @@ class RecentTuples:
     low : int
         That point, in ms.
     tuples : RecordBatch
-        All tuples with an event time of `low` or later, without repeats of each other, as `Kind.combine` takes them.
+        All tuples with an event time of `low` or later, without repeats of each other, as `combined` takes them.
     course : EventTimeCourse
         Of t_max, from `low` on: older tuples do not move it.
     delays : ndarray, shape (n,)

@@ -13,7 +13,7 @@ from typing import Any
 from tailrace.demo.narration import line, summary
 from tailrace.demo.truth import given, share_found, share_off, share_right, truth
 from tailrace.disorder.cache_duration import CacheDuration
-from tailrace.disorder.quality_promise import QualityPromise
+from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.ground.polling import polls
 from tailrace.orchestration.airflow_api import Api
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
@@ -121,7 +121,7 @@ class Scene:
         shares = {
             "windows whole, and ranked right" if isinstance(self.query, TopKQuery) else "windows right": right_shares
         }
-        if isinstance(policy, QualityPromise):
+        if isinstance(policy, PromisingPolicy):
             label = f"windows {policy.error:.0%} or more off (promised: {policy.risk:.0%} at most)"
             shares[label] = [share_off(answers, true_answers, policy.error) for answers in (streamed, corrected)]
         if isinstance(self.query, TopKQuery):

@@ -36,7 +36,7 @@ def demonstrate(home: Path, bounded: bool, game2: bool = False, topk: bool = Fal
     Parameters
     ----------
     home : Path
-        The directory of everything; a demonstration that is there already is removed first.
+        The directory of everything. An earlier demonstration in it is stopped first, and all that it holds is deleted.
     bounded : bool
         End after that; else go on until Ctrl-C, for people to look around.
     game2 : bool
@@ -49,7 +49,7 @@ def demonstrate(home: Path, bounded: bool, game2: bool = False, topk: bool = Fal
     Raises
     ------
     Refused
-        When this is no checkout of tailrace, or there is something in `home` that no demonstration made.
+        When this is no checkout of tailrace, or `home` has contents and not the mark `.demo` of a demonstration.
     RuntimeError
         When a part of it fails; the message names the part, and where its log is.
     """
@@ -58,7 +58,7 @@ def demonstrate(home: Path, bounded: bool, game2: bool = False, topk: bool = Fal
     load(FLIGHTS)
     home = home.absolute()
     os.umask(UMASK)
-    _clear(home)
+    _start_afresh(home)
     runners = {FLIGHTS: _flights}
     runners |= {GAME2: _game2} if game2 else {}
     runners |= {DELAYS: _delays, TRADES: _trades} if topk else {}
@@ -156,8 +156,11 @@ def _write_environment(home: Path, airflow: EmbeddedAirflow) -> None:
     write_atomically(home / "env.sh", f"umask {UMASK:03o}\n{exports}", 0o600)
 
 
-def _clear(home: Path) -> None:
-    """Remove an earlier demonstration with its processes; a directory that holds anything else is refused."""
+def _start_afresh(home: Path) -> None:
+    """Stop what an earlier demonstration left running in `home`, delete `home`, and make it anew with the mark `.demo`.
+
+    All that `home` holds is deleted. A directory with contents and without that mark is refused.
+    """
     mark = home / ".demo"
     if home.exists() and any(home.iterdir()) and not mark.exists():
         raise refuse(f"--warehouse {home}", "it holds what no demonstration made", "another directory")

@@ -16,10 +16,12 @@ Gain = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Hybrid(PDPolicy):
-    """Slack K = αk as printed, with k the largest delay that the query has seen, and α from a PD controller.
+    """Slack K = αk, with k the largest delay that the query has seen, and α in [0, 1] from a PD controller.
+
+    K and the change of α (equation 1) are as the paper has them; it leaves open the bounds of α (`pd_controller`).
 
     It holds the *mean* coverage near λ_thr, so in bursts more answers are off than the promise allows; and a single
-    very late tuple makes every later K coarser. `quantile` is robust to both.
+    very late tuple makes every later change of K larger. `quantile` is robust to both.
 
     References
     ----------

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from tailrace.disorder.coverage_threshold import thresholds
 from tailrace.disorder.pd_controller import PDController
 from tailrace.disorder.policy import PolicyState
-from tailrace.disorder.quality_promise import QualityPromise
+from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.disorder.tick_statistics import TickStatistics
 from tailrace.disorder.window_coverage import WindowCoverage
 
 
-class PDPolicy(QualityPromise):
+class PDPolicy(PromisingPolicy):
     """Policy K = αk, where a PD controller sets α from err(i) = λ_thr − λ_i, in the order of the windows' ends.
 
     λ_thr is the coverage threshold of the query's function, measured on recent windows. F (the frontier, the watermark)

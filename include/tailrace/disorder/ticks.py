@@ -110,11 +110,15 @@ def follow(ticks: Ticks, tick: int, end: int) -> Ticks:
     moved = Ticks(
         np.maximum(ticks.tick, tick), np.maximum(ticks.end, end), ticks.count, ticks.min_event, ticks.max_event
     )
-    return merge([moved])
+    return concatenate([moved])
 
 
-def merge(parts: list[Ticks]) -> Ticks:
-    """Merge consecutive sequences of ticks of the same streams into one; equal ticks become one."""
+def concatenate(parts: list[Ticks]) -> Ticks:
+    """Concatenate `Ticks` of the same streams, whose numbers must not fall.
+
+    Rows with the same tick number become one: counts are added, the least `min_event`, the largest `end` and
+    `max_event` stay.
+    """
     columns = (np.concatenate(columns) for columns in zip(*(part.columns() for part in parts), strict=True))
     ticks = Ticks.of(columns, np.concatenate([part.max_event for part in parts], axis=1))
     first = np.flatnonzero(np.r_[True, ticks.tick[1:] != ticks.tick[:-1]])
@@ -141,4 +145,4 @@ def unite(streams: Sequence[Ticks]) -> Ticks:
     order = np.argsort(np.concatenate([ticks.tick for ticks in rows]), kind="stable")
     columns = (np.concatenate(columns)[order] for columns in zip(*(part.columns() for part in rows), strict=True))
     max_event = np.concatenate([part.max_event for part in rows], axis=1)[:, order]
-    return merge([Ticks.of(columns, max_event)])
+    return concatenate([Ticks.of(columns, max_event)])

@@ -1,4 +1,7 @@
-"""Coverage λ of each window at its closing, window by window (paper 002, section 1.2)."""
+"""Coverage λ of each single window, given out one window size after its end, when its late tuples are counted.
+
+That is by the frontier F (the watermark). λ is that of paper 002, section 1.2.
+"""
 
 from __future__ import annotations
 

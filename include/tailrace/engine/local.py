@@ -1,7 +1,8 @@
 """A query in one process: the stage and the tasks that run in Spark, batch by batch, over files or tables in memory.
 
 Tests, benchmarks and simulations share this runner. They cut a stream into segments and segments into batches at will,
-and restart the query between any two of them; no answer depends on that.
+and restart the query between any two of them. No answer depends on that, but where an idle stream wakes: it does so
+with the batch that has its tuples.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from tailrace.engine.stream_reader import columns_of
 from tailrace.engine.task import TaskBatch, TaskState
 from tailrace.ground import wire
 from tailrace.ground.facts import Facts, stamp
-from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.query.query import Query
 from tailrace.sources.check import Columns
 from tailrace.sources.segments import RawSegment, Segment, Types
@@ -144,7 +144,9 @@ class LocalEngine:
         header = BatchHeader(self._batches, facts, **silence)
         messages = self._messages(header, segments)
         if complete:
-            header = replace(header, heartbeats=dict.fromkeys(self.stage.streams, _last_end(messages)))
+            last_end = _last_end(messages)
+            heartbeats = {} if last_end is None else dict.fromkeys(self.stage.streams, last_end)
+            header = replace(header, heartbeats=heartbeats)
         rows = self.deliver(header, messages)
         self._rows += sum(segment.rows for segment in segments)
         self._batches, self._facts = self._batches + 1, facts
@@ -174,11 +176,11 @@ class LocalEngine:
         return [message for segment in segments for message in self.stage.messages(segment, header)]
 
 
-def _last_end(messages: Sequence[Message]) -> int:
-    """The end of the last tick of all streams in ms; statistics of ticks go to every task."""
-    end = BEFORE_ALL
-    for task, what, data in messages:
-        if what == "segment" and task == 0:
-            ticks = Ticks.from_arrow(wire.unpack(data)[0]["ticks"])
-            end = max(end, int(ticks.end[-1])) if len(ticks) else end
-    return end
+def _last_end(messages: Sequence[Message]) -> int | None:
+    """The end of the last tick of all streams in ms, None without one; statistics of ticks go to every task."""
+    ends = (
+        Ticks.from_arrow(wire.unpack(data)[0]["ticks"]).end
+        for task, what, data in messages
+        if what == "segment" and task == 0
+    )
+    return max((int(end[-1]) for end in ends if len(end)), default=None)

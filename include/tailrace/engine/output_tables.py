@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tailrace.answers.model import AnswerModel
 from tailrace.disorder.clock import Clock, Frontier
-from tailrace.disorder.coverage import Coverage
+from tailrace.disorder.total_coverage import TotalCoverage
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.tick_buffer import TickBuffer
 from tailrace.ground.duration import format_time
@@ -130,7 +130,7 @@ def arrival_classes(windows: Sliding, counts: pa.Table, frontier: Frontier) -> d
     return dict(zip(("buffered", "in_process", "expired"), found, strict=True))
 
 
-def clock_columns(clock: Clock, coverage: Coverage, pending: TickBuffer) -> dict[str, Any]:
+def clock_columns(clock: Clock, coverage: TotalCoverage, pending: TickBuffer) -> dict[str, Any]:
     """The progress of the query, which every task computes alike; `pending` is what came in no complete tick."""
     frontier = max(clock.frontier, EARLIEST_MS)  # K may reach beyond the calendar's beginning, windows don't
     times = {

@@ -52,18 +52,22 @@ class KnownIds:
         repeats : ndarray, shape (m,)
             The positions of the repeats in the log of the stream.
         """
+        if not tuples.num_rows:
+            kept = self.until > frontier
+            return KnownIds(self.ids.filter(pa.array(kept)), self.until[kept]), np.zeros(0, np.int64)
         ids, (old, new) = unify([self.ids, tuples.column("id").combine_chunks()])
-        columns = (tuples.column(name).to_numpy() for name in ("position", "arrival_time", "tick"))
-        order = np.lexsort([*columns, new])
-        code, end = new[order], until[order]
+        position, arrival, tick = (tuples.column(name).to_numpy() for name in ("position", "arrival_time", "tick"))
+        order = np.lexsort([position, arrival, tick, new])
+        code, end, at = new[order], until[order], tick[order]
         remembered = np.full(len(ids), BEFORE_ALL)
         remembered[old] = self.until
-        earlier = _running_max_before(code, end, remembered)
-        is_repeat = earlier > before[order]
+        present, code_here = np.unique(code, return_inverse=True)
+        is_repeat = _running_max_before(code_here, end, remembered[present]) > before[order]
+        is_repeat[1:] |= (code[1:] == code[:-1]) & (at[1:] == at[:-1])  # the tuples of a tick are there together
         np.maximum.at(remembered, code, end)
         kept = remembered > frontier
         known = KnownIds(ids.filter(pa.array(kept)), remembered[kept])
-        return known, np.sort(tuples.column("position").to_numpy()[order[is_repeat]])
+        return known, np.sort(position[order[is_repeat]])
 
     def to_arrow(self) -> pa.RecordBatch:
         return pa.RecordBatch.from_arrays([self.ids, pa.array(self.until)], names=["id", "until"])
@@ -100,7 +104,7 @@ def with_positions(rows: pa.RecordBatch, tuples: pa.RecordBatch) -> pa.RecordBat
 
 
 def without(rows: pa.Table, repeats: Ints) -> pa.Table:
-    """The rows that are not at one of these positions, as they were before `with_positions`."""
+    """The rows that are not at one of these positions; no more with their positions."""
     is_first = ~np.isin(rows.column("position").to_numpy(), repeats)
     return rows.filter(pa.array(is_first)).drop_columns(["position"])
 

@@ -15,7 +15,7 @@ from tailrace.engine.repeats import ID_COLUMNS, with_positions
 from tailrace.engine.stream_reader import StreamReader, readers_of
 from tailrace.engine.task import Task
 from tailrace.ground import wire
-from tailrace.ground.columns import group_sums, pair
+from tailrace.ground.columns import group_sums, pair, single_batch
 from tailrace.kind.capabilities import combined, sample_of
 from tailrace.kind.inputs import common_id_type
 from tailrace.kind.protocol import Kind
@@ -78,7 +78,9 @@ class Stage:
         about |= content.ranges(as_text=common_id_type(self.kind.inputs) == pa.string())
         sample = sample_of(self.kind, content.tuples if header.sample else content.tuples.slice(0, 0))
         shared = {"ticks": content.ticks.to_arrow(), "counts": self._counts(rows), "sample": sample}
-        shared["ids"] = content.tuples.select(ID_COLUMNS).slice(0, None if self.deduplicates else 0)
+        ids = content.tuples.select(ID_COLUMNS)
+        none = single_batch(ids.schema.empty_table())  # a slice of no rows would bring the offsets of all
+        shared["ids"] = ids if self.deduplicates else none
         messages: list[Message] = [
             (task, "segment", wire.pack({"rows": routes.rows_of(rows, task), **shared}, **about))
             for task in range(self.tasks)

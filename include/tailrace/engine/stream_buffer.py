@@ -1,4 +1,4 @@
-"""Buffer of one stream at a task: the tuples of ticks that are not complete, and the statistics of these ticks."""
+"""Buffer of one stream at a task: the task's rows and the whole stream's statistics, cut where ticks are complete."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class StreamBuffer:
             pa.concat_tables([mine, *(_at_least(each[name], at[0]) for each, at in zip(segments, found, strict=True))])
             for name, mine in self.tables().items()
         )
-        return StreamBuffer(rows, ticking.merge(ticks), counts, sample, ids, newest), found
+        return StreamBuffer(rows, ticking.concatenate(ticks), counts, sample, ids, newest), found
 
     def tables(self) -> dict[str, pa.Table]:
         """The tables of rows by tick, by their names."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tailrace.disorder.clock import Clock, Frontier
-from tailrace.disorder.coverage import Coverage
+from tailrace.disorder.total_coverage import TotalCoverage
 from tailrace.engine import output_tables
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.repeats import Repeats, with_positions, without
@@ -39,7 +39,7 @@ class TaskState:
     """The state of a task between batches: the clock, the kind's state, the tick buffer, and the known ids."""
 
     clock: Clock
-    coverage: Coverage
+    coverage: TotalCoverage
     state: Any
     arrived: TickBuffer
     repeats: Repeats
@@ -119,14 +119,14 @@ class Task:
             frontier = clock.close(frontier, self.kind.answers.due(int(clock.latest.max())))
             facts += [] if head.ends else [output_tables.quiet(clock, arrived.newest_tick)]
         coverage.observe(windows, complete.counts, frontier)
-        rows, repeats = complete.rows, before.repeats
+        rows, repeats, repeated = complete.rows, before.repeats, 0
         if self.deduplicates:
             rows, repeats = self._without_repeats(complete, repeats, frontier)
+            repeated = sum(map(output_tables.total, complete.rows)) - sum(map(output_tables.total, rows))
         step = self.kind.step(before.state, rows, frontier)
 
         measured = output_tables.task_counts(self.kind.answers, segments, len(complete.ticks), step, frontier)
-        measured |= {"repeats": sum(map(output_tables.total, complete.rows)) - sum(map(output_tables.total, rows))}
-        measured |= output_tables.clock_columns(clock, coverage, pending)
+        measured |= {"repeats": repeated} | output_tables.clock_columns(clock, coverage, pending)
         measured |= output_tables.arrival_classes(windows, complete.counts, frontier)
         output: Batches = {
             "results": output_tables.results(step, frontier),
@@ -172,11 +172,11 @@ class Task:
                     with_positions(prepared, each.no_tuples) if self.deduplicates else combined(self.kind, prepared)
                 )
             arrived = TickBuffer.empty(self.tick_ms, rows, id_types)
-            return TaskState(Clock(), Coverage(), self.kind.start(), arrived, Repeats.none(id_types))
+            return TaskState(Clock(), TotalCoverage(), self.kind.start(), arrived, Repeats.none(id_types))
         batches, values = wire.unpack(state)
         return TaskState(
             Clock.unpack(wire.under("clock.", batches), values["clock"]),
-            Coverage.from_json(values["coverage"]),
+            TotalCoverage.from_json(values["coverage"]),
             self.kind.restore(wire.under("state.", batches)),
             TickBuffer.from_arrow(self.tick_ms, wire.under("arrived.", batches), values["arrived"]),
             Repeats.from_arrow(wire.under("repeats.", batches)),

@@ -13,7 +13,7 @@ from tailrace.aggregate.promise import refusal
 from tailrace.aggregate.section import AggregateSection
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.disorder.quality_promise import QualityPromise
+from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.ground.duration import ms
 from tailrace.ground.fields import Name, Section, Tasks, field_error
 from tailrace.query.sections import Correction, Disorder, Stream, Window
@@ -64,7 +64,7 @@ class Query(Section):
 
     @model_validator(mode="after")
     def _promise_what_has_a_measure(self) -> Self:
-        if isinstance(self.policy, QualityPromise) and not self.promises_errors:
+        if isinstance(self.policy, PromisingPolicy) and not self.promises_errors:
             wrong = f"policy {self.policy.policy} promises (error, risk), which kind {self.kind} has no measure for"
             raise field_error(wrong, "policy: cache_duration, which promises an accuracy", "disorder.policy")
         return self
@@ -141,7 +141,7 @@ class AggregateQuery(WindowedQuery):
     @model_validator(mode="after")
     def _promise_what_can_be_kept(self) -> Self:
         policy = self.policy
-        if isinstance(policy, QualityPromise):
+        if isinstance(policy, PromisingPolicy):
             reason = refusal(self.aggregate.function, policy.error, policy.risk)
             if reason is not None:
                 raise field_error(*reason, "disorder.risk" if 0 < policy.error < 1 else "disorder.error")

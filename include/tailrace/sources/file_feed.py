@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from tailrace.ground.errors import refuse
 from tailrace.sources.check import Columns
-from tailrace.sources.feeds import ReadFile, merge_types, remaining
-from tailrace.sources.formats import FORMATS, is_history, list_files
+from tailrace.sources.formats import FORMATS, is_history, list_files, merge_types
+from tailrace.sources.reading_progress import ReadFile, remaining
 from tailrace.sources.segments import Segment, State, Types, changed, removed, state_of
 
 STILL_S = 1.0

@@ -1,4 +1,4 @@
-"""Registry of the file formats, and the listing of a source's files.
+"""Registry of the file formats, the listing of a source's files, and the types of its columns.
 
 A new format is a module beside these and a line in `FORMATS`.
 """
@@ -12,7 +12,7 @@ from tailrace.ground.errors import refuse
 from tailrace.sources.check import Columns
 from tailrace.sources.json_files import JsonFiles
 from tailrace.sources.parquet_files import ParquetFiles
-from tailrace.sources.segments import Format
+from tailrace.sources.segments import Format, Types, is_integer
 
 _PARQUET = ParquetFiles()
 FORMATS: dict[str, Format] = {"parquet": _PARQUET, "json": JsonFiles(), "delta": _PARQUET, "replay": _PARQUET}
@@ -49,6 +49,26 @@ def list_files(path: Path, format_name: str) -> list[Path]:
             f"only files named *{' or *'.join(suffixes)}",
         )
     return [path / entry.name for entry in listing]
+
+
+def merge_types(file: Path, format_name: str, columns: Columns, types: Types) -> Types:
+    """Column types of a source up to this file: those of the files before it, else its own.
+
+    Raises
+    ------
+    Refused
+        When the format refuses the file, or its ids or keys are integers and those before it are not, or the reverse.
+    """
+    file_types = FORMATS[format_name].types(file, columns) or types
+    for part in ("id", "key"):
+        name = columns.named().get(part)
+        if name and types and is_integer(types[name]) != is_integer(file_types[name]):
+            raise refuse(
+                f"{file}: column {name}",
+                f"its type is {file_types[name]}, in files before it {types[name]}",
+                "one of them",
+            )
+    return types or file_types
 
 
 def is_history(format_name: str, columns: Columns) -> bool:

@@ -13,7 +13,7 @@ from tailrace.engine.stage import Stage
 from tailrace.ground.retries import Retries
 from tailrace.query.query import Query
 from tailrace.sources import history
-from tailrace.sources.feeds import Feed
+from tailrace.sources.feed import Feed
 from tailrace.sources.segments import Segment
 from tailrace.spark.attempts import POLL_S, SOURCE, Attempts, OnBatch, retried
 from tailrace.spark.session import session

@@ -92,7 +92,7 @@ class Attempts:
         if failure.kind == "checkpoint":
             wrong = f"Spark can't go on from it: {failure.reason}"
             raise Damaged([Problem(str(self.layout.checkpoint), wrong, repair(self.layout))]) from error
-        retryable = (failure.kind == "passes" and self.planner.options.live) or (
+        retryable = (failure.kind == "transient" and self.planner.options.live) or (
             failure.kind == "busy" and failures <= _BUSY_TRIES
         )
         if not retryable:

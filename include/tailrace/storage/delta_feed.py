@@ -17,8 +17,8 @@ from deltalake.exceptions import DeltaError
 
 from tailrace.ground.errors import Problem, Refused, SourceChanged, refuse
 from tailrace.sources.check import Columns
-from tailrace.sources.feeds import ReadFile, merge_types, remaining
-from tailrace.sources.formats import FORMATS
+from tailrace.sources.formats import FORMATS, merge_types
+from tailrace.sources.reading_progress import ReadFile, remaining
 from tailrace.sources.segments import Segment, Types
 from tailrace.storage.paths import require_fit
 

@@ -43,9 +43,11 @@ class StreamPosition:
         The arrival time of its last heartbeat after its newest rows; None where there was none.
     idle : bool
         True if it was recorded as idle after its newest rows.
+    reached_ms : int or None
+        The arrival time that it has reached, as far as that was known at the entry.
     awaited_since_ms : int or None
-        Wall-clock time of the entry whose rows took another stream further in arrival time than this one; None where
-        none is further.
+        Since when the others wait for it, in wall-clock time: another one has reached a later arrival time, and this
+        one has reached no later one since. None where none waits.
     """
 
     rows: int = 0
@@ -54,6 +56,7 @@ class StreamPosition:
     silent_since_ms: int = 0
     heartbeat_ms: int | None = None
     idle: bool = False
+    reached_ms: int | None = None
     awaited_since_ms: int | None = None
 
 

@@ -148,11 +148,11 @@ class Log:
         return self._selection(overlap(*self._ends("event"), ranges[0], ranges[1] - 1))
 
     def of_ids(self, low: NDArray[Any], high: NDArray[Any]) -> Log:
-        """The segments that may hold an id in one of the ranges [low, high]."""
+        """The segments that may hold a tuple with an id in one of the ranges [low, high]."""
         return self._selection(overlap(*self._ends("id"), low, high))
 
     def of_ids_in(self, other: Log) -> Log:
-        """The segments that may hold an id that another part of the log holds."""
+        """The segments that may hold a tuple with an id of another part of the log."""
         return self.of_ids(*other._ends("id"))
 
     def pieces(self, ranges: Ranges | None = None) -> list[Piece]:

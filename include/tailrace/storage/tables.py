@@ -47,7 +47,7 @@ class Tables:
         Parameters
         ----------
         app : str
-            The id of the writer: constant for the life of a checkpoint, and different for each checkpoint.
+            The id of the writer, which is that of its checkpoint.
 
         Returns
         -------
@@ -65,7 +65,7 @@ class Tables:
         return True
 
     def last_batch(self, name: str, app: str) -> int:
-        """The last batch that a writer has appended to a table; -1 where there is none."""
+        """The last batch appended to a table by the writer `app`, the id of a checkpoint; -1 where there is none."""
         return _last_batch(DeltaTable(self.layout.table(name)), app, name)
 
     def compact(self, names: Iterable[str]) -> None:

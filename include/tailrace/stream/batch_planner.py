@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -11,12 +11,12 @@ from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.batch_header import BatchHeader, next_facts
 from tailrace.ground.errors import Problem, Refused
 from tailrace.ground.facts import Facts
-from tailrace.sources.feeds import Feed
+from tailrace.sources.feed import Feed
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
 from tailrace.storage.progress import Progress
 from tailrace.storage.status import wall_ms
-from tailrace.stream.batch_segments import Selection, least_reached, place, select
+from tailrace.stream.batch_segments import Selection, in_step, place, select
 from tailrace.stream.run_options import MADE, RunOptions
 from tailrace.stream.silence import Silence, SilenceRules, with_waits
 from tailrace.stream.source_opening import problem_of
@@ -47,7 +47,7 @@ class BatchPlanner:
     now : callable
         The wall clock, in epoch milliseconds.
     started_ms : int, optional
-        The time from which on silence counts; without it the present.
+        The start of the driver: since the last entry no silence counts before it. Without it, the present.
     """
 
     def __init__(
@@ -64,8 +64,10 @@ class BatchPlanner:
         started_ms: int | None = None,
     ) -> None:
         self.journal, self.feeds, self.wanted, self.options, self.now = journal, feeds, wanted, plan, now
-        self.silence = SilenceRules(tick_ms, idle_ms, stamped, now() if started_ms is None else started_ms)
         self.last = journal.last()
+        started_ms = now() if started_ms is None else started_ms
+        down_ms = max(started_ms - self.last.position.planned_ms, 0) if self.last else 0
+        self.silence = SilenceRules(tick_ms, idle_ms, stamped, started_ms, down_ms)
         self.facts: Facts = ()
         self.position = self.last.position if self.last else LogPosition(dict.fromkeys(feeds, StreamPosition()))
         self.waiting = {name: deque(waiting[name]) for name in feeds}
@@ -106,13 +108,8 @@ class BatchPlanner:
     @property
     def problem(self) -> str | None:
         """The reasons for which nothing more comes of a source, or of the query, for now; None where there are none."""
-        patient = self.now() - self.silence.idle_ms
-        missing = [
-            f"stream {name}: no record yet; the frontier (the watermark) stays where it is until every stream has one"
-            for name, stream in self.position.streams.items()
-            if self.position.rows and not stream.rows and stream.last_rows_ms <= patient
-        ]
-        return "; ".join(filter(None, [problem_of(self.feeds), *missing])) or None
+        problems = [problem_of(self.feeds), *self.silence.problems(self.position, self.now())]
+        return "; ".join(filter(None, problems)) or None
 
     def plan(self, progress: Progress | None = None) -> BatchRecord | None:
         """Write the next entry; None when there is nothing to be done now.
@@ -144,8 +141,9 @@ class BatchPlanner:
             if new is not None:
                 raise self._ended(f"{new.path} came after its end, and would never be read")
             return None
-        if new is not None or changed:
-            return self._rows(now, progress)
+        names = self._readable(progress)
+        if names or changed:
+            return self._rows(now, names)
         if self.options.live:
             return self._without_rows(now, progress)
         return self._append(self.position, now, (), closes=True) if self.options.flush else None
@@ -155,14 +153,23 @@ class BatchPlanner:
         if self.ended:
             raise self._ended("the stream was ended by a bounded run, and its windows are closed")
 
-    def _rows(self, now: int, progress: Progress | None) -> BatchRecord:
-        """An entry with rows, or with nothing but changed settings.
+    def _readable(self, progress: Progress | None) -> list[str]:
+        """The streams of which the next batch takes rows.
 
-        Streams are read in step by arrival, so that none piles up; a live run that has caught up takes what all have.
+        A live run that has caught up takes what all have. Else they are read in step by arrival, so that none piles up;
+        and while a silent one is waited for, only what is stamped is read.
         """
-        names = list(self.waiting)
-        if not self.options.live or self.rows_left > self.room:
-            names = least_reached(self.waiting, progress.reached if progress else ())
+        names = [name for name, segments in self.waiting.items() if segments]
+        if self.options.live and self.rows_left <= self.room:
+            return names
+        free = self.silence.stamped if self.options.live else ()
+        streams = self.position.streams.items() if self.options.live else ()
+        if any(self.silence.is_awaited(name, stream) and not self.waiting[name] for name, stream in streams):
+            return [name for name in names if name in free]
+        return in_step(self.waiting, progress.reached if progress else (), free)
+
+    def _rows(self, now: int, names: Sequence[str]) -> BatchRecord:
+        """An entry with rows of the named streams, or with nothing but changed settings."""
         selections = select(self.waiting, names, self.room)
         firsts = {name: mine.first_left(self.waiting[name]) for name, mine in selections.items()}
         left = {name: first for name, first in firsts.items() if first is not None}
@@ -188,7 +195,7 @@ class BatchPlanner:
         committed = (progress.until or None) if progress else None
         reached = [ms for ms in progress.reached if ms is not None] if progress else []
         reached_ms = max(reached, default=committed)
-        silent = self._holding_nothing(self.feeds)
+        silent = self._holding_nothing([name for name, segments in self.waiting.items() if not segments])
         silence = self.silence.without_rows(self.position, silent, now, reached_ms)
         return None if silence is None else self._append(self.position, now, (), silence, closes=silence.quiet)
 

@@ -9,9 +9,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.sources.feeds import remaining
+from tailrace.sources.reading_progress import remaining
 from tailrace.sources.segments import Segment
-from tailrace.storage.journal import LogPosition, StreamPosition
+from tailrace.storage.journal import LogPosition
 
 _SEGMENTS = 10_000  # in a batch, however small they are
 
@@ -40,14 +40,23 @@ class Selection(NamedTuple):
         unread.extendleft(self.rest)
 
 
-def least_reached(unread: Mapping[str, deque[Segment]], reached: Sequence[int | None]) -> list[str]:
-    """The streams with rows left that have reached the least arrival time.
+def in_step(
+    unread: Mapping[str, deque[Segment]], reached: Sequence[int | None], free: Collection[str] = ()
+) -> list[str]:
+    """The streams of which a batch takes rows, so that they stay in step by arrival.
 
-    Those that have reached none come first. `reached` is in the order of the streams, or empty.
+    Of those with rows left, the one that has reached the least arrival time, or none; and the `free` ones, which are
+    always in step, as their arrival is their planning.
+
+    Parameters
+    ----------
+    reached : sequence of int or None
+        The arrival time that each stream has reached, in the order of the streams; or empty.
     """
     at = dict(zip(unread, (BEFORE_ALL if ms is None else ms for ms in reached), strict=False))
     left = {name: at.get(name, BEFORE_ALL) for name, segments in unread.items() if segments}
-    return [name for name, ms in left.items() if ms == min(left.values())]
+    least = min((ms for name, ms in left.items() if name not in free), default=BEFORE_ALL)
+    return [name for name, ms in left.items() if ms == least or name in free]
 
 
 def select(unread: Mapping[str, deque[Segment]], names: Sequence[str], room: int) -> dict[str, Selection]:
@@ -85,7 +94,9 @@ def place(
             segments.append(replace(segment, stream=name, ordinal=ordinal, position=rows, ingested_ms=stamp))
             rows += segment.rows
         if mine.segments:
-            streams[name] = StreamPosition(rows, streams[name].version, now, now)
+            streams[name] = replace(
+                streams[name], rows=rows, last_rows_ms=now, silent_since_ms=now, heartbeat_ms=None, idle=False
+            )
     if not segments:
         return (), before
     for name, stream in streams.items():

@@ -1,4 +1,4 @@
-"""Failures of a running stream: a reason in one line, and a kind by which they are retried or not."""
+"""Classification of the exceptions of a running stream: a kind, which decides on a retry, and a one-line reason."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-_PASSES = re.compile(r"No space left on device|Disk quota exceeded|\(os error (?!2\))\d+\)")
+_TRANSIENT = re.compile(r"No space left on device|Disk quota exceeded|\(os error (?!2\))\d+\)")
 _BUSY = re.compile(r"connect back")  # Spark waits ten seconds for a Python process, whatever is configured
 _CHECKPOINT = re.compile(
     r"\[\w*(STATE_STORE(?!_COMMIT_VALIDATION)|STREAMING_STATEFUL_OPERATOR|STREAMING_CHECKPOINT|STREAM_LOG|LOG_FILE)"
@@ -19,30 +19,34 @@ _RAISED = re.compile(r"^(?:[a-z_]\w*\.)*([A-Z]\w*)(?::.*)?$", re.MULTILINE)  # t
 
 @dataclass(frozen=True)
 class Failure:
-    """A failure of a stream.
+    """An exception of a stream, classified: its kind, and its reason in one line.
 
     Attributes
     ----------
     kind : str
-        ``passes``: the disk or another part of the system failed, and may come back; ``busy``: a Python process did not
-        start in time; ``checkpoint``: Spark can't read its own checkpoint; ``failed``: anything else.
+        ``transient``: the disk or another part of the system failed, and may come back; ``busy``: a Python process did
+        not start in time; ``checkpoint``: Spark can't read its own checkpoint; ``failed``: anything else.
     reason : str
         The innermost cause, in one line.
     """
 
-    kind: Literal["passes", "busy", "checkpoint", "failed"]
+    kind: Literal["transient", "busy", "checkpoint", "failed"]
     reason: str
 
     @staticmethod
     def of(error: BaseException) -> Failure:
-        """Classify an exception of the sink, or of Spark's."""
+        """Classify an exception of the sink, or of Spark's: determine its kind and its one-line reason."""
         text, reason = _text(error), _reason(error)
         python = "Traceback" in text
         raised = _raised(text) if python else None
         if _BUSY.search(text):
             return Failure("busy", "a Python process of Spark's did not start within 10 s: the machine is busy")
-        if isinstance(error, OSError) or _PASSES.search(text) or (raised is not None and issubclass(raised, OSError)):
-            return Failure("passes", reason)
+        if (
+            isinstance(error, OSError)
+            or _TRANSIENT.search(text)
+            or (raised is not None and issubclass(raised, OSError))
+        ):
+            return Failure("transient", reason)
         return Failure("checkpoint" if not python and _CHECKPOINT.search(text) else "failed", reason)
 
 

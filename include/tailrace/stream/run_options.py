@@ -12,7 +12,9 @@ MADE = 1_000_000
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The way in which a run is cut into batches; no answer depends on the first two.
+    """The way in which a run is cut into batches.
+
+    No answer depends on the first two, but where an idle stream wakes: it does so with the batch that has its rows.
 
     Attributes
     ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tailrace.storage.journal import LogPosition, StreamPosition
@@ -44,7 +44,8 @@ class Silence:
 def with_waits(position: LogPosition, reached: Sequence[int | None]) -> LogPosition:
     """The state of the log with the streams for which others wait, and since when.
 
-    A stream is waited for while another one has reached a later arrival time, and quiet streams wait for none.
+    A stream is waited for while another one has reached a later arrival time: from the entry that took either as far as
+    it is. Rows that are all rejected take a stream nowhere. Quiet streams wait for none.
 
     Parameters
     ----------
@@ -57,18 +58,19 @@ def with_waits(position: LogPosition, reached: Sequence[int | None]) -> LogPosit
     streams = {}
     for (name, stream), ms in zip(position.streams.items(), reached, strict=True):
         behind = not position.quiet and (ms is None or ms < newest_ms)
-        since_ms = position.last_rows_ms if stream.awaited_since_ms is None else stream.awaited_since_ms
-        streams[name] = replace(stream, awaited_since_ms=since_ms if behind else None)
+        moved = ms != stream.reached_ms or stream.awaited_since_ms is None
+        since_ms = position.last_rows_ms if moved else stream.awaited_since_ms
+        streams[name] = replace(stream, reached_ms=ms, awaited_since_ms=since_ms if behind else None)
     return replace(position, streams=streams)
 
 
 @dataclass(frozen=True)
 class SilenceRules:
-    """Derives heartbeats, idle streams and quiet from the state of the log and the wall clock (ms) alone.
+    """Derives heartbeats, idle streams and quiet from the state of the log and the wall clock (ms).
 
     A stream is idle when the others have waited for it for `idle_ms`. The streams are quiet when none has brought
-    anything for so long. Of both, only the time since the driver's start counts: while it was down, those that write
-    the sources may have been down too.
+    anything for so long. Of both, the time does not count in which no driver ran: those that write the sources may
+    have been down, too.
 
     Attributes
     ----------
@@ -76,14 +78,15 @@ class SilenceRules:
         The query's.
     stamped : set of str
         The streams whose tuples bring no arrival time, and get that of their planning.
-    started_ms : int
-        Wall-clock time of the driver's start.
+    started_ms, down_ms : int
+        Wall-clock time of the driver's start, and how long before it the last entry was.
     """
 
     tick_ms: int
     idle_ms: int
     stamped: Collection[str]
     started_ms: int
+    down_ms: int
 
     def beside_rows(self, position: LogPosition, silent: Collection[str], now: int) -> Silence:
         """The silence of streams while others bring rows, whose ticks they shall not hold back.
@@ -96,7 +99,9 @@ class SilenceRules:
             for name, stream in streams.items()
             if name in self.stamped and now - stream.last_rows_ms > self.tick_ms
         }
-        idle = {name for name, stream in streams.items() if name not in self.stamped and self._is_idle(stream, now)}
+        idle = {
+            name for name, stream in streams.items() if self.is_awaited(name, stream) and self._waited_long(stream, now)
+        }
         return Silence(heartbeats, idle)
 
     def without_rows(
@@ -117,7 +122,7 @@ class SilenceRules:
         silence, all_silent = now - position.last_rows_ms, len(silent) == len(position.streams)
         if not position.rows:
             return None
-        if position.quiet or (all_silent and min(silence, now - self.started_ms) >= self.idle_ms):
+        if position.quiet or (all_silent and self._passed(position.last_rows_ms, now) >= self.idle_ms):
             return self._quiet(position, now, reached_ms) if all_silent else None
         found = self.beside_rows(position, silent, now)
         newest_ms = position.last_rows_ms + self.tick_ms
@@ -125,11 +130,27 @@ class SilenceRules:
         completes = silence > self.tick_ms and any(last is None or last <= newest_ms for last in before)
         return found if completes or found.idle else None
 
-    def _is_idle(self, stream: StreamPosition, now: int) -> bool:
-        """Test whether a silent stream, not recorded as idle yet, was waited for long enough."""
-        if stream.idle or stream.awaited_since_ms is None:
-            return False
-        return now - max(stream.last_rows_ms, stream.awaited_since_ms, self.started_ms) >= self.idle_ms
+    def is_awaited(self, name: str, stream: StreamPosition) -> bool:
+        """Test whether the ticks of others wait for a stream."""
+        return name not in self.stamped and not stream.idle and stream.awaited_since_ms is not None
+
+    def problems(self, position: LogPosition, now: int) -> Iterator[str]:
+        """Tell of streams that were waited for long enough, and hold the query up all the same."""
+        for name, stream in position.streams.items():
+            if not self._waited_long(stream, now):
+                continue
+            if stream.reached_ms is None:
+                yield f"stream {name}: no tuple yet; the frontier (the watermark) waits until every stream has one"
+            elif self.is_awaited(name, stream):
+                yield f"stream {name}: its records bring no later arrival time, and the others wait for it"
+
+    def _waited_long(self, stream: StreamPosition, now: int) -> bool:
+        since_ms = stream.awaited_since_ms
+        return since_ms is not None and self._passed(since_ms, now) >= self.idle_ms
+
+    def _passed(self, since_ms: int, now: int) -> int:
+        """The time that has passed while a driver ran."""
+        return now - since_ms - (self.down_ms if since_ms < self.started_ms else 0)
 
     def _quiet(self, position: LogPosition, now: int, reached_ms: int | None) -> Silence | None:
         """The beginning of quiet, or a heartbeat while it lasts, one each `idle_ms`."""

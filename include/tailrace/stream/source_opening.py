@@ -15,8 +15,10 @@ from tailrace.ground.errors import Problem, Refused, SourceChanged
 from tailrace.query.query import Query
 from tailrace.query.sections import Stream
 from tailrace.sources.check import Columns
-from tailrace.sources.feeds import Feed, ReadFile, ReplayFeed, read_files
+from tailrace.sources.feed import Feed
 from tailrace.sources.file_feed import FileFeed
+from tailrace.sources.reading_progress import ReadFile, read_files
+from tailrace.sources.replay_feed import ReplayFeed
 from tailrace.sources.segments import Segment, Types
 from tailrace.storage.delta_feed import DeltaFeed
 from tailrace.storage.journal import Journal

@@ -1,4 +1,7 @@
-"""Columnar top-k: the k best of each pane, and of the panes of a window when it closes; exact under disorder."""
+"""Implementation of method `adaptive` in columns: k best of each pane, and of a window's panes when it closes.
+
+It is exact under disorder.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from tailrace.windows.sliding import Sliding
 
 @dataclass(frozen=True)
 class Columnar:
-    """The method `adaptive`: the candidates of a window are at most k of each of its panes.
+    """Method `adaptive`: the candidates of a window are at most k of each of its panes.
 
     A pane is as long as the greatest common divisor of size and slide: where that is much shorter than the slide there
     are many panes, and more candidates.

@@ -10,9 +10,17 @@ import pytest
 
 from tailrace.bench.page import Effort
 from tailrace.bench.simulate import Stream, simulate
-from tailrace.bench.topk import drift, methods, promise, report, runs, speed
+from tailrace.bench.topk import drift, methods, paper_query, promise, report, speed
 from tailrace.bench.topk.calibrated import calibrations
-from tailrace.bench.topk.runs import ADAPTIVE, SIZE_MS, hit, policy_of, query, smallest, table
+from tailrace.bench.topk.paper_query import (
+    ADAPTIVE,
+    SIZE_MS,
+    expected_hit_rate,
+    generate_stream,
+    policy_of,
+    query,
+    smallest_slack_ms,
+)
 from tailrace.generators.replay import START_MS
 
 EVERY_MS = 60_000
@@ -20,7 +28,7 @@ EVERY_MS = 60_000
 
 @pytest.fixture(scope="module")
 def stream() -> Stream:
-    return Stream.of(query(ADAPTIVE), table(6_000, 900, 20, 3))
+    return Stream.of(query(ADAPTIVE), generate_stream(6_000, 900, 20, 3))
 
 
 def test_a_calibration_sees_only_tuples_that_have_arrived(stream):
@@ -57,7 +65,7 @@ def test_the_error_of_a_window_is_that_of_brute_force(stream):
         members = np.flatnonzero((event >= row.window_end - SIZE_MS) & (event < row.window_end))
         received = members[frontier_before[members] < row.window_end]
         exact, streamed = (
-            {name[i] for i in sorted(content, key=lambda i: (-score[i], name[i]))[: runs.K]}
+            {name[i] for i in sorted(content, key=lambda i: (-score[i], name[i]))[: paper_query.K]}
             for content in (members, received)
         )
         assert row.error == pytest.approx(1 - len(exact & streamed) / len(exact))
@@ -76,10 +84,10 @@ def test_baselines_answer_at_once_and_adaptive_waits(stream):
 
 
 def test_the_smallest_k_of_the_formula():
-    assert [smallest(tau) for tau in (1_000, 3_000)] == [0, 0]
-    assert smallest(6_000) == pytest.approx(4_200, abs=50)
-    assert smallest(10_000) == pytest.approx(12_000, abs=50)
-    assert hit(smallest(6_000), 6_000) == pytest.approx(runs.ACCURACY)
+    assert [smallest_slack_ms(tau) for tau in (1_000, 3_000)] == [0, 0]
+    assert smallest_slack_ms(6_000) == pytest.approx(4_200, abs=50)
+    assert smallest_slack_ms(10_000) == pytest.approx(12_000, abs=50)
+    assert expected_hit_rate(smallest_slack_ms(6_000), 6_000) == pytest.approx(paper_query.ACCURACY)
 
 
 def test_the_candidates_of_a_window_do_not_grow_with_the_stream():
@@ -87,7 +95,7 @@ def test_the_candidates_of_a_window_do_not_grow_with_the_stream():
     candidates = [
         speed._pass("adaptive", speed._batches(rows, 500, 1, None))["candidates a window"] for rows in (60_000, 120_000)
     ]
-    assert 0 < max(candidates) <= runs.K * (14 + 12) / 12
+    assert 0 < max(candidates) <= paper_query.K * (14 + 12) / 12
     assert candidates[0] == pytest.approx(candidates[1], rel=0.1)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.disorder.ticks import Ticks, follow, merge, number, summarise
+from tailrace.disorder.ticks import Ticks, concatenate, follow, number, summarise
 
 
 def ints(*values: int) -> np.ndarray:
@@ -77,12 +77,12 @@ def test_ticks_in_order_are_unchanged() -> None:
 
 def test_equal_ticks_of_two_segments_are_merged() -> None:
     one, two = summarise(ints(1, 2), ints(20, 30), ints(5, 6)), summarise(ints(2, 3), ints(30, 40), ints(-1, 8))
-    assert rows(merge([one, two])) == [(1, 20, 1, 5, 5), (2, 30, 2, -1, 6), (3, 40, 1, 8, 8)]
+    assert rows(concatenate([one, two])) == [(1, 20, 1, 5, 5), (2, 30, 2, -1, 6), (3, 40, 1, 8, 8)]
 
 
 def test_merging_empty_ticks() -> None:
     empty = summarise(ints(), ints(), ints())
-    assert rows(merge([empty, empty])) == []
+    assert rows(concatenate([empty, empty])) == []
 
 
 def test_ticks_survive_arrow() -> None:
@@ -110,4 +110,4 @@ def test_ticks_do_not_depend_on_how_the_stream_is_cut(tuples: list[tuple[int, in
         parts.append(follow(segment(a, b), *newest))
         if len(parts[-1]):
             newest = (int(parts[-1].tick[-1]), int(parts[-1].end[-1]))
-    assert rows(merge(parts)) == rows(segment(0, len(arrival)))
+    assert rows(concatenate(parts)) == rows(segment(0, len(arrival)))

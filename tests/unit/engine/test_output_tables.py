@@ -11,7 +11,7 @@ import pytest
 from tailrace.answers.by_pair import ByPair
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Clock, Frontier
-from tailrace.disorder.coverage import Coverage
+from tailrace.disorder.total_coverage import TotalCoverage
 from tailrace.engine import output_tables
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.tick_buffer import TickBuffer
@@ -141,7 +141,7 @@ def pending(committed: int | None) -> TickBuffer:
 
 def metrics(arrived=(), answers=ANSWERS, late=LATE, clock=CLOCK, frontier=FRONTIER, committed=100, head=HEAD) -> dict:
     measured = output_tables.task_counts(MODEL, list(arrived), 3, step_of(answers, late), frontier)
-    measured |= output_tables.clock_columns(clock, Coverage(3, 1), pending(committed))
+    measured |= output_tables.clock_columns(clock, TotalCoverage(3, 1), pending(committed))
     (row,) = output_tables.metrics(head, 1, measured).to_pylist()
     return row
 

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from tailrace.disorder.clock import Clock
-from tailrace.disorder.coverage import Coverage
 from tailrace.disorder.tick_statistics import COUNTS, SAMPLE
 from tailrace.disorder.ticks import Ticks, number, summarise
+from tailrace.disorder.total_coverage import TotalCoverage
 from tailrace.engine import output_tables
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.tick_buffer import TickBuffer
@@ -35,7 +35,7 @@ def test_each_stream_has_reached_the_beginning_of_its_newest_tick(tick_ms, left,
     assert buffer.reached == [left, None]
     buffer, _ = buffer.append([(1, segment(tick_ms, 777))])
     assert buffer.reached == [left, right]
-    measured = output_tables.clock_columns(Clock(), Coverage(), buffer)
+    measured = output_tables.clock_columns(Clock(), TotalCoverage(), buffer)
     (row,) = output_tables.metrics(BatchHeader(0, ()), 0, measured).to_pylist()
     assert row["reached"] == [left, right]
     assert row["committed"] == right

@@ -200,6 +200,19 @@ def test_all_in_quarantine_leaves_a_segment_without_partials(path: Path) -> None
         assert {about[name] for name in RANGES} == {None}
 
 
+def test_ids_go_to_the_tasks_only_if_they_are_to_drop_repeats(tmp_path: Path) -> None:
+    rows = 50_000
+    times, names = pa.array([NOW] * rows), [f"name {i}" for i in range(rows)]
+    table = {"event": times, "came": times, "name": names, "sensor": ["a"] * rows, "speed": [1.0] * rows}
+    pq.write_table(pa.table(table), tmp_path / "part.parquet")
+    for deduplicates, sent in ((False, 0), (True, rows)):
+        stage = replace(stage_of(declared(tmp_path / "part.parquet")), deduplicates=deduplicates)
+        messages = stage.messages(segment(tmp_path / "part.parquet"), PLAIN)
+        assert {b["ids"].num_rows for b, _ in unpacked(messages, "segment").values()} == {sent}
+        sizes = [len(data) for _, what, data in messages if what == "segment"]
+        assert deduplicates or max(sizes) < rows, "less than a byte a tuple: there is one key, pane and tick"
+
+
 def test_reading_a_segment_twice_gives_the_same_bytes(path: Path) -> None:
     stage = stage_of(declared(path))
     assert stage.messages(segment(path), PLAIN) == stage.messages(segment(path), PLAIN)

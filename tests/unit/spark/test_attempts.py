@@ -152,7 +152,7 @@ def test_a_change_of_rows_already_read_ends_the_stream(tmp_path, clock):
         attempts.run_batches(Stream(attempts, clock), 0)
 
 
-@pytest.mark.parametrize(("kind", "live", "limit"), [("passes", True, 1000), ("busy", False, 5), ("busy", True, 5)])
+@pytest.mark.parametrize(("kind", "live", "limit"), [("transient", True, 1000), ("busy", False, 5), ("busy", True, 5)])
 def test_a_failure_is_retried_up_to_its_limit(tmp_path, clock, kind, live, limit):
     attempts = attempts_over(tmp_path, Log(), LIVE if live else RunOptions(4))
     failure = Failure(kind, "why")
@@ -162,7 +162,7 @@ def test_a_failure_is_retried_up_to_its_limit(tmp_path, clock, kind, live, limit
             attempts.raise_unless_retryable(failure, limit + 1, OSError())
 
 
-@pytest.mark.parametrize(("kind", "live"), [("passes", False), ("failed", True), ("failed", False)])
+@pytest.mark.parametrize(("kind", "live"), [("transient", False), ("failed", True), ("failed", False)])
 def test_a_failure_that_is_not_transient_ends_the_stream(tmp_path, clock, kind, live):
     attempts = attempts_over(tmp_path, Log(), LIVE if live else RunOptions(4))
     with pytest.raises(RuntimeError, match=r"^the stream failed: why$"):

@@ -1,4 +1,4 @@
-"""`Failure` reports a stream's failure in one line, and classifies it by its remedy."""
+"""`Failure` classifies an exception of a stream: its kind and its one-line reason."""
 
 from __future__ import annotations
 
@@ -26,11 +26,15 @@ class Captured(Exception):
 
 
 CASES = {
-    "a full disk, in the sink": (OSError(errno.ENOSPC, "No space left on device"), "passes", "No space"),
-    "a full disk, in Delta": (DeltaError("Generic error: No space left on device (os error 28)"), "passes", "No space"),
+    "a full disk, in the sink": (OSError(errno.ENOSPC, "No space left on device"), "transient", "No space"),
+    "a full disk, in Delta": (
+        DeltaError("Generic error: No space left on device (os error 28)"),
+        "transient",
+        "No space",
+    ),
     "a full disk, in Spark": (
         Captured("Job aborted", "", Captured("java.io.IOException: No space left on device")),
-        "passes",
+        "transient",
         "java.io.IOException: No space left on device",
     ),
     "a full disk, as py4j tells it": (
@@ -38,7 +42,7 @@ CASES = {
             "An error occurred while calling o129.getResult.\n: org.apache.spark.SparkException: aborted\n\tat x.Y\n"
             "Caused by: java.io.IOException: No space left on device\n\tat z.Z\n\t... 63 more\n"
         ),
-        "passes",
+        "transient",
         "java.io.IOException: No space left on device",
     ),
     "what py4j tells without a cause": (
@@ -48,12 +52,12 @@ CASES = {
     ),
     "a full disk, in Spark's checkpoint": (
         Captured("java.io.IOException: No space left on device", "at o.a.s.streaming.checkpointing.HDFSMetadataLog"),
-        "passes",
+        "transient",
         "No space",
     ),
     "a file that is away": (
         Captured(WORKER.format(last="FileNotFoundError: [Errno 2] No such file or directory: 'x'")),
-        "passes",
+        "transient",
         "FileNotFoundError: [Errno 2] No such file or directory: 'x'",
     ),
     "a worker that can't connect": (

@@ -27,7 +27,8 @@ from planner_driver import (
     segments,
 )
 from tailrace.disorder.policies import policy_from_json
-from tailrace.sources.feeds import ReplayFeed, remaining
+from tailrace.sources.reading_progress import remaining
+from tailrace.sources.replay_feed import ReplayFeed
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.storage.progress import Progress
@@ -192,18 +193,18 @@ def test_silence_is_measured_across_restarts(tmp_path, stamps):
     driver.plan()
     last_rows_ms = driver.time
     driver.time += IDLE - LIVE.pace_ms
-    driver.restart()
+    driver.restart(started=0)
     assert said(driver.plan(committed=5_000)) == ((driver.time, False, 0) if stamps else None)
     driver.time += LIVE.pace_ms - 1
-    driver.restart()
+    driver.restart(started=0)
     assert driver.plan(committed=5_000) is None
     driver.time += 1
-    driver.restart()
+    driver.restart(started=0)
     record = driver.plan(committed=5_000)
     assert said(record) == (last_rows_ms + IDLE if stamps else 6_000, True, 0)
-    driver.restart()
+    driver.restart(started=0)
     assert driver.plan(after=IDLE - 1, committed=5_900) is None
-    driver.restart()
+    driver.restart(started=0)
     assert said(driver.plan(after=1, committed=5_900)) == (last_rows_ms + 2 * IDLE if stamps else 7_000, False, 0)
 
 
@@ -263,7 +264,7 @@ def scripted_journal(directory: Path, plan: RunOptions, stamps: bool, restart_at
         driver.log.there += segments(SCRIPT.get(look, ""))
         driver.time = start + look
         if look in restart_at:
-            driver.restart()
+            driver.restart(started=0)
         driver.plan(committed=40 * driver.planner.position.rows)
     return entries(directory)
 

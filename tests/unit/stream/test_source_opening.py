@@ -16,8 +16,9 @@ from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.errors import SourceChanged
 from tailrace.kinds import build
 from tailrace.query.query import Query, declared_query
-from tailrace.sources.feeds import Feed, ReplayFeed
+from tailrace.sources.feed import Feed
 from tailrace.sources.file_feed import FileFeed
+from tailrace.sources.replay_feed import ReplayFeed
 from tailrace.sources.segments import Segment
 from tailrace.storage.delta_feed import DeltaFeed
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition

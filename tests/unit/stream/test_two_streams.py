@@ -257,12 +257,12 @@ def test_a_silent_stream_with_arrival_times_becomes_idle_while_the_other_goes_on
         assert (record.header.heartbeats, record.header.closes) == ({}, False)
         idle_at += [time] if record.header.idle == ("right",) else []
         if restart:
-            driver.restart()
+            driver.restart(started=0)
     assert idle_at == list(range(100 + IDLE, 2_000, 100)), "the left one waits since 100"
     driver.logs["right"].there += parts("more", [1])
-    assert silence(driver.plan(after=100)) == ({}, (), False)
+    assert silence(driver.plan(after=100, reached=(1_900, 0))) == ({}, (), False)
     driver.logs["left"].there += parts("more", [1])
-    assert silence(driver.plan(after=100)) == ({}, (), False)
+    assert silence(driver.plan(after=100, reached=(1_900, 1_000))) == ({}, (), False)
 
 
 def test_a_stream_becomes_idle_between_the_rows_of_a_slow_one_and_is_recorded_once(tmp_path):
@@ -324,20 +324,63 @@ def test_a_stream_without_any_rows_is_silent_from_the_first_rows_of_the_other(tm
     assert silence(driver.plan(after=1, reached=(8, None))) == ({}, ("right",), False)
 
 
-def test_a_stream_without_any_rows_is_a_problem_once_the_other_has_waited_for_it(tmp_path):
-    driver = two(tmp_path, [], [], LIVE)
+def test_a_stream_without_any_tuple_is_a_problem_once_the_other_has_waited_for_it(tmp_path):
+    driver = two(tmp_path, [], [], replace(LIVE, pace_ms=1))
     driver.plan(after=10 * IDLE)
     assert driver.planner.problem is None
     driver.logs["left"].there += parts("left", [1])
     driver.plan(after=100)
-    driver.time += IDLE - 1
+    for _ in range(9):  # all of these are rejected
+        driver.logs["right"].there += parts("right", [1])
+        driver.plan(after=100, reached=(7, None))
+        assert driver.planner.problem is None
+    driver.time += 99
     assert driver.planner.problem is None
     driver.time += 1
     driver.logs["left"].problem = "stream left: its last line is cut"
-    assert driver.planner.problem.startswith("stream left: its last line is cut; stream right: no record yet; the")
-    driver.logs["right"].there += parts("right", [1])
-    driver.plan(after=100)
+    assert driver.planner.problem.startswith("stream left: its last line is cut; stream right: no tuple yet; the front")
+    driver.plan(reached=(7, 5))
     assert driver.planner.problem == "stream left: its last line is cut"
+
+
+def test_a_stream_whose_records_are_all_rejected_becomes_idle_and_is_a_problem_while_it_is_not(tmp_path):
+    driver = two(tmp_path, [1], [1], replace(LIVE, pace_ms=1))
+    driver.plan()
+    for _ in range(9):
+        driver.logs["left"].there += parts("left+", [1])
+        driver.logs["right"].there += parts("right+", [1])
+        assert silence(driver.plan(after=100, reached=(7, 5))) == ({}, (), False)
+    driver.time += 100
+    assert driver.planner.problem == (
+        "stream right: its records bring no later arrival time, and the others wait for it"
+    )
+    driver.logs["left"].there += parts("left+", [1])
+    assert silence(driver.plan(reached=(8, 5))) == ({}, ("right",), False)
+    assert driver.planner.problem is None
+
+
+def test_more_than_a_batch_is_not_read_ahead_of_a_silent_stream(tmp_path):
+    driver = two(tmp_path, [1], [1], replace(LIVE, pace_ms=1, batch_rows=10))
+    driver.plan()
+    driver.logs["left"].there += parts("left+", [10] * 6)
+    assert taken(driver.plan(after=100, reached=(5, 5))) == {"left": [10], "right": []}
+    for _ in range(9):
+        assert driver.plan(after=100, reached=(50, 5)) is None
+    assert silence(driver.plan(after=100, reached=(50, 5))) == ({}, ("right",), False)
+    left = [taken(driver.plan(after=10, reached=(50 + 10 * number, 5)))["left"] for number in range(5)]
+    assert left == [[10]] * 5, "none waits for an idle stream"
+    driver.logs["left"].there += parts("left~", [10] * 3)
+    driver.logs["right"].there += parts("right+", [1])
+    assert taken(driver.plan(after=100, reached=(110, 5))) == {"left": [], "right": [1]}
+    assert driver.plan(after=100, reached=(110, 105)) is None, "it is awake again"
+    assert taken(driver.plan(after=100, reached=(110, 111))) == {"left": [10], "right": []}
+
+
+def test_a_stamped_stream_that_is_behind_is_not_kept_from_a_batch_by_one_with_arrival_times_of_long_ago(tmp_path):
+    driver = two(tmp_path, [10] * 50, [1] * 30, replace(LIVE, batch_rows=20), ["left"])
+    driver.plan()
+    read = [taken(driver.plan(after=100, reached=(driver.time, 2_000 * number))) for number in range(1, 6)]
+    assert [tuple(map(sum, rows.values())) for rows in read] == [(10, 10), (10, 10), (20, 0), (20, 0), (20, 0)]
 
 
 def test_a_stream_whose_feed_holds_rows_back_is_not_silent(tmp_path):
@@ -412,7 +455,7 @@ def test_planning_is_deterministic_whenever_a_live_driver_is_killed(tmp_path, st
             driver.logs[SCRIPT.get(time, "left")].there += parts(f"at {time:05} ", [1] if time in SCRIPT else [])
             driver.time = 1_000_000 + time
             if restarts:
-                driver.restart()
+                driver.restart(started=0)
             rows = [stream.rows for stream in driver.planner.position.streams.values()]
             driver.planner.plan(Progress(0, 0, False, None, None, tuple(40 * n if n else None for n in rows)))
         return entries(tmp_path / name)

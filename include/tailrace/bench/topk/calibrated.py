@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.bench.simulate import Stream
-from tailrace.bench.topk.runs import policy_of
+from tailrace.bench.topk.paper_query import policy_of
 from tailrace.calibration.measure import Accuracies, EventTimeCourse
 from tailrace.calibration.recent_windows import NotReady, RecentTuples, RecentWindows
 from tailrace.calibration.search import Interval, Search

@@ -13,7 +13,7 @@ from tailrace.bench.progress import Row, Tell
 from tailrace.bench.simulate import Stream, simulate
 from tailrace.bench.topk.calibrated import Calibration, calibrations, search_of, stamped
 from tailrace.bench.topk.methods import whole
-from tailrace.bench.topk.runs import ACCURACY, ADAPTIVE, hit, policy_of, query, table
+from tailrace.bench.topk.paper_query import ACCURACY, ADAPTIVE, expected_hit_rate, generate_stream, policy_of, query
 from tailrace.calibration.search import Interval, Search
 from tailrace.generators.replay import START_MS
 
@@ -38,7 +38,10 @@ class Followed(NamedTuple):
             closed = self.windows["closed"]
             windows = self.windows[(closed > step.at_ms) & (closed <= step.at_ms + EVERY_MS)]
             row = {"rule": self.rule, "calibration": number, "searched": str(step.interval)}
-            row |= {"K s": step.next_interval.k_ms / 1000, "hit(K)": hit(step.next_interval.k_ms, AFTER_MS)}
+            row |= {
+                "K s": step.next_interval.k_ms / 1000,
+                "hit(K)": expected_hit_rate(step.next_interval.k_ms, AFTER_MS),
+            }
             rows.append(row | {"accuracy until the next": float(1 - windows["error"].mean())})
         return rows
 
@@ -49,7 +52,7 @@ def drift(tell: Tell) -> list[Followed]:
     It is calibrated every five minutes.
     """
     topk_query, results = query(ADAPTIVE), list[Followed]()
-    stream = Stream.of(topk_query, table({0.0: BEFORE_MS, 0.5: AFTER_MS}, SECONDS, RATE, 4))
+    stream = Stream.of(topk_query, generate_stream({0.0: BEFORE_MS, 0.5: AFTER_MS}, SECONDS, RATE, 4))
     jump_ms = START_MS + SECONDS * 500
     for rule, doubling in RULES.items():
         steps = list(calibrations(topk_query, stream, EVERY_MS, doubling))
@@ -72,11 +75,11 @@ def needed() -> list[Row]:
             interval = next_interval
         for number in count(1):
             interval = search.next(interval, _exact(search, interval, AFTER_MS))
-            if hit(interval.k_ms, AFTER_MS) >= ACCURACY:
+            if expected_hit_rate(interval.k_ms, AFTER_MS) >= ACCURACY:
                 rows.append({"rule": rule, "calibrations": number, "K s": interval.k_ms / 1000})
                 break
     return rows
 
 
 def _exact(search: Search, interval: Interval, tau_ms: int) -> NDArray[np.float64]:
-    return np.array([hit(duration, tau_ms) for duration in search.durations(interval).tolist()])
+    return np.array([expected_hit_rate(duration, tau_ms) for duration in search.durations(interval).tolist()])

@@ -11,8 +11,8 @@ from tailrace.bench.progress import Row
 from tailrace.bench.simulate import Simulated
 from tailrace.bench.topk.drift import AFTER_MS, Followed
 from tailrace.bench.topk.methods import whole
+from tailrace.bench.topk.paper_query import ACCURACY, expected_hit_rate, smallest_slack_ms
 from tailrace.bench.topk.promise import TAUS_MS
-from tailrace.bench.topk.runs import ACCURACY, hit, smallest
 
 _COLOURS = {"adaptive": "tab:blue", "sma": "tab:red", "mintopk": "tab:orange", "gstopk": "tab:green"}
 _RULES = {"ours": "tab:blue", "the paper's": "tab:red"}
@@ -61,7 +61,12 @@ def hit_rates(rows: list[Row], file: Path) -> None:
             tau_rows = [row for row in rows if row["τ s"] == tau_ms / 1000]
             waits = np.linspace(0, max(row["K s"] for row in tau_rows), 100)
             lag = tau_rows[0]["lag s"]
-            ax.plot(waits, [100 * hit(1000 * (wait + lag), tau_ms) for wait in waits], color=f"C{number}", lw=1)
+            ax.plot(
+                waits,
+                [100 * expected_hit_rate(1000 * (wait + lag), tau_ms) for wait in waits],
+                color=f"C{number}",
+                lw=1,
+            )
             points = [row["K s"] for row in tau_rows], [100 * row["hit rate"] for row in tau_rows]
             noise = [200 * row["share ±"] for row in tau_rows]
             ax.errorbar(*points, noise, fmt="o", ms=4, color=f"C{number}", label=f"τ = {tau_ms / 1000:g} s")
@@ -89,7 +94,7 @@ def drift(results: list[Followed], file: Path) -> None:
             minutes = (result.windows["closed"] - result.jump_ms) / 60_000
             rate = (1 - result.windows["error"]).rolling(_NEWEST, min_periods=1).mean()
             accuracy.plot(minutes, 100 * rate, color=_RULES[result.rule], lw=1.2)
-        k.axhline(smallest(AFTER_MS) / 1000, color="black", lw=0.8, ls=":", label="ε, and K* after the jump")
+        k.axhline(smallest_slack_ms(AFTER_MS) / 1000, color="black", lw=0.8, ls=":", label="ε, and K* after the jump")
         accuracy.axhline(100 * ACCURACY, color="black", lw=0.8, ls=":")
         label(k, "K", "arrival time from the jump in min", "K in s")
         label(accuracy, "accuracy of answers", "arrival time from the jump in min", "share of the correct top-k in %")

@@ -13,7 +13,7 @@ import pandas as pd
 from tailrace.bench.progress import Row, Tell
 from tailrace.bench.simulate import Simulated, Stream, simulate
 from tailrace.bench.topk.calibrated import calibrations, stamped
-from tailrace.bench.topk.runs import ADAPTIVE, AT_ONCE, SIZE_MS, query, table
+from tailrace.bench.topk.paper_query import ADAPTIVE, AT_ONCE, SIZE_MS, generate_stream, query
 from tailrace.generators.replay import START_MS
 
 RATE, SECONDS, SEED = 1000, 1800, 1
@@ -26,7 +26,7 @@ def methods(tell: Tell) -> dict[str, dict[str, Simulated]]:
     """Run each method under each disorder; only `adaptive` waits, for a time that is calibrated every minute."""
     runs: dict[str, dict[str, Simulated]] = {}
     for disorder, tau_ms in DISORDER.items():
-        rows = table(tau_ms, SECONDS, RATE, SEED)
+        rows = generate_stream(tau_ms, SECONDS, RATE, SEED)
         runs[disorder] = {}
         for method, policy in METHODS.items():
             method_query = query(policy, method)

@@ -10,18 +10,18 @@ import numpy as np
 from tailrace.bench.progress import Row, Tell
 from tailrace.bench.simulate import Stream
 from tailrace.bench.topk.calibrated import calibrations, newest, search_of
-from tailrace.bench.topk.runs import (
+from tailrace.bench.topk.paper_query import (
     ACCURACY,
     ADAPTIVE,
     SIZE_MS,
     SLIDE_MS,
     TICK_MS,
     K,
-    hit,
+    expected_hit_rate,
+    generate_stream,
     policy_of,
     query,
-    smallest,
-    table,
+    smallest_slack_ms,
 )
 from tailrace.calibration.search import Interval
 
@@ -46,8 +46,8 @@ def hit_rates(tell: Tell) -> list[Row]:
         measured = newest(topk_query, stream).measure(WAITS_MS).measured
         columns = zip(WAITS_MS.tolist(), measured.accuracy.tolist(), measured.error.tolist(), strict=True)
         for wait_ms, accuracy, error in columns:
-            row = {"τ s": tau_ms / 1000, "K s": wait_ms / 1000, "hit(K)": hit(wait_ms, tau_ms)}
-            row |= {"hit(K + lag)": hit(wait_ms + lag_ms, tau_ms), "hit rate": accuracy, "share ±": error}
+            row = {"τ s": tau_ms / 1000, "K s": wait_ms / 1000, "hit(K)": expected_hit_rate(wait_ms, tau_ms)}
+            row |= {"hit(K + lag)": expected_hit_rate(wait_ms + lag_ms, tau_ms), "hit rate": accuracy, "share ±": error}
             rows.append(row | {"lag s": lag_ms / 1000})
         tell(f"τ = {tau_ms / 1000:g} s: hit rates {', '.join(f'{rate:.4f}' for rate in measured.accuracy)}")
     return rows
@@ -63,11 +63,11 @@ def settled(tell: Tell) -> list[Row]:
         topk_query = query(ADAPTIVE)
         steps = list(calibrations(topk_query, _stream(tau_ms, HOURS * 3_600_000 // SLIDE_MS, 2), EVERY_MS))[SETTLED:]
         k = np.array([step.next_interval.k_ms for step in steps])
-        rates = np.array([hit(k_ms, tau_ms) for k_ms in k])
+        rates = np.array([expected_hit_rate(k_ms, tau_ms) for k_ms in k])
         error = float(np.mean([step.accuracy[1] for step in steps if step.accuracy]))
         grid_step = np.array([max(TICK_MS, k_ms // 20) for k_ms in k])
-        is_right = np.abs(rates - ACCURACY) <= 2 * error if smallest(tau_ms) else k <= grid_step
-        row = {"τ s": tau_ms / 1000, "K* s": smallest(tau_ms) / 1000, "calibrations": len(k)}
+        is_right = np.abs(rates - ACCURACY) <= 2 * error if smallest_slack_ms(tau_ms) else k <= grid_step
+        row = {"τ s": tau_ms / 1000, "K* s": smallest_slack_ms(tau_ms) / 1000, "calibrations": len(k)}
         spread = {"mean K s": k.mean(), "5 % K s": np.quantile(k, 0.05), "95 % K s": np.quantile(k, 0.95)}
         row |= {name: float(value) / 1000 for name, value in spread.items()}
         row |= {"hit(K), mean": float(rates.mean())}
@@ -99,7 +99,7 @@ def ends(tau_ms: int, seed: int = 1) -> Interval:
 def _stream(tau_ms: int, windows: int, seed: int) -> Stream:
     """Generate a stream that is long enough for `windows` whole windows."""
     seconds = (windows + 40) * SLIDE_MS // 1000 + 12 * tau_ms // 1000
-    return Stream.of(query(ADAPTIVE), table(tau_ms, seconds, RATE, seed))
+    return Stream.of(query(ADAPTIVE), generate_stream(tau_ms, seconds, RATE, seed))
 
 
 def _lag(stream: Stream) -> float:

@@ -8,7 +8,7 @@ from tailrace.bench import side_by_side
 from tailrace.bench.page import Effort, write
 from tailrace.bench.progress import Tell
 from tailrace.bench.topk import drift, figures, methods, promise
-from tailrace.bench.topk.runs import ACCURACY, K
+from tailrace.bench.topk.paper_query import ACCURACY, K
 from tailrace.bench.topk.speed import speeds
 from tailrace.bench.workloads import CASES
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.bench.progress import Row, Tell
-from tailrace.bench.topk.runs import query
+from tailrace.bench.topk.paper_query import query
 from tailrace.disorder.clock import Frontier
 from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
 from tailrace.generators.replay import START_MS

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailrace.disorder.policy import PolicyState
-from tailrace.disorder.quality_promise import QualityPromise
+from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.disorder.quantile.error_budget import ErrorBudget
 from tailrace.disorder.quantile.lateness_histogram import LatenessHistogram, cells
 from tailrace.disorder.quantile.what_if import LEVELS, WhatIf
@@ -20,7 +20,7 @@ _REMAINDER = 0.125  # of `error` · `risk`: the share of a window that may still
 _SIMULATED, _OWN = slice(0, len(LEVELS)), slice(len(LEVELS), None)
 
 
-class Quantile(QualityPromise):
+class Quantile(PromisingPolicy):
     """Slack K = the wait that no more than a share of the newest tuples exceeds; the share, the *level*, is measured.
 
     Decaying histograms of the waits of tuples (`lateness_histogram`), primarily of the newest thousand, give K for a
@@ -98,7 +98,7 @@ class _Run:
         """Process the tick with index `i` and return K at its end."""
         totals = self.lateness.add(cell, count, elapsed)
         horizon = totals.at_one(_REMAINDER * self.policy.error * self.policy.risk)
-        self.what_if.begin(before, t_max, horizon)
+        self.what_if.add_windows(before, t_max, horizon)
         self.what_if.close(_SIMULATED, t_max, totals.at(LEVELS))
         self._judge(i, *self.what_if.due(t_max - horizon))
         k_ms = totals.at_one(self.level)

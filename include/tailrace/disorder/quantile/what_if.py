@@ -47,11 +47,13 @@ class WhatIf:
     def checkpoint(self) -> PolicyState:
         return {"frontier": self.frontier, "end": self.end, "held": self.held.ravel()}
 
-    def begin(self, before: int, t_max: int, horizon: int) -> None:
-        """Add the windows that end in (before, t_max]; their late tuples arrive within `horizon` ms.
+    def add_windows(self, before: int, t_max: int, horizon: int) -> None:
+        """Start to simulate windows that end in (before, t_max].
 
-        Of many windows only every n-th is added, n doubling with the horizon, so that few are open at once, at equal
-        distances.
+        They are judged when t_max is `horizon` ms beyond their end, and all but a negligible share of their tuples have
+        come. Not all are added: every n-th, with n such that about `_OVERLAP` cover one point in time, doubled until no
+        more than `_MAX_OPEN` wait to be judged at this `horizon`; and none that ends `_MAX_OPEN` steps of n slides, or
+        more, before t_max.
         """
         size, slide = self.windows.size_ms, self.windows.slide_ms
         step = slide * max(1, size // (_OVERLAP * slide))

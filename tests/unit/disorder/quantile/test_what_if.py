@@ -29,7 +29,7 @@ def test_a_window_closes_when_the_frontier_of_its_level_reaches_its_end(ticks, s
     ends, frontiers, held = [], [-(10**9)] * (S + 1), {}
     for rise, k in ticks:
         previous, t_max = t_max, t_max + rise
-        what_if.begin(previous, t_max, 0)
+        what_if.add_windows(previous, t_max, 0)
         what_if.close(slice(0, S), t_max, k * np.arange(S))
         what_if.close(slice(S, None), t_max, 7)
         ends += [end for end in range(previous + 1, t_max + 1) if end % 100 == 0]
@@ -44,7 +44,7 @@ def test_a_window_closes_when_the_frontier_of_its_level_reaches_its_end(ticks, s
 
 def test_a_window_closes_once_per_level():
     what_if = WhatIf.restore(WINDOWS, {})
-    what_if.begin(0, 100, 0)
+    what_if.add_windows(0, 100, 0)
     what_if.close(slice(0, S), 130, 30)
     what_if.close(slice(0, S), 500, 30)
     assert what_if.held[0, :S].tolist() == [30] * S
@@ -53,21 +53,21 @@ def test_a_window_closes_once_per_level():
 
 def test_overlapping_windows_are_thinned_out_to_eight():
     what_if = WhatIf.restore(Sliding(1000, 10), {})
-    what_if.begin(0, 10_000, 0)
+    what_if.add_windows(0, 10_000, 0)
     assert what_if.end.tolist() == list(range(1000 % 120, 10_001, 120))
 
 
 def test_a_long_horizon_thins_out_the_windows():
     for horizon, step in ((51_200, 100), (51_300, 200), (10**7, 25_600)):
         what_if = WhatIf.restore(WINDOWS, {})
-        what_if.begin(0, 10**7, horizon)
+        what_if.add_windows(0, 10**7, horizon)
         assert np.all(np.diff(what_if.end) == step)
         assert 300 <= len(what_if.end) <= 512
 
 
 def test_due_windows_are_returned_once():
     what_if = WhatIf.restore(WINDOWS, {})
-    what_if.begin(0, 500, 0)
+    what_if.add_windows(0, 500, 0)
     what_if.close(slice(0, S), 500, 0)
     end, held = what_if.due(300)
     assert end.tolist() == [100, 200, 300]
@@ -78,11 +78,11 @@ def test_due_windows_are_returned_once():
 
 def test_the_simulation_survives_a_checkpoint():
     what_if = WhatIf.restore(WINDOWS, {})
-    what_if.begin(0, 500, 0)
+    what_if.add_windows(0, 500, 0)
     what_if.close(slice(0, None), 450, 60)
     restored = WhatIf.restore(WINDOWS, what_if.checkpoint())
     for each in (what_if, restored):
-        each.begin(500, 600, 0)
+        each.add_windows(500, 600, 0)
         each.close(slice(0, None), 600, 70)
     for name in ("frontier", "end", "held"):
         assert getattr(restored, name).tolist() == getattr(what_if, name).tolist()

@@ -1,4 +1,7 @@
-"""The query of paper 001 (section 3.1): the 5 best of windows of 60 s that slide by 5 s, under exponential delays."""
+"""The query of paper 001, a generator of its streams, and the hit rate that theory expects of it.
+
+The query (section 3.1) asks for the 5 best of windows of 60 s that slide by 5 s; delays are exponential.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ class Delays:
         return np.concatenate([Exponential(mean).sample(length, rng) for mean, length in parts])
 
 
-def table(tau_ms: int | dict[float, int], seconds: int, rate: int, seed: int) -> pa.Table:
+def generate_stream(tau_ms: int | dict[float, int], seconds: int, rate: int, seed: int) -> pa.Table:
     """Generate a stream in order of arrival, with delays of mean τ, or of one mean after another."""
     means = tau_ms if isinstance(tau_ms, dict) else {0.0: tau_ms}
     return generate(rate * seconds, rate, 1, Delays(means), seed)
@@ -68,8 +71,8 @@ def policy_of(topk_query: Query) -> CacheDuration:
     return topk_query.policy
 
 
-def hit(k_ms: float, tau_ms: float) -> float:
-    """Return the expected share of the correct top-k that a window holds K after its end.
+def expected_hit_rate(k_ms: float, tau_ms: float) -> float:
+    """Return hit(K), the expected share of the correct top-k that a window holds K after its end.
 
     K is the slack (allowed lateness), here by the clock of arrivals.
     A tuple at a uniformly random place in the window, with an exponential delay of mean τ, is missing with the
@@ -78,7 +81,7 @@ def hit(k_ms: float, tau_ms: float) -> float:
     return 1 - tau_ms / SIZE_MS * (1 - math.exp(-SIZE_MS / tau_ms)) * math.exp(-k_ms / tau_ms)
 
 
-def smallest(tau_ms: float) -> float:
-    """Return K*, the smallest K ≥ 0 with hit(K) ≥ `ACCURACY`, in ms."""
-    miss_rate = 1 - hit(0, tau_ms)
+def smallest_slack_ms(tau_ms: float) -> float:
+    """Return K* in ms: the smallest slack K ≥ 0 with an expected hit rate of at least `ACCURACY`."""
+    miss_rate = 1 - expected_hit_rate(0, tau_ms)
     return max(tau_ms * math.log(miss_rate / (1 - ACCURACY)), 0.0)

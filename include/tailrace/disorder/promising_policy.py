@@ -12,8 +12,8 @@ _OPEN_INTERVAL = {"exclusiveMinimum": 0, "exclusiveMaximum": 1}  # for the schem
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, json_schema_extra=_OPEN_INTERVAL)]
 
 
-class QualityPromise(SlackPolicy):
-    """A policy that promises (error, risk): no more than `risk` of the answers are off by `error` or more.
+class PromisingPolicy(SlackPolicy):
+    """Base class of policies that promise (error, risk): at most `risk` of the answers are off by `error` or more.
 
     The query that declares a promise refuses one that can't be kept, such as one with 0 or 1, and tells the reason.
     """

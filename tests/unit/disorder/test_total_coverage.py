@@ -1,4 +1,4 @@
-"""Coverage λ of the closed windows, against a count of every tuple in every window."""
+"""Total coverage λ of the closed windows, against a count of every tuple in every window."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from harness import policy_json, stamp_settings
 from oracle import stream, windows_of
 from streams import cuts, disordered, pieces
 from tailrace.disorder.clock import Clock, Frontier
-from tailrace.disorder.coverage import Coverage
 from tailrace.disorder.ticks import number, summarise
+from tailrace.disorder.total_coverage import TotalCoverage
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.sliding import Sliding
 
@@ -30,12 +30,12 @@ def counts(pane: np.ndarray, tick: np.ndarray, count: np.ndarray) -> pa.Table:
     return pa.table({"tick": tick, "pane": pane, "count": count})
 
 
-def open_windows(coverage: Coverage) -> dict[int, int]:
+def open_windows(coverage: TotalCoverage) -> dict[int, int]:
     """The number of tuples received so far in each open window, by window end."""
     return dict(zip(coverage.ends.tolist(), coverage.counts.tolist(), strict=True))
 
 
-def observe_rows(coverage: Coverage, rows: list[tuple[int, int, int]], at: Frontier) -> Coverage:
+def observe_rows(coverage: TotalCoverage, rows: list[tuple[int, int, int]], at: Frontier) -> TotalCoverage:
     """Let `coverage` observe rows of (pane, tick, count), in windows of 10 every 5."""
     coverage.observe(Sliding(10, 5), counts(*np.array(rows, np.int64).reshape(-1, 3).T), at)
     return coverage
@@ -46,13 +46,13 @@ def observe_rows(coverage: Coverage, rows: list[tuple[int, int, int]], at: Front
 # count  3     2       of pane 0
 # F      5     5       [-5, 5) closed with 3 and missed 2; [0, 10) is open with 5
 def test_late_tuples_miss_only_closed_windows() -> None:
-    coverage = observe_rows(Coverage(), [(0, 0, 3), (0, 1, 2)], frontier(BEFORE_ALL, 5, 5))
+    coverage = observe_rows(TotalCoverage(), [(0, 0, 3), (0, 1, 2)], frontier(BEFORE_ALL, 5, 5))
     assert (coverage.received, coverage.missed, open_windows(coverage)) == (3, 2, {10: 5})
     assert coverage.share == 3 / 5
 
 
 def test_open_windows_count_only_when_they_close() -> None:
-    coverage = observe_rows(Coverage(), [(0, 0, 3)], frontier(BEFORE_ALL, 0))
+    coverage = observe_rows(TotalCoverage(), [(0, 0, 3)], frontier(BEFORE_ALL, 0))
     assert (coverage.share, open_windows(coverage)) == (None, {5: 3, 10: 3})
     assert observe_rows(coverage, [], frontier(0, 10)).received == 6
 
@@ -60,19 +60,19 @@ def test_open_windows_count_only_when_they_close() -> None:
 # tick   0 | close        the tuples of tick 0 arrived with F before the close, later ones with F = 10
 # F      0 |  10
 def test_the_close_of_the_stream_closes_open_windows() -> None:
-    coverage = observe_rows(Coverage(), [(0, 0, 3)], Clock().close(frontier(BEFORE_ALL, 0), 10))
+    coverage = observe_rows(TotalCoverage(), [(0, 0, 3)], Clock().close(frontier(BEFORE_ALL, 0), 10))
     assert (coverage.share, coverage.received, open_windows(coverage)) == (1.0, 6, {})
     assert observe_rows(coverage, [(0, 0, 2)], frontier(10, 10)).share == 6 / 10
 
 
 def test_a_close_in_a_batch_without_ticks_closes_open_windows() -> None:
-    coverage = observe_rows(Coverage(), [(0, 0, 3)], frontier(BEFORE_ALL, 0))
+    coverage = observe_rows(TotalCoverage(), [(0, 0, 3)], frontier(BEFORE_ALL, 0))
     assert observe_rows(coverage, [], Clock().close(frontier(0), 10)).received == 6
 
 
 def test_coverage_survives_json() -> None:
-    coverage = observe_rows(Coverage(), [(0, 0, 3), (0, 1, 2)], frontier(BEFORE_ALL, 5, 5))
-    assert Coverage.from_json(json.loads(json.dumps(coverage.to_json()))).to_json() == coverage.to_json()
+    coverage = observe_rows(TotalCoverage(), [(0, 0, 3), (0, 1, 2)], frontier(BEFORE_ALL, 5, 5))
+    assert TotalCoverage.from_json(json.loads(json.dumps(coverage.to_json()))).to_json() == coverage.to_json()
     assert coverage.to_json()["ends"] == [10]
 
 
@@ -104,7 +104,7 @@ def test_coverage_is_that_of_the_oracle_however_the_stream_is_cut(data, case, en
     parts = pieces(sorted(set(tick.tolist())), data.draw(cuts(len(set(tick.tolist()))), label="cuts"))
     if not ends:  # the newest tick is incomplete
         parts[-1] = parts[-1][:-1]
-    clock, coverage = clock_of(query), Coverage()
+    clock, coverage = clock_of(query), TotalCoverage()
     for part in parts:
         mask = np.isin(tick, part)
         frontier_part = clock.advance(summarise(tick[mask], end[mask], event[mask]))

@@ -1,4 +1,7 @@
-"""Window coverage λ = received / (received + late) of a query, from the tuple counts of ticks and panes alone."""
+"""Total coverage λ of a query: one share, received / (received + late), over all windows that have closed.
+
+It follows from the tuple counts of ticks and panes alone.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,10 @@ Ints = NDArray[np.int64]
 
 
 @dataclass
-class Coverage:
-    """Coverage of the windows closed so far: the share of tuples received before the closing (paper 002, section 1.2).
+class TotalCoverage:
+    """Coverage of all windows closed so far, as one total: the share of tuples received before the closing.
+
+    The coverage of a single window is that of paper 002, section 1.2; here the counts are added up over windows.
 
     Attributes
     ----------
@@ -57,6 +62,6 @@ class Coverage:
         return asdict(self) | {"ends": self.ends.tolist(), "counts": self.counts.tolist()}
 
     @staticmethod
-    def from_json(state: dict[str, Any]) -> Coverage:
+    def from_json(state: dict[str, Any]) -> TotalCoverage:
         arrays = {name: np.array(state[name], np.int64) for name in ("ends", "counts")}
-        return Coverage(**state | arrays)
+        return TotalCoverage(**state | arrays)

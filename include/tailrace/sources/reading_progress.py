@@ -1,0 +1,36 @@
+"""Reading progress in the files of a source: the rows read of each, and the segments that remain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from tailrace.sources.segments import Segment
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """Reading progress in a file: rows read, rows in all, and its size and time of change when it was taken."""
+
+    path: str
+    rows: int
+    of_rows: int
+    size: int
+    mtime_ns: int | None = None
+
+
+def read_files(segments: Iterable[Segment], before: Mapping[str, ReadFile]) -> dict[str, ReadFile]:
+    """Reading progress in the files of these segments, by path; `before` is their progress before the segments."""
+    progress: dict[str, ReadFile] = {}
+    for segment in segments:
+        path, end = segment.path, segment.first_row + segment.rows
+        last = progress.get(path) or before.get(path)
+        rows = max(end, last.rows) if last else end
+        progress[path] = ReadFile(path, rows, segment.of_rows, segment.size, segment.mtime_ns)
+    return progress
+
+
+def remaining(segments: list[Segment], row: int) -> list[Segment]:
+    """The parts of a file's segments at or after a row; empty ones are left out."""
+    bounds = [(max(segment.first_row, row), segment.first_row + segment.rows, segment) for segment in segments]
+    return [replace(segment, first_row=first, rows=end - first) for first, end, segment in bounds if end > first]
