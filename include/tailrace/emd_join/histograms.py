@@ -1,0 +1,62 @@
+"""Histograms as columns: from lists in Arrow to a matrix of shares, and the check of those that a stream brings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tailrace.kind.inputs import Reject
+
+LIST = pa.list_(pa.float64())
+"""The Arrow type of a histogram's masses."""
+
+Histograms = NDArray[np.float64]
+"""The shares of the n bins of m histograms, shape (m, n): not negative, of sum 1."""
+
+
+@dataclass(frozen=True)
+class HistogramCheck:
+    """The check of a stream's histograms (`kind.inputs.RowCheck`): those that are none go to quarantine.
+
+    Attributes
+    ----------
+    name : str
+        The column, by its name in the tuple.
+    bins : int
+        The number of bins that each must have.
+    """
+
+    name: str
+    bins: int
+
+    def __call__(self, values: Mapping[str, pa.Array]) -> Iterator[Reject]:
+        lists = values[self.name]
+        lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
+        count = len(lists)
+        yield lengths != self.bins, f"the histogram has not {self.bins} bins"
+        flat = pc.list_flatten(lists)
+        parent = np.repeat(np.arange(count), lengths)
+        mass = np.asarray(flat.fill_null(np.nan), np.float64)
+        yield _any(parent, ~np.isfinite(mass), count), "a bin of the histogram is null, NaN or infinite"
+        yield _any(parent, mass < 0, count), "a bin of the histogram is negative"
+        sums = np.bincount(parent, np.where(np.isfinite(mass), mass, 0.0), count)
+        yield sums <= 0, "the histogram has no mass"
+        yield ~np.isfinite(sums), "the mass of the histogram is more than doubles can add up"
+
+
+def shares(lists: pa.Array, bins: int) -> Histograms:
+    """The shares of each bin: masses divided by their sum; shape (m, bins)."""
+    mass = np.asarray(pc.list_flatten(lists), np.float64).reshape(-1, bins)
+    return np.asarray(mass / mass.sum(axis=1, keepdims=True))
+
+
+def _any(parent: NDArray[np.int64], is_bad: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
+    """Test which of `count` lists have a bad element."""
+    found = np.zeros(count, bool)
+    found[parent[is_bad]] = True
+    return found
