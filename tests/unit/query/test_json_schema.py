@@ -143,7 +143,7 @@ def test_examples_and_defaults_are_valid() -> None:
                 assert not list(validator.iter_errors(value)), (value, node)
                 count += 1
     assert count > 15
-    assert SCHEMA["properties"]["disorder"]["default"] == {"policy": "none", "idle": "1 min"}
+    assert SCHEMA["properties"]["disorder"]["default"] == {"policy": "none", "deduplicate": False, "idle": "1 min"}
     assert SCHEMA["$defs"]["Bounds"]["properties"]["ahead"]["default"] == "1 d"
 
 
