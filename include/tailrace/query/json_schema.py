@@ -93,7 +93,9 @@ def _in_file(node: Json) -> Json:
         node |= _leaf(node, node.pop("format", None))
         meaning, _, example = node.get("description", "").partition(": ")
         if example and "type" in node and node["type"] not in ("object", "array", "null"):
-            node["examples"] = [json.loads(example) if {"integer", "number"} & {node["type"][0]} else example]
+            node["examples"] = [
+                json.loads(example) if {"integer", "number", "boolean"} & {node["type"][0]} else example
+            ]
             if "pattern" in node:  # editors show this in place of the pattern
                 node["patternErrorMessage"] = f"right would be: {example} ({meaning})"
     return node

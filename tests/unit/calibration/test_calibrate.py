@@ -25,6 +25,8 @@ from tailrace.storage.proposals import Proposals
 from tailrace.storage.tables import Tables
 from warehouse import even, make_query, make_stream, rows_of, write_files
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = Settings(700, 300, 100, "count")
 TUPLES = make_stream(6000, seed=8)
 

@@ -361,6 +361,7 @@ def test_generated_right_files_are_valid_under_both(path: Path, tree: Tree) -> N
     assert complaints(to_yaml(tree)) == []
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(trees())
 def test_load_refuses_whatever_the_schema_refuses_of_generated_files(path: Path, tree: Tree) -> None:
@@ -406,6 +407,7 @@ def test_the_pattern_of_a_duration_matches_what_is_parsed(sign: str, number: str
     assert {name: bool(re.search(field["pattern"], text)) for name, field in fields.items()} == fits
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(
     st.from_regex(r"[12][0-9]{3}(-?[01][0-9]-?[0-3][0-9]|-?W[0-5][0-9](-?[0-9])?)", fullmatch=True),

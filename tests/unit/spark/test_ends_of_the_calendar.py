@@ -25,6 +25,8 @@ from tailrace.storage.results import read_answers
 from tailrace.terminal.answers import write_answers
 from warehouse import make_query, write_files
 
+pytestmark = pytest.mark.slow
+
 DAY = 86_400_000
 LAST_ARRIVAL = LATEST_MS - 365 * DAY  # 9998-12-31T23:59:59.999Z
 SETTINGS = Settings(700, 300, 100, "sum", "none")
