@@ -452,3 +452,9 @@ def test_the_command_refuses_what_it_cannot_write(
     assert "No such file" in message
     assert "a directory that exists" in message
     assert run(monkeypatch, "--output", tmp_path) == 2
+
+
+@pytest.mark.parametrize("value", ["true", "False", "'true'", "yes", "off", "1", "0", "2", "maybe", "''", "[]", "'1'"])
+def test_a_boolean_is_valid_where_it_is_loaded(path: Path, value: str) -> None:
+    text = f"{json.dumps(SMALLEST)[:-1]}, disorder: {{policy: none, deduplicate: {value}}}}}\n"
+    assert bool(complaints(text)) is bool(refusals(path, text)), refusals(path, text)
