@@ -18,7 +18,7 @@ from tailrace.storage.progress import Progress
 from tailrace.storage.status import wall_ms
 from tailrace.stream.batch_segments import Selection, in_step, place, select
 from tailrace.stream.run_options import MADE, RunOptions
-from tailrace.stream.silence import Silence, SilenceRules, with_waits
+from tailrace.stream.silence import Silence, SilenceRules, after_downtime, with_waits
 from tailrace.stream.source_opening import problem_of
 
 Settings = tuple[SlackPolicy, str]
@@ -69,7 +69,8 @@ class BatchPlanner:
         down_ms = max(started_ms - self.last.position.planned_ms, 0) if self.last else 0
         self.silence = SilenceRules(tick_ms, idle_ms, stamped, started_ms, down_ms)
         self.facts: Facts = ()
-        self.position = self.last.position if self.last else LogPosition(dict.fromkeys(feeds, StreamPosition()))
+        before = self.last.position if self.last else LogPosition(dict.fromkeys(feeds, StreamPosition()))
+        self.position = after_downtime(before, down_ms)
         self.waiting = {name: deque(waiting[name]) for name in feeds}
         self.room = min(plan.batch_rows, MADE)
 
@@ -126,7 +127,7 @@ class BatchPlanner:
         """
         now = self.now()
         if progress is not None and self.options.live:
-            self.position = with_waits(self.position, progress.reached)
+            self.position = with_waits(self.position, progress.reached, self.silence.started_ms)
         ticks = (progress.newest_tick, progress.complete_tick) if progress else (None, None)
         self.facts = next_facts(self.last.header.facts if self.last else (), *self.wanted(), *ticks, self.batches)
         stamped = self.facts[-1].batch == self.batches
