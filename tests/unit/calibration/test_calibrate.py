@@ -16,7 +16,7 @@ from tailrace.calibration.calibrate import MeasuredDuration, Report, calibrate
 from tailrace.calibration.recent_windows import Measurement, NotReady, RecentWindows
 from tailrace.calibration.search import Interval, Search
 from tailrace.disorder.cache_duration import CacheDuration
-from tailrace.engine.batch_header import DECLARED
+from tailrace.engine.next_facts import DECLARED
 from tailrace.ground.errors import Busy, Problem, Refused
 from tailrace.query.query import Query
 from tailrace.query.sections import Disorder
