@@ -18,8 +18,8 @@ test: setup lint ## All tests (with Spark), the linters and the type checker
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not e2e"
 	$(BIN)/python -m pytest -m e2e  # alone: it measures how soon things are back
 
-test-fast: setup ## The tests without Spark, supervisord and Airflow's DAG files, in some minutes
-	$(BIN)/python -m pytest -n 2 -m "not spark" tests/unit tests/contract tests/properties
+test-fast: setup ## The quick unit tests, in a minute or two
+	$(BIN)/python -m pytest -n 2 -m "not spark and not slow" tests/unit
 
 lint: setup ## Ruff, the import contracts and the type checker
 	$(BIN)/ruff check .

@@ -8,14 +8,15 @@ from pathlib import Path
 
 from local_tables import write
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.engine.batch_header import DECLARED
+from tailrace.engine.feedback import Feedback
 from tailrace.engine.local import LocalEngine
+from tailrace.engine.next_facts import DECLARED
 from tailrace.engine.stage import Stage
 from tailrace.query.query import Query
 from tailrace.sources import history
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
-from tailrace.storage.progress import Progress
+from tailrace.storage.progress import read_progress
 from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import Tables
 from tailrace.stream.batch_planner import BatchPlanner
@@ -56,10 +57,10 @@ class LocalApp:
         waiting = {name: feed.fresh() for name, feed in feeds.items()}
         stamped = {name for name, stream in self.query.streams.items() if stream.arrival_time is None}
         plan = RunOptions(batch_rows, live=False, flush=flush)
-        clock = (self.query.tick_ms, self.query.idle_ms, stamped, plan, lambda: self.now)
+        clock = (self.query.tick_ms, self.query.idle_ms, stamped, Feedback(self.stage.kind, 1), plan, lambda: self.now)
         planner = BatchPlanner(Journal(self.layout.journal), feeds, waiting, self.wanted, *clock)
         done = 0
-        while (entry := planner.plan(Progress.read(self.layout))) is not None:
+        while (entry := planner.plan(read_progress(self.layout))) is not None:
             self._batch(entry)
             done += 1
         return done

@@ -8,13 +8,15 @@ from itertools import accumulate
 from pathlib import Path
 
 from tailrace.disorder.policies import policy_from_json
+from tailrace.engine.feedback import Feedback
+from tailrace.engine.progress import Progress
 from tailrace.ground.facts import newest
 from tailrace.sources.reading_progress import remaining
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal
-from tailrace.storage.progress import Progress
 from tailrace.stream.batch_planner import BatchPlanner
 from tailrace.stream.run_options import RunOptions
+from toy_join import ToyJoin
 
 # file → the number of rows of each of its segments
 FILES = {"a": [3, 3, 2], "b": [4], "d": [1, 1]}
@@ -57,6 +59,8 @@ class Log:
 class Driver:
     """A batch planner with a clock of its own, and a journal from which `restart` goes on."""
 
+    kind = ToyJoin(100, feedback_ms=1_000)
+
     def __init__(
         self,
         directory: Path,
@@ -92,6 +96,7 @@ class Driver:
             TICK,
             IDLE,
             (self.logs if self.stamps else ()) if isinstance(self.stamps, bool) else self.stamps,
+            Feedback(self.kind, 2),
             self.options,
             lambda: self.time,
             self.started,
@@ -103,10 +108,14 @@ class Driver:
         committed: int | None = None,
         newest_tick: int | None = None,
         reached: tuple[int | None, ...] = (),
+        frontier: int = 0,
+        newest_event: int | None = None,
     ) -> BatchRecord | None:
         self.time += after
         complete_tick = None if newest_tick is None else newest_tick - 1
-        return self.planner.plan(Progress(committed or 0, 0, False, newest_tick, complete_tick, reached))
+        return self.planner.plan(
+            Progress(committed or 0, frontier, False, newest_tick, complete_tick, reached, newest_event)
+        )
 
     def go(self) -> None:
         while self.plan() is not None:

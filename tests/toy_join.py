@@ -1,10 +1,12 @@
 """A kind for tests: the join of two streams by equal values, with event times within a reach.
 
 The right stream goes to all tasks, the left one to a task by the hash of the value and the salt of the partition plan.
+A task measures the pairs of each value that it answers, and each feedback period has a plan with another salt.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +33,7 @@ class ByValue:
         if side == 1:
             task, row = np.repeat(np.arange(tasks), count), np.tile(np.arange(count), tasks)
             return Routes(row, task, task == task_of(rows.column("id"), tasks)[row])
-        salt = plans[-1].value["salt"] if plans else ""
+        salt = str(plans[-1].value["salt"]) if plans else ""
         values = pc.binary_join_element_wise(rows.column("value"), salt, "")
         return Routes(np.arange(count), task_of(values, tasks), np.ones(count, bool))
 
@@ -43,6 +45,7 @@ class ToyJoin:
     reach_ms: int
     left_id: pa.DataType = pa.string()  # noqa: RUF009
     right_id: pa.DataType = pa.string()  # noqa: RUF009
+    feedback_ms: int = 10**15
 
     @property
     def windows(self) -> Sliding:
@@ -82,7 +85,14 @@ class ToyJoin:
 
     def step(self, state: PairState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
         state, pairs, late = interval_join.step(self.reach_ms, self.match, state, arrived, frontier)
-        return Step(state, self._answers(pairs.left, pairs.right), pairs.decided_at, late)
+        values, counts = np.unique(pairs.left.column("value").to_numpy(), return_counts=True)
+        loads = {"letter": np.array([float(ord(value[0])) for value in values]), "load": counts.astype(float)}
+        return Step(state, self._answers(pairs.left, pairs.right), pairs.decided_at, late, loads)
+
+    def next_plan(self, plan: Mapping[str, Any] | None, loads: Mapping[str, np.ndarray], tasks: int) -> dict[str, Any]:
+        """A plan that names what it was made from; one that stays where no pair was found."""
+        found = sorted(map(list, zip(*(loads[name].tolist() for name in ("letter", "task", "load")), strict=True)))
+        return plan if not found else {"salt": 1 if plan is None else plan["salt"] + 1, "of": found, "tasks": tasks}
 
     def evaluate(self, *content: pa.RecordBatch) -> pa.RecordBatch:
         left, right = (pa.Table.from_batches([part]) for part in content)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from pair_oracle import LEFT, RIGHT, Item, Join, Log, Outcome, Pair, Read, Silence, Wake, batch_pairs, joined
 from tailrace.disorder.policies import policy_of
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.engine.batch_header import DECLARED
 from tailrace.engine.local import LocalEngine, MemoryFormat
+from tailrace.engine.next_facts import DECLARED
 from tailrace.engine.stage import Stage
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.sources.check import Columns
@@ -34,7 +34,7 @@ class Batch(NamedTuple):
     segments: tuple[tuple[int, tuple[Item, ...]], ...] = ()
     silence: Silence = Silence()
     k: int | None = None
-    plan: str | None = None
+    plan: int | None = None
 
 
 @st.composite
@@ -67,7 +67,7 @@ def logs(draw: st.DrawFn) -> list[Batch]:
                 segments.append((side, tuple(rest[side][:count])))
                 rest[side] = rest[side][count:]
         k = draw(st.none() | st.sampled_from([0, 10, 30, 200]))
-        plan = draw(st.none() | st.sampled_from(["x", "y", "z"]))
+        plan = draw(st.none() | st.sampled_from([100, 200, 300]))
         batches.append(Batch(tuple(segments), draw(silence()), k, plan))
         if len(batches) == 12:  # enough of chance
             segments = [(side, tuple(items)) for side, items in enumerate(rest) if items]
@@ -107,7 +107,9 @@ def log_of(batches: Sequence[Batch]) -> Log:
     return log
 
 
-def stage_of(batches: Sequence[Batch], join: Join, tasks: int) -> tuple[Stage, list[list[Segment]]]:
+def stage_of(
+    batches: Sequence[Batch], join: Join, tasks: int, feedback: int = FOREVER
+) -> tuple[Stage, list[list[Segment]]]:
     """The stage of the join, whose streams are in memory, and the segments of each batch."""
     tables: dict[str, pa.Table] = {}
     position, ordinal, segments = [0, 0], itertools.count(), []
@@ -120,7 +122,7 @@ def stage_of(batches: Sequence[Batch], join: Join, tasks: int) -> tuple[Stage, l
                 Segment(name, 0, len(items), ordinal=int(name), position=position[side], stream=SIDES[side])
             )
             position[side] += len(items)
-    kind = ToyJoin(join.reach)
+    kind = ToyJoin(join.reach, feedback_ms=feedback)
     columns = Columns("event_time", "arrival_time", "id", None, {"value": "value"}, -FOREVER, FOREVER)
     readers = (
         StreamReader(
@@ -145,9 +147,15 @@ def policy_of_k(k: int) -> SlackPolicy:
     return policy_of({"policy": "k_slack", "k": f"{k} ms"})
 
 
-def run(batches: Sequence[Batch], join: Join, tasks: int) -> tuple[dict[str, list[dict]], Join]:
+def run(
+    batches: Sequence[Batch],
+    join: Join,
+    tasks: int,
+    feedback: int = FOREVER,
+    after_batch: Callable[[LocalEngine], None] = lambda engine: None,
+) -> tuple[dict[str, list[dict]], Join]:
     """All rows of each table in a bounded run, and the join with the facts that were stamped on the way."""
-    stage, segments = stage_of(batches, join, tasks)
+    stage, segments = stage_of(batches, join, tasks, feedback)
     stage = replace(stage, deduplicates=join.deduplicate)
     engine, rows = LocalEngine(stage), defaultdict(list)
     k, stamped = join.k, []
@@ -166,6 +174,7 @@ def run(batches: Sequence[Batch], join: Join, tasks: int) -> tuple[dict[str, lis
         )
         for name, table in output.items():
             rows[name] += table.to_pylist()
+        after_batch(engine)
         stamped += [k] if [k] != stamped[-1:] else []
     settings = (row for row in rows["facts"] if row["about"] == "settings" and row["evidence"] == DECLARED)
     since = {row["version"]: row["from_tick"] for row in settings}
@@ -197,9 +206,9 @@ def assert_as_the_oracle(rows: dict[str, list[dict]], expected: Outcome, tuples:
 
 
 @MANY
-@given(batches=logs(), join=JOINS, tasks=st.integers(1, 3))
-def test_the_answers_are_those_of_the_oracle(batches: list[Batch], join: Join, tasks: int) -> None:
-    rows, join = run(batches, join, tasks)
+@given(batches=logs(), join=JOINS, tasks=st.integers(1, 3), feedback=st.sampled_from([1, 30, FOREVER]))
+def test_the_answers_are_those_of_the_oracle(batches: list[Batch], join: Join, tasks: int, feedback: int) -> None:
+    rows, join = run(batches, join, tasks, feedback)
     tuples = sum(len(items) for batch in batches for _, items in batch.segments)
     assert_as_the_oracle(rows, joined(log_of(batches), join), tuples)
 
@@ -223,6 +232,29 @@ def test_repeats_are_dropped_as_far_back_as_tuples_are_kept(
     assert sum(row["repeats"] for row in rows["metrics"]) == expected.repeats
     tuples = sum(len(items) for batch in batches for _, items in batch.segments)
     assert sum(row["rows"] for row in rows["metrics"]) == tuples
+
+
+@settings(max_examples=100, deadline=None)
+@given(batches=logs(), join=JOINS)
+def test_the_plan_of_every_stored_tuple_is_still_known(batches: list[Batch], join: Join) -> None:
+    """So that a partition can place a tuple beside those that an earlier plan placed."""
+    plans: list[tuple[int, int]] = []  # version, and the first segment under it
+    segment_of = {
+        item.id: number
+        for number, (_, items) in enumerate(segment for batch in batches for segment in batch.segments)
+        for item in items
+    }
+
+    def plan_of(tuple_id: str) -> int:
+        return max((version for version, since in plans if since <= segment_of[tuple_id]), default=0)
+
+    def check(engine: LocalEngine) -> None:
+        plans[:] = sorted({*plans, *((fact.version, fact.since) for fact in engine.facts if fact.about == "plan")})
+        stored = [row for task in engine.states for row in task.state.left.column("id").to_pylist()]
+        kept = {fact.version for fact in engine.next_facts(policy_of_k(join.k)) if fact.about == "plan"}
+        assert {plan_of(tuple_id) for tuple_id in stored} - {0} <= kept
+
+    run(batches, join, 2, after_batch=check)
 
 
 @given(batches=logs(), join=JOINS)

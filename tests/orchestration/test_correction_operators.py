@@ -20,10 +20,11 @@ from airflow.sdk.execution_time.context import TriggeringAssetEventsAccessor
 from fake_host import LOCAL_CONF, QUERY, declare
 from late_tables import LateTables
 from tailrace.drivers.fence import dead
+from tailrace.engine.progress import Progress
 from tailrace.orchestration import correction_operators
 from tailrace.orchestration.correction_dags import FORM
 from tailrace.orchestration.correction_operators import CorrectOperator, WaitOperator
-from tailrace.storage.progress import Progress
+from tailrace.storage import progress
 
 
 def context(run_type="scheduled", start="2013-01-01T00:00:00", end="2013-01-02T00:00:00", conf=None, **params):
@@ -52,7 +53,7 @@ def wait_task(place):
 @pytest.fixture
 def set_committed(monkeypatch):
     def set_until(until):
-        monkeypatch.setattr(Progress, "read", staticmethod(lambda layout: Progress(until, until, False)))
+        monkeypatch.setattr(progress, "read_progress", lambda layout: Progress(until, until, False))
 
     return set_until
 

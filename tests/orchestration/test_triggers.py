@@ -11,9 +11,10 @@ from airflow._shared.module_loading import import_string
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from fake_host import write_status
+from tailrace.engine.progress import Progress
 from tailrace.orchestration import drivers, triggers
 from tailrace.orchestration.triggers import DriverTrigger, FrontierTrigger
-from tailrace.storage.progress import Progress
+from tailrace.storage import progress
 
 TASK = SimpleNamespace(dag_id="stream_readings", task_id="supervise", run_id="r", map_index=-1)
 
@@ -208,9 +209,7 @@ def frontier_trigger(place, until_ms):
 def progress_reports(monkeypatch):
     """The progress that the tables report, one for each look; the last one repeats."""
     reports = []
-    monkeypatch.setattr(
-        Progress, "read", staticmethod(lambda layout: reports.pop(0) if len(reports) > 1 else reports[0])
-    )
+    monkeypatch.setattr(progress, "read_progress", lambda layout: reports.pop(0) if len(reports) > 1 else reports[0])
     return reports
 
 
@@ -257,7 +256,7 @@ def test_a_frontier_trigger_survives_unreadable_progress(place, host, log_lines,
         return report
 
     monkeypatch.setattr(triggers, "TELL_S", 0.0)
-    monkeypatch.setattr(Progress, "read", staticmethod(read))
+    monkeypatch.setattr(progress, "read_progress", read)
     assert fire(frontier_trigger(place, 120_000)) == {"until_ms": 120_000}
     assert (
         "how far the stream of readings has come can't be read: [Errno 5] the disk is away; no driver" in log_lines[0]

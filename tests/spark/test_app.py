@@ -56,7 +56,7 @@ def test_new_settings_hold_from_the_next_tick(tmp_path, spark):
 
 
 def test_batches_grow_where_their_rows_come_to_little(tmp_path, spark, monkeypatch):
-    monkeypatch.setattr(batch_planner, "_MADE", 100)
+    monkeypatch.setattr(batch_planner, "MADE", 100)
     write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 16))
     query = make_query(tmp_path / "in", Settings(60_000, 60_000, 60_000, "sum", "none"))
     app.run(query, tmp_path / "wh")

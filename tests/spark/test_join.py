@@ -67,6 +67,7 @@ def query_of(directory: Path) -> ToyQuery:
             "name": "toys",
             "kind": "toy_join",
             "streams": {name: {"source": sources[name]} | columns for name in STREAMS},
+            "parallelism": 2,
             "disorder": {"policy": "k_slack", "k": f"{JOIN.k} ms", "tick": f"{JOIN.tick} ms"},
         }
     )
@@ -76,7 +77,7 @@ def query_of(directory: Path) -> ToyQuery:
 def toys(spark, monkeypatch):
     spark.sparkContext.addPyFile(toy_join.__file__)
     types = lambda names: (each.id for each in names)  # noqa: E731
-    monkeypatch.setitem(KINDS, "toy_join", lambda query, names: ToyJoin(JOIN.reach, *types(names)))
+    monkeypatch.setitem(KINDS, "toy_join", lambda query, names: ToyJoin(JOIN.reach, *types(names), 1_000))
 
 
 @pytest.mark.parametrize("at_once", [0, 10**6], ids=["corrected on Spark", "corrected in process"])
@@ -93,6 +94,13 @@ def test_a_join_as_streamed_and_as_corrected(tmp_path, monkeypatch, at_once) -> 
     expected = joined(log, JOIN)
     assert len(found) == len(rows)
     assert found == expected.pairs
+    plans = [row for row in tables.read("facts").sort_by("version").to_pylist() if row["about"] == "plan"]
+    assert len(plans) >= 2, "the tasks are balanced anew on the way"
+    assert [row["version"] for row in plans] == list(range(1, len(plans) + 1))
+    segments = tables.read("segments").sort_by("ordinal").to_pylist()
+    first_of_batch = {row["batch"]: row["ordinal"] for row in reversed(segments)}
+    assert {row["from_segment"] for row in plans} <= set(first_of_batch.values())
+    assert sum(row["load"] for row in tables.read("metrics").to_pylist()) == len(rows)
     late = tables.read("late").to_pylist()
     assert {(STREAMS.index(row["stream"]), row["id"]): row["frontier"] for row in late} == expected.late
     true = batch_pairs(log, JOIN)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(__file__).parents[2] / "include" / "tailrace"
 DAGS, APPS = PACKAGE.parents[1] / "dags", PACKAGE.parents[1] / "spark_apps"
 

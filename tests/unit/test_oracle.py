@@ -35,6 +35,8 @@ from oracle import (
 )
 from streams import DAY, EARLIEST, cuts, disordered, pieces
 
+pytestmark = pytest.mark.slow
+
 
 def many(*rows: tuple) -> list[Tuple]:
     """(event, arrival[, value[, key[, id]]]): the value is 1.0, the key 'a' and the id the position, if not given."""

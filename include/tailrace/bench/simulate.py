@@ -18,8 +18,9 @@ from tailrace.answers import identity
 from tailrace.disorder.clock import Frontier
 from tailrace.disorder.policies import settings_of
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.engine.batch_header import DECLARED, BatchHeader
+from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
+from tailrace.engine.next_facts import DECLARED
 from tailrace.engine.stage import Stage
 from tailrace.ground.facts import stamp
 from tailrace.query.query import Query
@@ -116,7 +117,8 @@ def simulate(query: Query, stream: Stream, later_settings: Iterable[tuple[SlackP
         facts = stamp(facts, "settings", settings_of(policy), newest + 1, "found")
     engine, kind = LocalEngine(stage, restarts=False), stage.kind
     engine.run(BatchHeader(0, facts, closes=True, ends=True), segments)
-    frontier, (_, answers, closing_index, (late,)) = engine.frontier, engine.newest[0].step
+    frontier, step = engine.frontier, engine.newest[0].step
+    answers, closing_index, (late,) = step.answers, step.decided_at, step.late
     streamed_answers = answers.to_pandas().assign(k_ms=frontier.k_ms[closing_index], closed=frontier.end[closing_index])
     exact = kind.evaluate(stream.tuples)
     error = kind.errors(*(pa.Table.from_batches([part]) for part in (answers, exact))).to_pandas()

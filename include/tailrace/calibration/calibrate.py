@@ -23,7 +23,7 @@ from tailrace.query.query import Query
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
-from tailrace.storage.progress import Progress
+from tailrace.storage.progress import read_progress
 from tailrace.storage.proposals import Proposal, Proposals
 from tailrace.storage.tables import Tables
 
@@ -206,7 +206,7 @@ def _measured_durations(accuracies: Accuracies) -> Iterable[MeasuredDuration]:
 
 
 def _calibration_run(query: Query, layout: Layout) -> _CalibrationRun:
-    manifest, progress = readable(layout, query), Progress.read(layout)
+    manifest, progress = readable(layout, query), read_progress(layout)
     if manifest is None or progress is None or not progress.until:
         wrong = (
             "the query has never run in this warehouse" if manifest is None else "the stream has committed nothing yet"

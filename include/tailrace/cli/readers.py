@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from tailrace.query.loading import load
-from tailrace.terminal.answers import write_answers
 
 File = Annotated[Path, typer.Argument(help="The query file.", metavar="FILE")]
 Warehouse = Annotated[Path, typer.Option(help="The directory that holds the tables of all queries.")]
@@ -39,6 +38,7 @@ def results(
 ) -> None:
     """Read answers, without starting Spark."""
     from tailrace.storage.results import read_answers
+    from tailrace.terminal.answers import write_answers
 
     answers, columns = read_answers(load(file), warehouse, streamed=as_of is Version.stream)
     write_answers(answers, columns, format.value, output, limit)
@@ -53,6 +53,7 @@ def quality(
 ) -> None:
     """Show how far answers were from what corrections found, over time, against what is promised."""
     from tailrace.correction.quality import read_quality
+    from tailrace.terminal.answers import write_answers
 
     rows, columns = read_quality(load(file), warehouse)
     write_answers(rows, columns, format.value, output, limit)

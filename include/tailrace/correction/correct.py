@@ -15,6 +15,7 @@ from tailrace.correction.history_scan import HistoryScan
 from tailrace.correction.quality import put_quality
 from tailrace.correction.scan_job import OpenScan
 from tailrace.correction.versions import revise
+from tailrace.engine.progress import Progress
 from tailrace.engine.stage import Stage
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.errors import refuse
@@ -22,7 +23,7 @@ from tailrace.query.query import Query
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
-from tailrace.storage.progress import Progress
+from tailrace.storage.progress import read_progress
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.table_schemas import CORRECTION_TABLES, TIME, schemas
 from tailrace.storage.tables import Tables, with_times, within
@@ -88,7 +89,7 @@ def correct(query: Query, warehouse: Path, span: CorrectionRange, distributed: O
 
 
 def _committed(layout: Layout) -> Progress:
-    found = Progress.read(layout)
+    found = read_progress(layout)
     if found is None:
         raise refuse(str(layout.home), "the stream has committed nothing yet", "tailrace run, first")
     return found

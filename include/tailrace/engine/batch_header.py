@@ -7,11 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tailrace.disorder.policies import policy_of, settings_of
-from tailrace.disorder.policy import SlackPolicy
-from tailrace.ground.facts import Fact, Facts, newest, prune, stamp
-
-DECLARED = "declared"
+from tailrace.disorder.policies import policy_of
+from tailrace.ground.facts import Fact, Facts
 
 BATCH_ROWS = 4_000_000
 """Default upper bound on the rows of one batch."""
@@ -71,33 +68,6 @@ class BatchHeader:
     @staticmethod
     def unpack(data: bytes) -> BatchHeader:
         return header_of(json.loads(data))
-
-
-def next_facts(
-    facts: Facts,
-    policy: SlackPolicy,
-    evidence: str,
-    newest_tick: int | None,
-    complete_tick: int | None,
-    batch: int,
-) -> Facts:
-    """Return the facts of the next batch: those of the last one that can still be referred to, and a new policy.
-
-    Parameters
-    ----------
-    newest_tick : int or None
-        The newest tick that was begun. A new policy holds from the next one on, so no processed tick changes.
-    complete_tick : int or None
-        The last tick that is complete: what holds in no later one is referred to no more.
-    batch : int
-        The number of the next batch.
-    """
-    tick = -1 if newest_tick is None else newest_tick
-    facts = facts if complete_tick is None else prune(facts, "settings", complete_tick + 1)
-    last = newest(facts, "settings")
-    if last is not None and policy_of(last.value) == policy:
-        return facts
-    return stamp(facts, "settings", settings_of(policy), tick + 1, evidence, batch)
 
 
 def header_of(values: dict[str, Any]) -> BatchHeader:

@@ -19,12 +19,15 @@ import pyarrow as pa
 from tailrace.disorder.clock import Frontier
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.ticks import Ticks
-from tailrace.engine.batch_header import DECLARED, BatchHeader, next_facts
+from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.feedback import FEEDBACK, Feedback
+from tailrace.engine.next_facts import DECLARED, next_facts, with_plan
+from tailrace.engine.progress import Progress
 from tailrace.engine.stage import Message, Stage
 from tailrace.engine.stream_reader import columns_of
 from tailrace.engine.task import TaskBatch, TaskState
 from tailrace.ground import wire
-from tailrace.ground.facts import Facts, stamp
+from tailrace.ground.facts import Facts
 from tailrace.query.query import Query
 from tailrace.sources.check import Columns
 from tailrace.sources.segments import RawSegment, Segment, Types
@@ -95,10 +98,10 @@ class LocalEngine:
         The state of each task.
     newest : list of TaskBatch
         What each task made of the newest batch; empty before the first.
-    newest_tick : int or None
-        The newest tick that a tuple or a heartbeat has reached.
-    complete_tick : int or None
-        The last complete tick.
+    facts : tuple of Fact
+        Those of the newest batch.
+    progress : Progress or None
+        The progress of the stream; None before the first batch.
     """
 
     def __init__(self, stage: Stage, restarts: bool = True) -> None:
@@ -108,11 +111,11 @@ class LocalEngine:
         self.tasks = [stage.task(index) for index in range(stage.tasks)]
         self.states: list[TaskState] = [task.restore(None) for task in self.tasks]
         self.newest: list[TaskBatch] = []
-        self.newest_tick: int | None = None
-        self.complete_tick: int | None = None
+        self.progress: Progress | None = None
+        self.feedback = Feedback(stage.kind, stage.tasks)
         self._batches = 0
-        self._rows = 0
-        self._facts: Facts = ()
+        self._segments = 0
+        self.facts: Facts = ()
 
     @property
     def frontier(self) -> Frontier:
@@ -132,15 +135,16 @@ class LocalEngine:
         Parameters
         ----------
         plan : mapping, optional
-            A new partition plan.
+            A new partition plan; by default the one that follows from the load of the tasks, as in the driver.
         complete : bool
             True: heartbeats follow, by which the ticks of the segments are complete; these must end where ticks end.
         silence
             The other attributes of `BatchHeader`: what follows the segments.
         """
-        facts = next_facts(self._facts, policy, DECLARED, self.newest_tick, self.complete_tick, self._batches)
+        facts = self.next_facts(policy)
+        plan, evidence = (self.feedback.take(), FEEDBACK) if plan is None else (plan, DECLARED)
         if plan is not None:
-            facts = stamp(facts, "plan", plan, self._rows, DECLARED, self._batches)
+            facts = with_plan(facts, plan, evidence, self.progress, self._segments, self._batches)
         header = BatchHeader(self._batches, facts, **silence)
         messages = self._messages(header, segments)
         if complete:
@@ -148,9 +152,13 @@ class LocalEngine:
             heartbeats = {} if last_end is None else dict.fromkeys(self.stage.streams, last_end)
             header = replace(header, heartbeats=heartbeats)
         rows = self.deliver(header, messages)
-        self._rows += sum(segment.rows for segment in segments)
-        self._batches, self._facts = self._batches + 1, facts
+        self._segments += len(segments)
+        self._batches, self.facts = self._batches + 1, facts
         return rows
+
+    def next_facts(self, policy: SlackPolicy) -> Facts:
+        """The facts of the next batch under a policy, but for a new partition plan."""
+        return next_facts(self.facts, policy, DECLARED, self.progress, self.stage.kind.answers, self._batches)
 
     def run(self, header: BatchHeader, segments: Sequence[Segment] = ()) -> dict[str, pa.Table]:
         """Run a batch; returns the rows that it gives to each table."""
@@ -168,8 +176,9 @@ class LocalEngine:
             for table, data in batch.output:
                 parts.setdefault(table, []).append(wire.unpack(data)[0][table])
         rows = {table: pa.Table.from_batches(batches) for table, batches in parts.items()}
-        metrics = rows["metrics"].slice(0, 1).to_pylist()[0]  # ticks are alike in all tasks
-        self.newest_tick, self.complete_tick = metrics["newest_tick"], metrics["complete_tick"]
+        metrics = rows["metrics"].to_pylist()
+        self.progress = Progress.of(metrics)
+        self.feedback.observe(metrics, header.facts)
         return rows
 
     def _messages(self, header: BatchHeader, segments: Sequence[Segment]) -> list[Message]:

@@ -25,13 +25,15 @@ from tailrace.windows.sliding import Sliding
 _COUNTS = ("rows", "partials", "repeats", "late", "answers", "ticks", "buffered", "in_process", "expired")
 _METRICS = pa.schema(
     dict.fromkeys(("batch", "task", *_COUNTS), pa.int64())
-    | dict.fromkeys(("t_max", "frontier", "committed", "newest_tick", "complete_tick", "k_ms"), pa.int64())
+    | dict.fromkeys(
+        ("t_max", "frontier", "committed", "newest_event", "newest_tick", "complete_tick", "k_ms"), pa.int64()
+    )
     | dict.fromkeys(("coverage", "latency_ms", "load"), pa.float64())
-    | {"flushed": pa.bool_(), "reached": pa.list_(pa.int64())}
+    | {"flushed": pa.bool_(), "reached": pa.list_(pa.int64()), "loads": pa.map_(pa.string(), pa.list_(pa.float64()))}
 )
 _FACTS = pa.schema(
     dict.fromkeys(("about", "value", "evidence"), pa.string())
-    | dict.fromkeys(("version", "from_tick", "from_position"), pa.int64())
+    | dict.fromkeys(("version", "from_tick", "from_segment"), pa.int64())
 )
 
 
@@ -69,10 +71,10 @@ def quiet(clock: Clock, from_tick: int | None) -> Fact:
 
 
 def facts(stamped: Iterable[Fact]) -> pa.RecordBatch:
-    """The facts of this batch: settings hold from a tick, partition plans and tables from a position in the log."""
+    """The facts of this batch: settings hold from a tick, partition plans and tables from a segment of the log."""
     rows = [
         {"about": fact.about, "version": fact.version, "value": json.dumps(fact.value), "evidence": fact.evidence}
-        | {"from_tick" if fact.about == "settings" else "from_position": fact.since}
+        | {"from_tick" if fact.about == "settings" else "from_segment": fact.since}
         for fact in stamped
     ]
     return pa.RecordBatch.from_pylist(rows, _FACTS)
@@ -103,7 +105,7 @@ def task_counts(
     """The counts of a task in a batch in which so many ticks became complete.
 
     `latency_ms` is the mean time, in stream time, from the horizon of an answer, a window's end or a pair's later time,
-    to the answer.
+    to the answer. `load` is the work of the task as its kind measures it; else its share of the batch's tuples.
     """
     partials = [batches["rows"] for batches, _ in segments]
     rows = sum(map(total, partials))
@@ -111,9 +113,11 @@ def task_counts(
     answers = model.once(step.answers.append_column("answered", pa.array(frontier.end[step.decided_at])))
     waited = np.asarray(answers.column("answered")) - model.horizon(answers)
     latency = float(waited.mean()) if len(waited) else None
-    counts = {"rows": rows, "partials": sum(map(len, partials)), "late": sum(map(total, step.late))}
+    counts: dict[str, Any] = {"rows": rows, "partials": sum(map(len, partials)), "late": sum(map(total, step.late))}
     counts |= {"answers": answers.num_rows, "ticks": ticks}
-    return counts | {"latency_ms": latency, "load": rows / accepted if accepted else None}
+    share = rows / accepted if accepted else None
+    counts |= {"latency_ms": latency, "load": float(step.loads["load"].sum()) if step.loads else share}
+    return counts | {"loads": {name: values.tolist() for name, values in step.loads.items()} or None}
 
 
 def arrival_classes(windows: Sliding, counts: pa.Table, frontier: Frontier) -> dict[str, Any]:
@@ -138,6 +142,7 @@ def clock_columns(clock: Clock, coverage: TotalCoverage, pending: TickBuffer) ->
         "frontier": frontier if clock.frontier > BEFORE_ALL else None,
     }
     progress = {"committed": pending.committed, "newest_tick": pending.newest_tick, "reached": pending.reached}
+    progress |= {"newest_event": pending.newest_event(clock.latest)}
     progress |= {"complete_tick": clock.tick if clock.tick > BEFORE_ALL else None}
     return times | progress | {"k_ms": clock.k_ms, "coverage": coverage.share}
 

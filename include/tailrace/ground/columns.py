@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 How = Literal["sum", "min", "max"]
 
 _MAX_EXACT = 1 << 53  # doubles, in which np.bincount sums, hold every integer up to here

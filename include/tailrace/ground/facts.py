@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
@@ -22,14 +22,16 @@ class Fact:
     version : int
         From 1 on, for each subject.
     since : int
-        Settings: the first tick in which they hold, since the clock acts by ticks. A plan, a table: the first position
-        in the log at which it holds, since readers know no final ticks.
+        Settings: the first tick in which they hold, since the clock acts by ticks. A plan, a table: the ordinal of the
+        first segment for which it holds, since readers know no final ticks.
     value : mapping
         The new configuration as JSON values; to be compared as what they stand for, not as text.
     evidence : str
         Where it comes from, in words.
     batch : int
         The batch before which it was stamped.
+    earlier_event : int or None
+        A plan: the greatest event time of the tuples before it, in ms; None where there were none.
     """
 
     about: Subject
@@ -38,6 +40,7 @@ class Fact:
     value: Mapping[str, Any]
     evidence: str
     batch: int = 0
+    earlier_event: int | None = None
 
 
 Facts = tuple[Fact, ...]
@@ -49,14 +52,36 @@ def newest(facts: Facts, about: Subject) -> Fact | None:
     return next((fact for fact in reversed(facts) if fact.about == about), None)
 
 
-def stamp(facts: Facts, about: Subject, value: Mapping[str, Any], since: int, evidence: str, batch: int = 0) -> Facts:
+def stamp(
+    facts: Facts,
+    about: Subject,
+    value: Mapping[str, Any],
+    since: int,
+    evidence: str,
+    batch: int = 0,
+    earlier_event: int | None = None,
+) -> Facts:
     """Append a fact, as the next version of its subject."""
     before = newest(facts, about)
-    return (*facts, Fact(about, 1 if before is None else before.version + 1, since, value, evidence, batch))
+    version = 1 if before is None else before.version + 1
+    return (*facts, Fact(about, version, since, value, evidence, batch, earlier_event))
 
 
 def prune(facts: Facts, about: Subject, since: int) -> Facts:
     """Drop the facts about a subject that hold at no point from `since` on, since a newer one holds there."""
+    return _without_superseded(facts, about, lambda new: new.since <= since)
+
+
+def prune_plans(facts: Facts, is_past: Callable[[int], bool]) -> Facts:
+    """Drop the plans under which no living tuple can have been placed: whose tuples all have event times in the past.
+
+    `is_past` tells whether all tuples with event times up to a given one (ms) have expired.
+    """
+    return _without_superseded(facts, "plan", lambda new: new.earlier_event is None or is_past(new.earlier_event))
+
+
+def _without_superseded(facts: Facts, about: Subject, superseded_by: Callable[[Fact], bool]) -> Facts:
+    """Drop the facts about a subject whose next version fulfils a condition."""
     mine = [fact for fact in facts if fact.about == about]
-    dropped = {old.version for old, new in pairwise(mine) if new.since <= since}
+    dropped = {old.version for old, new in pairwise(mine) if superseded_by(new)}
     return tuple(fact for fact in facts if fact.about != about or fact.version not in dropped)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
 from tailrace.disorder.tick_statistics import SAMPLE, ErrorModel, TickContents
+from tailrace.ground.columns import Floats
 from tailrace.windows.sliding import Sliding
 
 
@@ -45,6 +47,35 @@ class Amends(Protocol):
             Streamed answers, each once.
         late : Table
             The identity, `tuples` and `total` of each late row, for every answer that it missed.
+        """
+
+
+@runtime_checkable
+class Balances(Protocol):
+    """A kind whose partition follows the load of the tasks: its steps measure `loads`."""
+
+    @property
+    def feedback_ms(self) -> int:
+        """The feedback period in ms of arrival time: after each one there may be a new partition plan."""
+
+    def next_plan(
+        self, plan: Mapping[str, Any] | None, loads: Mapping[str, Floats], tasks: int
+    ) -> Mapping[str, Any] | None:
+        """Make the partition plan of the next feedback period, as JSON values.
+
+        Parameters
+        ----------
+        plan : mapping or None
+            The plan in force; None where there was none yet.
+        loads : dict of ndarray, shape (m,)
+            What the steps of all tasks measured in the period, one after the other; and `task`, which measured it.
+        tasks : int
+            The number of tasks.
+
+        Returns
+        -------
+        mapping or None
+            The plan in force where it is to stay; None where no plan is needed.
         """
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from tailrace.ground.columns import Floats
 
 
 class Step(NamedTuple):
@@ -23,9 +26,13 @@ class Step(NamedTuple):
     late : tuple of RecordBatch
         The late tuples of each input, of schema `Kind.late`, and beside it `tick`, `tuples` (how many a row stands for)
         and `frontier` (F before its tick).
+    loads : dict of ndarray, shape (e,)
+        The work of the task, from which a kind that balances makes its next plan: e elements of its partition (spans,
+        cells), and the cost of each under `load`. Empty where a kind does not measure it.
     """
 
     state: Any
     answers: pa.RecordBatch
     decided_at: NDArray[np.int64]
     late: tuple[pa.RecordBatch, ...]
+    loads: Mapping[str, Floats] = {}

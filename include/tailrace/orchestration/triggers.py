@@ -160,9 +160,9 @@ def _reached_or_error(layout: Layout, until_ms: int) -> tuple[bool, str]:
 
 def reached(layout: Layout, until_ms: int) -> tuple[bool, str]:
     """Return True if stream and history have committed up to a point of arrival time, and a line for the log."""
-    from tailrace.storage.progress import Progress  # noqa: PLC0415 (Delta takes long to import, and DAG files import this)
+    from tailrace.storage.progress import read_progress  # noqa: PLC0415 (Delta takes long to import, and DAG files import this)
 
-    progress = Progress.read(layout)
+    progress = read_progress(layout)
     if progress is None or not progress.until:
         return False, f"{layout.home.name} has committed nothing yet; this run waits for {format_time(until_ms)}"
     if progress.ended:

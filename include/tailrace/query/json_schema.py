@@ -29,6 +29,13 @@ UNITS = "|".join("".join(f"[{letter}{letter.upper()}]" for letter in unit) for u
 TIME = r"^\s*\d{4}(-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])|-?W\d{2}(-?[1-7])?)(.\d{2}[\d:.,+\-Z ]*)?\s*$"
 FIRST_DAY, LAST_DAY = 1_01_01, 9999_12_31  # 2000-01-01 may be written 20000101, which YAML reads as a number
 QUOTED = r"^\s*[+-]?[\d_]*\.?\d+\.?([eE][+-]?\d+)?\s*$"  # a number that YAML parsers read as text: quoted, or 1_000
+_WORDS = ("true", "false", "yes", "no", "on", "off", "t", "f", "y", "n")
+_BOOLEAN: Json = {
+    "type": ["boolean", "string", "integer"],
+    "pattern": "^(" + "|".join(["0", "1", *("".join(f"[{x}{x.upper()}]" for x in word) for word in _WORDS)]) + ")$",
+    "minimum": 0,
+    "maximum": 1,
+}
 
 
 def json_schema(query: TypeAdapter[Any] = ADAPTER) -> Json:
@@ -93,7 +100,8 @@ def _in_file(node: Json) -> Json:
         node |= _leaf(node, node.pop("format", None))
         meaning, _, example = node.get("description", "").partition(": ")
         if example and "type" in node and node["type"] not in ("object", "array", "null"):
-            node["examples"] = [json.loads(example) if {"integer", "number"} & {node["type"][0]} else example]
+            first = node["type"] if isinstance(node["type"], str) else node["type"][0]
+            node["examples"] = [json.loads(example) if first in ("integer", "number", "boolean") else example]
             if "pattern" in node:  # editors show this in place of the pattern
                 node["patternErrorMessage"] = f"right would be: {example} ({meaning})"
     return node
@@ -111,8 +119,8 @@ def _leaf(node: Json, form: str | None) -> Json:
         case "string", None:
             search = re.compile(node.get("pattern", "")).search
             return {"type": ["string", *(["number"] if search("5") else []), *(["boolean"] if search("true") else [])]}
-        case "integer" | "number" as number, _:
-            return {"type": [number, "string"], "pattern": QUOTED}
+        case "integer" | "number" | "boolean" as first, _:
+            return _BOOLEAN if first == "boolean" else {"type": [first, "string"], "pattern": QUOTED}
     return {}
 
 

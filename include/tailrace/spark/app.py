@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from tailrace.engine.feedback import Feedback
 from tailrace.engine.stage import Stage
 from tailrace.ground.retries import Retries
 from tailrace.query.query import Query
@@ -23,7 +24,7 @@ from tailrace.storage import checkpoint
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import CheckpointManifest, Layout
-from tailrace.storage.progress import Progress
+from tailrace.storage.progress import read_progress
 from tailrace.storage.proposals import Proposals
 from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import Tables
@@ -80,6 +81,7 @@ def run(
             reporter.report("drained")
             return 0
         manifest = manifest or _create_checkpoint(query, layout, feeds)
+        stage = Stage.of(query, manifest.types, layout.histories(query.streams))
         planner = BatchPlanner(
             Journal(layout.journal),
             feeds,
@@ -88,9 +90,10 @@ def run(
             query.tick_ms,
             query.idle_ms,
             {name for name, stream in query.streams.items() if stream.arrival_time is None},
+            Feedback(stage.kind, stage.tasks),
             plan,
         )
-        return _run_batches(query, layout, manifest, planner, reporter, progress, spark)
+        return _run_batches(query, layout, manifest, stage, planner, reporter, progress, spark)
 
 
 def _open(
@@ -147,17 +150,18 @@ def _run_batches(
     query: Query,
     layout: Layout,
     manifest: CheckpointManifest,
+    stage: Stage,
     planner: BatchPlanner,
     reporter: StatusReporter,
     progress: OnBatch | None,
     open_session: SparkSession | None,
 ) -> int:
     """Run the batches that are planned already, and plan and run more; returns how many were run."""
-    committed, stage = committed_batches(layout), Stage.of(query, manifest.types, layout.histories(query.streams))
+    committed = committed_batches(layout)
     reporter.starting(committed)
     if planner.batches == committed:  # all that was planned is done
         planner.refuse_ended()
-        if not planner.options.live and planner.plan(Progress.read(layout)) is None:
+        if not planner.options.live and planner.plan(read_progress(layout)) is None:
             return 0
     table_schemas, tables = schemas(stage.kind), Tables(layout)
     histories = history_schemas(stage.readers)

@@ -13,6 +13,7 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from tailrace.engine.progress import Progress
 from tailrace.engine.stage import Stage
 from tailrace.ground.errors import Damaged, Problem, Refused, SourceChanged
 from tailrace.ground.retries import Retries
@@ -22,7 +23,8 @@ from tailrace.spark.sink import Sink
 from tailrace.spark.source import read_journal
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.layout import Layout
-from tailrace.storage.progress import Progress
+from tailrace.storage.progress import read_progress
+from tailrace.storage.tables import in_ms
 from tailrace.storage.written_batches import repair
 from tailrace.stream.batch_planner import BatchPlanner, Ended
 from tailrace.stream.failures import Failure
@@ -128,7 +130,7 @@ class Attempts:
 
     def run_batches(self, stream: StreamingQuery, done: int) -> bool:
         """Plan a batch when the one before is written, from batch `done` on; returns False if Spark has stopped."""
-        progress, retries = Progress.read(self.layout), Retries()
+        progress, retries = read_progress(self.layout), Retries()
         while stream.isActive:
             idle = done == self.planner.batches
             if idle and not self.reporter.drain_requested and self.plan_batch(retries, progress):
@@ -147,9 +149,7 @@ class Attempts:
             if batch < self.reported_batches:  # written, but not committed, when the attempt before failed
                 continue
             self.reported_batches, progress = batch + 1, self.reporter.batch_written(batch, tables)
-            self.planner.adapt_batch_size(
-                *(sum(tables["metrics"][name].to_pylist()) for name in ("rows", "partials", "answers"))
-            )
+            self.planner.observe(in_ms(tables["metrics"]).to_pylist())
             if self.on_batch is not None:
                 self.on_batch(batch, self.planner.rows_left, tables)
         return False

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from tailrace.disorder.policies import policy_from_json
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.engine.batch_header import DECLARED
+from tailrace.engine.next_facts import DECLARED
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import CALIBRATION_TABLES, PROPOSALS
 from tailrace.storage.tables import Tables, with_times

@@ -34,7 +34,7 @@ def schemas(kind: Kind) -> dict[str, pa.Schema]:
         "late": {"stream": TEXT, "tick": INT, "tuples": INT, "arrived": TIME, "frontier": TIME} | late,
         "quarantine": {"stream": TEXT, "position": TEXT, "arrival_time": TIME, "reason": TEXT, "record": TEXT},
         "facts": dict.fromkeys(("about", "value", "evidence"), TEXT)
-        | dict.fromkeys(("version", "from_tick", "from_position"), INT),
+        | dict.fromkeys(("version", "from_tick", "from_segment"), INT),
         "segments": dict.fromkeys(("batch", "ordinal", "position"), INT)
         | {"stream": TEXT, "path": TEXT}
         | dict.fromkeys(
@@ -57,8 +57,9 @@ def schemas(kind: Kind) -> dict[str, pa.Schema]:
         | {"min_id": id_type, "max_id": id_type},
         "metrics": dict.fromkeys(("batch", "task", "rows", "partials", "repeats", "late", "answers"), INT)
         | dict.fromkeys(("ticks", "newest_tick", "complete_tick", "k_ms", *CLASSES), INT)
-        | dict.fromkeys(("t_max", "frontier", "committed"), TIME)
-        | {"coverage": REAL, "latency_ms": REAL, "load": REAL, "flushed": pa.bool_(), "reached": pa.list_(INT)},
+        | dict.fromkeys(("t_max", "frontier", "committed", "newest_event"), TIME)
+        | {"coverage": REAL, "latency_ms": REAL, "load": REAL, "flushed": pa.bool_(), "reached": pa.list_(INT)}
+        | {"loads": pa.map_(TEXT, pa.list_(REAL))},
         "corrections": answers | {"interval": TEXT, "retracted": pa.bool_()},
         "correction_runs": {"interval": TEXT, "as_of": TIME, "started_at": TIME}
         | {"arrived_from": TIME, "arrived_to": TIME}

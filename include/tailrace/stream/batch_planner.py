@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.engine.batch_header import BatchHeader, next_facts
+from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.feedback import FEEDBACK, Feedback
+from tailrace.engine.next_facts import next_facts, with_plan
+from tailrace.engine.progress import Progress
 from tailrace.ground.errors import Problem, Refused
 from tailrace.ground.facts import Facts
 from tailrace.sources.feed import Feed
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
-from tailrace.storage.progress import Progress
 from tailrace.storage.status import wall_ms
 from tailrace.stream.batch_segments import Selection, in_step, place, select
 from tailrace.stream.run_options import MADE, RunOptions
-from tailrace.stream.silence import Silence, SilenceRules, with_waits
+from tailrace.stream.silence import Silence, SilenceRules, after_downtime, with_waits
 from tailrace.stream.source_opening import problem_of
 
 Settings = tuple[SlackPolicy, str]
@@ -44,6 +46,8 @@ class BatchPlanner:
         The query's.
     stamped : set of str
         The streams whose tuples bring no arrival time, and get that of their planning.
+    feedback : Feedback
+        Of the tasks' load: it has the next partition plan.
     now : callable
         The wall clock, in epoch milliseconds.
     started_ms : int, optional
@@ -59,22 +63,28 @@ class BatchPlanner:
         tick_ms: int,
         idle_ms: int,
         stamped: Collection[str],
+        feedback: Feedback,
         plan: RunOptions,
         now: Callable[[], int] = wall_ms,
         started_ms: int | None = None,
     ) -> None:
         self.journal, self.feeds, self.wanted, self.options, self.now = journal, feeds, wanted, plan, now
+        self.feedback = feedback
         self.last = journal.last()
         started_ms = now() if started_ms is None else started_ms
         down_ms = max(started_ms - self.last.position.planned_ms, 0) if self.last else 0
         self.silence = SilenceRules(tick_ms, idle_ms, stamped, started_ms, down_ms)
         self.facts: Facts = ()
-        self.position = self.last.position if self.last else LogPosition(dict.fromkeys(feeds, StreamPosition()))
+        before = self.last.position if self.last else LogPosition(dict.fromkeys(feeds, StreamPosition()))
+        self.position = after_downtime(before, down_ms)
         self.waiting = {name: deque(waiting[name]) for name in feeds}
         self.room = min(plan.batch_rows, MADE)
 
-    def adapt_batch_size(self, rows: int, partials: int, answers: int) -> None:
-        """What a batch made of its rows: by this the next one is cut."""
+    def observe(self, metrics: Sequence[Mapping[str, Any]]) -> None:
+        """Take note of the newest batch by its rows in `metrics`, times in ms: by it the next one is cut and routed."""
+        if self.last is not None:
+            self.feedback.observe(metrics, self.last.header.facts)
+        rows, partials, answers = (sum(row[name] for row in metrics) for name in ("rows", "partials", "answers"))
         if rows:
             enough = max(MADE * rows // max(partials, answers, 1), MADE)
             self.room = min(enough, 2 * self.room, self.options.batch_rows)
@@ -126,9 +136,9 @@ class BatchPlanner:
         """
         now = self.now()
         if progress is not None and self.options.live:
-            self.position = with_waits(self.position, progress.reached)
-        ticks = (progress.newest_tick, progress.complete_tick) if progress else (None, None)
-        self.facts = next_facts(self.last.header.facts if self.last else (), *self.wanted(), *ticks, self.batches)
+            self.position = with_waits(self.position, progress.reached, self.silence.started_ms)
+        facts = self.last.header.facts if self.last else ()
+        self.facts = next_facts(facts, *self.wanted(), progress, self.feedback.kind.answers, self.batches)
         stamped = self.facts[-1].batch == self.batches
         changed = stamped if self.last else not self.options.live
         if self.options.live:
@@ -143,7 +153,7 @@ class BatchPlanner:
             return None
         names = self._readable(progress)
         if names or changed:
-            return self._rows(now, names)
+            return self._rows(now, names, progress)
         if self.options.live:
             return self._without_rows(now, progress)
         return self._append(self.position, now, (), closes=True) if self.options.flush else None
@@ -168,12 +178,14 @@ class BatchPlanner:
             return [name for name in names if name in free]
         return in_step(self.waiting, progress.reached if progress else (), free)
 
-    def _rows(self, now: int, names: Sequence[str]) -> BatchRecord:
+    def _rows(self, now: int, names: Sequence[str], progress: Progress | None) -> BatchRecord:
         """An entry with rows of the named streams, or with nothing but changed settings."""
         selections = select(self.waiting, names, self.room)
         firsts = {name: mine.first_left(self.waiting[name]) for name, mine in selections.items()}
         left = {name: first for name, first in firsts.items() if first is not None}
         segments, position = place(selections, self.position, self.silence.stamped, now)
+        if (plan := self.feedback.take()) is not None:
+            self.facts = with_plan(self.facts, plan, FEEDBACK, progress, self.position.segments, self.batches)
         over = not self.options.live and self.options.flush and not left
         silence = self._beside_rows(position, selections, left, now) if segments and not over else Silence()
         entry = self._append(position, now, segments, silence, closes=over, left=left)

@@ -41,7 +41,18 @@ class Silence:
         return replace(position, streams=streams, quiet=position.quiet or self.quiet)
 
 
-def with_waits(position: LogPosition, reached: Sequence[int | None]) -> LogPosition:
+def after_downtime(position: LogPosition, down_ms: int) -> LogPosition:
+    """The state of the log for a driver that starts `down_ms` after the last entry: no wait counts this time."""
+    streams = {
+        name: stream
+        if stream.awaited_since_ms is None
+        else replace(stream, awaited_since_ms=stream.awaited_since_ms + down_ms)
+        for name, stream in position.streams.items()
+    }
+    return replace(position, streams=streams)
+
+
+def with_waits(position: LogPosition, reached: Sequence[int | None], started_ms: int) -> LogPosition:
     """The state of the log with the streams for which others wait, and since when.
 
     A stream is waited for while another one has reached a later arrival time: from the entry that took either as far as
@@ -51,6 +62,8 @@ def with_waits(position: LogPosition, reached: Sequence[int | None]) -> LogPosit
     ----------
     reached : sequence of int or None
         The arrival time (ms) that each stream has reached by the rows in the log; empty where that is unknown.
+    started_ms : int
+        Wall-clock time of the driver's start, before which no wait begins.
     """
     newest_ms = max((ms for ms in reached if ms is not None), default=None)
     if newest_ms is None:
@@ -59,7 +72,7 @@ def with_waits(position: LogPosition, reached: Sequence[int | None]) -> LogPosit
     for (name, stream), ms in zip(position.streams.items(), reached, strict=True):
         behind = not position.quiet and (ms is None or ms < newest_ms)
         moved = ms != stream.reached_ms or stream.awaited_since_ms is None
-        since_ms = position.last_rows_ms if moved else stream.awaited_since_ms
+        since_ms = max(position.last_rows_ms, started_ms) if moved else stream.awaited_since_ms
         streams[name] = replace(stream, reached_ms=ms, awaited_since_ms=since_ms if behind else None)
     return replace(position, streams=streams)
 
@@ -120,9 +133,10 @@ class SilenceRules:
             The greatest arrival time that a stream has reached; None before any.
         """
         silence, all_silent = now - position.last_rows_ms, len(silent) == len(position.streams)
+        down_ms = self.down_ms if position.last_rows_ms < self.started_ms else 0
         if not position.rows:
             return None
-        if position.quiet or (all_silent and self._passed(position.last_rows_ms, now) >= self.idle_ms):
+        if position.quiet or (all_silent and silence - down_ms >= self.idle_ms):
             return self._quiet(position, now, reached_ms) if all_silent else None
         found = self.beside_rows(position, silent, now)
         newest_ms = position.last_rows_ms + self.tick_ms
@@ -146,11 +160,7 @@ class SilenceRules:
 
     def _waited_long(self, stream: StreamPosition, now: int) -> bool:
         since_ms = stream.awaited_since_ms
-        return since_ms is not None and self._passed(since_ms, now) >= self.idle_ms
-
-    def _passed(self, since_ms: int, now: int) -> int:
-        """The time that has passed while a driver ran."""
-        return now - since_ms - (self.down_ms if since_ms < self.started_ms else 0)
+        return since_ms is not None and now - since_ms >= self.idle_ms
 
     def _quiet(self, position: LogPosition, now: int, reached_ms: int | None) -> Silence | None:
         """The beginning of quiet, or a heartbeat while it lasts, one each `idle_ms`."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from tailrace.engine.progress import Progress
 from tailrace.storage.layout import Layout
-from tailrace.storage.progress import Progress
 from tailrace.storage.status import State, Status, wall_ms
 from tailrace.storage.tables import COMPACT_EVERY, in_ms
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pyarrow as pa
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -28,18 +27,18 @@ class StreamProgress:
         self._bar.stop()
 
     def __call__(self, batch: int, rows_left: int, written: dict[str, pa.Table]) -> None:
-        metrics = written["metrics"].to_pandas()
-        last, totals = metrics.iloc[-1], metrics[["rows", "answers", "late"]].sum()
-        self._rows_read += int(totals["rows"])
+        metrics = written["metrics"].to_pylist()
+        last, totals = metrics[-1], {name: sum(row[name] for row in metrics) for name in ("rows", "answers", "late")}
+        self._rows_read += totals["rows"]
         self._bar.update(
             self._task, total=self._rows_read + rows_left, completed=self._rows_read, description="streaming"
         )
         parts = [
             f"batch {batch:>4}",
             f"rows {totals['rows']:>9,}",
-            "t_max –" if pd.isna(last["t_max"]) else f"t_max {last['t_max']:%Y-%m-%d %H:%M:%S}",
-            f"K {format_duration(int(last['k_ms'])):>8}",
-            "coverage –" if pd.isna(last["coverage"]) else f"coverage {last['coverage']:>7.2%}",
+            "t_max –" if last["t_max"] is None else f"t_max {last['t_max']:%Y-%m-%d %H:%M:%S}",
+            f"K {format_duration(last['k_ms']):>8}",
+            "coverage –" if last["coverage"] is None else f"coverage {last['coverage']:>7.2%}",
             f"answers {totals['answers']:>7,}",
             f"late {totals['late']:>6,}",
         ]

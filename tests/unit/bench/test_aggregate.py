@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tailrace.bench.aggregate import games, report
 from tailrace.bench.page import Effort, markdown
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_page_holds_every_table_and_plot(tmp_path, monkeypatch):

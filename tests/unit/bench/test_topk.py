@@ -23,6 +23,8 @@ from tailrace.bench.topk.paper_query import (
 )
 from tailrace.generators.replay import START_MS
 
+pytestmark = pytest.mark.slow
+
 EVERY_MS = 60_000
 
 

@@ -16,7 +16,7 @@ from tailrace.calibration.calibrate import MeasuredDuration, Report, calibrate
 from tailrace.calibration.recent_windows import Measurement, NotReady, RecentWindows
 from tailrace.calibration.search import Interval, Search
 from tailrace.disorder.cache_duration import CacheDuration
-from tailrace.engine.batch_header import DECLARED
+from tailrace.engine.next_facts import DECLARED
 from tailrace.ground.errors import Busy, Problem, Refused
 from tailrace.query.query import Query
 from tailrace.query.sections import Disorder
@@ -24,6 +24,8 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.proposals import Proposals
 from tailrace.storage.tables import Tables
 from warehouse import even, make_query, make_stream, rows_of, write_files
+
+pytestmark = pytest.mark.slow
 
 SETTINGS = Settings(700, 300, 100, "count")
 TUPLES = make_stream(6000, seed=8)

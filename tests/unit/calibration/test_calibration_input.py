@@ -17,6 +17,8 @@ from tailrace.ground.errors import Refused
 from tailrace.storage.log import Log, Reader
 from warehouse import EPOCH, even, make_stream
 
+pytestmark = pytest.mark.slow
+
 QUERY = Settings(700, 300, 100, "count")
 TUPLES = make_stream(1500, seed=5)
 CUTS = even(1500, 30)[1:-1]

@@ -16,6 +16,8 @@ from tailrace.calibration.measure import Accuracies, EventTimeCourse, measure, s
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.sliding import Sliding
 
+pytestmark = pytest.mark.slow
+
 EPOCH = 1_577_836_800_000
 SPAN = 10**8
 

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from tailrace.calibration.search import Interval, Search
 
+pytestmark = pytest.mark.slow
+
 TEN = Search(parts=10, accuracy=0.95, step_ms=100)
 PRINTED = Search(parts=10, accuracy=0.95, step_ms=100, doubling=False)
 FLOOR = Interval(14_000, 24_000, 20_000)  # parts of 1 s, a twentieth of K

@@ -62,6 +62,7 @@ def tailrace(capsys, monkeypatch):
     return run
 
 
+@pytest.mark.slow
 def test_the_entry_point_runs_in_a_process_of_its_own():
     process = subprocess.run(
         [sys.executable, "-c", "from tailrace.cli.commands import main; main()", "validate", str(FLIGHTS)],
@@ -170,6 +171,7 @@ commands.main()
 """
 
 
+@pytest.mark.slow
 def test_reads_in_progress_do_not_abort_an_interrupted_command():
     for _ in range(4):  # without os._exit, the interpreter's shutdown aborts two of three runs
         process = subprocess.run(

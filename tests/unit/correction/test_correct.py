@@ -24,6 +24,8 @@ from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_stream, rows_of, tables_of
 
+pytestmark = pytest.mark.slow
+
 TUPLES = make_stream(600, seed=3, duplicates=25)
 BOUNDS = even(600, 9)
 

@@ -24,6 +24,8 @@ from tailrace.terminal import screen
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_stream, tables_of
 
+pytestmark = pytest.mark.slow
+
 KIND = Aggregate(Sliding(100, 50), {"value": "value"}, pa.string(), function="sum")
 COLUMNS = ["key", "window_end", "value", "k_ms", "as_of", "corrected", "retracted"]
 

@@ -21,6 +21,8 @@ from tailrace.storage.table_schemas import STREAM_TABLES, schemas
 from tailrace.storage.tables import in_ms
 from warehouse import EPOCH, make_query
 
+pytestmark = pytest.mark.slow
+
 TICK, PANE = 10, 4
 LEAST, MOST = -200, 300  # every point of arrival here is a multiple of the tick between these
 

@@ -14,6 +14,8 @@ from tailrace.disorder.hybrid import Hybrid
 from tailrace.disorder.pd_policy import PDPolicy
 from tailrace.windows.sliding import Sliding
 
+pytestmark = pytest.mark.slow
+
 SIZE, SLIDE = 50, 10
 WINDOWS = Sliding(SIZE, SLIDE)
 THRESHOLD = 0.9

@@ -97,8 +97,8 @@ def test_late_tuples_arrived_at_the_end_of_their_tick() -> None:
 def test_facts_as_they_were_stamped() -> None:
     facts = [Fact("settings", 2, 7, {"v": 1}, "declared"), Fact("plan", 1, 9, {"p": 2}, "balanced")]
     rows = output_tables.facts(facts)
-    settings = {"about": "settings", "version": 2, "from_tick": 7, "from_position": None, "value": '{"v": 1}'}
-    plan = {"about": "plan", "version": 1, "from_tick": None, "from_position": 9, "value": '{"p": 2}'}
+    settings = {"about": "settings", "version": 2, "from_tick": 7, "from_segment": None, "value": '{"v": 1}'}
+    plan = {"about": "plan", "version": 1, "from_tick": None, "from_segment": 9, "value": '{"p": 2}'}
     assert rows.to_pylist() == [settings | {"evidence": "declared"}, plan | {"evidence": "balanced"}]
     assert output_tables.facts([]).num_rows == 0
     assert output_tables.facts([]).schema == rows.schema

@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.disorder.policies import policy_of
-from tailrace.engine.batch_header import DECLARED, BatchHeader, next_facts
+from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.next_facts import DECLARED
 from tailrace.engine.stage import Stage
 from tailrace.engine.stream_reader import columns_of, name_types_of
 from tailrace.ground import wire
+from tailrace.ground.facts import stamp
 from tailrace.partition.by_key import task_of
 from tailrace.query.loading import load
 from tailrace.query.query import Query, declared_query
@@ -25,7 +26,7 @@ from tailrace.sources.segments import Segment
 NOW = 1_577_836_800_000
 RANGES = {"min_event": NOW, "max_event": NOW + 35, "min_id": 0, "max_id": 7}
 PLAIN, SAMPLED = (
-    BatchHeader(0, next_facts((), policy_of(settings), DECLARED, None, None, 0))
+    BatchHeader(0, stamp((), "settings", settings, 0, DECLARED))
     for settings in ({"policy": "none"}, {"policy": "quantile", "error": 0.05, "risk": 0.05})
 )
 KEYS = ["a", "b", "c", "d", "a", "b", "c", "a"]

@@ -11,9 +11,12 @@ from harness import policy_of_oracle, run
 from oracle import Passed, Settings, Tuple, stream
 from oracle_assertions import assert_streamed
 from tailrace.aggregate.kind import Aggregate
-from tailrace.engine.batch_header import DECLARED, BatchHeader, next_facts
+from tailrace.disorder.policies import settings_of
+from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.next_facts import DECLARED
 from tailrace.engine.task import Task
 from tailrace.ground import wire
+from tailrace.ground.facts import stamp
 from tailrace.windows.sliding import Sliding
 
 NOW = 1_577_836_800_000
@@ -26,7 +29,8 @@ def tuples(*rows: tuple[int, int], key: str = "a") -> list[Tuple]:
 
 
 def entry(policy: str = "none", **said: object) -> tuple[str, bytes]:
-    return "entry", BatchHeader(0, next_facts((), policy_of_oracle(policy), DECLARED, None, None, 0), **said).pack()
+    facts = stamp((), "settings", settings_of(policy_of_oracle(policy)), 0, DECLARED)
+    return "entry", BatchHeader(0, facts, **said).pack()
 
 
 def task(index: int = 0) -> Task:

@@ -143,7 +143,7 @@ def test_examples_and_defaults_are_valid() -> None:
                 assert not list(validator.iter_errors(value)), (value, node)
                 count += 1
     assert count > 15
-    assert SCHEMA["properties"]["disorder"]["default"] == {"policy": "none", "idle": "1 min"}
+    assert SCHEMA["properties"]["disorder"]["default"] == {"policy": "none", "deduplicate": False, "idle": "1 min"}
     assert SCHEMA["$defs"]["Bounds"]["properties"]["ahead"]["default"] == "1 d"
 
 
@@ -361,6 +361,7 @@ def test_generated_right_files_are_valid_under_both(path: Path, tree: Tree) -> N
     assert complaints(to_yaml(tree)) == []
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(trees())
 def test_load_refuses_whatever_the_schema_refuses_of_generated_files(path: Path, tree: Tree) -> None:
@@ -406,6 +407,7 @@ def test_the_pattern_of_a_duration_matches_what_is_parsed(sign: str, number: str
     assert {name: bool(re.search(field["pattern"], text)) for name, field in fields.items()} == fits
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(
     st.from_regex(r"[12][0-9]{3}(-?[01][0-9]-?[0-3][0-9]|-?W[0-5][0-9](-?[0-9])?)", fullmatch=True),
@@ -450,3 +452,9 @@ def test_the_command_refuses_what_it_cannot_write(
     assert "No such file" in message
     assert "a directory that exists" in message
     assert run(monkeypatch, "--output", tmp_path) == 2
+
+
+@pytest.mark.parametrize("value", ["true", "False", "'true'", "yes", "off", "1", "0", "2", "maybe", "''", "[]", "'1'"])
+def test_a_boolean_is_valid_where_it_is_loaded(path: Path, value: str) -> None:
+    text = f"{json.dumps(SMALLEST)[:-1]}, disorder: {{policy: none, deduplicate: {value}}}}}\n"
+    assert bool(complaints(text)) is bool(refusals(path, text)), refusals(path, text)

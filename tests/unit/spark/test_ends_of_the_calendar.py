@@ -20,10 +20,12 @@ from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
 from tailrace.query.sections import Disorder
 from tailrace.spark import correct as module
 from tailrace.spark.correct import correct
-from tailrace.storage.progress import Progress
+from tailrace.storage.progress import read_progress
 from tailrace.storage.results import read_answers
 from tailrace.terminal.answers import write_answers
 from warehouse import make_query, write_files
+
+pytestmark = pytest.mark.slow
 
 DAY = 86_400_000
 LAST_ARRIVAL = LATEST_MS - 365 * DAY  # 9998-12-31T23:59:59.999Z
@@ -46,7 +48,7 @@ def run_stream(directory: Path, tuples: list[Tuple], source: str, policy: dict) 
     query = query.model_copy(update={"disorder": Disorder.model_validate(policy | {"tick": "100 ms"})})
     played = LocalApp(query, directory / "wh")
     played.go()
-    format_time(Progress.read(played.layout).frontier)  # K may be longer than the time since the year 1
+    format_time(read_progress(played.layout).frontier)  # K may be longer than the time since the year 1
     played.go(flush=True)
     return played
 
@@ -83,7 +85,7 @@ def assert_accepted_are_answered(directory: Path, tuples: list[Tuple], source: s
     rejects = played.tables.read("quarantine").to_pylist()
     assert 0 < len(rejects) == len(tuples) - len(accepted)
     query, warehouse = played.query, directory / "wh"
-    progress = Progress.read(played.layout)
+    progress = read_progress(played.layout)
     assert EARLIEST_MS <= progress.frontier <= LATEST_MS
     assert EARLIEST_MS <= progress.until <= LATEST_MS
     late = played.tables.read("late")

@@ -23,6 +23,8 @@ from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_stream
 
+pytestmark = pytest.mark.slow
+
 KEYS = {"k0": "a", "k1": "a\0b", "k2": "a\0", "k3": "", "k4": "\0"}
 SETTINGS = Settings(500, 100, 100, "sum", "none")
 

@@ -37,6 +37,8 @@ from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, make_query, make_stream
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = Settings(500, 100, 100, "sum", "none")
 NEAR, FAR = {"old": EPOCH - 100_000, "ahead": 60_000}, {"old": EARLIEST, "ahead": DAY}
 """Event time of the old outliers, and how far (ms) others are ahead of arrival: near, and the farthest accepted."""

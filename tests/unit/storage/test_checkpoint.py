@@ -23,6 +23,8 @@ from tailrace.storage.tables import Tables
 from tailrace.storage.written_batches import path_of, record_written
 from warehouse import make_query
 
+pytestmark = pytest.mark.slow
+
 BATCHES = 3
 QUERY = make_query(Path("in"), Settings(500, 100, 100, "sum", "none"))
 TYPES = {"event_time": "timestamp[ms]", "arrival_time": "timestamp[ms]"} | dict.fromkeys(("id", "key"), "string")

@@ -9,9 +9,11 @@ import pytest
 from deltalake import DeltaTable
 
 from oracle import Settings
+from tailrace.engine.progress import Progress
+from tailrace.ground.time_limits import EARLIEST_MS
 from tailrace.kinds import build
 from tailrace.storage.layout import Layout
-from tailrace.storage.progress import Progress, committed_until
+from tailrace.storage.progress import committed_until, read_progress
 from tailrace.storage.table_schemas import CLASSES, schemas
 from tailrace.storage.tables import Tables, with_times
 from warehouse import make_query
@@ -19,6 +21,7 @@ from warehouse import make_query
 SCHEMA = schemas(build(make_query(Path("in"), Settings(500, 100, 100, "sum", "none"))))
 METRICS = {"rows": 4, "partials": 3, "repeats": 0, "late": 1, "answers": 2, "ticks": 1, "k_ms": 300, "load": 1.0}
 METRICS |= dict.fromkeys(CLASSES, 0)
+METRICS |= {"newest_event": 9_050, "loads": None}
 METRICS |= {"t_max": 9_000, "coverage": 0.75, "latency_ms": 1.0, "flushed": False}
 
 
@@ -39,32 +42,32 @@ def commit(tables: Tables, batch: int, until: int | None, frontier: int | None, 
 
 
 def test_a_query_that_never_ran_has_committed_nothing(tmp_path: Path) -> None:
-    assert Progress.read(Layout(tmp_path / "query")) is None
+    assert read_progress(Layout(tmp_path / "query")) is None
     assert committed_until(Layout(tmp_path / "query")) is None
 
 
 def test_a_driver_killed_while_it_created_the_table_has_committed_nothing(tmp_path: Path) -> None:
     layout = Layout(tmp_path / "query")
     (layout.table("metrics") / "_delta_log").mkdir(parents=True)
-    assert Progress.read(layout) is None
+    assert read_progress(layout) is None
 
 
 def test_before_the_first_batch_nothing_is_committed(tables: Tables) -> None:
-    assert Progress.read(tables.layout) == Progress(0, 0, False)
+    assert read_progress(tables.layout) == Progress(0, EARLIEST_MS, False)
     assert committed_until(tables.layout) is None
 
 
 def test_before_a_tick_is_complete_nothing_is_committed(tables: Tables) -> None:
     commit(tables, 0, None, None)
-    assert Progress.read(tables.layout) == Progress(0, 0, False, None, None, (None, None))
+    assert read_progress(tables.layout) == Progress(0, EARLIEST_MS, False, None, None, (None, None), 9_050)
     assert committed_until(tables.layout) is None
 
 
 def test_progress_is_that_of_the_last_batch(tables: Tables) -> None:
     for batch in range(12):  # more than ten, so that batch numbers are not compared as text
         commit(tables, batch, 9_000 + batch, 8_000 + batch)
-        assert Progress.read(tables.layout) == Progress(
-            9_000 + batch, 8_000 + batch, False, 900 + batch // 10, 899 + batch // 10, (9_000 + batch, None)
+        assert read_progress(tables.layout) == Progress(
+            9_000 + batch, 8_000 + batch, False, 900 + batch // 10, 899 + batch // 10, (9_000 + batch, None), 9_050
         )
         assert committed_until(tables.layout) == 9_000 + batch
 
@@ -72,12 +75,12 @@ def test_progress_is_that_of_the_last_batch(tables: Tables) -> None:
 def test_the_end_of_the_stream_is_part_of_the_progress(tables: Tables) -> None:
     commit(tables, 0, 9_000, 8_000)
     commit(tables, 1, 9_100, 12_000, ended=True)
-    assert Progress.read(tables.layout) == Progress(9_100, 12_000, True, 910, 909, (9_100, None))
+    assert read_progress(tables.layout) == Progress(9_100, 12_000, True, 910, 909, (9_100, None), 9_050)
 
 
 def test_a_heartbeat_before_the_first_tuple_commits_its_time(tables: Tables) -> None:
     commit(tables, 0, 9_000, None)
-    assert Progress.read(tables.layout) == Progress(9_000, 0, False, 900, 899, (9_000, None))
+    assert read_progress(tables.layout) == Progress(9_000, EARLIEST_MS, False, 900, 899, (9_000, None), 9_050)
 
 
 def test_compaction_does_not_change_the_progress(tables: Tables) -> None:
@@ -85,9 +88,9 @@ def test_compaction_does_not_change_the_progress(tables: Tables) -> None:
         commit(tables, batch, 9_000 + batch, 8_000 + batch)
     DeltaTable(tables.layout.table("metrics")).optimize.compact()
     commit(tables, 3, 9_003, 8_003)
-    assert Progress.read(tables.layout) == Progress(9_003, 8_003, False, 900, 899, (9_003, None))
+    assert read_progress(tables.layout) == Progress(9_003, 8_003, False, 900, 899, (9_003, None), 9_050)
     DeltaTable(tables.layout.table("metrics")).optimize.compact()
-    assert Progress.read(tables.layout) == Progress(9_003, 8_003, False, 900, 899, (9_003, None))
+    assert read_progress(tables.layout) == Progress(9_003, 8_003, False, 900, 899, (9_003, None), 9_050)
 
 
 def test_only_the_files_of_the_last_batch_are_read(tables: Tables) -> None:
@@ -95,4 +98,4 @@ def test_only_the_files_of_the_last_batch_are_read(tables: Tables) -> None:
     (old,) = tables.layout.table("metrics").glob("*.parquet")
     commit(tables, 1, 9_001, 8_001)
     old.unlink()
-    assert Progress.read(tables.layout) == Progress(9_001, 8_001, False, 900, 899, (9_001, None))
+    assert read_progress(tables.layout) == Progress(9_001, 8_001, False, 900, 899, (9_001, None), 9_050)

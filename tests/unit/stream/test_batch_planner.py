@@ -25,6 +25,7 @@ from planner_driver import (
     segments,
 )
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.feedback import FEEDBACK
 from tailrace.ground.facts import Fact
 from tailrace.sources.segments import Segment
 from tailrace.spark.source import share
@@ -80,6 +81,7 @@ def test_a_batch_takes_no_more_than_ten_thousand_segments_however_small(tmp_path
     assert driver.plan() is None
 
 
+@pytest.mark.slow
 def test_planning_takes_time_in_proportion_to_the_segments(tmp_path, monkeypatch):
     monkeypatch.setattr(batch_segments, "_SEGMENTS", 10**9)
     driver = Driver(tmp_path, Log(*one_row_segments(50_000)), LIVE_LARGE)
@@ -198,15 +200,55 @@ def test_a_record_without_segments_is_sent_by_one_reader(tmp_path):
     assert share(record, 4) == [(record.header.pack(), True, [])]
 
 
+def metrics(rows: int, partials: int, answers: int) -> list[dict]:
+    """What the only task reports of a batch."""
+    return [{"rows": rows, "partials": partials, "answers": answers, "loads": None, "committed": None, "task": 0}]
+
+
+def loaded(driver: Driver, committed: int) -> None:
+    """Report a batch at whose end the stream has reached a time, with load on one of two tasks."""
+    loads = [("letter", [97.0]), ("load", [1.0])]
+    counts = {"rows": 1, "partials": 1, "answers": 0, "committed": committed}
+    driver.planner.observe([counts | {"task": 0, "loads": loads}, counts | {"task": 1, "loads": None}])
+
+
+def test_a_new_plan_is_stamped_on_the_next_batch_with_rows_from_its_first_segment_on(tmp_path):
+    driver = Driver(tmp_path, Log(*segments("ab")), RunOptions(3, flush=False))
+    driver.plan()
+    loaded(driver, 0)
+    loaded(driver, 1_000)
+    record = driver.plan(newest_tick=3, newest_event=77)
+    plan = Fact("plan", 1, 1, {"salt": 1, "of": [[97.0, 0.0, 1.0]] * 2, "tasks": 2}, FEEDBACK, 1, 77)
+    assert record.header.plans == record.header.stamped == (plan,)
+    assert record.segments[0].ordinal == plan.since
+    assert driver.plan().header.plans == (plan,)
+    driver.go()
+    loaded(driver, 2_000)
+    assert driver.plan() is None, "a plan alone is no reason for a batch"
+    driver.log.there += segments("d")
+    driver.restart()  # the load of a driver is not kept, its plans are
+    assert driver.plan().header.plans == (plan,)
+
+
+def test_a_plan_is_in_no_header_once_its_tuples_have_expired(tmp_path):
+    driver = Driver(tmp_path, Log(*segments()), RunOptions(1, flush=False))
+    driver.plan()
+    for salt, event in ((1, 50), (2, 60), (3, 400)):
+        loaded(driver, salt * 2_000)
+        loaded(driver, salt * 2_000 + 1_000)
+        assert driver.plan(newest_event=event).header.plans[-1].value["salt"] == salt
+    known = [[fact.version for fact in driver.plan(frontier=at).header.plans] for at in (160, 161, 500, 501, 10**6)]
+    assert known == [[1, 2, 3], [2, 3], [2, 3], [3], [3]]  # a tuple at 60 has partners up to 160
+
+
 def sizes(driver: Driver, outputs: list[tuple[int, int]]) -> list[int]:
     """The number of rows of each batch; `outputs` gives the (partials, answers) per thousand rows of each."""
     row_counts = []
     for partials, answers in outputs:
         record = driver.plan()
         row_counts.append(sum(segment.rows for segment in record.segments))
-        driver.planner.adapt_batch_size(
-            row_counts[-1], row_counts[-1] * partials // 1000, row_counts[-1] * answers // 1000
-        )
+        counts = row_counts[-1] * partials // 1000, row_counts[-1] * answers // 1000
+        driver.planner.observe(metrics(row_counts[-1], *counts))
     return row_counts
 
 
@@ -234,5 +276,5 @@ def test_the_first_batch_already_takes_no_more_than_batch_rows(tmp_path):
 
 def test_a_batch_without_rows_does_not_change_the_batch_size(tmp_path):
     driver = Driver(tmp_path, Log(*MANY), RunOptions())
-    driver.planner.adapt_batch_size(0, 0, 5_000_000)
+    driver.planner.observe(metrics(0, 0, 5_000_000))
     assert sizes(driver, [(0, 0)]) == [1_000_000]

@@ -27,11 +27,12 @@ from planner_driver import (
     segments,
 )
 from tailrace.disorder.policies import policy_from_json
+from tailrace.engine.feedback import Feedback
+from tailrace.engine.progress import Progress
 from tailrace.sources.reading_progress import remaining
 from tailrace.sources.replay_feed import ReplayFeed
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal
-from tailrace.storage.progress import Progress
 from tailrace.stream.batch_planner import BatchPlanner
 from tailrace.stream.run_options import RunOptions
 
@@ -325,7 +326,7 @@ def test_a_replay_is_not_quiet_before_its_end_however_long_the_driver_is_down(tm
             read_count -= skip
         feed = ReplayFeed(Log(*rest), 0.5, clock)  # a row every 2 · IDLE
         settings = lambda: (policy_from_json(NONE), "declared")  # noqa: E731
-        clocks = (TICK, IDLE, {STREAM} if stamps else set(), LIVE, lambda: clock.ms)
+        clocks = (TICK, IDLE, {STREAM} if stamps else set(), Feedback(Driver.kind, 1), LIVE, lambda: clock.ms)
         return BatchPlanner(Journal(tmp_path), {STREAM: feed}, {STREAM: feed.fresh()}, settings, *clocks)
 
     planner, polls = start_planner(), 0

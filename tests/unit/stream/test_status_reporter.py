@@ -10,9 +10,10 @@ import pytest
 
 from oracle import Settings
 from tailrace.drivers.fence import MARK
+from tailrace.engine.progress import Progress
+from tailrace.ground.time_limits import EARLIEST_MS
 from tailrace.kinds import build
 from tailrace.storage.layout import Layout
-from tailrace.storage.progress import Progress
 from tailrace.storage.status import Status
 from tailrace.storage.table_schemas import CLASSES, schemas
 from tailrace.storage.tables import with_times
@@ -26,6 +27,8 @@ METRICS |= {"k_ms": 300, "load": 1.0}
 METRICS |= dict.fromkeys(CLASSES, 0)
 METRICS |= {
     "t_max": 9_000,
+    "newest_event": 9_050,
+    "loads": None,
     "frontier": 8_700,
     "committed": 9_100,
     "newest_tick": 91,
@@ -176,11 +179,11 @@ def test_counts_of_batches_add_up_and_their_state_is_that_of_the_last_one(layout
     clock.passes(5_000)
     assert reporter.batch_written(
         6, metrics_tables({"task": 0, "rows": 1}, {"task": 1, "rows": 2, "late": 0})
-    ) == Progress(9_100, 8_700, False, 91, 90, (9_100, None))
+    ) == Progress(9_100, 8_700, False, 91, 90, (9_100, None), 9_050)
     clock.passes(1)
     later_metrics = {"frontier": 9_000, "t_max": 9_300, "committed": 9_400, "k_ms": 310, "coverage": 0.5}
     assert reporter.batch_written(7, metrics_tables(later_metrics, later_metrics | {"task": 1})) == Progress(
-        9_400, 9_000, False, 91, 90, (9_100, None)
+        9_400, 9_000, False, 91, 90, (9_100, None), 9_050
     )
     clock.passes(1_000)
     reporter.report("streaming", 9)
@@ -231,7 +234,7 @@ def test_before_a_tick_is_complete_there_is_no_frontier(layout: Layout, clock: C
     reporter = StatusReporter(layout)
     nulls = dict.fromkeys(("t_max", "frontier", "committed", "newest_tick", "complete_tick", "coverage"))
     assert reporter.batch_written(0, metrics_tables(nulls, nulls | {"task": 1})) == Progress(
-        0, 0, False, None, None, (9_100, None)
+        0, EARLIEST_MS, False, None, None, (9_100, None), 9_050
     )
     reporter.report("drained")
     status = Status.read(layout)
@@ -243,7 +246,7 @@ def test_before_a_tick_is_complete_there_is_no_frontier(layout: Layout, clock: C
 def test_any_time_that_a_tuple_can_have_is_reported(layout: Layout, clock: Clock, time: int) -> None:
     reporter = StatusReporter(layout)
     progress = reporter.batch_written(0, metrics_tables({"t_max": time, "frontier": time, "committed": time}))
-    assert progress == Progress(time, time, False, 91, 90, (9_100, None))
+    assert progress == Progress(time, time, False, 91, 90, (9_100, None), 9_050)
     reporter.report("drained")
     status = Status.read(layout)
     assert (status.t_max, status.frontier, status.committed) == (time, time, time)

@@ -313,6 +313,22 @@ def test_silence_counts_from_the_start_of_the_driver(tmp_path):
     assert silence(driver.plan(after=1, reached=(6, 5))) == ({}, ("right",), False)
 
 
+def test_no_downtime_counts_as_a_wait_however_often_the_driver_stops(tmp_path):
+    driver = two(tmp_path, [1], [1], replace(LIVE, pace_ms=1))
+    driver.plan()
+    waited = 0
+    for _ in range(3):  # 300 ms of waiting in each life
+        for _ in range(3):
+            driver.logs["left"].there += parts("left+", [1])
+            assert silence(driver.plan(after=100, reached=(6, 5))) == ({}, (), False)
+            waited += 100
+        driver.time += 50 * IDLE
+        driver.restart(started=driver.time)
+    assert waited < IDLE
+    driver.logs["left"].there += parts("left+", [1])
+    assert silence(driver.plan(after=IDLE - waited + 100, reached=(6, 5))) == ({}, ("right",), False)
+
+
 def test_a_stream_without_any_rows_is_silent_from_the_first_rows_of_the_other(tmp_path):
     driver = two(tmp_path, [], [], replace(LIVE, pace_ms=1))
     assert driver.plan(after=10 * IDLE) is None

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from tailrace.topk import best
 from tailrace.topk.best import Best, contenders, order_of
 
+pytestmark = pytest.mark.slow
+
 # (group, score, id)
 ROWS = st.lists(st.tuples(st.integers(-3, 3), st.integers(-4, 4).map(float), st.integers(0, 9)), max_size=60)
 

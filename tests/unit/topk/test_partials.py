@@ -17,6 +17,8 @@ from tailrace.topk.methods import METHODS
 from tailrace.topk.partials import combine
 from tailrace.windows.sliding import Sliding
 
+pytestmark = pytest.mark.slow
+
 TENS = Sliding(20, 10)
 
 # (key, event time, tick, score, id)

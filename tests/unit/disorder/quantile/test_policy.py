@@ -10,6 +10,8 @@ from tailrace.disorder.quantile.policy import Quantile
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.sliding import Sliding
 
+pytestmark = pytest.mark.slow
+
 WINDOWS = Sliding(200, 100)
 POLICY = Quantile(policy="quantile", error=0.1, risk=0.1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.disorder.quantile.key_sketch import GROUPS
 from tailrace.disorder.quantile.window_sample import WindowSample
 from tailrace.windows.sliding import Sliding
+
+pytestmark = pytest.mark.slow
 
 WINDOWS = Sliding(30, 10)
 COUNT = AggregateErrorModel("count", None)

@@ -1,0 +1,76 @@
+"""Feedback balancing: the load of the tasks over a feedback period, from which a kind makes its next partition plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tailrace.ground.columns import Floats
+from tailrace.ground.facts import Facts, newest
+from tailrace.kind.capabilities import Balances
+from tailrace.kind.protocol import Kind
+
+FEEDBACK = "balanced by the load of the tasks"
+"""Evidence of the plans that follow from the load of the tasks."""
+
+
+class Feedback:
+    """Adds up the load of a query's tasks, and has the next partition plan once a feedback period is over.
+
+    A period is of arrival time, and ends with the batch that reaches its end; one without any load brings no plan. No
+    answer depends on a plan, so a driver that is started anew only begins a new period.
+
+    Attributes
+    ----------
+    kind : Kind
+    plan : mapping or None
+        The next plan, until it is taken; None where there is none.
+    """
+
+    def __init__(self, kind: Kind, tasks: int) -> None:
+        self.plan: Mapping[str, Any] | None = None
+        self.kind, self._tasks = kind, tasks
+        self._loads: list[Mapping[str, Floats]] = []
+        self._began_ms: int | None = None
+
+    def observe(self, metrics: Iterable[Mapping[str, Any]], facts: Facts) -> None:
+        """Add the load of a batch; at the end of a period, make the next plan from the one in force.
+
+        Parameters
+        ----------
+        metrics : rows of the table `metrics`
+            One of each task, times in ms.
+        facts : tuple of Fact
+            Those of the batch.
+        """
+        if not isinstance(self.kind, Balances) or self._tasks == 1:
+            return
+        rows = list(metrics)
+        self._loads += [_load(row) for row in rows if row["loads"]]
+        now_ms = rows[0]["committed"]  # alike in all tasks
+        if self._began_ms is None or now_ms is None:
+            self._began_ms = now_ms
+        elif now_ms - self._began_ms >= self.kind.feedback_ms:
+            if self._loads:
+                fact = newest(facts, "plan")
+                before = None if fact is None else fact.value
+                plan = self.kind.next_plan(before, _joined(self._loads), self._tasks)
+                self.plan = None if plan == before else plan
+            self._loads, self._began_ms = [], now_ms
+
+    def take(self) -> Mapping[str, Any] | None:
+        """Take the next plan; None where there is none."""
+        plan, self.plan = self.plan, None
+        return plan
+
+
+def _load(row: Mapping[str, Any]) -> Mapping[str, Floats]:
+    """The load of a task in a batch by element of the partition, and the task's number beside each element."""
+    loads = {name: np.asarray(values, np.float64) for name, values in dict(row["loads"]).items()}
+    return loads | {"task": np.full(len(loads["load"]), float(row["task"]))}
+
+
+def _joined(loads: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
+    return {name: np.concatenate([part[name] for part in loads]) for name in loads[0]}

@@ -1,0 +1,51 @@
+"""The facts of the next batch, which the driver stamps between two batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tailrace.answers.model import AnswerModel
+from tailrace.disorder.policies import policy_of, settings_of
+from tailrace.disorder.policy import SlackPolicy
+from tailrace.engine.progress import Progress
+from tailrace.ground.facts import Facts, newest, prune, prune_plans, stamp
+
+DECLARED = "declared"
+"""Evidence of settings that are the query's own."""
+
+
+def next_facts(
+    facts: Facts, policy: SlackPolicy, evidence: str, progress: Progress | None, answers: AnswerModel, batch: int
+) -> Facts:
+    """Return the facts of the next batch: those of the last one that can still be referred to, and a new policy.
+
+    A new policy holds from the tick after the newest one that was begun, so no processed tick changes.
+
+    Parameters
+    ----------
+    progress : Progress or None
+        The progress of the stream after the last batch; None before the first.
+    batch : int
+        The number of the next batch.
+    """
+    tick = -1
+    if progress is not None:
+        tick = -1 if progress.newest_tick is None else progress.newest_tick
+        if progress.complete_tick is not None:
+            facts = prune(facts, "settings", progress.complete_tick + 1)
+        facts = prune_plans(facts, lambda event: answers.expires(np.array([event]))[0] <= progress.frontier)
+    last = newest(facts, "settings")
+    if last is not None and policy_of(last.value) == policy:
+        return facts
+    return stamp(facts, "settings", settings_of(policy), tick + 1, evidence, batch)
+
+
+def with_plan(
+    facts: Facts, plan: Mapping[str, Any], evidence: str, progress: Progress | None, segments: int, batch: int
+) -> Facts:
+    """Append a partition plan to the facts of the next batch, which begins with the segment of the given ordinal."""
+    newest_event = None if progress is None else progress.newest_event
+    return stamp(facts, "plan", plan, segments, evidence, batch, newest_event)

@@ -1,0 +1,52 @@
+"""The progress of a stream, which its tasks report after each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tailrace.ground.time_limits import EARLIEST_MS
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress as of the newest batch in `metrics`, which all other tables hold, too.
+
+    Attributes
+    ----------
+    until : int
+        The point of arrival time up to which everything was taken in, ms; 0 before anything was.
+    frontier : int
+        F, the frontier (the watermark), ms: windows that end at or before it have closed. `EARLIEST_MS` before any.
+    ended : bool
+        True if a bounded run has ended the stream.
+    newest_tick : int or None
+        The newest tick that a tuple or a heartbeat has reached; None before any.
+    complete_tick : int or None
+        The last complete tick; None before any.
+    reached : tuple of int or None
+        The arrival time that each stream has reached, ms, in the order of the kind's inputs; None before any.
+    newest_event : int or None
+        The greatest event time of all that came, ms; None before any.
+    """
+
+    until: int
+    frontier: int
+    ended: bool
+    newest_tick: int | None = None
+    complete_tick: int | None = None
+    reached: tuple[int | None, ...] = ()
+    newest_event: int | None = None
+
+    @staticmethod
+    def of(metrics: Iterable[Mapping[str, Any]]) -> Progress:
+        """Take the progress from the rows of one batch in `metrics`, one a task; times in ms."""
+        rows = list(metrics)
+        names = ("committed", "frontier", "newest_tick", "complete_tick", "newest_event")
+        until, frontier, newest, complete, event = (
+            max((row[name] for row in rows if row[name] is not None), default=None) for name in names
+        )
+        reached = tuple(rows[0]["reached"] or ()) if rows else ()  # alike in all tasks
+        frontier = EARLIEST_MS if frontier is None else frontier
+        return Progress(until or 0, frontier, any(row["flushed"] for row in rows), newest, complete, reached, event)

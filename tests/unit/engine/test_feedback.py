@@ -1,0 +1,97 @@
+"""`Feedback`: it adds up the load of the tasks and has a new partition plan at the end of each feedback period."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kind_samples import kind_of
+from tailrace.engine.feedback import Feedback
+from tailrace.ground.facts import stamp
+from toy_join import ToyJoin
+
+TOYS = ToyJoin(10, feedback_ms=100)
+
+
+def batch(committed: int | None, *loads: list[tuple[str, list[float]]] | None) -> list[dict]:
+    """The rows of `metrics` of a batch: the load of each task."""
+    return [{"task": task, "committed": committed, "loads": load} for task, load in enumerate(loads)]
+
+
+def load(letter: float, pairs: float) -> list[tuple[str, list[float]]]:
+    return [("letter", [letter]), ("load", [pairs])]
+
+
+def test_a_plan_follows_from_all_that_the_tasks_measured_in_the_period():
+    feedback = Feedback(TOYS, 2)
+    feedback.observe(batch(1_000, load(97, 2), None), ())
+    feedback.observe(batch(1_099, load(98, 1), load(97, 3)), ())
+    assert feedback.plan is None
+    feedback.observe(batch(1_100, None, load(99, 5)), ())
+    found = [[97, 0, 2], [97, 1, 3], [98, 0, 1], [99, 1, 5]]
+    assert feedback.plan == {"salt": 1, "of": found, "tasks": 2}
+
+
+def test_a_plan_is_taken_once_and_the_next_period_begins_at_the_end_of_the_last():
+    feedback, plans = Feedback(TOYS, 2), []
+    facts = stamp((), "plan", {"salt": 7}, 0, "")
+    for committed in range(0, 500, 40):
+        feedback.observe(batch(committed, load(97, 1), None), facts)
+        plan = feedback.take()
+        assert feedback.take() is None
+        if plan is not None:
+            plans.append((committed, plan["salt"], len(plan["of"])))
+    assert plans == [(120, 8, 4), (240, 8, 3), (360, 8, 3), (480, 8, 3)]
+
+
+def test_there_is_no_new_plan_where_the_kind_leaves_it_as_it_is():
+    feedback = Feedback(TOYS, 2)
+    for committed in (0, 100, 200):
+        feedback.observe(batch(committed, [("letter", []), ("load", [])]), stamp((), "plan", {"salt": 7}, 0, ""))
+    assert feedback.plan is None
+
+
+def test_there_is_no_new_plan_where_nothing_was_measured():
+    class Restless(ToyJoin):
+        def next_plan(self, plan, loads, tasks):
+            return {"salt": 0}
+
+    feedback = Feedback(Restless(10, feedback_ms=100), 2)
+    for committed in (0, 100, 200):
+        feedback.observe(batch(committed, None, None), ())
+    assert feedback.plan is None
+
+
+def test_before_the_stream_has_reached_a_time_there_is_no_period():
+    feedback = Feedback(TOYS, 2)
+    for committed in (None, None, 500, 599):
+        feedback.observe(batch(committed, load(97, 1), None), ())
+        assert feedback.plan is None
+    feedback.observe(batch(600, None, None), ())
+    assert len(feedback.plan["of"]) == 4
+
+
+@pytest.mark.parametrize(("kind", "tasks"), [(kind_of("sum"), 3), (TOYS, 1)])
+def test_a_kind_that_does_not_balance_or_has_one_task_has_no_plans(kind, tasks):
+    feedback = Feedback(kind, tasks)
+    for committed in range(0, 1_000, 100):
+        feedback.observe(batch(committed, *[load(97, 1)] * tasks), ())
+    assert feedback.plan is None
+
+
+def test_loads_are_arrays_of_numbers_beside_the_task():
+    seen = []
+
+    class Watched(ToyJoin):
+        def next_plan(self, plan, loads, tasks):
+            seen.append(loads)
+
+    feedback = Feedback(Watched(10, feedback_ms=1), 2)
+    feedback.observe(batch(0, None, None), ())
+    feedback.observe(batch(1, None, [("letter", [97.0, 98.0]), ("load", [2.0, 4.0])]), ())
+    assert {name: values.tolist() for name, values in seen[0].items()} == {
+        "letter": [97, 98],
+        "load": [2, 4],
+        "task": [1, 1],
+    }
+    assert all(values.dtype == np.float64 for values in seen[0].values())
