@@ -234,7 +234,7 @@ def test_repeats_are_dropped_as_far_back_as_tuples_are_kept(
     assert sum(row["rows"] for row in rows["metrics"]) == tuples
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(batches=logs(), join=JOINS)
 def test_the_plan_of_every_stored_tuple_is_still_known(batches: list[Batch], join: Join) -> None:
     """So that a partition can place a tuple beside those that an earlier plan placed."""
