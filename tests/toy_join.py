@@ -6,7 +6,7 @@ A task measures the pairs of each value that it answers, and each feedback perio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,8 @@ from tailrace.ground.facts import Facts
 from tailrace.kind.inputs import Input, NameTypes, common_id_type
 from tailrace.kind.step import Step
 from tailrace.operators import interval_join
-from tailrace.operators.interval_join import PairState
+from tailrace.operators.chunk import Chunks
+from tailrace.operators.interval_join import Matches, PairState
 from tailrace.partition.by_key import task_of
 from tailrace.partition.routes import Routes
 from tailrace.windows.sliding import Sliding
@@ -77,17 +78,14 @@ class ToyJoin:
         return rows.append_column("tuples", pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
 
     def start(self) -> PairState:
-        nothing = (pa.Table.from_batches([self.prepare(each.no_tuples)]) for each in self.inputs)
-        return PairState(*nothing)
+        return PairState()
 
-    def restore(self, batches: dict[str, pa.RecordBatch]) -> PairState:
-        return PairState.from_arrow(batches)
+    def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> PairState:
+        return PairState.of(chunks)
 
     def step(self, state: PairState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
-        state, pairs, late = interval_join.step(self.reach_ms, self.match, state, arrived, frontier)
-        values, counts = np.unique(pairs.left.column("value").to_numpy(), return_counts=True)
-        loads = {"letter": np.array([float(ord(value[0])) for value in values]), "load": counts.astype(float)}
-        return Step(state, self._answers(pairs.left, pairs.right), pairs.decided_at, late, loads)
+        state, pairs, late = interval_join.step(self.reach_ms, self.match, state, arrived, frontier, "value")
+        return Step(state, self._answers(pairs.left, pairs.right), pairs.decided_at, late, pairs.loads)
 
     def next_plan(self, plan: Mapping[str, Any] | None, loads: Mapping[str, np.ndarray], tasks: int) -> dict[str, Any]:
         """A plan that names what it was made from; one that stays where no pair was found."""
@@ -95,11 +93,18 @@ class ToyJoin:
         return plan if not found else {"salt": 1 if plan is None else plan["salt"] + 1, "of": found, "tasks": tasks}
 
     def evaluate(self, *content: pa.RecordBatch) -> pa.RecordBatch:
-        left, right = (pa.Table.from_batches([part]) for part in content)
-        of_left, of_right = self.match(left, right)
-        return self._answers(left.take(of_left), right.take(of_right))
+        found = self.match(*([part] for part in content))
+        return self._answers(
+            *(
+                pa.Table.from_batches([part]).take(pa.array(index))
+                for part, index in zip(content, (found.left, found.right), strict=True)
+            )
+        )
 
-    def match(self, left: pa.Table, right: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+    def match(self, *sides: Sequence[pa.RecordBatch]) -> Matches:
+        if not all(sides):
+            return Matches(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        left, right = map(pa.Table.from_batches, sides)
         _, (a, b) = unify([left.column("value"), right.column("value")])
         order = np.argsort(b, kind="stable")
         low, high = (np.searchsorted(b[order], a, side=side) for side in ("left", "right"))
@@ -108,7 +113,10 @@ class ToyJoin:
         of_right = order[np.repeat(low, high - low) + place]
         apart = left.column("event_time").to_numpy()[of_left] - right.column("event_time").to_numpy()[of_right]
         near = np.abs(apart) <= self.reach_ms
-        return of_left[near], of_right[near]
+        of_left, of_right = of_left[near], of_right[near]
+        values, counts = np.unique(left.column("value").to_numpy()[of_left], return_counts=True)
+        loads = {"letter": np.array([float(ord(value[0])) for value in values]), "load": counts.astype(float)}
+        return Matches(of_left, of_right, loads=loads)
 
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
         identity = self.answers.identity

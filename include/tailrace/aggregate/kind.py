@@ -19,6 +19,7 @@ from tailrace.disorder.clock import Frontier
 from tailrace.kind.keyed_windows import KeyedWindows
 from tailrace.kind.step import Step
 from tailrace.operators import window
+from tailrace.operators.chunk import Chunks
 from tailrace.operators.window import PaneState
 
 
@@ -60,7 +61,7 @@ class Aggregate(KeyedWindows):
     def start(self) -> PaneState:
         return PaneState.empty(self.key_type, self.summary.types)
 
-    def restore(self, batches: dict[str, pa.RecordBatch]) -> PaneState:
+    def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> PaneState:
         return PaneState.from_arrow(batches, self.summary.types)
 
     def step(self, state: PaneState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:

@@ -171,7 +171,7 @@ class LocalEngine:
         for task in self.tasks:
             to_task = [(what, data) for index, what, data in messages if index == task.index]
             batch = task.step(self.states[task.index], [("entry", header.pack()), *to_task])
-            self.states[task.index] = task.restore(batch.state.pack()) if self.restarts else batch.state
+            self.states[task.index] = task.restore(batch.state.pack(task.store)) if self.restarts else batch.state
             self.newest.append(batch)
             for table, data in batch.output:
                 parts.setdefault(table, []).append(wire.unpack(data)[0][table])

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tailrace.disorder.tick_statistics import COUNTS
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.chunk_stores import ChunkFiles, MemoryChunks
 from tailrace.engine.repeats import ID_COLUMNS, with_positions
 from tailrace.engine.stream_reader import StreamReader, readers_of
 from tailrace.engine.task import Task
@@ -38,19 +39,24 @@ class Stage:
         Of the streams, in the order of the kind's inputs.
     deduplicates : bool
         Whether tasks drop repeats of ids. Then rows go to them one a tuple, and the ids of all tuples to every task.
+    chunks : Path or None
+        The directory with the chunks of the tasks' states; None: each task has them in memory.
     """
 
     kind: Kind
     readers: tuple[StreamReader, ...]
     tasks: int
     deduplicates: bool = False
+    chunks: Path | None = None
 
     @staticmethod
-    def of(query: Query, types: Mapping[str, Types], histories: Mapping[str, Path]) -> Stage:
-        """The stage of a declared query; the parameters are those of `readers_of`."""
+    def of(
+        query: Query, types: Mapping[str, Types], histories: Mapping[str, Path], chunks: Path | None = None
+    ) -> Stage:
+        """The stage of a declared query; the other parameters are those of `readers_of`."""
         readers = readers_of(query, types, histories)
         kind = build(query, [reader.names for reader in readers])
-        return Stage(kind, readers, query.parallelism, query.disorder.deduplicate)
+        return Stage(kind, readers, query.parallelism, query.disorder.deduplicate, chunks)
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -64,7 +70,8 @@ class Stage:
 
     def task(self, index: int) -> Task:
         """One of the tasks, by its number."""
-        return Task(self.kind, self.streams, self.tick_ms, index, self.deduplicates)
+        store = MemoryChunks() if self.chunks is None else ChunkFiles(self.chunks / str(index))
+        return Task(self.kind, self.streams, self.tick_ms, index, store, self.deduplicates)
 
     def messages(self, segment: Segment, header: BatchHeader) -> list[Message]:
         """Read a segment of a batch; returns the messages to the tasks: prepared rows, statistics, rows for tables."""

@@ -18,6 +18,7 @@ from tailrace.disorder.clock import Clock, Frontier
 from tailrace.disorder.total_coverage import TotalCoverage
 from tailrace.engine import output_tables
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.chunk_stores import ChunkStore, delete_unnamed, store_new
 from tailrace.engine.repeats import Repeats, with_positions, without
 from tailrace.engine.tick_buffer import CompleteTicks, TickBuffer
 from tailrace.ground import wire
@@ -26,6 +27,7 @@ from tailrace.ground.wire import Batches
 from tailrace.kind.capabilities import combined, tick_contents
 from tailrace.kind.protocol import Kind
 from tailrace.kind.step import Step
+from tailrace.operators.chunk import Chunk, ChunkedState
 
 _ROWS_AT_ONCE = 500_000
 
@@ -36,22 +38,25 @@ Message = tuple[str, bytes]
 
 @dataclass(frozen=True)
 class TaskState:
-    """The state of a task between batches: the clock, the kind's state, the tick buffer, and the known ids."""
+    """The state of a task after a batch: the clock, the kind's state, the tick buffer, and the known ids."""
 
+    batch: int
     clock: Clock
     coverage: TotalCoverage
     state: Any
     arrived: TickBuffer
     repeats: Repeats
 
-    def pack(self) -> bytes:
-        """Serialize the state; `Task.restore` is the inverse."""
+    def pack(self, store: ChunkStore) -> bytes:
+        """Serialize the state, and store its new chunks; `Task.restore` is the inverse."""
+        chunks = store_new(store, self.state.chunks, self.batch) if isinstance(self.state, ChunkedState) else {}
+        names = {part: [chunk.name for chunk in mine] for part, mine in chunks.items()}
         clock, clock_values = self.clock.pack()
         arrived, arrived_values = self.arrived.to_arrow()
         parts = {"state": self.state.to_arrow(), "clock": clock, "arrived": arrived, "repeats": self.repeats.to_arrow()}
         batches = {f"{part}.{name}": batch for part, named in parts.items() for name, batch in named.items()}
         values = {"clock": clock_values, "coverage": self.coverage.to_json(), "arrived": arrived_values}
-        return wire.pack(batches, **values)
+        return wire.pack(batches, batch=self.batch, chunks=names, **values)
 
 
 class TaskBatch(NamedTuple):
@@ -76,12 +81,19 @@ class TaskBatch(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """One of the tasks that a query is spread over."""
+    """One of the tasks that a query is spread over.
+
+    Attributes
+    ----------
+    store : ChunkStore
+        Of the chunks of its state.
+    """
 
     kind: Kind
     streams: tuple[str, ...]
     tick_ms: int
     index: int
+    store: ChunkStore
     deduplicates: bool = False
 
     def advance(self, state: bytes | None, messages: Iterable[Message]) -> tuple[bytes, list[Message]]:
@@ -90,7 +102,7 @@ class Task:
         Parameters and rows are those of `step`.
         """
         batch = self.step(self.restore(state), messages)
-        return batch.state.pack(), batch.output
+        return batch.state.pack(self.store), batch.output
 
     def step(self, before: TaskState, messages: Iterable[Message]) -> TaskBatch:
         """Advance a state, which must not be used again, by a batch.
@@ -141,7 +153,8 @@ class Task:
             output |= {"facts": output_tables.facts(facts), "segments": output_tables.segments(head.batch, places)}
         passing = [(what, data) for what, data in messages if what not in ("entry", "segment")]
         packed = [(table, wire.pack({table: part})) for table, batch in output.items() for part in _cut(batch)]
-        return TaskBatch(TaskState(clock, coverage, step.state, pending, repeats), passing + packed, frontier, step)
+        state = TaskState(head.batch, clock, coverage, step.state, pending, repeats)
+        return TaskBatch(state, passing + packed, frontier, step)
 
     def _without_repeats(
         self, complete: CompleteTicks, repeats: Repeats, frontier: Frontier
@@ -163,7 +176,7 @@ class Task:
         return arrived.complete_all(last_end) if head.closes else arrived
 
     def restore(self, state: bytes | None) -> TaskState:
-        """Restore a state from its bytes; None: the initial state."""
+        """Restore a state from its bytes, and delete the chunks that it needs no more; None: the initial state."""
         if state is None:
             rows, id_types = [], [each.names.id for each in self.kind.inputs]
             for side, each in enumerate(self.kind.inputs):
@@ -172,12 +185,16 @@ class Task:
                     with_positions(prepared, each.no_tuples) if self.deduplicates else combined(self.kind, prepared)
                 )
             arrived = TickBuffer.empty(self.tick_ms, rows, id_types)
-            return TaskState(Clock(), TotalCoverage(), self.kind.start(), arrived, Repeats.none(id_types))
+            return TaskState(-1, Clock(), TotalCoverage(), self.kind.start(), arrived, Repeats.none(id_types))
         batches, values = wire.unpack(state)
+        names = values["chunks"]
+        delete_unnamed(self.store, {name for mine in names.values() for name in mine}, values["batch"])
+        chunks = {part: tuple(Chunk(self.store.read(name), name) for name in mine) for part, mine in names.items()}
         return TaskState(
+            values["batch"],
             Clock.unpack(wire.under("clock.", batches), values["clock"]),
             TotalCoverage.from_json(values["coverage"]),
-            self.kind.restore(wire.under("state.", batches)),
+            self.kind.restore(wire.under("state.", batches), chunks),
             TickBuffer.from_arrow(self.tick_ms, wire.under("arrived.", batches), values["arrived"]),
             Repeats.from_arrow(wire.under("repeats.", batches)),
         )

@@ -10,6 +10,7 @@ from tailrace.answers.model import AnswerModel
 from tailrace.disorder.clock import Frontier
 from tailrace.kind.inputs import Input
 from tailrace.kind.step import Step
+from tailrace.operators.chunk import Chunks
 from tailrace.partition.routes import Partition
 from tailrace.windows.sliding import Sliding
 
@@ -60,8 +61,8 @@ class Kind(Protocol):
     def start(self) -> Any:
         """The initial state of a task."""
 
-    def restore(self, batches: dict[str, pa.RecordBatch]) -> Any:
-        """Restore a state from the batches that its `to_arrow` returned."""
+    def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> Any:
+        """Restore a state from the batches that its `to_arrow` returned, and from its chunks, if it has any."""
 
     def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
         """Advance a state to the frontier (the watermark): the incremental form of `evaluate`.

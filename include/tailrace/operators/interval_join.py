@@ -1,4 +1,4 @@
-"""Incremental interval join of two streams, answered by pairs: one call a batch, without a loop over tuples or ticks.
+"""Incremental interval join of two streams, answered by pairs: in columns, without a loop over tuples or ticks.
 
 F is the frontier (the watermark), and the reach is the largest distance in event time of a pair's tuples. A tuple is
 stored while its event time is at least F − reach. A pair is answered at the tick of its later tuple, if its first one
@@ -7,50 +7,88 @@ was still stored then: it came in the same tick, or its event time is at least F
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.disorder.clock import Frontier
-from tailrace.ground.columns import single_batch
-
-Ints = NDArray[np.int64]
-
-Match = Callable[[pa.Table, pa.Table], tuple[Ints, Ints]]
-"""Finds the pairs of rows of a left and a right table that match: their indices in either."""
+from tailrace.ground.columns import Floats, Ints, single_batch
+from tailrace.operators.chunk import Chunks
+from tailrace.operators.chunked_rows import ChunkedRows
 
 _EARLIER = -1  # the place in the frontier of a tuple that came in an earlier batch
+
+
+class Matches(NamedTuple):
+    """n pairs of rows that match, and what it took to find them.
+
+    Attributes
+    ----------
+    left, right : ndarray, shape (n,)
+        The index of each row among all rows of its side.
+    columns : dict of ndarray, shape (n,)
+        The kind's own columns of each pair.
+    loads : dict of ndarray, shape (e,)
+        As in `kind.step.Step`.
+    """
+
+    left: Ints
+    right: Ints
+    columns: Mapping[str, Floats] = {}
+    loads: Mapping[str, Floats] = {}
+
+
+class Match(Protocol):
+    """Finds the pairs of matching rows: each side is some batches, whose rows are numbered one after the other."""
+
+    def __call__(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch]) -> Matches: ...
 
 
 @dataclass(frozen=True)
 class PairState:
     """State of the operator in one task: the rows of either side that can still meet a later tuple."""
 
-    left: pa.Table
-    right: pa.Table
+    left: ChunkedRows = field(default_factory=ChunkedRows)
+    right: ChunkedRows = field(default_factory=ChunkedRows)
 
     def to_arrow(self) -> dict[str, pa.RecordBatch]:
-        return {"left": single_batch(self.left), "right": single_batch(self.right)}
+        return {}
+
+    @property
+    def chunks(self) -> Chunks:
+        return {"left": self.left.chunks, "right": self.right.chunks}
+
+    def with_chunks(self, chunks: Chunks) -> PairState:
+        return PairState.of(chunks)
 
     @staticmethod
-    def from_arrow(batches: dict[str, pa.RecordBatch]) -> PairState:
-        return PairState(*(pa.Table.from_batches([batches[name]]) for name in ("left", "right")))
+    def of(chunks: Chunks) -> PairState:
+        return PairState(ChunkedRows(chunks["left"]), ChunkedRows(chunks["right"]))
 
 
 class Pairs(NamedTuple):
-    """n pairs: the rows of both sides, and the index in the frontier of the tick that decided each."""
+    """n pairs: `id` and `event_time` of both sides, the kind's own columns, the place in the frontier of the tick that
+    decided each; and the work that it took, as in `kind.step.Step`.
+    """
 
     left: pa.Table
     right: pa.Table
+    columns: Mapping[str, Floats]
     decided_at: Ints
+    loads: Mapping[str, Floats]
 
 
 def step(
-    reach_ms: int, match: Match, state: PairState, arrived: tuple[pa.Table, ...], frontier: Frontier
+    reach_ms: int,
+    match: Match,
+    state: PairState,
+    arrived: tuple[pa.Table, ...],
+    frontier: Frontier,
+    sort_key: str | None = None,
 ) -> tuple[PairState, Pairs, tuple[pa.RecordBatch, ...]]:
     """Add the rows of complete ticks, and answer each pair that has met.
 
@@ -58,6 +96,8 @@ def step(
     ----------
     arrived : tuple of Table
         Of the left and the right stream: `event_time`, `tick`, `tuples` (0: a replica), `id`, and what `match` needs.
+    sort_key : str, optional
+        The column by which each batch of rows that `match` gets is in order.
 
     Returns
     -------
@@ -67,40 +107,63 @@ def step(
         The tuples of each stream with an event time below F before their tick: `id`, `event_time`, `tick`, `tuples`,
         `frontier`; without replicas.
     """
-    earlier = state.left, state.right
-    places = [frontier.index(rows.column("tick").to_numpy()) for rows in arrived]
-    tables = [pa.concat_tables(parts) for parts in zip(earlier, arrived, strict=True)]
-    at = [np.append(np.full(old.num_rows, _EARLIER), new) for old, new in zip(earlier, places, strict=True)]
-
-    left, right = match(arrived[0], tables[1])
-    more_left, more_right = match(earlier[0], arrived[1])
-    left = np.concatenate([left + earlier[0].num_rows, more_left])
-    right = np.concatenate([right, more_right + earlier[1].num_rows])
-    met, decided_at = _met(reach_ms, tables, at, (left, right), frontier)
-    pairs = Pairs(tables[0].take(left[met]), tables[1].take(right[met]), decided_at[met])
+    earlier = [[chunk.rows for chunk in side.chunks] for side in (state.left, state.right)]
+    new = [_sorted(rows, sort_key) for rows in arrived]
+    sides = [_Side.of([*old, rows], frontier) for old, rows in zip(earlier, new, strict=True)]
+    found = [match([new[0]], [*earlier[1], new[1]]), match(earlier[0], [new[1]])]
+    before = [sum(rows.num_rows for rows in old) for old in earlier]
+    left = np.concatenate([found[0].left + before[0], found[1].left])
+    right = np.concatenate([found[0].right, found[1].right + before[1]])
+    met, decided_at = _met(reach_ms, sides, (left, right), frontier)
+    columns = {name: np.concatenate([each.columns[name] for each in found])[met] for name in found[0].columns}
+    pairs = Pairs(sides[0].rows(left[met]), sides[1].rows(right[met]), columns, decided_at[met], _joined(found))
 
     bound = frontier.last - reach_ms
-    state = PairState(*(rows.filter(pa.array(_event_time(rows) >= bound)) for rows in tables))
-    return state, pairs, tuple(_late(rows, place, frontier) for rows, place in zip(arrived, places, strict=True))
+    stored = (side.append(rows, bound, sort_key) for side, rows in zip((state.left, state.right), new, strict=True))
+    return PairState(*stored), pairs, tuple(_late(rows, frontier) for rows in arrived)
+
+
+class _Side(NamedTuple):
+    """The rows of one side, stored and new: ids, event times, and the place in the frontier at which each came."""
+
+    ids: pa.Table
+    event_time: Ints
+    at: Ints
+
+    @staticmethod
+    def of(batches: Sequence[pa.RecordBatch], frontier: Frontier) -> _Side:
+        table = pa.Table.from_batches([batch.select(["id", "event_time"]) for batch in batches])
+        new = frontier.index(np.asarray(batches[-1].column("tick")))
+        at = np.append(np.full(table.num_rows - len(new), _EARLIER), new)
+        return _Side(table, table.column("event_time").to_numpy(), at)
+
+    def rows(self, index: Ints) -> pa.Table:
+        return self.ids.take(pa.array(index))
+
+
+def _sorted(rows: pa.Table, key: str | None) -> pa.RecordBatch:
+    return single_batch(rows if key is None else rows.sort_by(key))
+
+
+def _joined(found: Sequence[Matches]) -> dict[str, Floats]:
+    measured = [each.loads for each in found if each.loads]
+    return {name: np.concatenate([loads[name] for loads in measured]) for name in (measured[0] if measured else ())}
 
 
 def _met(
-    reach_ms: int, tables: list[pa.Table], at: list[Ints], pairs: tuple[Ints, Ints], frontier: Frontier
+    reach_ms: int, sides: Sequence[_Side], pairs: tuple[Ints, Ints], frontier: Frontier
 ) -> tuple[NDArray[np.bool_], Ints]:
     """Test which pairs have met, and find the place in the frontier of the later tuple of each."""
-    left_at, right_at = (place[rows] for place, rows in zip(at, pairs, strict=True))
-    left_time, right_time = (_event_time(table)[rows] for table, rows in zip(tables, pairs, strict=True))
+    left_at, right_at = (side.at[rows] for side, rows in zip(sides, pairs, strict=True))
+    left_time, right_time = (side.event_time[rows] for side, rows in zip(sides, pairs, strict=True))
     decided_at = np.maximum(left_at, right_at)
     first = np.where(left_at < right_at, left_time, right_time)
     return (left_at == right_at) | (first >= frontier.before(decided_at) - reach_ms), decided_at
 
 
-def _late(rows: pa.Table, place: Ints, frontier: Frontier) -> pa.RecordBatch:
-    before = frontier.before(place)
-    is_late = (_event_time(rows) < before) & (rows.column("tuples").to_numpy() > 0)
+def _late(rows: pa.Table, frontier: Frontier) -> pa.RecordBatch:
+    event_time, tick, tuples = (rows.column(name).to_numpy() for name in ("event_time", "tick", "tuples"))
+    before = frontier.before(frontier.index(tick))
+    is_late = (event_time < before) & (tuples > 0)
     late = rows.select(["id", "event_time", "tick", "tuples"]).filter(pa.array(is_late))
     return single_batch(late.append_column("frontier", pa.array(before[is_late])))
-
-
-def _event_time(rows: pa.Table) -> Ints:
-    return np.asarray(rows.column("event_time"))

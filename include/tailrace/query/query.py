@@ -14,9 +14,10 @@ from tailrace.aggregate.section import AggregateSection
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.promising_policy import PromisingPolicy
+from tailrace.emd_join.section import EmdJoinSection
 from tailrace.ground.duration import ms
 from tailrace.ground.fields import Name, Section, Tasks, field_error
-from tailrace.query.sections import Correction, Disorder, Stream, Window
+from tailrace.query.sections import Correction, Disorder, JoinWindow, Stream, Window
 from tailrace.topk.section import TopKSection
 
 _KIND = "the kind of query: aggregate"
@@ -162,7 +163,22 @@ class TopKQuery(WindowedQuery):
         return self
 
 
-AnyQuery = Annotated[AggregateQuery | TopKQuery, Field(discriminator="kind")]
+class EmdJoinQuery(JoinQuery):
+    """The pairs of similar histograms, under the Earth Mover's Distance, of two streams."""
+
+    kind: Literal["emd_join"] = Field(description=_KIND)
+    window: JoinWindow = Field(description="how far the event times of a pair are apart at most: {size: 5 s}")
+    emd_join: EmdJoinSection = Field(description="which pairs are found: {threshold: 0.5, histogram: hist}")
+
+    @property
+    def _default_tick(self) -> timedelta:
+        return min(self.window.slide or _LONGEST_DEFAULT_TICK, _LONGEST_DEFAULT_TICK)
+
+    def structure(self) -> dict[str, Any]:
+        return super().structure() | {"emd_join.ground_distance.matrix": self.emd_join.ground_distance.digest}
+
+
+AnyQuery = Annotated[AggregateQuery | TopKQuery | EmdJoinQuery, Field(discriminator="kind")]
 ADAPTER: TypeAdapter[Query] = TypeAdapter(AnyQuery)
 
 

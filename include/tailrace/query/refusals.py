@@ -21,10 +21,10 @@ from tailrace.query.yaml_file import FieldPath
 
 # In the contract, but not in this version yet: values by their field, and fields.
 LATER_VALUES = {
-    "kind": ("emd_join", "spatial_join"),
+    "kind": ("spatial_join",),
     "format": ("kafka",),
 }
-LATER_FIELDS = ("emd_join", "spatial_join")
+LATER_FIELDS = ("spatial_join",)
 LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 _BESIDE_POLICY = [name for name in Disorder.model_fields if name != "policy"]
 

@@ -82,6 +82,25 @@ class Stream(Section):
     bounds: Bounds = Field(default=Bounds(), description="event times accepted: {earliest: 2000-01-01, ahead: 1 d}")
 
 
+class JoinWindow(Section):
+    """The sliding window of a join: of a pair that is found, neither tuple is out of the window that the other ends."""
+
+    size: PositiveDuration = Field(description="the span of the window, more than 0 ms: 5 s")
+    slide: PositiveDuration | None = Field(
+        default=None, description="the step of the window, which bounds a tick: 1 s"
+    )
+
+    @model_validator(mode="after")
+    def _leave_no_gap(self) -> Self:
+        if self.slide is not None and self.slide > self.size:
+            raise field_error("slide is longer than size", "a slide no longer than size, or none", "slide")
+        return self
+
+    @property
+    def size_ms(self) -> int:
+        return ms(self.size)
+
+
 class Window(Section):
     """Sliding windows over event time, half-open and aligned to the epoch."""
 

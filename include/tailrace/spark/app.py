@@ -81,7 +81,7 @@ def run(
             reporter.report("drained")
             return 0
         manifest = manifest or _create_checkpoint(query, layout, feeds)
-        stage = Stage.of(query, manifest.types, layout.histories(query.streams))
+        stage = Stage.of(query, manifest.types, layout.histories(query.streams), layout.chunks)
         planner = BatchPlanner(
             Journal(layout.journal),
             feeds,

@@ -80,6 +80,11 @@ class Layout:
         return self.stream / "checkpoint"
 
     @property
+    def chunks(self) -> Path:
+        """The directory of the immutable parts of the tasks' states, beside Spark's part of the checkpoint."""
+        return self.checkpoint / "chunks"
+
+    @property
     def journal(self) -> Path:
         return self.stream / "journal"
 

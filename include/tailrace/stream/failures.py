@@ -13,6 +13,7 @@ _CHECKPOINT = re.compile(
     r"\[\w*(STATE_STORE(?!_COMMIT_VALIDATION)|STREAMING_STATEFUL_OPERATOR|STREAMING_CHECKPOINT|STREAM_LOG|LOG_FILE)"
     r"|streaming\.checkpointing\.|StreamMetadata|MicroBatchExecution\.(initializeExecution|populateStartOffsets)"
 )
+_LOST = re.compile(r"^[\w.]*\bLostChunk: ", re.MULTILINE)  # of a task's state
 _CAUSED = re.compile(r"^(?:Caused by|): (\S.*)$", re.MULTILINE)
 _RAISED = re.compile(r"^(?:[a-z_]\w*\.)*([A-Z]\w*)(?::.*)?$", re.MULTILINE)  # the last line of a Python traceback
 
@@ -47,7 +48,9 @@ class Failure:
             or (raised is not None and issubclass(raised, OSError))
         ):
             return Failure("transient", reason)
-        return Failure("checkpoint" if not python and _CHECKPOINT.search(text) else "failed", reason)
+        if (python and _LOST.search(text)) or (not python and _CHECKPOINT.search(text)):
+            return Failure("checkpoint", reason)
+        return Failure("failed", reason)
 
 
 def _text(error: Any) -> str:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from tailrace.disorder.clock import Frontier
 from tailrace.kind.keyed_windows import KeyedWindows
 from tailrace.kind.step import Step
+from tailrace.operators.chunk import Chunks
 from tailrace.topk.accuracy import errors
 from tailrace.topk.best import Best
 from tailrace.topk.methods import METHODS, Method
@@ -50,7 +51,7 @@ class TopK(KeyedWindows):
     def start(self) -> Any:
         return self.implementation.start()
 
-    def restore(self, batches: dict[str, pa.RecordBatch]) -> Any:
+    def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> Any:
         return self.implementation.restore(batches)
 
     def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:

@@ -13,6 +13,7 @@ from oracle_assertions import assert_streamed
 from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.policies import settings_of
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.chunk_stores import MemoryChunks
 from tailrace.engine.next_facts import DECLARED
 from tailrace.engine.task import Task
 from tailrace.ground import wire
@@ -34,7 +35,13 @@ def entry(policy: str = "none", **said: object) -> tuple[str, bytes]:
 
 
 def task(index: int = 0) -> Task:
-    return Task(Aggregate(Sliding(100, 100), {"value": "value"}, pa.string(), function="sum"), ("readings",), 10, index)
+    return Task(
+        Aggregate(Sliding(100, 100), {"value": "value"}, pa.string(), function="sum"),
+        ("readings",),
+        10,
+        index,
+        MemoryChunks(),
+    )
 
 
 def closed(rows: dict[str, list[dict]]) -> list[tuple[int, int]]:

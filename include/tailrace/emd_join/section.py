@@ -1,0 +1,141 @@
+"""The section `emd_join` of a query file: which histograms are similar, and how similar pairs are found."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from tailrace.emd_join import ground_distance
+from tailrace.emd_join.ground_distance import Costs
+from tailrace.ground.fields import Column, PositiveDuration, Section, field_error
+
+MOST_BINS = 1024
+"""The most bins of a histogram: an exact distance between more of them takes seconds."""
+
+LINE_BINS, SPAN, FEEDBACK = 256, 15.0, timedelta(milliseconds=2500)
+"""Defaults: the number of bins on a line, the width of a span in bins, the feedback period (paper 000, section 6)."""
+
+_GROUND_DISTANCE = "line, or {grid: [4, 4, 4]}, or {matrix: distances.npy}"
+
+
+class GroundDistance(Section):
+    """The cost of moving a unit of mass between two bins: on a line, which is written as this word; of grid or matrix."""
+
+    grid: tuple[int, ...] | None = Field(default=None, description="bins in each of one to three dimensions: [4, 4, 4]")
+    matrix: Path | None = Field(
+        default=None, description="file of NumPy with the distance of each two bins, relative to the query file: d.npy"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _be_one(cls, value: Any) -> Any:
+        if value == "line":
+            return {}
+        if isinstance(value, dict) and len(value) == 1 and value.keys() <= {"grid", "matrix"}:
+            return value
+        if isinstance(value, GroundDistance):
+            return value
+        raise field_error(f"{value!r} is no ground distance", _GROUND_DISTANCE)
+
+    @field_validator("grid", mode="before")
+    @classmethod
+    def _be_a_grid(cls, value: Any) -> Any:
+        try:
+            shape = tuple(int(str(length)) for length in value) if isinstance(value, list | tuple) else ()
+        except ValueError:
+            shape = ()
+        if not 1 <= len(shape) <= 3 or min(shape) < 1 or math.prod(shape) > MOST_BINS:  # noqa: PLR2004
+            right = f"one to three numbers of bins, together at most {MOST_BINS}: [4, 4, 4]"
+            raise field_error(f"{value!r} is no grid", right)
+        return shape
+
+    @field_validator("matrix", mode="before")
+    @classmethod
+    def _be_a_metric(cls, value: Any, info: ValidationInfo) -> Any:
+        path = Path(os.path.abspath(Path((info.context or {}).get("directory", ""), str(value))))
+        right = "a file of NumPy (np.save) with a distance for each two bins, which is a metric"
+        try:
+            costs = _read(path)
+        except (OSError, ValueError) as error:
+            raise field_error(f"{path} can't be read: {error}", right) from None
+        if costs.ndim == 2 and len(costs) > MOST_BINS:  # noqa: PLR2004
+            raise field_error(f"{path} has {len(costs)} bins", f"at most {MOST_BINS}")
+        if (fault := ground_distance.fault(costs)) is not None:
+            raise field_error(f"{path} is no metric: {fault}", right)
+        return path
+
+    def costs(self, bins: int, scale: float) -> Costs:
+        """The distances of all bins, shape (n, n); `bins` is the number of those on a line."""
+        if self.grid is not None:
+            return ground_distance.grid(self.grid, scale)
+        if self.matrix is not None:
+            return np.asarray(_read(self.matrix) / scale)
+        return ground_distance.line(bins, scale)
+
+    @property
+    def digest(self) -> str | None:
+        """A digest of the matrix, which tells whether it is still the same; None without one."""
+        return None if self.matrix is None else hashlib.sha256(_read(self.matrix).tobytes()).hexdigest()
+
+
+LINE = GroundDistance.model_validate("line")
+
+
+class EmdJoinSection(Section):
+    """The pairs that an EMD join finds, and the method by which it finds them."""
+
+    threshold: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+        description="the largest distance of a pair, in the unit of the ground distance: 0.5"
+    )
+    histogram: Column = Field(description="column of the histograms, lists of masses, in both streams: hist")
+    ground_distance: GroundDistance = Field(
+        default=LINE, description=f"the distance of two bins, {_GROUND_DISTANCE}: line"
+    )
+    scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
+        default=1.0, description="number that divides the ground distance: 255"
+    )
+    bins: Annotated[int, Field(ge=1, le=MOST_BINS)] | None = Field(
+        default=None, description=f"the number of bins on a line, {LINE_BINS} if it is not given: 256"
+    )
+    method: Literal["emd_ddsj", "shuffle", "head"] = Field(
+        default="emd_ddsj", description="how tuples are spread and filtered; all but emd_ddsj are baselines: emd_ddsj"
+    )
+    search: Literal["closed_form", "filter_chain"] | None = Field(
+        default=None,
+        description="how distances are found; on a line in closed form, if it is not given, else by filters: filter_chain",
+    )
+    distances: bool = Field(default=True, description="whether the distance of each pair is wanted: true")
+    span: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="width of a span of keys, in bins, for method emd_ddsj: 15"
+    )
+    feedback: PositiveDuration | None = Field(
+        default=None, description="how often tasks are balanced, for method emd_ddsj: 2500 ms"
+    )
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        for name in ("span", "feedback"):
+            if self.method != "emd_ddsj" and getattr(self, name) is not None:
+                raise field_error(f"method {self.method} takes no {name}", f"no {name}, or method: emd_ddsj", name)
+        if self.bins is not None and self.ground_distance != LINE:
+            raise field_error("the ground distance tells the number of bins", "no bins", "bins")
+        if self.search == "closed_form" and not ground_distance.is_line(self.costs):
+            wrong = "there is a closed form only where the bins lie on a line"
+            raise field_error(wrong, "search: filter_chain, or ground_distance: line", "search")
+        return self
+
+    @property
+    def costs(self) -> Costs:
+        """The ground distance, shape (n, n), divided by the scale."""
+        return self.ground_distance.costs(self.bins or LINE_BINS, self.scale)
+
+
+def _read(path: Path) -> Costs:
+    return np.asarray(np.load(path, allow_pickle=False), np.float64)

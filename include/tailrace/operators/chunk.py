@@ -1,0 +1,38 @@
+"""Chunks: the immutable parts of a large state. A batch writes those that are new, and names the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, Self, runtime_checkable
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Rows of a state that never change.
+
+    Attributes
+    ----------
+    name : str or None
+        Its name in the task's store of chunks; None before it is stored.
+    """
+
+    rows: pa.RecordBatch
+    name: str | None = None
+
+
+Chunks = Mapping[str, tuple[Chunk, ...]]
+"""The chunks of a state by the part of it that they hold."""
+
+
+@runtime_checkable
+class ChunkedState(Protocol):
+    """A state that holds its rows in chunks, beside the batches of its `to_arrow`."""
+
+    @property
+    def chunks(self) -> Chunks: ...
+
+    def with_chunks(self, chunks: Chunks) -> Self:
+        """The same state, its chunks replaced by equal ones that are stored."""
