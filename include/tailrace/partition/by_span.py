@@ -1,0 +1,96 @@
+"""Partitionings of a join of two streams with one stream in all tasks: the other by spans of a key, or by hash."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.ground.columns import Floats, Ints
+from tailrace.ground.facts import Facts
+from tailrace.partition.by_key import hash_of, task_of
+from tailrace.partition.routes import Routes
+
+LEFT = 0
+"""The input of which each row goes to a single task (R); each row of the other one (S) goes to all tasks."""
+
+_FARTHEST_SPAN = 2.0**52  # well below 2^53, up to which doubles, as in the table `metrics`, hold every integer
+
+
+def span_of(keys: Floats, width: float) -> Ints:
+    """Return the span of each key, floor(key / width); shape (n,).
+
+    Spans end at ±2^52: all keys beyond that have the outermost span. So a span is exact as a double.
+
+    Parameters
+    ----------
+    keys : ndarray, shape (n,)
+        Finite numbers.
+    width : float
+        The width of a span in units of the key (w_span in Algorithm 2); positive.
+    """
+    with np.errstate(over="ignore"):  # a quotient that overflows lies beyond the outermost span
+        spans = np.floor(keys / width)
+    return np.clip(spans, -_FARTHEST_SPAN, _FARTHEST_SPAN).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class BySpan:
+    """The data-locality partitioning of EMD-DDSJ (paper 000, section 4): neighbouring keys of R go to one task.
+
+    The newest plan rules, made by `feedback_balancing.next_plan`: {"bounds": [b_0, …, b_k], "hot": [span, …]}. Task i
+    has the spans from b_i on and below b_{i+1}. Each hot span is a bound: half its rows, by the hash of their ids, go
+    to the task that ends there, the others to the one that begins there. Spans below b_0 or from b_k on, of which the
+    plan knows nothing, go to the task span mod k, and so do all spans where there is no plan. Routing is deterministic:
+    it depends on the row and the plan alone.
+
+    Attributes
+    ----------
+    width : float
+        The width of a span in units of the key; positive.
+    """
+
+    width: float
+
+    def assign(self, side: int, rows: pa.RecordBatch, plans: Facts, tasks: int) -> Routes:
+        """Route rows with the columns `key` (double, left input only) and `id`; see `Partition.assign`.
+
+        Raises
+        ------
+        ValueError
+            The plan is for another number of tasks; that is fixed when a checkpoint is created.
+        """
+        if side != LEFT:
+            return _to_all(rows, tasks)
+        spans = span_of(np.asarray(rows.column("key")), self.width)
+        task = spans % tasks
+        if plans:
+            bounds, hot = (np.array(plans[-1].value[name], np.int64) for name in ("bounds", "hot"))
+            if len(bounds) != tasks + 1:
+                raise ValueError(f"plan {plans[-1].version} is for {len(bounds) - 1} tasks, and the query has {tasks}")
+            known = (spans >= bounds[0]) & (spans < bounds[-1])
+            task[known] = np.searchsorted(bounds, spans[known], side="right") - 1
+            of_hot = np.flatnonzero(np.isin(spans, hot))
+            task[of_hot] -= (hash_of(rows.column("id").take(pa.array(of_hot))) & np.uint64(1)).astype(np.int64)
+        return _to_one(task)
+
+
+@dataclass(frozen=True)
+class ByHash:
+    """The partitioning of ShuffleJ (paper 000, section 2): each row of R goes to the task of its id's hash. No plan."""
+
+    def assign(self, side: int, rows: pa.RecordBatch, plans: Facts, tasks: int) -> Routes:
+        """Route rows with the column `id`; see `Partition.assign`."""
+        return _to_one(task_of(rows.column("id"), tasks)) if side == LEFT else _to_all(rows, tasks)
+
+
+def _to_one(task: Ints) -> Routes:
+    return Routes(np.arange(len(task)), task, np.ones(len(task), bool))
+
+
+def _to_all(rows: pa.RecordBatch, tasks: int) -> Routes:
+    """Route each row to all tasks; its home is the task of its id's hash."""
+    task = np.repeat(np.arange(tasks), rows.num_rows)
+    row = np.tile(np.arange(rows.num_rows), tasks)
+    return Routes(row, task, task == task_of(rows.column("id"), tasks)[row])
