@@ -21,6 +21,7 @@ from tailrace.engine.local import MemoryFormat
 from tailrace.engine.stage import Stage
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.kind.inputs import NameTypes
 from tailrace.sources.check import Columns
 from tailrace.storage.log import Log
 from tailrace.storage.table_schemas import schemas
@@ -42,7 +43,7 @@ class MemoryPairTables:
     ) -> None:
         self.streams, self.join = streams, join
         types = [pa.int64() if items and isinstance(items[0].id, int) else pa.string() for items in streams]
-        self.kind = ToyJoin(join.reach, *types)
+        self.kind = ToyJoin(join.reach, tuple(NameTypes(pa.string(), id_type) for id_type in types))
         self.stage = Stage(self.kind, tuple(self._reader(side, cuts[side]) for side in (0, 1)), 1)
         log = [Read(side, item) for side in (0, 1) for item in self._numbered(side)]
         tuples = [one._replace(item=streams[one.side][one.position]) for one in placed(log, join.tick)[0]]

@@ -1,15 +1,17 @@
-"""The slow, obvious answer to a join of two disordered streams by value and event time.
+"""The slow, obvious answer to a join of two disordered streams by values that are alike, and by event time.
 
 Written from the public contract alone ("Semantics that every kind keeps", Pairs) and sharing nothing with the engine:
-loops, dicts and ints. A pair is a left and a right tuple of the same value whose event times lie at most `reach` apart.
+loops, dicts and ints. A pair is a left and a right tuple of like values (the same ones, if nothing else is
+said) whose event times lie at most `reach` apart.
 Times are integer milliseconds. The log of both streams is a list of `Read`, `Wake` and `Silence`, in the order in
 which they were recorded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import eq
 from typing import NamedTuple
 
 LEFT, RIGHT = 0, 1
@@ -56,6 +58,7 @@ class Join:
 
     `idle`: a stream that has brought nothing for longer than this, in arrival time, holds t_max back no longer.
     `deduplicate`: repeats of an id in a stream are dropped, while a tuple with this id is, or would be, kept.
+    `alike`: whether a left and a right value make a pair.
     """
 
     reach: int
@@ -64,6 +67,7 @@ class Join:
     changes: tuple[tuple[int, int], ...] = ()
     idle: int = 60_000
     deduplicate: bool = False
+    alike: Callable[[str, str], bool] = eq
 
 
 class Pair(NamedTuple):
@@ -180,7 +184,7 @@ def joined(log: Log, join: Join) -> Outcome:
                 outcome.registered.append((one.side, one.item.id, outcome.frontier))
             for other in kept[1 - one.side]:
                 a, b = (one.item, other) if one.side == LEFT else (other, one.item)
-                if a.value == b.value and abs(a.event_time - b.event_time) <= join.reach:
+                if join.alike(a.value, b.value) and abs(a.event_time - b.event_time) <= join.reach:
                     outcome.pairs[a.id, b.id] = pair = Pair(a.event_time, b.event_time, end, k, version)
                     outcome.answered.append((a.id, b.id, pair))
             kept[one.side].append(one.item)
@@ -251,5 +255,5 @@ def batch_pairs(log: Log, join: Join, before: int | None = None) -> set[tuple[st
         (a.id, b.id)
         for a in left
         for b in right
-        if a.value == b.value and abs(a.event_time - b.event_time) <= join.reach
+        if join.alike(a.value, b.value) and abs(a.event_time - b.event_time) <= join.reach
     }

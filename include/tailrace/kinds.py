@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tailrace.aggregate.kind import Aggregate
+from tailrace.emd_join.kind import EmdJoin
+from tailrace.emd_join.planning import plan_of
 from tailrace.kind.inputs import NameTypes
 from tailrace.kind.protocol import Kind
-from tailrace.query.query import AggregateQuery, Query, TopKQuery, WindowedQuery
+from tailrace.query.query import AggregateQuery, EmdJoinQuery, Query, TopKQuery, WindowedQuery
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 
@@ -26,11 +28,25 @@ def _topk(query: Query, names: Sequence[NameTypes]) -> Kind:
     return TopK(_sliding(query), columns, *names[0], k=section.k, descending=descending, method=section.method)
 
 
+def _emd_join(query: Query, names: Sequence[NameTypes]) -> Kind:
+    assert isinstance(query, EmdJoinQuery)
+    section, (left, right) = query.emd_join, names
+    plan, bins = plan_of(section), len(section.costs)
+    return EmdJoin(
+        query.window.size_ms,
+        (left, right),
+        histogram=section.histogram,
+        bins=bins,
+        search=plan.search,
+        method=plan.method,
+    )
+
+
 def _sliding(query: WindowedQuery) -> Sliding:
     return Sliding(query.window.size_ms, query.window.slide_ms)
 
 
-KINDS = {"aggregate": _aggregate, "topk": _topk}
+KINDS = {"aggregate": _aggregate, "topk": _topk, "emd_join": _emd_join}
 
 
 def build(query: Query, names: Sequence[NameTypes] | None = None) -> Kind:

@@ -76,8 +76,7 @@ def query_of(directory: Path) -> ToyQuery:
 @pytest.fixture
 def toys(spark, monkeypatch):
     spark.sparkContext.addPyFile(toy_join.__file__)
-    types = lambda names: (each.id for each in names)  # noqa: E731
-    monkeypatch.setitem(KINDS, "toy_join", lambda query, names: ToyJoin(JOIN.reach, *types(names), 1_000))
+    monkeypatch.setitem(KINDS, "toy_join", lambda query, names: ToyJoin(JOIN.reach, tuple(names), 1_000))
 
 
 @pytest.mark.parametrize("at_once", [0, 10**6], ids=["corrected on Spark", "corrected in process"])

@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow.dataset as ds
 
+from tailrace.answers.by_pair import ByPair
 from tailrace.calibration.calibration_input import LoggedHistory
 from tailrace.calibration.measure import Accuracies
+from tailrace.calibration.recent_pairs import RecentPairs
 from tailrace.calibration.recent_windows import Measurement, NotReady, RecentWindows
 from tailrace.calibration.search import Interval, Search
 from tailrace.disorder.cache_duration import CacheDuration
@@ -142,11 +144,11 @@ def calibrate(query: Query, warehouse: Path, dry_run: bool = False) -> Report:
 
 @dataclass(frozen=True)
 class _CalibrationRun:
-    """A query's log up to the point of arrival time `until`, and the K in force then."""
+    """The logs of a query's streams up to the point of arrival time `until`, and the K in force then."""
 
     query: Query
     stage: Stage
-    log: Log
+    logs: tuple[Log, ...]
     until: int
     k_ms: int | None
 
@@ -181,8 +183,11 @@ class _CalibrationRun:
     def _search(self, policy: CacheDuration) -> Search:
         return Search.of(policy, self.query.tick_ms)
 
-    def _recent(self, policy: CacheDuration) -> RecentWindows:
-        return RecentWindows(self.stage.kind, LoggedHistory(self.stage, self.log), policy.queries, policy.accuracy)
+    def _recent(self, policy: CacheDuration) -> RecentWindows | RecentPairs:
+        kind, histories = self.stage.kind, tuple(map(LoggedHistory, self.stage.readers, self.logs))
+        if isinstance(kind.answers, ByPair):
+            return RecentPairs(kind, histories, policy.queries, policy.accuracy)
+        return RecentWindows(kind, histories[0], policy.queries, policy.accuracy)
 
     def _report(
         self,
@@ -215,9 +220,9 @@ def _calibration_run(query: Query, layout: Layout) -> _CalibrationRun:
     tables, stage = Tables(layout), Stage.of(query, manifest.types, layout.histories(query.streams))
     last = tables.greatest("metrics", "batch")
     k_ms = tables.read("metrics", ["k_ms"], ds.field("batch") == last).column("k_ms").to_pylist()
-    log = Log.read(stage.readers[0], tables, progress.until)
-    if log.segments.empty:
+    logs = tuple(Log.read(reader, tables, progress.until) for reader in stage.readers)
+    if any(log.segments.empty for log in logs):
         raise NotReady(
             [Problem(str(layout.home), "no tuple has been accepted yet", "to calibrate when there are some")]
         )
-    return _CalibrationRun(query, stage, log, progress.until, max(k_ms, default=None))
+    return _CalibrationRun(query, stage, logs, progress.until, max(k_ms, default=None))

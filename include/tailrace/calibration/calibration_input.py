@@ -10,7 +10,7 @@ import pyarrow as pa
 from tailrace.calibration.measure import EventTimeCourse
 from tailrace.calibration.recent_windows import RecentTuples
 from tailrace.correction import deduplication
-from tailrace.engine.stage import Stage
+from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.errors import refuse
 from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.storage.log import ORDER, Log
@@ -29,7 +29,7 @@ class LoggedHistory:
         The limit of rows; a calibration that has to read more is refused.
     """
 
-    stage: Stage
+    reader: StreamReader
     log: Log
     most_rows: int = MOST_ROWS
 
@@ -52,7 +52,7 @@ class LoggedHistory:
         if rows > self.most_rows:
             wrong = f"the newest windows lie within {rows:,} rows, more than the {self.most_rows:,} it reads"
             raise refuse("calibration", wrong, "fewer windows, by a smaller `queries` beside disorder.policy")
-        columns = list(dict.fromkeys(["event_time", "key", *self.stage.readers[0].columns.values, *ORDER]))
+        columns = list(dict.fromkeys(["event_time", "key", *self.reader.columns.values, *ORDER]))
         arrivals = pa.concat_batches([reader.read(piece, columns) for piece in pieces])
         tick, event = (np.asarray(arrivals.column(name)) for name in ("tick", "event_time"))
         recent = event >= low

@@ -98,7 +98,7 @@ class RecentWindows:
             if complete >= self.n:
                 break
             if is_all:
-                raise self._not_ready(complete, settling)
+                raise not_ready("windows", self.n, complete, settling)
             wait, count = settling, count * 2 if wait == settling else count
         measured = measure(kind, _parts_by_key(recent.tuples), recent.course, durations, exact, self.n)
         return Measurement(measured, int(recent.delays.max()))
@@ -118,11 +118,13 @@ class RecentWindows:
             self._recent = self.past.since(low)
         return self._recent
 
-    def _not_ready(self, complete: int, settling: int) -> NotReady:
-        age = format_duration(settling)
-        wrong = f"it takes {self.n} windows that are {age} old by the newest event time, and there are {complete}"
-        right = "to calibrate when the stream has come further; or fewer windows, by `queries` beside disorder.policy"
-        return NotReady([Problem("calibration", wrong, right)])
+
+def not_ready(what: str, needed: int, complete: int, settling_ms: int) -> NotReady:
+    """The refusal of a calibration that has too few complete windows, or what is measured in their place."""
+    age = format_duration(settling_ms)
+    wrong = f"it takes {needed} {what} that are {age} old by the newest event time, and there are {complete}"
+    right = f"to calibrate when the stream has come further; or fewer {what}, by `queries` beside disorder.policy"
+    return NotReady([Problem("calibration", wrong, right)])
 
 
 def _parts_by_key(tuples: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

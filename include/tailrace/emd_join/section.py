@@ -26,7 +26,7 @@ _GROUND_DISTANCE = "line, or {grid: [4, 4, 4]}, or {matrix: distances.npy}"
 
 
 class GroundDistance(Section):
-    """The cost of moving a unit of mass between two bins: on a line, which is written as this word; of grid or matrix."""
+    """The cost of moving a unit of mass between two bins: on a line (written as this word), on a grid, by a matrix."""
 
     grid: tuple[int, ...] | None = Field(default=None, description="bins in each of one to three dimensions: [4, 4, 4]")
     matrix: Path | None = Field(
@@ -109,7 +109,7 @@ class EmdJoinSection(Section):
     )
     search: Literal["closed_form", "filter_chain"] | None = Field(
         default=None,
-        description="how distances are found; on a line in closed form, if it is not given, else by filters: filter_chain",
+        description="how distances are found, in closed form (on a line, where it is the default) or by: filter_chain",
     )
     distances: bool = Field(default=True, description="whether the distance of each pair is wanted: true")
     span: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(

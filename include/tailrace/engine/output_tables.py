@@ -29,7 +29,8 @@ _METRICS = pa.schema(
         ("t_max", "frontier", "committed", "newest_event", "newest_tick", "complete_tick", "k_ms"), pa.int64()
     )
     | dict.fromkeys(("coverage", "latency_ms", "load"), pa.float64())
-    | {"flushed": pa.bool_(), "reached": pa.list_(pa.int64()), "loads": pa.map_(pa.string(), pa.list_(pa.float64()))}
+    | {"flushed": pa.bool_(), "reached": pa.list_(pa.int64())}
+    | {"loads": pa.map_(pa.string(), pa.list_(pa.float64())), "counts": pa.map_(pa.string(), pa.int64())}
 )
 _FACTS = pa.schema(
     dict.fromkeys(("about", "value", "evidence"), pa.string())
@@ -117,7 +118,8 @@ def task_counts(
     counts |= {"answers": answers.num_rows, "ticks": ticks}
     share = rows / accepted if accepted else None
     counts |= {"latency_ms": latency, "load": float(step.loads["load"].sum()) if step.loads else share}
-    return counts | {"loads": {name: values.tolist() for name, values in step.loads.items()} or None}
+    loads = {name: values.tolist() for name, values in step.loads.items()}
+    return counts | {"loads": loads or None, "counts": step.counts or None}
 
 
 def arrival_classes(windows: Sliding, counts: pa.Table, frontier: Frontier) -> dict[str, Any]:

@@ -29,6 +29,8 @@ class Step(NamedTuple):
     loads : dict of ndarray, shape (e,)
         The work of the task, from which a kind that balances makes its next plan: e elements of its partition (spans,
         cells), and the cost of each under `load`. Empty where a kind does not measure it.
+    counts : dict of int
+        Counts of what the kind did, by names of its own: as how many pairs each filter rejected.
     """
 
     state: Any
@@ -36,3 +38,4 @@ class Step(NamedTuple):
     decided_at: NDArray[np.int64]
     late: tuple[pa.RecordBatch, ...]
     loads: Mapping[str, Floats] = {}
+    counts: Mapping[str, int] = {}

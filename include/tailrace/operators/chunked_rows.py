@@ -25,7 +25,7 @@ class ChunkedRows:
     chunks: tuple[Chunk, ...] = ()
 
     def append(self, rows: pa.RecordBatch, bound: int, sort_key: str | None) -> ChunkedRows:
-        """Append the rows with an event time of at least `bound` (ms), and drop those that are older."""
+        """Append rows, which are in order of `sort_key`, and drop those with an event time before `bound` (ms)."""
         left = [living for chunk in self.chunks if (living := _living(chunk, bound)) is not None]
         new = _living(Chunk(rows), bound)
         if new is not None and new.rows.num_rows:

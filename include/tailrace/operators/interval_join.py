@@ -7,6 +7,7 @@ was still stored then: it came in the same tick, or its event time is at least F
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -32,7 +33,7 @@ class Matches(NamedTuple):
         The index of each row among all rows of its side.
     columns : dict of ndarray, shape (n,)
         The kind's own columns of each pair.
-    loads : dict of ndarray, shape (e,)
+    loads, counts : dict
         As in `kind.step.Step`.
     """
 
@@ -40,6 +41,7 @@ class Matches(NamedTuple):
     right: Ints
     columns: Mapping[str, Floats] = {}
     loads: Mapping[str, Floats] = {}
+    counts: Mapping[str, int] = {}
 
 
 class Match(Protocol):
@@ -80,6 +82,7 @@ class Pairs(NamedTuple):
     columns: Mapping[str, Floats]
     decided_at: Ints
     loads: Mapping[str, Floats]
+    counts: Mapping[str, int]
 
 
 def step(
@@ -108,7 +111,7 @@ def step(
         `frontier`; without replicas.
     """
     earlier = [[chunk.rows for chunk in side.chunks] for side in (state.left, state.right)]
-    new = [_sorted(rows, sort_key) for rows in arrived]
+    new = [in_order(rows, sort_key) for rows in arrived]
     sides = [_Side.of([*old, rows], frontier) for old, rows in zip(earlier, new, strict=True)]
     found = [match([new[0]], [*earlier[1], new[1]]), match(earlier[0], [new[1]])]
     before = [sum(rows.num_rows for rows in old) for old in earlier]
@@ -116,7 +119,9 @@ def step(
     right = np.concatenate([found[0].right, found[1].right + before[1]])
     met, decided_at = _met(reach_ms, sides, (left, right), frontier)
     columns = {name: np.concatenate([each.columns[name] for each in found])[met] for name in found[0].columns}
-    pairs = Pairs(sides[0].rows(left[met]), sides[1].rows(right[met]), columns, decided_at[met], _joined(found))
+    counts = sum((Counter(each.counts) for each in found), Counter[str]())
+    rows = sides[0].rows(left[met]), sides[1].rows(right[met])
+    pairs = Pairs(*rows, columns, decided_at[met], _joined(found), counts)
 
     bound = frontier.last - reach_ms
     stored = (side.append(rows, bound, sort_key) for side, rows in zip((state.left, state.right), new, strict=True))
@@ -141,7 +146,8 @@ class _Side(NamedTuple):
         return self.ids.take(pa.array(index))
 
 
-def _sorted(rows: pa.Table, key: str | None) -> pa.RecordBatch:
+def in_order(rows: pa.Table, key: str | None) -> pa.RecordBatch:
+    """The rows as one batch, in ascending order of a column; as they are without one."""
     return single_batch(rows if key is None else rows.sort_by(key))
 
 

@@ -23,6 +23,9 @@ RANGE = ("arrived_from", "arrived_to")
 _POLL_S = 2.0
 
 
+_NO_PANE_MS = 1  # a late tuple of a join stands under its own event time
+
+
 class GapTrigger(BaseEventTrigger):
     """Fires each time the uncorrected late tuples without a correction request span more than Γ.
 
@@ -46,8 +49,9 @@ class GapTrigger(BaseEventTrigger):
 
     @staticmethod
     def of(query: Query, gap_ms: int) -> GapTrigger:
-        assert isinstance(query, WindowedQuery)
-        pane_ms = Sliding(query.window.size_ms, query.window.slide_ms).pane_ms
+        pane_ms = _NO_PANE_MS
+        if isinstance(query, WindowedQuery):
+            pane_ms = Sliding(query.window.size_ms, query.window.slide_ms).pane_ms
         return GapTrigger(query.name, gap_ms, query.tick_ms, pane_ms)
 
     def serialize(self) -> tuple[str, dict[str, Any]]:

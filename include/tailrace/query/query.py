@@ -170,6 +170,13 @@ class EmdJoinQuery(JoinQuery):
     window: JoinWindow = Field(description="how far the event times of a pair are apart at most: {size: 5 s}")
     emd_join: EmdJoinSection = Field(description="which pairs are found: {threshold: 0.5, histogram: hist}")
 
+    @model_validator(mode="after")
+    def _take_no_keys(self) -> Self:
+        for name, stream in self.streams.items():
+            if stream.key is not None:
+                raise field_error("kind emd_join takes no key: all pairs are compared", "no key", f"streams.{name}.key")
+        return self
+
     @property
     def _default_tick(self) -> timedelta:
         return min(self.window.slide or _LONGEST_DEFAULT_TICK, _LONGEST_DEFAULT_TICK)

@@ -86,9 +86,7 @@ class JoinWindow(Section):
     """The sliding window of a join: of a pair that is found, neither tuple is out of the window that the other ends."""
 
     size: PositiveDuration = Field(description="the span of the window, more than 0 ms: 5 s")
-    slide: PositiveDuration | None = Field(
-        default=None, description="the step of the window, which bounds a tick: 1 s"
-    )
+    slide: PositiveDuration | None = Field(default=None, description="the step of the window, which bounds a tick: 1 s")
 
     @model_validator(mode="after")
     def _leave_no_gap(self) -> Self:

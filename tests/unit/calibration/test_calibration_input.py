@@ -25,7 +25,7 @@ CUTS = even(1500, 30)[1:-1]
 
 
 def recent(desk: MemoryTables, n: int, accuracy: float = 0.95, before: int = 1 << 60, **options: int) -> RecentWindows:
-    history = LoggedHistory(desk.stage, Log.of(desk.stage.readers[0], before, desk.segments), **options)
+    history = LoggedHistory(desk.stage.readers[0], Log.of(desk.stage.readers[0], before, desk.segments), **options)
     return RecentWindows(desk.stage.kind, history, n, accuracy)
 
 

@@ -1,0 +1,106 @@
+"""The newest exact pairs of a join's history, over which a calibration measures the recall of durations.
+
+With K = d a pair is found if the first of its tuples is still stored when the later one comes: if they come in one
+tick, or if the first one's event time is at least t_max − d before that tick, less the reach. So each exact pair tells
+the shortest duration that finds it, and one pass over history measures all durations. Idleness is left out of t_max.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.answers.by_pair import ByPair
+from tailrace.calibration.measure import Accuracies, settling_ms
+from tailrace.calibration.recent_windows import History, Measurement, RecentTuples, not_ready
+from tailrace.ground.columns import Floats, Ints, unify
+from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.kind.protocol import Kind
+
+
+@dataclass(frozen=True)
+class RecentPairs:
+    """Measures the recall of durations over the newest n stretches of event time that have pairs.
+
+    A stretch is as long as the reach of the join; a pair is in that of its later event time.
+
+    Attributes
+    ----------
+    sides : pair of History
+        Of the left and the right stream.
+    accuracy : float
+        The recall to keep, on which it depends when a stretch counts as complete.
+    """
+
+    kind: Kind
+    sides: tuple[History, ...]
+    n: int
+    accuracy: float
+
+    def measure(self, durations: Ints) -> Measurement:
+        """Measure the recall of each of the durations (ms, in ascending order).
+
+        Raises
+        ------
+        NotReady
+            When there are fewer than n complete stretches.
+        Refused
+            When history refuses to be read, as too many rows.
+        """
+        size, longest_wait = self.kind.windows.size_ms, int(durations[-1])
+        spans = [side.span() for side in self.sides]
+        earliest, newest = min(low for low, _ in spans), min(high for _, high in spans)
+        wait, count = longest_wait, self.n
+        while True:
+            low = ((newest - wait) // size - count - 1) * size
+            recent = [side.since(low) for side in self.sides]
+            delays = np.concatenate([side.delays for side in recent])
+            settling = settling_ms(delays, longest_wait, self.accuracy) if len(delays) else longest_wait
+            end, needed = _needed(self.kind, recent, size)
+            complete = (end - size >= low + size) & (end <= min(side.course.last for side in recent) - settling)
+            stretches = np.unique(end[complete])[-self.n :]
+            if len(stretches) >= self.n:
+                break
+            if low <= earliest:
+                raise not_ready("stretches of time with pairs", self.n, len(stretches), settling)
+            wait, count = settling, count * 2 if wait == settling else count
+        chosen = np.isin(end, stretches)
+        quality = _recall(np.searchsorted(stretches, end[chosen]), needed[chosen], durations)
+        return Measurement(Accuracies(self.kind.windows, durations, stretches, quality), int(delays.max()))
+
+
+def _recall(stretch: Ints, needed: Ints, durations: Ints) -> Floats:
+    """The share of the pairs of each stretch that each duration finds, shape (m, n)."""
+    total = np.bincount(stretch)
+    return np.array([np.bincount(stretch, needed <= duration, len(total)) / total for duration in durations])
+
+
+def _needed(kind: Kind, recent: Sequence[RecentTuples], size: int) -> tuple[Ints, Ints]:
+    """The end of each exact pair's stretch, and the shortest duration that finds it; in ms."""
+    pairs = kind.evaluate(*(side.tuples for side in recent))
+    times = np.array([np.asarray(pairs.column(f"{side}_time")) for side in ("left", "right")])
+    ids = (pairs.column(name) for name in ("left_id", "right_id"))
+    came = np.array([_came(side, names) for side, names in zip(recent, ids, strict=True)])
+    first = np.where(came[0] < came[1], times[0], times[1])
+    assert isinstance(kind.answers, ByPair)
+    needed = _t_max_before(recent, came.max(axis=0)) - kind.answers.reach_ms - first
+    needed = np.where(came[0] == came[1], 0, np.maximum(needed, 0))
+    return (times.max(axis=0) // size + 1) * size, needed
+
+
+def _came(side: RecentTuples, ids: pa.Array) -> Ints:
+    """The tick in which the tuple with each id came; ids of tuples are unique."""
+    _, (_, place) = unify([side.tuples.column("id"), ids])
+    return np.asarray(side.tuples.column("tick"))[place]
+
+
+def _t_max_before(recent: Sequence[RecentTuples], tick: Ints) -> Ints:
+    """t_max before each tick: the least of the streams' own."""
+    before = []
+    for side in recent:
+        t_max = np.append(BEFORE_ALL, side.course.t_max)
+        before.append(t_max[np.searchsorted(side.course.tick, tick, side="left")])
+    return np.asarray(np.min(before, axis=0))

@@ -1,0 +1,129 @@
+"""The kind `emd_join`: pairs of histograms within a threshold of the Earth Mover's Distance (paper 000)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.emd_join.columns import KEY, columns_of, merged, with_derived
+from tailrace.emd_join.histograms import LIST, HistogramCheck, shares
+from tailrace.emd_join.line_search import LineSearch
+from tailrace.emd_join.methods import Method
+from tailrace.emd_join.search import Columns, Found, Search
+from tailrace.ground.columns import Floats, Ints
+from tailrace.kind.inputs import Input
+from tailrace.kind.joined_pairs import JoinedPairs
+from tailrace.operators.interval_join import Matches
+from tailrace.partition.by_span import span_of
+from tailrace.partition.routes import Partition
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmdJoin(JoinedPairs):
+    """The similarity join of two histogram streams: |left_time − right_time| ≤ reach and EMD ≤ threshold + 1e-9.
+
+    The left stream is the paper's R, of which each tuple goes to one task; the right one is S, which goes to all.
+
+    Attributes
+    ----------
+    histogram : str
+        The source's column of histograms, in both streams.
+    bins : int
+        The number of bins of a histogram.
+    search : Search
+        Finds pairs in columns: in closed form on a line, or by a chain of filters.
+    method : Method
+        The method by which R is spread over tasks.
+    """
+
+    histogram: str
+    bins: int
+    search: Search
+    method: Method
+
+    values: ClassVar[tuple[str, ...]] = ("distance",)
+    sort_key: ClassVar[str | None] = KEY
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        check = HistogramCheck("histogram", self.bins)
+        columns, types = {"histogram": self.histogram}, {"histogram": LIST}
+        return tuple(Input(columns, names, types, check) for names in self.names)
+
+    @property
+    def partition(self) -> Partition:
+        return self.method.partition
+
+    @property
+    def feedback_ms(self) -> int:
+        return self.method.feedback_ms
+
+    def next_plan(
+        self, plan: Mapping[str, Any] | None, loads: Mapping[str, Floats], tasks: int
+    ) -> Mapping[str, Any] | None:
+        return self.method.next_plan(plan, loads, tasks)
+
+    def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
+        rows = tuples.select(["id", "event_time", "tick"])
+        rows = rows.append_column("tuples", pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
+        return with_derived(rows, self.search.derived(shares(tuples.column("histogram"), self.bins)))
+
+    def match(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch]) -> Matches:
+        """Find the similar pairs; the side that is one batch, which is new, queries the other."""
+        sides = [[columns_of(rows) for rows in batches] for batches in (left, right)]
+        swapped = len(left) != 1
+        (queries,), targets = (sides[1], sides[0]) if swapped else sides
+        found = self._search(queries, targets)
+        of_left, of_right = (found.target, found.query) if swapped else (found.query, found.target)
+        exact = found.solved_by_target if swapped else found.solved_by_query
+        return Matches(
+            of_left, of_right, {"distance": found.distance}, self._loads(sides[0], exact, not swapped), found.counts
+        )
+
+    def _search(self, queries: Columns, targets: Sequence[Columns]) -> Found:
+        """Search among all targets, whose rows are numbered one after the other."""
+        found = list(self._parts(queries, targets))
+        by_query, by_target = np.zeros(len(queries), np.int64), np.zeros(sum(map(len, targets)), np.int64)
+        for each, rows in found:
+            by_query += each.solved_by_query
+            by_target[rows] += each.solved_by_target
+        query, target, distance = (
+            np.concatenate(parts)
+            for parts in zip(
+                (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)),
+                *((each.query, rows[each.target], each.distance) for each, rows in found),
+                strict=True,
+            )
+        )
+        counts = sum((Counter(each.counts) for each, _ in found), Counter[str]())
+        return Found(query, target, distance, by_query, by_target, counts)
+
+    def _parts(self, queries: Columns, targets: Sequence[Columns]) -> Iterator[tuple[Found, Ints]]:
+        """The results by part of the targets, and the index among all targets of each row of the part."""
+        parts = [part for part in targets if len(part)]
+        if not len(queries) or not parts:
+            return
+        if not isinstance(self.search, LineSearch):  # it gains by all candidates of a query together
+            all_targets, rows = merged(parts)
+            yield self.search.find(queries, all_targets, self.reach_ms), rows
+            return
+        first = 0
+        for part in parts:
+            yield self.search.find(queries, part, self.reach_ms), np.arange(first, first + len(part))
+            first += len(part)
+
+    def _loads(self, left: Sequence[Columns], exact: Ints, are_new: bool) -> dict[str, Floats]:
+        """The exact distances by span of R, and the tuples if these are new, see `Method.next_plan`."""
+        spans = span_of(np.concatenate([np.zeros(0), *(part.keys[:, 0] for part in left)]), self.method.width)
+        some = (exact > 0) | are_new
+        span, index = np.unique(spans[some], return_inverse=True)
+        load, tuples = (
+            np.bincount(index, weights, len(span))
+            for weights in (exact[some].astype(float), np.full(len(index), float(are_new)))
+        )
+        return {"span": span.astype(np.float64), "load": load, "tuples": tuples}

@@ -1,0 +1,88 @@
+"""The methods by which the stream R is spread over tasks: EMD-DDSJ, and the baselines ShuffleJ and Head-SJ."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tailrace.ground.columns import Floats
+from tailrace.partition import feedback_balancing
+from tailrace.partition.by_span import ByHash, BySpan
+from tailrace.partition.routes import Partition
+
+Plan = Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """How tuples of R are spread over tasks (paper 000).
+
+    Attributes
+    ----------
+    width : float
+        The width of a span, in units of the key: load is measured by spans.
+    feedback_ms : int
+        The feedback period, in ms of arrival time.
+    """
+
+    width: float
+    feedback_ms: int
+
+    @property
+    @abstractmethod
+    def partition(self) -> Partition:
+        """The partitioning of both streams."""
+
+    @abstractmethod
+    def next_plan(self, plan: Plan, loads: Mapping[str, Floats], tasks: int) -> Plan:
+        """Make the plan of the next feedback period, see `Balances`; `loads` has `span`, `load` and `tuples`."""
+
+
+class EmdDdsj(Method):
+    """R by spans of the key, balanced by the exact distances of each feedback period (section 4)."""
+
+    @property
+    def partition(self) -> BySpan:
+        return BySpan(self.width)
+
+    def next_plan(self, plan: Plan, loads: Mapping[str, Floats], tasks: int) -> Plan:
+        """Algorithm 2. A task has finished every batch before it reports, so nothing is left to it: V_est is 0."""
+        nothing_left = np.zeros(tasks)
+        return feedback_balancing.next_plan(plan, loads["span"].astype(np.int64), loads["load"], nothing_left, tasks)
+
+
+class Shuffle(Method):
+    """R at random (section 2.2.2)."""
+
+    @property
+    def partition(self) -> ByHash:
+        return ByHash()
+
+    def next_plan(self, plan: Plan, loads: Mapping[str, Floats], tasks: int) -> Plan:
+        return plan
+
+
+class Head(Method):
+    """R by ranges of its first key, which are made once, of equal numbers of tuples, and stay (section 2.2.3).
+
+    Heads-Join divides the space of its normals by a scan of the data. A stream has none: here the first feedback period
+    stands for it.
+    """
+
+    @property
+    def partition(self) -> BySpan:
+        return BySpan(self.width)
+
+    def next_plan(self, plan: Plan, loads: Mapping[str, Floats], tasks: int) -> Plan:
+        if plan is not None:
+            return plan
+        return feedback_balancing.next_plan(
+            None, loads["span"].astype(np.int64), loads["tuples"], np.zeros(tasks), tasks
+        )
+
+
+METHODS: dict[str, type[Method]] = {"emd_ddsj": EmdDdsj, "shuffle": Shuffle, "head": Head}

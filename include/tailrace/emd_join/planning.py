@@ -1,0 +1,53 @@
+"""The choice of the search of an EMD join, with its reason: in closed form where bins lie on a line, else a chain."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tailrace.emd_join.chain_search import ChainSearch
+from tailrace.emd_join.ground_distance import Costs, is_line
+from tailrace.emd_join.head_search import HeadSearch
+from tailrace.emd_join.line_search import LineSearch
+from tailrace.emd_join.methods import METHODS, Method
+from tailrace.emd_join.search import Search
+from tailrace.emd_join.section import FEEDBACK, SPAN, EmdJoinSection
+from tailrace.ground.duration import ms
+
+_HEAD_SPANS = 1024  # the ranges of Head-SJ are made of spans as narrow as this part of the longest distance
+
+
+class SearchPlan(NamedTuple):
+    """How the pairs of a query are found, and why so."""
+
+    search: Search
+    method: Method
+    reason: str
+
+
+def plan_of(section: EmdJoinSection) -> SearchPlan:
+    """Choose how the pairs of a declared join are found."""
+    costs = section.costs
+    search, reason = _search(section, costs)
+    return SearchPlan(search, _method(section, costs), reason)
+
+
+def _search(section: EmdJoinSection, costs: Costs) -> tuple[Search, str]:
+    on_line = is_line(costs)
+    if on_line and section.search != "filter_chain":
+        steps = np.diagonal(costs, offset=1)
+        return LineSearch(steps, section.threshold), (
+            "the bins lie on a line, where the distance is the L1 distance of cumulated histograms: no solver is needed"
+        )
+    reason = "search: filter_chain" if on_line else "the bins do not lie on a line, so exact distances need a solver"
+    if section.method == "head":
+        return HeadSearch.of(costs, section.threshold, section.distances), reason
+    return ChainSearch.of(costs, section.threshold, section.distances), reason
+
+
+def _method(section: EmdJoinSection, costs: Costs) -> Method:
+    width = (section.span or SPAN) / section.scale
+    if section.method == "head":
+        width = float(costs.max()) / _HEAD_SPANS or 1.0
+    return METHODS[section.method](width, ms(section.feedback or FEEDBACK))

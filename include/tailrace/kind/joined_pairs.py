@@ -1,0 +1,136 @@
+"""Common base of the kinds that join two streams, and answer each pair of tuples within a reach of event time once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.answers.by_pair import ByPair
+from tailrace.disorder.clock import Frontier
+from tailrace.ground.columns import Floats, single_batch
+from tailrace.kind.inputs import Input, NameTypes, common_id_type
+from tailrace.kind.step import Step
+from tailrace.operators import interval_join
+from tailrace.operators.chunk import Chunks
+from tailrace.operators.interval_join import Matches, PairState
+from tailrace.windows.sliding import Sliding
+
+_TUPLES = 2  # that an answer stands for
+_BLOCK_ROWS = 4096  # a block of an evaluation has at least so many left tuples
+
+
+@dataclass(frozen=True)
+class JoinedPairs(ABC):
+    """Base of a kind that answers pairs of a left and a right tuple; it adds inputs, partition, `prepare` and `match`.
+
+    Attributes
+    ----------
+    reach_ms : int
+        The longest distance of the event times of a pair.
+    names : pair of NameTypes
+        The types of the key and id of either stream.
+    values : dict
+        The columns of an answer between its identity and `tuples`; doubles.
+    sort_key : str or None
+        The column of prepared rows by which `match` gets them in order.
+    """
+
+    reach_ms: int
+    names: tuple[NameTypes, NameTypes] = (NameTypes(), NameTypes())
+
+    values: ClassVar[tuple[str, ...]] = ()
+    sort_key: ClassVar[str | None] = None
+
+    @property
+    @abstractmethod
+    def inputs(self) -> tuple[Input, ...]:
+        """See `Kind.inputs`."""
+
+    @abstractmethod
+    def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
+        """See `Kind.prepare`."""
+
+    @abstractmethod
+    def match(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch]) -> Matches:
+        """Find the pairs of matching rows, see `interval_join.Match`."""
+
+    @property
+    def windows(self) -> Sliding:
+        return Sliding(max(self.reach_ms, 1), max(self.reach_ms, 1))
+
+    @property
+    def answers(self) -> ByPair:
+        return ByPair(self.reach_ms)
+
+    @property
+    def late(self) -> pa.Schema:
+        return self.answers.late(common_id_type(self.inputs))
+
+    @property
+    def answer(self) -> pa.Schema:
+        left, right = (names.id for names in self.names)
+        values = [(name, pa.float64()) for name in self.values]
+        return pa.schema([*self.answers.fields(left, right), *values, ("tuples", pa.int64())])
+
+    def start(self) -> PairState:
+        return PairState()
+
+    def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> PairState:
+        return PairState.of(chunks)
+
+    def step(self, state: PairState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
+        state, pairs, late = interval_join.step(self.reach_ms, self.match, state, arrived, frontier, self.sort_key)
+        answers = self._answers(pairs.left, pairs.right, pairs.columns)
+        return Step(state, answers, pairs.decided_at, late, pairs.loads, pairs.counts)
+
+    def evaluate(self, *content: pa.RecordBatch) -> pa.RecordBatch:
+        """All pairs of the given tuples, independent of their order and lateness."""
+        left, right = (tuples.sort_by("event_time") for tuples in content)
+        parts = [self._evaluate(left[mine], right[others]) for mine, others in self._blocks(left, right)]
+        return single_batch(pa.Table.from_batches(parts, self.answer))
+
+    def _blocks(self, left: pa.RecordBatch, right: pa.RecordBatch) -> Iterator[tuple[slice, slice]]:
+        """Cut tuples in order of event time: blocks of the left ones, each with all right ones within reach of it.
+
+        A block is as long as the reach, so a tuple is compared with others of a few times that, however many there are.
+        """
+        time, other = (np.asarray(side.column("event_time")) for side in (left, right))
+        start = 0
+        while start < len(time):
+            end = max(int(np.searchsorted(time, time[start] + self.reach_ms, side="right")), start + _BLOCK_ROWS)
+            mine = slice(start, min(end, len(time)))
+            low, high = time[start] - self.reach_ms, time[mine.stop - 1] + self.reach_ms
+            yield mine, slice(*(int(np.searchsorted(other, *at)) for at in ((low, "left"), (high, "right"))))
+            start = mine.stop
+
+    def _evaluate(self, left: pa.RecordBatch, right: pa.RecordBatch) -> pa.RecordBatch:
+        prepared = (pa.Table.from_batches([self.prepare(tuples, side)]) for side, tuples in enumerate((left, right)))
+        left, right = (interval_join.in_order(rows, self.sort_key) for rows in prepared)
+        found = self.match([left], [right])
+        rows = (side.take(pa.array(at)) for side, at in ((left, found.left), (right, found.right)))
+        return self._answers(*rows, found.columns)
+
+    def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
+        """1 for each exact pair that is missing, else 0."""
+        identity = self.answers.identity
+        missing = identity.find(exact, approximate) < 0
+        rows = exact.select(list(identity.columns)).append_column("error", pa.array(missing.astype(float)))
+        return single_batch(rows)
+
+    def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
+        """The recall: the share of the exact pairs that were found."""
+        error = np.asarray(self.errors(approximate, exact).column("error"))
+        return float(1 - error.mean()) if len(error) else 1.0
+
+    def _answers(
+        self, left: pa.Table | pa.RecordBatch, right: pa.Table | pa.RecordBatch, values: Mapping[str, Floats]
+    ) -> pa.RecordBatch:
+        columns = [side.column(name) for name in ("id", "event_time") for side in (left, right)]
+        columns += [pa.array(values[name], mask=np.isnan(values[name])) for name in self.values]
+        columns.append(pa.repeat(pa.scalar(_TUPLES, pa.int64()), left.num_rows))
+        return single_batch(pa.table(columns, schema=self.answer))

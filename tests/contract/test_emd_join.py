@@ -1,0 +1,111 @@
+"""What `emd_join` promises: the pairs of brute force, by every method and ground distance, however it is run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emd_oracle import emd
+from pair_oracle import Join, joined
+from pair_runs import FOREVER, JOINS, SIDES, Batch, Make, assert_as_the_oracle, log_of, logs, run
+from tailrace.kind.protocol import Kind
+from tailrace.kinds import build
+from tailrace.query.query import declared_query
+
+SOME = settings(max_examples=25, deadline=None)
+THRESHOLD = 0.5
+
+BINS = 8
+HISTOGRAMS = {
+    "a": [1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+    "b": [1.0, 1.0, 3.0, 1.0, 0.0, 0.0, 0.0, 0.0],
+    "c": [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 5.0],
+}
+"""By the value that a generated tuple has; masses, not shares."""
+
+GROUND = {"line": ("line", 1.0), "grid": ({"grid": [2, 2, 2]}, 2.0)}
+VARIANTS = [
+    ("line", {"bins": BINS}),
+    ("line", {"bins": BINS, "search": "filter_chain"}),
+    ("line", {"bins": BINS, "search": "filter_chain", "method": "shuffle", "distances": False}),
+    ("line", {"bins": BINS, "search": "filter_chain", "method": "head"}),
+    ("line", {"bins": BINS, "method": "head"}),
+    ("grid", {}),
+    ("grid", {"method": "shuffle"}),
+    ("grid", {"method": "head", "distances": False}),
+    ("grid", {"distances": False}),
+]
+variants = pytest.mark.parametrize(("ground", "more"), VARIANTS, ids=str)
+
+
+@cache
+def costs_of(ground: str) -> np.ndarray:
+    """The ground distance, cell by cell."""
+    if ground == "line":
+        places = [(float(bin_),) for bin_ in range(BINS)]
+    else:
+        places = [(float(i), float(j), float(k)) for i in range(2) for j in range(2) for k in range(2)]
+    scale = GROUND[ground][1]
+    return np.array(
+        [[sum((x - y) ** 2 for x, y in zip(p, q, strict=True)) ** 0.5 / scale for q in places] for p in places]
+    )
+
+
+@cache
+def distance_of(ground: str, a: str, b: str) -> float:
+    p, q = (np.array(HISTOGRAMS[value]) / sum(HISTOGRAMS[value]) for value in (a, b))
+    return emd(p, q, costs_of(ground))
+
+
+def make_kind(ground: str, more: dict) -> Make:
+    def make(join: Join, feedback: int) -> Kind:
+        declared, scale = GROUND[ground]
+        section = {"threshold": THRESHOLD, "histogram": "value", "ground_distance": declared, "scale": scale} | more
+        if section.get("method", "emd_ddsj") == "emd_ddsj":
+            section |= {"span": 0.25, "feedback": f"{min(feedback, 10**9)} ms"}
+        stream = {"source": {"format": "parquet", "path": "x"}, "event_time": "event_time", "id": "id"}
+        query = declared_query(
+            {
+                "name": "similar",
+                "kind": "emd_join",
+                "streams": dict.fromkeys(SIDES, stream | {"arrival_time": "arrival_time"}),
+                "window": {"size": f"{max(join.reach, 1)} ms"},
+                "emd_join": section,
+            },
+            Path(),
+        )
+        return replace(build(query), reach_ms=join.reach)
+
+    return make
+
+
+@variants
+@SOME
+@given(data=st.data())
+def test_the_answers_are_those_of_brute_force(ground: str, more: dict, data: st.DataObject) -> None:
+    batches: list[Batch] = data.draw(logs())
+    batches = [batch._replace(plan=None) for batch in batches]
+    join = data.draw(JOINS)
+    join = replace(join, alike=lambda a, b: distance_of(ground, a, b) <= THRESHOLD + 1e-9)
+    tasks, feedback = data.draw(st.integers(1, 3)), data.draw(st.sampled_from([1, 30, FOREVER]))
+    rows, join = run(batches, join, tasks, feedback, make_kind(ground, more), HISTOGRAMS.__getitem__)
+    tuples = [item for batch in batches for _, items in batch.segments for item in items]
+    assert_as_the_oracle(rows, joined(log_of(batches), join), len(tuples))
+    value_of = {item.id: item.value for item in tuples}
+    for row in rows.get("results", []):
+        expected = distance_of(ground, value_of[row["left_id"]], value_of[row["right_id"]])
+        wanted = pytest.approx(expected, abs=1e-9) if more.get("distances", True) else None
+        assert row["distance"] == wanted
+        assert row["tuples"] == 2
+
+
+def test_the_samples_have_pairs_on_both_sides_of_the_threshold() -> None:
+    for ground in GROUND:
+        near = {distance_of(ground, a, b) <= THRESHOLD for a in HISTOGRAMS for b in HISTOGRAMS if a != b}
+        assert near == {True, False}

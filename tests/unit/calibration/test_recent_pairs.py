@@ -1,0 +1,81 @@
+"""The recall that a calibration measures of a duration is that of the stream with this K, pair by pair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pair_oracle import LEFT, RIGHT, Item, Join, Read, batch_pairs, joined
+from tailrace.calibration.measure import EventTimeCourse
+from tailrace.calibration.recent_pairs import RecentPairs
+from tailrace.calibration.recent_windows import NotReady, RecentTuples
+from toy_join import ToyJoin
+
+REACH, TICK = 50, 10
+FOREVER = 10**12
+ALL_OF_TIME = -(10**13)
+
+
+@dataclass(frozen=True)
+class MemoryHistory:
+    """The tuples of one stream, each with the tick of its arrival."""
+
+    items: list[Item]
+
+    def span(self) -> tuple[int, int]:
+        times = [item.event_time for item in self.items]
+        return min(times), max(times)
+
+    def since(self, low: int) -> RecentTuples:
+        items = [item for item in self.items if item.event_time >= low]
+        event, tick = (np.array(column, np.int64) for column in ([i.event_time for i in items], ticks(items)))
+        course = EventTimeCourse.of(tick, event)
+        columns = {"event_time": event, "tick": tick, "id": [i.id for i in items], "value": [i.value for i in items]}
+        tuples = pa.RecordBatch.from_pydict({name: pa.array(column) for name, column in columns.items()})
+        return RecentTuples(low, tuples, course, course.delays(tick, event))
+
+
+def ticks(items: list[Item]) -> list[int]:
+    return [item.arrival_time // TICK for item in items]
+
+
+@st.composite
+def stream(draw: st.DrawFn, side: int) -> list[Item]:
+    items, now = [], draw(st.integers(0, 30))
+    for number in range(draw(st.integers(5, 30))):
+        now += draw(st.integers(0, 20))
+        delay = draw(st.sampled_from([0, 0, 0, 5, 40, 90, 200]))
+        items.append(Item(10**6 + now - delay, 10**6 + now, f"{'lr'[side]}{number}", draw(st.sampled_from("ab"))))
+    return items
+
+
+@settings(max_examples=60, deadline=None)
+@given(left=stream(LEFT), right=stream(RIGHT), durations=st.sets(st.integers(0, 250), min_size=1, max_size=3))
+def test_recall_by_duration_is_that_of_streams_with_this_k(left, right, durations):
+    log = [Read(LEFT, item) for item in left] + [Read(RIGHT, item) for item in right]
+    kind, waits = ToyJoin(REACH), sorted(durations)
+    true = batch_pairs(log, Join(REACH, TICK))
+    sides = MemoryHistory(left), MemoryHistory(right)
+    newest = min(side.span()[1] for side in sides)
+    try:
+        found = RecentPairs(kind, sides, 1, 0.9).measure(np.array(waits)).measured
+    except NotReady:
+        return
+    (end,) = found.ends.tolist()
+    assert end <= newest - waits[-1]
+    times = {item.id: item.event_time for item in left + right}
+    of_stretch = {pair for pair in true if end - REACH <= max(times[pair[0]], times[pair[1]]) < end}
+    for duration, accuracy in zip(waits, found.accuracy.tolist(), strict=True):
+        streamed = joined(log, Join(REACH, TICK, k=duration, idle=FOREVER)).pairs.keys()
+        assert accuracy == pytest.approx(len(of_stretch & streamed) / len(of_stretch))
+
+
+def test_too_few_stretches_are_told():
+    items = [Item(10**6 + 100 * number, 10**6 + 100 * number, f"x{number}", "a") for number in range(10)]
+    with pytest.raises(NotReady, match="stretches of time with pairs"):
+        RecentPairs(ToyJoin(REACH), (MemoryHistory(items),) * 2, 30, 0.9).measure(np.array([10]))

@@ -1,0 +1,83 @@
+"""Stores of chunks: what a state names is there, in every attempt of a batch; what none names is deleted."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from tailrace.engine.chunk_stores import ChunkFiles, LostChunk, MemoryChunks, delete_unnamed, store_new
+from tailrace.operators.chunk import Chunk
+
+ROWS = pa.record_batch({"key": [1.0, 2.0], "of_rows": pa.array([[1.0, 2.0], [3.0, 4.0]], pa.list_(pa.float64(), 2))})
+
+
+@pytest.fixture(params=["memory", "files"])
+def store(request, tmp_path):
+    return MemoryChunks() if request.param == "memory" else ChunkFiles(tmp_path / "chunks" / "0")
+
+
+def test_a_chunk_is_read_as_it_was_written(store):
+    store.write("00000001-left-0", ROWS)
+    assert store.read("00000001-left-0").equals(ROWS)
+    assert store.names() == ["00000001-left-0"]
+
+
+def test_only_new_chunks_are_stored_under_names_of_their_batch(store):
+    old = Chunk(ROWS, "00000001-left-0")
+    stored = store_new(store, {"left": (old, Chunk(ROWS.slice(1))), "right": (Chunk(ROWS),)}, 7)
+    names = {part: [chunk.name for chunk in chunks] for part, chunks in stored.items()}
+    assert names == {"left": ["00000001-left-0", "00000007-left-1"], "right": ["00000007-right-0"]}
+    assert sorted(store.names()) == ["00000007-left-1", "00000007-right-0"]
+    assert store.read("00000007-left-1").equals(ROWS.slice(1))
+
+
+def test_a_batch_that_is_run_again_replaces_its_chunks(store):
+    store.write("00000002-left-0", ROWS.slice(1))
+    store_new(store, {"left": (Chunk(ROWS),)}, 2)
+    assert store.read("00000002-left-0").equals(ROWS)
+
+
+def test_unnamed_chunks_are_deleted_but_those_of_a_later_attempt(store):
+    for name in ("00000001-left-0", "00000002-left-0", "00000003-left-0"):
+        store.write(name, ROWS)
+    delete_unnamed(store, {"00000001-left-0"}, 2)
+    assert sorted(store.names()) == ["00000001-left-0", "00000003-left-0"]
+
+
+def test_deleting_is_idempotent(store):
+    store.write("00000001-left-0", ROWS)
+    store.delete("00000001-left-0")
+    store.delete("00000001-left-0")
+    assert store.names() == []
+
+
+def test_what_is_mapped_into_memory_outlives_its_file(tmp_path):
+    store = ChunkFiles(tmp_path)
+    store.write("00000001-left-0", ROWS)
+    rows = store.read("00000001-left-0")
+    store.delete("00000001-left-0")
+    assert rows.equals(ROWS)
+
+
+@pytest.mark.parametrize("cut", [None, 0, 20, -10])
+def test_a_lost_or_damaged_file_is_told_by_its_name(tmp_path, cut):
+    store = ChunkFiles(tmp_path)
+    store.write("00000001-left-0", ROWS)
+    file = tmp_path / "00000001-left-0.arrow"
+    if cut is None:
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes()[:cut])
+    with pytest.raises(LostChunk, match=r"00000001-left-0\.arrow"):
+        store.read("00000001-left-0")
+
+
+def test_a_file_cut_by_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    store = ChunkFiles(tmp_path)
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="No space"):
+        store.write("00000001-left-0", ROWS)
+    assert list(tmp_path.iterdir()) == []

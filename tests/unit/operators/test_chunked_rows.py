@@ -1,0 +1,78 @@
+"""`ChunkedRows`: stored rows in immutable chunks, of which a batch writes few."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailrace.operators.chunk import Chunk
+from tailrace.operators.chunked_rows import _FULL, ChunkedRows
+
+
+def rows(times: list[int], first: int = 0) -> pa.RecordBatch:
+    numbers = list(range(first, first + len(times)))
+    return pa.record_batch({"event_time": pa.array(times, pa.int64()), "number": pa.array(numbers, pa.int64())})
+
+
+def stored(state: ChunkedRows) -> ChunkedRows:
+    """The state after a batch has been written: all chunks have names."""
+    return ChunkedRows(tuple(Chunk(chunk.rows, chunk.name or f"c{id(chunk)}") for chunk in state.chunks))
+
+
+def new_rows(state: ChunkedRows) -> int:
+    return sum(chunk.rows.num_rows for chunk in state.chunks if chunk.name is None)
+
+
+@given(st.lists(st.tuples(st.lists(st.integers(0, 50), max_size=6), st.integers(0, 12)), max_size=20))
+def test_every_living_row_is_stored_once_and_in_order_within_its_chunk(batches):
+    state, bound, living, first = ChunkedRows(), 0, {}, 0
+    for drawn, moved in batches:
+        times, bound = sorted(drawn), bound + moved
+        state = stored(state.append(rows(times, first), bound, "event_time"))
+        living |= dict(enumerate(times, first))
+        living = {number: time for number, time in living.items() if time >= bound}
+        first += len(times)
+        held = [row for chunk in state.chunks for row in chunk.rows.to_pylist()]
+        assert len({row["number"] for row in held}) == len(held)
+        assert {row["number"]: row["event_time"] for row in held}.items() >= living.items()
+        assert len(held) <= 2 * len(living), "most of what a chunk holds is alive"
+        for chunk in state.chunks:
+            assert chunk.rows.num_rows
+            assert (np.diff(chunk.rows.column("event_time")) >= 0).all()
+
+
+@pytest.mark.parametrize("size", [10, 100, 1_000, _FULL + 1])
+@pytest.mark.parametrize("batches_in_window", [5, 60])
+def test_a_batch_writes_what_it_brings_however_much_is_stored(size, batches_in_window):
+    state, written, chunks = ChunkedRows(), [], []
+    for batch in range(3 * batches_in_window):
+        times = [batch * size + number for number in range(size)]
+        state = state.append(rows(times), (batch - batches_in_window) * size, None)
+        written.append(new_rows(state))
+        chunks.append(len(state.chunks))
+        state = stored(state)
+    mean = sum(written) / len(written)
+    most = 1 + np.log2(max(_FULL / size, 1))
+    assert mean <= most * size
+    assert max(chunks) <= batches_in_window * size / (_FULL / 2) + np.log2(_FULL) + 2
+
+
+def test_one_tuple_of_the_far_future_does_not_keep_the_rows_beside_it():
+    state = stored(ChunkedRows().append(rows([*range(100), 10**12]), 0, None))
+    state = state.append(rows([]), 1_000, None)
+    assert [chunk.rows.num_rows for chunk in state.chunks] == [1]
+
+
+def test_an_expired_row_of_a_batch_is_not_stored():
+    state = ChunkedRows().append(rows([1, 2, 50, 51, 52]), 40, None)
+    assert state.chunks[0].rows.column("event_time").to_pylist() == [50, 51, 52]
+
+
+def test_a_stored_chunk_that_mostly_lives_stays_as_it_is():
+    before = stored(ChunkedRows().append(rows([1, 50, 51]), 0, None))
+    after = before.append(rows([]), 10, None)
+    assert after.chunks[0].rows is before.chunks[0].rows
+    assert after.chunks[0].name == before.chunks[0].name
