@@ -16,6 +16,8 @@ from tailrace.aggregate.functions import Function, function_of
 from tailrace.aggregate.partials import combine
 from tailrace.aggregate.sample import sample
 from tailrace.disorder.clock import Frontier
+from tailrace.ground.duration import format_duration
+from tailrace.kind.explanation import Explanation
 from tailrace.kind.keyed_windows import KeyedWindows
 from tailrace.kind.step import Step
 from tailrace.operators import window
@@ -47,6 +49,13 @@ class Aggregate(KeyedWindows):
     def fold(self) -> Fold:
         """The fold that merges the function's partials and defines their `total`."""
         return self.summary.fold
+
+    @property
+    def explanation(self) -> Explanation:
+        windows = self.windows
+        pane, share = format_duration(windows.pane_ms), windows.size_ms // windows.pane_ms
+        method = f"{self.function} of panes of {pane}, {share} to a window"
+        return Explanation("by the hash of the key", method, "tuples are combined before they go to the tasks")
 
     @property
     def error_model(self) -> AggregateErrorModel:

@@ -14,7 +14,7 @@ from typer.exceptions import TyperException
 
 from tailrace.cli import drivers
 from tailrace.cli.calibrate import calibrate
-from tailrace.cli.readers import File, Warehouse, quality, results
+from tailrace.cli.readers import File, Warehouse, explain, quality, results
 from tailrace.cli.tools import bench, demo, replay, schema, time_option
 from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground.errors import Problem, Refused, refuse
@@ -47,6 +47,9 @@ def validate(files: Annotated[list[Path], typer.Argument(help="Query files.", me
             screen.out.print(f"{file}: right", soft_wrap=True)
     if problems:
         raise Refused(problems)
+
+
+app.command(epilog="Example: [bold]tailrace explain include/queries/flights.yaml[/]")(explain)
 
 
 @app.command(epilog="Example: [bold]tailrace run flights.yaml --warehouse warehouse --bounded --correct[/]")

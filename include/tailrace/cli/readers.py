@@ -1,4 +1,4 @@
-"""The commands that read answers and their quality, without starting Spark."""
+"""The commands that read queries, answers and their quality, without starting Spark."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tailrace.query.loading import load
+from tailrace.terminal import screen
 
 File = Annotated[Path, typer.Argument(help="The query file.", metavar="FILE")]
 Warehouse = Annotated[Path, typer.Option(help="The directory that holds the tables of all queries.")]
@@ -24,6 +25,16 @@ class Form(StrEnum):
 class Version(StrEnum):
     stream = "stream"
     corrected = "corrected"
+
+
+def explain(file: File) -> None:
+    """Tell how a query is run: its kind, partition and method, and the reason for it."""
+    from tailrace.cli.explanation import explanation
+
+    lines = explanation(load(file))
+    width = max(map(len, lines))
+    for name, text in lines.items():
+        screen.out.print(f"{name:<{width}}  {text}", soft_wrap=True, markup=False, highlight=False)
 
 
 def results(

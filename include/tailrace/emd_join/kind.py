@@ -16,6 +16,7 @@ from tailrace.emd_join.line_search import LineSearch
 from tailrace.emd_join.methods import Method
 from tailrace.emd_join.search import Columns, Found, Search
 from tailrace.ground.columns import Floats, Ints
+from tailrace.kind.explanation import Explanation
 from tailrace.kind.inputs import Input
 from tailrace.kind.joined_pairs import JoinedPairs
 from tailrace.operators.interval_join import Matches
@@ -39,12 +40,15 @@ class EmdJoin(JoinedPairs):
         Finds pairs in columns: in closed form on a line, or by a chain of filters.
     method : Method
         The method by which R is spread over tasks.
+    reason : str
+        The reason for the search, in words.
     """
 
     histogram: str
     bins: int
     search: Search
     method: Method
+    reason: str
 
     values: ClassVar[tuple[str, ...]] = ("distance",)
     sort_key: ClassVar[str | None] = KEY
@@ -67,6 +71,10 @@ class EmdJoin(JoinedPairs):
         self, plan: Mapping[str, Any] | None, loads: Mapping[str, Floats], tasks: int
     ) -> Mapping[str, Any] | None:
         return self.method.next_plan(plan, loads, tasks)
+
+    @property
+    def explanation(self) -> Explanation:
+        return Explanation(self.method.description, self.search.description, self.reason)
 
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
         rows = tuples.select(["id", "event_time", "tick"])

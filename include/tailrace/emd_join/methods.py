@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tailrace.ground.columns import Floats
+from tailrace.ground.duration import format_duration
 from tailrace.partition import feedback_balancing
 from tailrace.partition.by_span import ByHash, BySpan
 from tailrace.partition.routes import Partition
@@ -34,6 +35,11 @@ class Method(ABC):
 
     @property
     @abstractmethod
+    def description(self) -> str:
+        """How both streams are spread, in words."""
+
+    @property
+    @abstractmethod
     def partition(self) -> Partition:
         """The partitioning of both streams."""
 
@@ -44,6 +50,11 @@ class Method(ABC):
 
 class EmdDdsj(Method):
     """R by spans of the key, balanced by the exact distances of each feedback period (section 4)."""
+
+    @property
+    def description(self) -> str:
+        period = format_duration(self.feedback_ms)
+        return f"by spans (emd_ddsj): right to all tasks, left by spans of a key, {self.width:g} wide, balanced every {period}"
 
     @property
     def partition(self) -> BySpan:
@@ -59,6 +70,10 @@ class Shuffle(Method):
     """R at random (section 2.2.2)."""
 
     @property
+    def description(self) -> str:
+        return "by hash (shuffle): right to all tasks, left by the hash of its id"
+
+    @property
     def partition(self) -> ByHash:
         return ByHash()
 
@@ -72,6 +87,10 @@ class Head(Method):
     Heads-Join divides the space of its normals by a scan of the data. A stream has none: here the first feedback period
     stands for it.
     """
+
+    @property
+    def description(self) -> str:
+        return "by ranges (head): right to all tasks, left by ranges of a key that the first feedback period fixes"
 
     @property
     def partition(self) -> BySpan:

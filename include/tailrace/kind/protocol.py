@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from tailrace.answers.model import AnswerModel
 from tailrace.disorder.clock import Frontier
+from tailrace.kind.explanation import Explanation
 from tailrace.kind.inputs import Input
 from tailrace.kind.step import Step
 from tailrace.operators.chunk import Chunks
@@ -51,6 +52,10 @@ class Kind(Protocol):
     @property
     def late(self) -> pa.Schema:
         """Schema of a late row, as far as it is the kind's own: what tells which answers the row missed."""
+
+    @property
+    def explanation(self) -> Explanation:
+        """How the query is run, for people."""
 
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
         """Make a row of each tuple of an input, in order, with the columns `tick`, `event_time` and the kind's own.

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.disorder.clock import Frontier
+from tailrace.kind.explanation import Explanation
 from tailrace.kind.keyed_windows import KeyedWindows
 from tailrace.kind.step import Step
 from tailrace.operators.chunk import Chunks
@@ -44,6 +45,13 @@ class TopK(KeyedWindows):
     @property
     def values(self) -> dict[str, pa.DataType]:
         return {"rank": pa.int64(), "id": self.id_type, "score": pa.float64()}
+
+    @property
+    def explanation(self) -> Explanation:
+        reason = "a baseline, as declared"
+        if self.method == "adaptive":
+            reason = "candidates that k others dominate are dropped, before tuples go to the tasks and after"
+        return Explanation("by the hash of the key", f"{self.method}: the {self.k} best of each window", reason)
 
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         return combine(self.windows, self.summary, rows, across=not self.implementation.moves)
