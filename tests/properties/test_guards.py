@@ -9,7 +9,7 @@ import pytest
 from harness import run
 from oracle import Settings, Tuple, stream
 from oracle_assertions import assert_streamed
-from tailrace.engine import batch_header
+from tailrace.engine import next_facts
 from tailrace.engine.tick_buffer import TickBuffer
 from tailrace.ground.facts import stamp
 
@@ -60,7 +60,7 @@ def test_settings_that_hold_a_tick_too_early_change_an_answer(monkeypatch):
     assert fact["from_tick"] == 1
     assert_streamed(rows, stream(TUPLES, expected_settings))
     early = lambda facts, about, value, since, *more: stamp(facts, about, value, since - 1, *more)  # noqa: E731
-    monkeypatch.setattr(batch_header, "stamp", early)
+    monkeypatch.setattr(next_facts, "stamp", early)
     early = run(TUPLES, SETTINGS, cuts=[1], batch_of=lambda segment: segment, changes=changes)
     with pytest.raises(AssertionError):
         assert_streamed(early, stream(TUPLES, expected_settings))
