@@ -113,13 +113,12 @@ class _Spans:
         return starts
 
     def _lowest_level(self, first: int, pending: Floats) -> float:
-        """The lowest load of the most loaded task with which the spans from `first` on find a place."""
-        rest = self.before[-1] - self.before[first]
-        low, high = (pending.sum() + rest) / len(pending), pending.max() + rest
+        """The lowest level at which the spans from `first` on find a place, in tasks that have less before them."""
+        low, high = 0.0, float(pending.max() + self.before[-1] - self.before[first])
         for _ in range(_STEPS):
             middle = (low + high) / 2
             low, high = (low, middle) if self._find_places(first, pending, middle) else (middle, high)
-        return float(high)
+        return high
 
     def _find_places(self, first: int, pending: Floats, level: float) -> bool:
         rooms = np.append(level - pending, -np.inf)  # there is no task after the last
