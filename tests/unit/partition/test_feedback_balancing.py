@@ -70,7 +70,7 @@ def planned(spans: list[int], load: list[float], estimated: list[float]) -> dict
 
 
 @st.composite
-def measured(draw, most_spans: int = 40, most_tasks: int = 9) -> tuple[list[int], list[float], list[float]]:
+def measured(draw, most_spans: int = 20, most_tasks: int = 9) -> tuple[list[int], list[float], list[float]]:
     """Spans in order, their loads, of which some may be very high, and the estimated load of each task."""
     spans = sorted(draw(st.sets(st.integers(-(2**52), 2**52) | st.integers(-20, 20), min_size=1, max_size=most_spans)))
     one = st.integers(0, 20) | st.sampled_from([0, 1, 1, 1, 100, 1_000])
