@@ -29,6 +29,7 @@ import numpy as np
 
 from tailrace.ground.columns import Floats, Ints, group_sums
 
+_ROUNDING = 1 + 1e-9  # of the mean: fewer spans than tasks are hot, even where sums are rounded
 _STEPS = 24  # bisections of the level: to less than a 10^7th of the load
 
 
@@ -54,7 +55,7 @@ def next_plan(
     spans, (load,) = group_sums(spans.astype(np.int64), load)  # line 5
     if not load.any():
         return plan
-    hot = load > (estimated.sum() + load.sum()) / tasks  # lines 8 to 10
+    hot = load > (estimated.sum() + load.sum()) / tasks * _ROUNDING  # lines 8 to 10
     starts = _Spans(load, np.flatnonzero(hot).tolist()).divide(estimated.tolist())
     bounds = np.append(spans, spans[-1] + 1)[[0, *starts, len(spans)]]
     return {"bounds": bounds.tolist(), "hot": spans[hot].tolist()}

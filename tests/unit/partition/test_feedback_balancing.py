@@ -155,6 +155,12 @@ def test_neighbouring_hot_spans_share_a_task():
     assert loads_of_tasks(plan, [3, 4, 5], [9, 9, 1], [0, 0, 0]).tolist() == [4.5, 9, 5.5]
 
 
+@pytest.mark.parametrize(("load", "tasks"), [(0.1, 6), (0.3, 10), (5, 4)])
+def test_no_span_of_the_mean_load_is_hot_even_where_the_mean_is_rounded(load, tasks):
+    spans = list(range(tasks))
+    assert planned(spans, [load] * tasks, [0] * tasks) == {"bounds": [*spans, tasks], "hot": []}
+
+
 def test_all_load_in_one_span_and_fewer_spans_than_tasks():
     assert planned([7], [5], [0, 0, 0]) == {"bounds": [7, 7, 8, 8], "hot": [7]}
     assert planned([7], [5], [0]) == {"bounds": [7, 8], "hot": []}
