@@ -1,12 +1,13 @@
 """Feedback balancing by spans (paper 000, section 4): the next partition plan, from the load that the tasks measured.
 
 The load is the number of exact EMDs, which dominates the cost of a task (eq. 6). The plan follows Algorithm 2
-(DataLocalityGrouping), with four deviations:
+(DataLocalityGrouping), with five deviations:
 
 - Line 7. Eq. (8) gives each task the mean load. A task whose last span exceeds that (line 15) leaves too little to the
   last tasks; and where V_est^i exceeds the mean, L_i is negative. Here the lowest level at which every span finds a
   place stands for the mean, L_i = level − V_est^i, and no task exceeds its L_i. A task with L_i ≤ 0 gets no load. The
   level is found anew for the tasks that remain after each one, as otherwise the last ones could be left without load.
+- Line 12. As printed, each task begins with the first span anew. Here it begins where the task before it ended.
 - Line 13. A hot span counts for no budget as printed, so its two tasks also get their full share of other spans. Here
   half its load counts for each.
 - Lines 18 and 19. A hot span amid the spans of task i goes, as printed, to tasks i−1 and i; the text says, to the two
@@ -17,6 +18,7 @@ The load is the number of exact EMDs, which dominates the cost of a task (eq. 6)
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +29,7 @@ import numpy as np
 
 from tailrace.ground.columns import Floats, Ints, group_sums
 
+_ROUNDING = 1 + 1e-9  # of the mean: fewer spans than tasks are hot, even where sums are rounded
 _STEPS = 24  # bisections of the level: to less than a 10^7th of the load
 
 
@@ -52,8 +55,8 @@ def next_plan(
     spans, (load,) = group_sums(spans.astype(np.int64), load)  # line 5
     if not load.any():
         return plan
-    hot = load > (estimated.sum() + load.sum()) / tasks  # lines 8 to 10
-    starts = _Spans(load, np.flatnonzero(hot)).divide(estimated)
+    hot = load > (estimated.sum() + load.sum()) / tasks * _ROUNDING  # lines 8 to 10
+    starts = _Spans(load, np.flatnonzero(hot).tolist()).divide(estimated.tolist())
     bounds = np.append(spans, spans[-1] + 1)[[0, *starts, len(spans)]]
     return {"bounds": bounds.tolist(), "hot": spans[hot].tolist()}
 
@@ -88,41 +91,38 @@ class _Spans:
     Attributes
     ----------
     load : ndarray, shape (n,)
-    hot : ndarray
+    hot : list of int
         The indices of the hot spans, ascending.
     """
 
     load: Floats
-    hot: Ints
+    hot: list[int]
 
     @cached_property
-    def before(self) -> Floats:
-        """The load of all spans before each one and, at last, of all; shape (n + 1,)."""
-        return np.append(0.0, np.cumsum(self.load))
+    def before(self) -> list[float]:
+        """The load of all spans before each one and, at last, of all: n + 1 numbers."""
+        return [0.0, *np.cumsum(self.load).tolist()]
 
-    def divide(self, estimated: Floats) -> list[int]:
+    def divide(self, estimated: list[float]) -> list[int]:
         """Return the index of the first span of each task but the first (lines 11 to 19); n where it has none."""
-        first, starts = 0, []
-        pending = estimated.astype(np.float64)
-        for _ in range(len(estimated) - 1):
+        first, half, starts = 0, 0.0, []
+        for task in range(len(estimated) - 1):
+            pending = [estimated[task] + half, *estimated[task + 1 :]]
             level = self._lowest_level(first, pending)
             start, first, half = self._fill(first, level - pending[0], level - pending[1])
             starts.append(start)
-            pending = pending[1:]
-            pending[0] += half
         return starts
 
-    def _lowest_level(self, first: int, pending: Floats) -> float:
-        """The lowest load of the most loaded task with which the spans from `first` on find a place."""
-        rest = self.before[-1] - self.before[first]
-        low, high = (pending.sum() + rest) / len(pending), pending.max() + rest
+    def _lowest_level(self, first: int, pending: list[float]) -> float:
+        """The lowest level at which the spans from `first` on find a place, in tasks that have less before them."""
+        low, high = 0.0, max(pending) + self.before[-1] - self.before[first]
         for _ in range(_STEPS):
             middle = (low + high) / 2
             low, high = (low, middle) if self._find_places(first, pending, middle) else (middle, high)
-        return float(high)
+        return high
 
-    def _find_places(self, first: int, pending: Floats, level: float) -> bool:
-        rooms = np.append(level - pending, -np.inf)  # there is no task after the last
+    def _find_places(self, first: int, pending: list[float], level: float) -> bool:
+        rooms = [*(level - each for each in pending), -np.inf]  # there is no task after the last
         half = 0.0
         for room, next_room in pairwise(rooms):
             _, first, half = self._fill(first, room - half, next_room)
@@ -138,9 +138,9 @@ class _Spans:
         half : float
             The half of a hot span's load that the next task has.
         """
-        ahead = np.searchsorted(self.hot, first)
-        hot = int(self.hot[ahead]) if ahead < len(self.hot) else len(self.load)
-        end = int(np.searchsorted(self.before, self.before[first] + room, side="right")) - 1
+        ahead = bisect_left(self.hot, first)
+        hot = self.hot[ahead] if ahead < len(self.hot) else len(self.load)
+        end = bisect_right(self.before, self.before[first] + room) - 1
         start = max(first, min(end, hot))
         if start == hot < len(self.load):
             half = float(self.load[hot] / 2)
