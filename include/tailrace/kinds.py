@@ -40,6 +40,7 @@ def _emd_join(query: Query, names: Sequence[NameTypes]) -> Kind:
         search=plan.search,
         method=plan.method,
         reason=plan.reason,
+        distances=section.distances,
     )
 
 

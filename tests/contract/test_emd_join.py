@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from emd_oracle import emd
@@ -18,7 +18,7 @@ from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
 from tailrace.query.query import declared_query
 
-SOME = settings(max_examples=25, deadline=None)
+SOME = settings(max_examples=25, deadline=None, phases=[Phase.generate])
 THRESHOLD = 0.5
 
 BINS = 8

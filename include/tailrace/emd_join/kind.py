@@ -42,6 +42,8 @@ class EmdJoin(JoinedPairs):
         The method by which R is spread over tasks.
     reason : str
         The reason for the search, in words.
+    distances : bool
+        Whether answers have their distance.
     """
 
     histogram: str
@@ -49,6 +51,7 @@ class EmdJoin(JoinedPairs):
     search: Search
     method: Method
     reason: str
+    distances: bool = True
 
     values: ClassVar[tuple[str, ...]] = ("distance",)
     sort_key: ClassVar[str | None] = KEY
@@ -89,8 +92,9 @@ class EmdJoin(JoinedPairs):
         found = self._search(queries, targets)
         of_left, of_right = (found.target, found.query) if swapped else (found.query, found.target)
         exact = found.solved_by_target if swapped else found.solved_by_query
+        distance = found.distance if self.distances else np.full(len(of_left), np.nan)
         return Matches(
-            of_left, of_right, {"distance": found.distance}, self._loads(sides[0], exact, not swapped), found.counts
+            of_left, of_right, {"distance": distance}, self._loads(sides[0], exact, not swapped), found.counts
         )
 
     def _search(self, queries: Columns, targets: Sequence[Columns]) -> Found:
@@ -131,7 +135,7 @@ class EmdJoin(JoinedPairs):
         some = (exact > 0) | are_new
         span, index = np.unique(spans[some], return_inverse=True)
         load, tuples = (
-            np.bincount(index, weights, len(span))
+            np.bincount(index, weights, len(span)).astype(np.float64)
             for weights in (exact[some].astype(float), np.full(len(index), float(are_new)))
         )
         return {"span": span.astype(np.float64), "load": load, "tuples": tuples}

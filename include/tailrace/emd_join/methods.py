@@ -54,7 +54,7 @@ class EmdDdsj(Method):
     @property
     def description(self) -> str:
         period = format_duration(self.feedback_ms)
-        return f"by spans (emd_ddsj): right to all tasks, left by spans of a key, {self.width:g} wide, balanced every {period}"
+        return f"emd_ddsj: right to all tasks, left by spans of {self.width:g} of its key, balanced every {period}"
 
     @property
     def partition(self) -> BySpan:
@@ -71,7 +71,7 @@ class Shuffle(Method):
 
     @property
     def description(self) -> str:
-        return "by hash (shuffle): right to all tasks, left by the hash of its id"
+        return "shuffle: right to all tasks, left by the hash of its id"
 
     @property
     def partition(self) -> ByHash:
@@ -90,7 +90,7 @@ class Head(Method):
 
     @property
     def description(self) -> str:
-        return "by ranges (head): right to all tasks, left by ranges of a key that the first feedback period fixes"
+        return "head: right to all tasks, left by ranges of a key that the first feedback period fixes"
 
     @property
     def partition(self) -> BySpan:

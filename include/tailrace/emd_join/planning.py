@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailrace.emd_join.chain_search import ChainSearch
+from tailrace.emd_join.chain import ChainSearch
+from tailrace.emd_join.forest import Forest
 from tailrace.emd_join.ground_distance import Costs, is_line
 from tailrace.emd_join.head_search import HeadSearch
 from tailrace.emd_join.line_search import LineSearch
@@ -15,6 +16,7 @@ from tailrace.emd_join.search import Search
 from tailrace.emd_join.section import FEEDBACK, SPAN, EmdJoinSection
 from tailrace.ground.duration import ms
 
+_SOLUTIONS = 4  # of the forest: more reject few candidates that these leave
 _HEAD_SPANS = 1024  # the ranges of Head-SJ are made of spans as narrow as this part of the longest distance
 
 
@@ -41,9 +43,11 @@ def _search(section: EmdJoinSection, costs: Costs) -> tuple[Search, str]:
             "the bins lie on a line, where the distance is the L1 distance of cumulated histograms: no solver is needed"
         )
     reason = "search: filter_chain" if on_line else "the bins do not lie on a line, so exact distances need a solver"
+    forest = Forest.of_bins(costs, _SOLUTIONS)
     if section.method == "head":
-        return HeadSearch.of(costs, section.threshold, section.distances), reason
-    return ChainSearch.of(costs, section.threshold, section.distances), reason
+        grid = section.ground_distance.places(len(costs), section.scale)
+        return HeadSearch(costs, section.threshold, forest, grid, section.distances), reason
+    return ChainSearch(costs, section.threshold, forest, section.distances), reason
 
 
 def _method(section: EmdJoinSection, costs: Costs) -> Method:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tailrace.emd_join import ground_distance
@@ -78,6 +79,13 @@ class GroundDistance(Section):
         if self.matrix is not None:
             return np.asarray(_read(self.matrix) / scale)
         return ground_distance.line(bins, scale)
+
+    def places(self, bins: int, scale: float) -> NDArray[np.float64] | None:
+        """The coordinates of the bins, shape (n, d), whose distance is the Euclidean one; None for a matrix."""
+        if self.matrix is not None:
+            return None
+        shape = self.grid or (bins,)
+        return np.asarray(np.indices(shape).reshape(len(shape), -1).T / scale)
 
     @property
     def digest(self) -> str | None:

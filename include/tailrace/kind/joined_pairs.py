@@ -112,8 +112,8 @@ class JoinedPairs(ABC):
         prepared = (pa.Table.from_batches([self.prepare(tuples, side)]) for side, tuples in enumerate((left, right)))
         left, right = (interval_join.in_order(rows, self.sort_key) for rows in prepared)
         found = self.match([left], [right])
-        rows = (side.take(pa.array(at)) for side, at in ((left, found.left), (right, found.right)))
-        return self._answers(*rows, found.columns)
+        left, right = left.take(pa.array(found.left)), right.take(pa.array(found.right))
+        return self._answers(left, right, found.columns)
 
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
         """1 for each exact pair that is missing, else 0."""
