@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 
 from tailrace.cli import drivers
 from tailrace.cli.calibrate import calibrate
+from tailrace.cli.frames import frames
 from tailrace.cli.readers import File, Warehouse, explain, quality, results
 from tailrace.cli.tools import bench, demo, replay, schema, time_option
 from tailrace.engine.batch_header import BATCH_ROWS
@@ -24,6 +25,8 @@ from tailrace.terminal import screen
 from tailrace.terminal.stream_progress import StreamProgress
 
 _INTERRUPTED = 130
+_RESUMPTION = "what is committed stays, and the same command goes on from there"
+_AFTER_INTERRUPTION = {"demo": "nothing of it runs any more", "frames": "nothing is written"}
 
 app = typer.Typer(
     help="Continuous queries over out-of-order streams that answer early and end up right.",
@@ -146,6 +149,7 @@ for verb in (drivers.deploy, drivers.status, drivers.drain, drivers.stop):
 app.command(epilog="Example: [bold]tailrace replay --model game1 --rows 100000 --keys 16 --output data/readings[/]")(
     replay
 )
+app.command(epilog="Example: [bold]tailrace frames --darken 58 --output data/frames film.mp4[/]")(frames)
 app.command(epilog="Example: [bold]tailrace demo --warehouse warehouse/demo[/]")(demo)
 app.command(epilog="Example: [bold]tailrace bench aggregate --case dense --json[/]")(bench)
 app.command(epilog="Example: [bold]tailrace schema --output query.schema.json[/]")(schema)
@@ -205,11 +209,8 @@ def main() -> None:
             screen.err.print(f"[bold red]failed[/] {type(error).__name__}: ", end="")
             screen.err.print(str(error), markup=False, soft_wrap=True)
     if signals or code == _INTERRUPTED:  # typer makes this code of a KeyboardInterrupt
-        demo_end, resumption = (
-            "nothing of it runs any more",
-            "what is committed stays, and the same command goes on from there",
-        )
-        screen.err.print(f"interrupted: {demo_end if sys.argv[1:2] == ['demo'] else resumption}")
+        command = sys.argv[1] if len(sys.argv) > 1 else ""
+        screen.err.print(f"interrupted: {_AFTER_INTERRUPTION.get(command, _RESUMPTION)}")
         try:
             sys.stdout.flush()  # it may be a pipe that nobody reads any more
         finally:

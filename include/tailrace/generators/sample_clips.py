@@ -1,0 +1,25 @@
+"""Histograms of real video clips that this package carries; clips/README.md says where they come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+CLIPS = ("bikes", "bigbuckbunny")
+"""Names of the clips: street scenes in six shots, 250 frames; one shot of an animated film, 132 frames."""
+
+
+def clip_directory(name: str) -> Path:
+    """The directory of a clip's stream: a source of format parquet with the columns of `histogram_stream.SCHEMA`."""
+    if name not in CLIPS:
+        raise ValueError(f"there is no clip {name!r}; right is one of {', '.join(CLIPS)}")
+    return Path(__file__).with_name("clips") / name
+
+
+def read_clip(name: str) -> NDArray[np.float64]:
+    """Read the histograms of a clip: pixels of each of 256 grey levels, shape (frames, 256)."""
+    lists = pq.read_table(clip_directory(name), columns=["hist"])["hist"].combine_chunks()
+    return np.asarray(lists.flatten(), np.float64).reshape(len(lists), -1)

@@ -1,0 +1,123 @@
+"""The command `tailrace frames`: its output, refusals and interruption."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tailrace.cli.commands import main
+from tailrace.generators import histogram_stream
+from videos import count_pixels_one_by_one, random_frames, write_video
+
+FRAMES = random_frames(5, 3)
+
+
+@pytest.fixture
+def video(tmp_path):
+    return write_video(tmp_path / "tiny.mkv", FRAMES)
+
+
+@pytest.fixture
+def tailrace(capsys, monkeypatch):
+    """Run the command in this process; return its stdout and stderr."""
+
+    def run(*arguments: object, code: int = 0) -> tuple[str, str]:
+        monkeypatch.setattr(sys, "argv", ["tailrace", *map(str, arguments)])
+        monkeypatch.setenv("COLUMNS", "160")
+        with pytest.raises(SystemExit) as exit_info:
+            main()
+        output = capsys.readouterr()
+        assert (exit_info.value.code or 0) == code, output
+        return output.out, output.err
+
+    return run
+
+
+def test_help_has_an_example(tailrace):
+    assert "Example: tailrace frames --darken 58" in tailrace("frames", "--help")[0]
+
+
+def test_a_stream_is_written_in_files(tailrace, video, tmp_path):
+    options = ("--bins", "colour6", "--darken", 58, "--rate", 100, "--start", "2026-02-03T04:05:06Z")
+    _, messages = tailrace("frames", "--output", tmp_path / "out", *options, video, video)
+    assert f"wrote 10 histograms of 216 bins to {tmp_path / 'out'}" in messages
+    table = pq.read_table(tmp_path / "out")
+    assert table["hist"].to_pylist() == 2 * [count_pixels_one_by_one(pixels, 6, 58) for pixels in FRAMES]
+    times = [time.isoformat(timespec="milliseconds") for time in table["event_time"].to_pylist()]
+    assert times[:2] == ["2026-02-03T04:05:06.000+00:00", "2026-02-03T04:05:06.010+00:00"]
+
+
+def test_replay_puts_the_stream_out_of_order_in_both_formats(tailrace, video, tmp_path):
+    tailrace("frames", "--output", tmp_path / "in", "--bins", "colour4", video)
+    for form in ("parquet", "json"):
+        options = ("--source", tmp_path / "in", "--model", "exponential:1 s", "--files", 1, "--format", form)
+        tailrace("replay", "--output", tmp_path / form, *options)
+    expected = pq.read_table(tmp_path / "in").to_pylist()
+    replayed = pq.read_table(tmp_path / "parquet")
+    by_id = {row["id"]: row["hist"] for row in replayed.to_pylist()}
+    assert by_id == {row["id"]: row["hist"] for row in expected}
+    assert not replayed["arrival_time"].equals(replayed["event_time"])
+    import pyarrow.json as pj
+
+    assert {row["id"]: row["hist"] for row in pj.read_json(tmp_path / "json/part-00000.json").to_pylist()} == by_id
+
+
+@pytest.mark.parametrize(
+    ("options", "fragments"),
+    [
+        (("--bins", "grey16"), ["--bins", "grey"]),
+        (("--darken", "300"), ["--darken", "right would be: 0 to 255"]),
+        (("--rate", "0"), ["--rate", "more than 0"]),
+        (("--start", "soon"), ["--start", "ISO 8601"]),
+    ],
+)
+def test_wrong_options_are_refused(tailrace, video, tmp_path, options, fragments):
+    _, messages = tailrace("frames", "--output", tmp_path / "out", *options, video, code=2)
+    assert all(fragment in messages for fragment in fragments), messages
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_wrong_video_or_directory_is_refused_and_nothing_is_written(tailrace, video, tmp_path):
+    broken = tmp_path / "broken.mkv"
+    content = write_video(broken, random_frames(50, 1)).read_bytes()
+    broken.write_bytes(content[: len(content) // 2])
+    _, messages = tailrace("frames", "--output", tmp_path / "out", video, broken, code=2)
+    assert f"{broken}: it breaks off, or is damaged, after " in messages
+    assert not (tmp_path / "out").exists()
+    assert "not empty" in tailrace("frames", "--output", tmp_path, video, code=2)[1]
+    assert "can't be written" in tailrace("frames", "--output", video / "out", video, code=2)[1]
+
+
+def test_a_missing_extra_is_refused(tailrace, video, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "av", None)
+    assert "pip install 'tailrace[video]'" in tailrace("frames", "--output", tmp_path / "out", video, code=2)[1]
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_interruption_leaves_nothing(tailrace, video, tmp_path, monkeypatch):
+    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    monkeypatch.setattr(histogram_stream, "ROWS_PER_FILE", 2)
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    seen: list[Path] = []
+
+    def batches(histograms):
+        for batch in as_batches(histograms):
+            yield batch
+            seen.extend((tmp_path / "out").iterdir())
+            signal.raise_signal(signal.SIGINT)
+
+    as_batches = histogram_stream.as_batches
+    monkeypatch.setattr(histogram_stream, "as_batches", batches)
+    try:
+        _, messages = tailrace("frames", "--output", tmp_path / "out", video, code=130)
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    assert messages == "interrupted: nothing is written\n"
+    assert [path.name for path in seen] == [".part-00000.parquet.new"]
+    assert not (tmp_path / "out").exists()
