@@ -34,7 +34,7 @@ _STEPS = 24  # bisections of the level: to less than a 10^7th of the load
 
 
 def next_plan(
-    plan: Mapping[str, Any] | None, spans: Ints, load: Floats, estimated: Floats, tasks: int
+    plan: Mapping[str, Any] | None, spans: Ints | Floats, load: Floats, estimated: Floats, tasks: int
 ) -> Mapping[str, Any] | None:
     """Make the partition plan of the next feedback period, for `BySpan`.
 
