@@ -1,131 +1,125 @@
-"""The filter chain of a query histogram over candidates: from cheap bounds to exact distances (paper 000, Fig. 3)."""
+"""The search of EMD-DDSJ and ShuffleJ: a range search, then a chain of filters, then exact distances (paper 000)."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tailrace.emd_join import ordered_flow
-from tailrace.emd_join.dual_solution import DualSolution
+from tailrace.emd_join.candidates import Candidates
 from tailrace.emd_join.exact import Solved, solve
+from tailrace.emd_join.forest import Forest
 from tailrace.emd_join.ground_distance import Costs
 from tailrace.emd_join.independent_minimisation import IndependentMinimisation
-from tailrace.emd_join.triangle import Bounds
+from tailrace.emd_join.locality import Locality
+from tailrace.emd_join.range_search import RangeSearch
+from tailrace.emd_join.results import FoundBuilder
+from tailrace.emd_join.search import MARGIN, Columns, Found, Ints, Rows, Values
+from tailrace.emd_join.tour import tour_of_bins, tour_of_keys
 
-Rows = NDArray[np.float64]
-Ints = NDArray[np.int64]
+FILTERS = frozenset({"range", "feasible", "independent", "flow", "triangle"})
 
-TOLERANCE = 1e-9
-"""How much a distance may be over the threshold: sums of doubles in another order differ by less."""
-
-_RECENT = 4
-"""The number of dual solutions of earlier queries by which a query's candidates are filtered."""
+_WORTH = 3
+"""The distance of two queries is computed if it may decide more candidates than this: it seldom decides all of them."""
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
-    """The chain of EMD-DDSJ: new feasible solutions, LB_IM, UB_P, the triangle inequality, and the exact distance.
+class ChainSearch:
+    """The search by the forest's keys and the chain of filters: feasible solutions, LB_IM, UB_P, triangle (Fig. 3).
+
+    Queries are processed in the order of a tour of their keys. Neighbours in key tend to be near, and only a near
+    query's dual solutions bound tightly, and its distances decide by the triangle inequality. No locality outlives a
+    call, so the counts are a function of the columns.
+
+    Unlike the paper's, the triangle filter comes twice: first for nothing, with bounds of the distance of both queries,
+    then with that distance, where it may decide enough.
 
     Attributes
     ----------
     threshold : float
         θ, in the unit of the ground distance.
-    order : ndarray, shape (n,)
-        All bins, near ones side by side: in it UB_P serves them.
     exact : bool
-        Whether the distance of each pair is wanted. If not, an upper bound within the threshold accepts a pair unsolved.
+        Whether each pair's distance is computed. If not, upper bounds accept pairs, and every distance is NaN.
     """
 
     costs: Costs
     threshold: float
-    order: Ints
+    forest: Forest
     exact: bool = True
-    filters: frozenset[str] = frozenset({"feasible", "independent", "flow", "triangle"})
+    filters: frozenset[str] = FILTERS
 
-    def start(self) -> Locality:
-        """What the first of some neighbouring queries knows of earlier ones: nothing."""
-        return Locality(self, IndependentMinimisation(self.costs))
+    def derived(self, shares: Rows) -> Values:
+        """The columns `keys`, under the forest, and `rows`, the shares."""
+        return {"keys": self.forest.keys(shares), "rows": shares}
 
+    def find(self, queries: Columns, targets: Columns, reach_ms: int) -> Found:
+        """The pairs with event times at most `reach_ms` apart and a distance of at most the threshold + TOLERANCE."""
+        found = FoundBuilder.empty(queries, targets, reach_ms, self.filters)
+        in_range = RangeSearch(targets, self.threshold if "range" in self.filters else np.inf, reach_ms)
+        locality = Locality(len(targets))
+        for row in tour_of_keys(queries.keys):
+            rows = in_range.candidates(queries.keys[row], int(queries.times[row]))
+            candidates = Candidates(rows, self.threshold, found.counts)
+            if len(candidates.rows):
+                self._decide(queries.rows[row], targets.rows, candidates, locality)
+            found.add(int(row), candidates)
+        return found.result(self.exact)
 
-@dataclass(eq=False)
-class Locality:
-    """What queries leave to their successors: dual solutions, and the bounds of the last one's distances.
+    def _decide(self, query: Rows, targets: Rows, candidates: Candidates, locality: Locality) -> None:
+        """Decide all candidates of a query, the cheap ways first."""
+        before = locality.query if "triangle" in self.filters else None
+        nearest = 0.0
+        if before is not None:
+            nearest = float(locality.feasible_bound(query, before[None])[0])
+            furthest = float(ordered_flow.between(query[None], before[None], self.costs, self._tour)[0])
+            self._triangle(candidates, locality, nearest, furthest)
+        if "feasible" in self.filters:
+            candidates.reject("feasible", locality.feasible_bound(query, targets[candidates.open_rows]))
+        if "independent" in self.filters:
+            rows = targets[candidates.open_rows]
+            candidates.reject("independent", self._independent.between(query[None], rows, self.threshold + MARGIN))
+        if "flow" in self.filters and not self.exact:
+            rows = targets[candidates.open_rows]
+            candidates.accept("flow", ordered_flow.between(query[None], rows, self.costs, self._tour))
+        if before is not None and self._hope(candidates, locality, nearest) > _WORTH:
+            candidates.counts["queries"] += 1
+            apart = self._solved(query, before, locality).distance
+            self._triangle(candidates, locality, apart, apart)
+        self._solve(query, targets, candidates, locality)
+        locality.succeed(query, candidates.rows, candidates.bounds)
 
-    Attributes
-    ----------
-    counts : Counter
-        How many pairs each filter rejected or accepted, and how many were solved.
-    """
+    def _triangle(self, candidates: Candidates, locality: Locality, nearest: float, furthest: float) -> None:
+        """Reject and accept by the distances of the query before, which is between `nearest` and `furthest` apart."""
+        candidates.reject("triangle", locality.known(candidates.open_rows).of_next(nearest, furthest).lower)
+        if not self.exact:
+            candidates.accept("triangle", locality.known(candidates.open_rows).of_next(nearest, furthest).upper)
 
-    chain: Chain
-    independent: IndependentMinimisation
-    duals: list[DualSolution] = field(default_factory=list)
-    last: tuple[Rows, Bounds] | None = None
-    counts: Counter[str] = field(default_factory=Counter)
+    def _hope(self, candidates: Candidates, locality: Locality, nearest: float) -> int:
+        """The number of candidates that the triangle filter decides if the query before is as near as `nearest`."""
+        bounds = locality.known(candidates.open_rows).of_next(nearest, nearest)
+        is_near = (bounds.upper <= self.threshold) & (not self.exact)
+        return int((is_near | (bounds.lower > self.threshold + MARGIN)).sum())
 
-    def search(self, query: Rows, targets: Rows, candidates: Ints) -> tuple[Ints, Rows]:
-        """The candidates within the threshold of a query, and their distances; NaN where one was not wanted.
+    def _solve(self, query: Rows, targets: Rows, candidates: Candidates, locality: Locality) -> None:
+        """Solve what is open, the nearest by their bounds first; each dual solution may reject others."""
+        while len(candidates.open):
+            position = int(candidates.open[candidates.bounds.lower[candidates.open].argmin()])
+            solved = self._solved(query, targets[candidates.rows[position]], locality)
+            candidates.settle(position, solved.distance)
+            if "feasible" in self.filters:
+                candidates.reject("feasible", solved.dual.lower_bound(query, targets[candidates.open_rows]))
 
-        Parameters
-        ----------
-        query : ndarray, shape (n,)
-        targets : ndarray, shape (m, n)
-            All histograms; those of the query before, so that its distances tell of this one's.
-        candidates : ndarray of int
-            The rows of `targets` that are left by the range search.
-        """
-        chain, left = self.chain, candidates
-        lower, upper = np.zeros(len(targets)), np.full(len(targets), np.inf)
-        found = np.zeros(len(targets), bool)
-        if "feasible" in chain.filters and self.duals:
-            lower[left] = np.max([dual.lower_bound(query, targets[left]) for dual in self.duals], axis=0, initial=0.0)
-            left = self._reject("feasible", left, lower)
-        if "independent" in chain.filters:
-            lower[left] = np.maximum(lower[left], self.independent.between(query[None], targets[left]))
-            left = self._reject("independent", left, lower)
-        if "flow" in chain.filters and not chain.exact:
-            upper[left] = ordered_flow.between(query[None], targets[left], chain.costs, chain.order)
-            left = self._accept("flow", left, upper, found)
-        if "triangle" in chain.filters and self.last is not None and len(left) > 1:
-            before, bounds = self.last
-            of_this = bounds.of_next(self._solved(query, before).distance)
-            lower[left], upper[left] = (np.asarray(side)[left] for side in of_this.tightened(lower, upper))
-            left = self._reject("triangle", left, lower)
-            left = left if chain.exact else self._accept("triangle", left, upper, found)
-        self._solve(query, targets, left, lower, upper)
-        self.last = query, Bounds(lower, upper)
-        found |= (lower == upper) & (upper <= chain.threshold + TOLERANCE)
-        rows = np.flatnonzero(found)
-        return rows, upper[rows] if chain.exact else np.full(len(rows), np.nan)
+    def _solved(self, p: Rows, q: Rows, locality: Locality) -> Solved:
+        solved = solve(p, q, self.costs)
+        locality.add(solved.dual)
+        return solved
 
-    def _solve(self, query: Rows, targets: Rows, left: Ints, lower: Rows, upper: Rows) -> None:
-        """Solve what is left, the nearest by their bounds first; each dual solution may spare others."""
-        left = left[np.argsort(lower[left], kind="stable")]
-        while len(left):
-            row, left = left[0], left[1:]
-            solved = self._solved(query, targets[row])
-            lower[row] = upper[row] = solved.distance
-            self.duals = [solved.dual, *self.duals[: _RECENT - 1]]
-            if "feasible" in self.chain.filters and len(left):
-                lower[left] = np.maximum(lower[left], solved.dual.lower_bound(query, targets[left]))
-                left = self._reject("feasible", left, lower)
+    @cached_property
+    def _independent(self) -> IndependentMinimisation:
+        return IndependentMinimisation(self.costs)
 
-    def _solved(self, p: Rows, q: Rows) -> Solved:
-        self.counts["exact"] += 1
-        return solve(p, q, self.chain.costs)
-
-    def _reject(self, name: str, left: Ints, lower: Rows) -> Ints:
-        """Leave out what a lower bound shows to be too far."""
-        kept = left[lower[left] <= self.chain.threshold + 2 * TOLERANCE]
-        self.counts[f"rejected by {name}"] += len(left) - len(kept)
-        return kept
-
-    def _accept(self, name: str, left: Ints, upper: Rows, found: NDArray[np.bool_]) -> Ints:
-        """Take what an upper bound shows to be near enough."""
-        near = upper[left] <= self.chain.threshold
-        found[left[near]] = True
-        self.counts[f"accepted by {name}"] += int(near.sum())
-        return left[~near]
+    @cached_property
+    def _tour(self) -> Ints:
+        return tour_of_bins(self.costs)

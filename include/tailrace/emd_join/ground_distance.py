@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,31 +21,37 @@ def line(bins: int, scale: float = 1.0) -> Costs:
 
 def grid(shape: tuple[int, ...], scale: float = 1.0) -> Costs:
     """The Euclidean distance of the cells of a grid, flattened in C order, in cells, divided by `scale`."""
-    places = np.indices(shape).reshape(len(shape), -1).astype(np.float64)
-    return np.asarray(np.sqrt(((places[:, :, None] - places[:, None, :]) ** 2).sum(axis=0)) / scale)
+    places = grid_places(shape)
+    return np.asarray(np.sqrt(((places[:, None] - places) ** 2).sum(axis=2)) / scale)
+
+
+def grid_places(shape: tuple[int, ...], scale: float = 1.0) -> Costs:
+    """The coordinates of the cells of a grid, flattened in C order, divided by `scale`; shape (n, d)."""
+    return np.indices(shape).reshape(len(shape), -1).T.astype(np.float64) / scale
 
 
 def fault(costs: Costs) -> str | None:
     """The reason for which a matrix is no metric, with the bins that show it; None for a metric."""
-    if costs.ndim != 2 or costs.shape[0] != costs.shape[1] or not len(costs):
+    if not costs.ndim or not costs.size or costs.shape != costs.shape[:1] * 2:
         return f"its shape is {costs.shape}, not (n, n)"
-    if not np.isfinite(costs).all():
-        return f"{_at(~np.isfinite(costs))} is not a finite number"
-    if (costs < 0).any():
-        return f"{_at(costs < 0)} is negative"
-    bound = _TOLERANCE * float(costs.max())
-    if (np.abs(costs - costs.T) > bound).any():
-        return f"{_at(np.abs(costs - costs.T) > bound)} is not the distance back"
-    same = np.eye(len(costs), dtype=bool)
-    if (costs[same] != 0).any():
-        return f"{_at(same & (costs != 0))} is not 0, though it is the distance of a bin to itself"
-    if (costs[~same] == 0).any():
-        return f"{_at(~same & (costs == 0))} is 0, though these are two bins"
-    for via in range(len(costs)):
-        longer = costs - (costs[:, via, None] + costs[via]) > bound
-        if longer.any():
-            return f"{_at(longer)} is longer than the way over bin {via}"
+    for wrong, reason in _faults(costs):
+        if wrong.any():
+            first, second = (int(index[0]) for index in np.nonzero(wrong))
+            return f"the distance of bins {first} and {second} {reason}"
     return None
+
+
+def _faults(costs: Costs) -> Iterator[tuple[NDArray[np.bool_], str]]:
+    """For each property of a metric, the pairs of bins that do not have it, and what these are instead."""
+    yield ~np.isfinite(costs), "is not a finite number"
+    yield costs < 0, "is negative"
+    bound = _TOLERANCE * float(costs.max())
+    yield np.abs(costs - costs.T) > bound, "is not the distance back"
+    same = np.eye(len(costs), dtype=bool)
+    yield same & (costs != 0), "is not 0, though it is the distance of a bin to itself"
+    yield ~same & (costs == 0), "is 0, though these are two bins"
+    for via in range(len(costs)):
+        yield costs - (costs[:, via, None] + costs[via]) > bound, f"is longer than the way over bin {via}"
 
 
 def is_line(costs: Costs) -> bool:
@@ -53,8 +60,3 @@ def is_line(costs: Costs) -> bool:
     places = np.concatenate([[0.0], np.cumsum(steps)])
     bound = _TOLERANCE * max(float(costs.max()), math.ulp(1.0))
     return bool((np.abs(np.abs(places[:, None] - places) - costs) <= bound).all())
-
-
-def _at(wrong: NDArray[np.bool_]) -> str:
-    first, second = (int(index[0]) for index in np.nonzero(wrong))
-    return f"the distance of bins {first} and {second}"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tailrace.emd_join.ground_distance import Costs
 
 Rows = NDArray[np.float64]
+Reals = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,23 +26,43 @@ class IndependentMinimisation:
 
     @cached_property
     def _nearest(self) -> tuple[NDArray[np.int64], Costs]:
-        """For each bin all bins by their distance, and these distances; shape (n, n) each."""
+        """For each bin all bins by their distance, and how much further each is than the one before it."""
         order = np.argsort(self.costs, axis=1, kind="stable")
-        return order, np.take_along_axis(self.costs, order, axis=1)
+        return order, np.diff(np.take_along_axis(self.costs, order, axis=1), axis=1)
 
-    def between(self, p: Rows, q: Rows) -> NDArray[np.float64]:
-        """The bound for each row of `p` and the row of equal index of `q`, of shape (m, n), or (1, n) for all alike."""
+    def between(self, p: Rows, q: Rows, enough: float = np.inf) -> Reals:
+        """The bound for each row of `p` and the row of equal index of `q`, of shape (m, n), or (1, n) for all alike.
+
+        Parameters
+        ----------
+        enough : float
+            Bounds above it may be lower than LB_IM, though not below `enough`: they already reject.
+        """
         common = np.minimum(p, q)
         p, q = p - common, q - common
-        return np.maximum(self._sent(p, q), self._sent(q, p))
+        bound = self._sent(p, q, enough)
+        left = np.flatnonzero(bound <= enough)
+        bound[left] = np.maximum(bound[left], self._sent(q[left], p[left], enough))
+        return bound
 
-    def _sent(self, p: Rows, q: Rows) -> NDArray[np.float64]:
-        """The cost at which the bins of `p` send their mass, each for itself."""
-        order, costs = self._nearest
-        total = np.zeros(len(p))
-        for index in np.flatnonzero(p.any(axis=0)):
-            rows = np.flatnonzero(p[:, index])
-            reached = np.minimum(np.cumsum(q[rows][:, order[index]], axis=1), p[rows, index, None])
-            # Mass that goes k bins far pays the k-th distance: the sum by parts needs only how much stays within each.
-            total[rows] += (np.diff(reached, axis=1, prepend=0.0) * costs[index]).sum(axis=1)
-        return total
+    def _sent(self, p: Rows, q: Rows, enough: float) -> Reals:
+        """The cost at which the bins of `p` send their mass, each for itself.
+
+        Mass pays each step away from its bin for itself: what the k nearest bins do not take in goes on to the next.
+        So the cost only grows from step to step, and rows whose cost is above `enough`, or whose mass has all arrived,
+        need no more steps.
+        """
+        order, steps = self._nearest
+        bins = np.flatnonzero(p.any(axis=0))
+        cost, rows = np.zeros(len(p)), np.arange(len(p))
+        unsent, room = np.ascontiguousarray(p.T[bins]), np.ascontiguousarray(q.T)
+        for step in range(len(order) - 1):
+            cost[rows] += steps[bins, step] @ unsent
+            unsent -= room[order[bins, step + 1]]
+            np.maximum(unsent, 0.0, out=unsent)
+            kept = np.flatnonzero((cost[rows] <= enough) & unsent.any(axis=0))
+            if not len(kept):
+                break
+            if 2 * len(kept) < len(rows):
+                rows, unsent, room = rows[kept], unsent[:, kept], room[:, kept]
+        return cost

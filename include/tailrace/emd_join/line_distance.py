@@ -12,6 +12,11 @@ _BLOCK = 16
 """The number of neighbouring bins whose signed differences the coarse bound adds up."""
 
 
+def centroids(histograms: Rows, steps: Reals) -> Reals:
+    """The mean place of each of m histograms, shape (m,): two of them differ by no more than the distance."""
+    return np.asarray(histograms @ np.concatenate([[0.0], np.cumsum(steps)]))
+
+
 def cumulated(histograms: Rows, steps: Reals) -> Rows:
     """The cumulated shares of m histograms, each times the step to the next bin: shape (m, n − 1).
 
@@ -26,6 +31,10 @@ def coarse(rows: Rows) -> Rows:
     return np.asarray(np.add.reduceat(rows, np.arange(0, rows.shape[1], _BLOCK), axis=1)) if rows.shape[1] else rows
 
 
-def between(rows: Rows, others: Rows) -> Reals:
-    """The L1 distance of each row and the row of equal index."""
-    return np.asarray(np.abs(rows - others).sum(axis=1))
+def between(rows: Rows, others: Rows) -> Rows:
+    """The L1 distance of each of m rows and each of k others, shape (m, k); deterministic: a pair has one sum."""
+    from scipy.spatial.distance import cdist  # noqa: PLC0415
+
+    if not rows.shape[1]:
+        return np.zeros((len(rows), len(others)))
+    return np.asarray(cdist(rows, others, "cityblock"))

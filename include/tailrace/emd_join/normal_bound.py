@@ -1,4 +1,4 @@
-"""The normal lower bound of Head-SJ: histograms as normal distributions along a projection (paper 000, [12] and [18])."""
+"""The normal lower bound of Head-SJ: histograms as normal distributions along a projection (paper 000, [12, 18])."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ Rows = NDArray[np.float64]
 
 
 def between(p: Rows, q: Rows, costs: Costs, order: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The cost of moving the mass of each row of `p` to where the row of equal index of `q` has it, bin by bin in order.
+    """The cost of moving the mass of each row of `p` to where the same row of `q` has it, bin by bin in order.
 
     The flow is feasible, so its cost is at least the distance; on a line, in the line's order, it is the distance. The
     mass that both have in a bin stays there.

@@ -7,17 +7,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+Reals = NDArray[np.float64]
+
 
 class Bounds(NamedTuple):
     """Lower and upper bounds of the distances of one query to m histograms, shape (m,) each; equal where solved."""
 
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    lower: Reals
+    upper: Reals
 
-    def of_next(self, apart: float) -> Bounds:
-        """The bounds of a query at the distance `apart` from this one: abs(d − apart) ≤ the distance ≤ d + apart."""
-        return Bounds(np.maximum(self.lower - apart, apart - self.upper), self.upper + apart)
+    def of_next(self, nearest: Reals | float, furthest: Reals | float) -> Bounds:
+        """The bounds of another query, whose distance to this one lies between `nearest` and `furthest`.
 
-    def tightened(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> Bounds:
-        """The tighter of these bounds and others."""
-        return Bounds(np.maximum(self.lower, lower), np.minimum(self.upper, upper))
+        For a distance d of this query and the distance `apart` of both: abs(d − apart) ≤ that of the other ≤ d + apart.
+        """
+        return Bounds(np.maximum(self.lower - furthest, nearest - self.upper), self.upper + furthest)

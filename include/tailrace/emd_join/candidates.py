@@ -1,0 +1,74 @@
+"""The candidates of one query: histograms that may be within the threshold, and the bounds of their distances."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailrace.emd_join.search import MARGIN, TOLERANCE, Ints, Reals
+from tailrace.emd_join.triangle import Bounds
+
+
+@dataclass(eq=False)
+class Candidates:
+    """The candidates of one query. Filters reject or accept them one after another; what they leave is solved.
+
+    Attributes
+    ----------
+    rows : ndarray of int64, shape (k,)
+        The rows of the targets.
+    counts : Counter
+        The number of candidates that each filter rejected or accepted; `exact`: that were solved.
+    bounds : Bounds
+        Bounds of the distances, equal where solved.
+    open : ndarray of int64
+        The positions in `rows` of the candidates that are neither rejected nor accepted yet.
+    accepted : ndarray of bool, shape (k,)
+    solved : ndarray of bool, shape (k,)
+    """
+
+    rows: Ints
+    threshold: float
+    counts: Counter[str]
+    bounds: Bounds = field(init=False)
+    open: Ints = field(init=False)
+    accepted: NDArray[np.bool_] = field(init=False)
+    solved: NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        count = len(self.rows)
+        self.bounds = Bounds(np.zeros(count), np.full(count, np.inf))
+        self.open = np.arange(count)
+        self.accepted, self.solved = np.zeros(count, bool), np.zeros(count, bool)
+
+    @property
+    def open_rows(self) -> Ints:
+        """The rows of the targets that are neither rejected nor accepted yet."""
+        return self.rows[self.open]
+
+    def reject(self, name: str, lower: Reals) -> None:
+        """Reject the open candidates whose lower bound, of the shape of `open`, is above the threshold + MARGIN."""
+        self.bounds.lower[self.open] = np.maximum(self.bounds.lower[self.open], lower)
+        self._close(name, self.bounds.lower[self.open] > self.threshold + MARGIN)
+
+    def accept(self, name: str, upper: Reals) -> None:
+        """Accept the open candidates whose upper bound, of the shape of `open`, is within the threshold."""
+        self.bounds.upper[self.open] = np.minimum(self.bounds.upper[self.open], upper)
+        is_near = self.bounds.upper[self.open] <= self.threshold
+        self.accepted[self.open[is_near]] = True
+        self._close(name, is_near)
+
+    def settle(self, position: int, distance: float) -> None:
+        """Set the exact distance of the candidate at a position of `rows`."""
+        self.bounds.lower[position] = self.bounds.upper[position] = distance
+        self.solved[position] = True
+        self.accepted[position] = distance <= self.threshold + TOLERANCE
+        self.open = self.open[self.open != position]
+        self.counts["exact"] += 1
+
+    def _close(self, name: str, decided: NDArray[np.bool_]) -> None:
+        self.counts[name] += int(decided.sum())
+        self.open = self.open[~decided]

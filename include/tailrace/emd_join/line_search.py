@@ -1,0 +1,94 @@
+"""The search on a line: distances in closed form, block by block, without a solver."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailrace.emd_join import line_distance
+from tailrace.emd_join.search import MARGIN, TOLERANCE, Columns, Found, Ints, Reals, Rows, Values, pairs_within_reach
+
+FILTERS = frozenset({"centroid", "coarse"})
+
+_QUERIES = 64
+"""The number of queries of a block: few, so that their centroids are near each other."""
+
+_TARGETS = 8192
+"""The largest number of targets of a block. A matrix of a block holds 4 MB at most, and there are three at a time."""
+
+_PIECE = 2048
+"""The number of targets whose rows are copied at once, to sum them in full: 4 MB at 256 bins."""
+
+
+@dataclass(frozen=True, eq=False)
+class LineSearch:
+    """The search for pairs of histograms whose bins lie on a line; it always gives the distances.
+
+    Targets are in order of their centroids, so those of a block of queries are one slice of the columns. The coarse
+    bound then compares sums of neighbouring bins, and only the pairs that it leaves are summed in full. These count as
+    `exact`.
+
+    Attributes
+    ----------
+    steps : ndarray, shape (n − 1,)
+        The distances of neighbouring bins.
+    threshold : float
+        θ, in the unit of the ground distance.
+    """
+
+    steps: Reals
+    threshold: float
+    filters: frozenset[str] = FILTERS
+
+    def derived(self, shares: Rows) -> Values:
+        """The columns `keys` (centroids), `rows` (cumulated shares times the steps) and `coarse` (their block sums)."""
+        rows = line_distance.cumulated(shares, self.steps)
+        keys = line_distance.centroids(shares, self.steps)[:, None]
+        return {"keys": keys, "rows": rows, "coarse": line_distance.coarse(rows)}
+
+    def find(self, queries: Columns, targets: Columns, reach_ms: int) -> Found:
+        """The pairs with event times at most `reach_ms` apart and a distance of at most the threshold + TOLERANCE."""
+        counts = Counter({"candidates": pairs_within_reach(queries.times, targets.times, reach_ms), "coarse": 0})
+        parts = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+        for some, part in self._blocks(queries, targets):
+            is_open = np.abs(queries.times[some, None] - targets.times[part]) <= reach_ms
+            in_range = int(is_open.sum())
+            if "coarse" in self.filters:
+                bound = line_distance.between(queries.values["coarse"][some], targets.values["coarse"][part])
+                is_open &= bound <= self.threshold + MARGIN
+            query, target = np.nonzero(is_open)
+            query, target = query + some.start, target + part.start
+            counts["coarse"] += in_range - len(query)
+            parts.append((query, target, _sums(queries.rows, targets.rows, query, target)))
+        query, target, distance = (np.concatenate(column) for column in zip(*parts, strict=True))
+        counts["exact"] = len(query)
+        counts["centroid"] = counts["candidates"] - counts["coarse"] - counts["exact"]
+        near = np.flatnonzero(distance <= self.threshold + TOLERANCE)
+        near = near[np.lexsort((target[near], query[near]))]
+        summed = np.bincount(query, minlength=len(queries)), np.bincount(target, minlength=len(targets))
+        return Found(query[near], target[near], distance[near], *summed, counts)
+
+    def _blocks(self, queries: Columns, targets: Columns) -> Iterator[tuple[slice, slice]]:
+        """The blocks of queries, each with the targets whose centroids are within the threshold of one of them."""
+        centroids, others = queries.keys[:, 0], targets.keys[:, 0]
+        width = self.threshold + MARGIN if "centroid" in self.filters else np.inf
+        for start in range(0, len(queries), _QUERIES):
+            some = slice(start, min(start + _QUERIES, len(queries)))
+            low = int(np.searchsorted(others, centroids[start] - width, side="left"))
+            high = int(np.searchsorted(others, centroids[some.stop - 1] + width, side="right"))
+            for first in range(low, high, _TARGETS):
+                yield some, slice(first, min(first + _TARGETS, high))
+
+
+def _sums(rows: Rows, others: Rows, query: Ints, target: Ints) -> Reals:
+    """The distances of pairs that are in order of the query: one query at a time against the rows of its targets."""
+    distance = np.empty(len(query))
+    starts = np.flatnonzero(np.diff(query, prepend=-1))
+    for start, end in zip(starts, [*starts[1:], len(query)], strict=True):
+        for first in range(start, end, _PIECE):
+            piece = slice(first, min(first + _PIECE, end))
+            distance[piece] = line_distance.between(rows[query[start], None], others[target[piece]])[0]
+    return distance

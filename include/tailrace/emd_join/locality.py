@@ -1,0 +1,56 @@
+"""Locality: what a query leaves to its successors, which are near it in key (paper 000, section 3.3)."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tailrace.emd_join.dual_solution import DualSolution
+from tailrace.emd_join.search import Ints, Reals, Rows
+from tailrace.emd_join.triangle import Bounds
+
+_RECENT = 16
+"""The number of dual solutions, the newest ones, by which candidates are filtered."""
+
+
+@dataclass(eq=False)
+class Locality:
+    """The newest dual solutions, and the bounds of the distances of the query before.
+
+    Attributes
+    ----------
+    query : ndarray, shape (n,), or None
+        The query before.
+    """
+
+    size: int
+    query: Rows | None = None
+    _duals: deque[Reals] = field(default_factory=lambda: deque(maxlen=_RECENT))
+    _rows: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    _bounds: Bounds = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._bounds = Bounds(np.zeros(self.size), np.full(self.size, np.inf))
+
+    def add(self, dual: DualSolution) -> None:
+        """Keep a dual solution, and forget the oldest one."""
+        self._duals.append(dual.phi)
+
+    def feasible_bound(self, query: Rows, rows: Rows) -> Reals:
+        """The greatest of the lower bounds that the dual solutions give for the distances to histograms, shape (m,)."""
+        if not self._duals:
+            return np.zeros(len(rows))
+        phi = np.stack(self._duals, axis=1)
+        return np.asarray(np.abs(rows @ phi - query @ phi).max(axis=1))
+
+    def known(self, rows: Ints) -> Bounds:
+        """The bounds of the distances of the query before to some targets; 0 and infinite where it had none."""
+        return Bounds(self._bounds.lower[rows], self._bounds.upper[rows])
+
+    def succeed(self, query: Rows, rows: Ints, bounds: Bounds) -> None:
+        """Put a query, and the bounds of its distances to some targets, in place of the query before."""
+        self._bounds.lower[self._rows], self._bounds.upper[self._rows] = 0.0, np.inf
+        self._bounds.lower[rows], self._bounds.upper[rows] = bounds
+        self.query, self._rows = query, rows

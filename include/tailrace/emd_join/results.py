@@ -1,0 +1,53 @@
+"""The pairs that a search has found so far, and the work that it took."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tailrace.emd_join.candidates import Candidates
+from tailrace.emd_join.search import Columns, Found, Ints, Reals, pairs_within_reach
+
+
+@dataclass(eq=False)
+class FoundBuilder:
+    """The pairs of the queries that are done, one query after another.
+
+    Attributes
+    ----------
+    counts : Counter
+        As in `Found`. The range search rejects the candidates that no query is given.
+    """
+
+    solved_by_query: Ints
+    solved_by_target: Ints
+    counts: Counter[str]
+    _parts: list[tuple[Ints, Ints, Reals]] = field(default_factory=list)
+
+    @staticmethod
+    def empty(queries: Columns, targets: Columns, reach_ms: int, filters: frozenset[str]) -> FoundBuilder:
+        """No pairs yet, and a count for every filter."""
+        counts = Counter(dict.fromkeys([*sorted(filters), "exact", "queries"], 0))
+        counts["candidates"] = counts["range"] = pairs_within_reach(queries.times, targets.times, reach_ms)
+        return FoundBuilder(np.zeros(len(queries), np.int64), np.zeros(len(targets), np.int64), counts)
+
+    def add(self, query: int, candidates: Candidates) -> None:
+        """Add the pairs and the work of a query, whose candidates are all decided."""
+        near = np.flatnonzero(candidates.accepted)
+        self._parts.append((np.full(len(near), query), candidates.rows[near], candidates.bounds.upper[near]))
+        self.counts["range"] -= len(candidates.rows)
+        solves = self.counts["exact"] + self.counts["queries"]
+        self.solved_by_query[query] = solves - int(self.solved_by_query.sum())
+        self.solved_by_target[candidates.rows[candidates.solved]] += 1
+
+    def result(self, exact: bool) -> Found:
+        """All pairs; their distances, or NaN if not `exact`."""
+        none = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+        query, target, distance = (np.concatenate(column) for column in zip(none, *self._parts, strict=True))
+        if not exact:
+            distance[:] = np.nan
+        order = np.argsort(query, kind="stable")
+        query, target, distance = query[order], target[order], distance[order]
+        return Found(query, target, distance, self.solved_by_query, self.solved_by_target, self.counts)

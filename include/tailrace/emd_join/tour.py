@@ -1,0 +1,49 @@
+"""A tour: an order in which near ones stand side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Reals = NDArray[np.float64]
+
+_BLOCK = 1024
+"""The number of histograms that one tour visits: its cost is quadratic."""
+
+
+def tour(count: int, start: int, distances_from: Callable[[int], Reals]) -> Ints:
+    """All of `count` in the order of a walk that goes each time to the nearest one not visited.
+
+    Parameters
+    ----------
+    distances_from : callable
+        The distances from one of them to all, shape (count,).
+    """
+    order = np.empty(count, np.int64)
+    is_left = np.ones(count, bool)
+    at = start
+    for index in range(count):
+        order[index] = at
+        is_left[at] = False
+        if index + 1 < count:
+            at = int(np.where(is_left, distances_from(at), np.inf).argmin())
+    return order
+
+
+def tour_of_bins(costs: NDArray[np.float64]) -> Ints:
+    """The tour of all bins, from the one that is furthest from the others; on a line it is the line's order."""
+    return tour(len(costs), int(costs.sum(axis=1).argmax()), lambda at: np.asarray(costs[at]))
+
+
+def tour_of_keys(keys: NDArray[np.float64]) -> Ints:
+    """The tour of m histograms by the largest difference of their keys, shape (m, z); block after block of rows."""
+    starts = range(0, len(keys), _BLOCK)
+    walks = [start + _walk(keys[start : start + _BLOCK]) for start in starts]
+    return np.concatenate([np.zeros(0, np.int64), *walks])
+
+
+def _walk(keys: NDArray[np.float64]) -> Ints:
+    return tour(len(keys), 0, lambda at: np.asarray(np.abs(keys - keys[at]).max(axis=1)))
