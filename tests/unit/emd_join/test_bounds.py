@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emd_oracle import case, emd, histograms
-from tailrace.emd_join import ground_distance, line_distance, normal_bound, ordered_flow
+from emd_oracle import case, emd, emd_by_pot, histograms
+from tailrace.emd_join import ground_distance, line_distance, normal_bound, ordered_flow, reference_bound
 from tailrace.emd_join.dual_solution import DualSolution
 from tailrace.emd_join.exact import solve
 from tailrace.emd_join.independent_minimisation import IndependentMinimisation
@@ -34,6 +34,7 @@ def test_bounds_hold(drawn, data):
     costs, (p, q) = drawn
     exact = emd(p, q, costs)
     lower = IndependentMinimisation(costs).between(p[None], q[None])[0]
+    assert reference_bound.between(p[None], q[None], costs)[0] >= exact - TOLERANCE
     upper = ordered_flow.between(p[None], q[None], costs, np.array(data.draw(st.permutations(range(len(costs))))))[0]
     assert lower <= exact + TOLERANCE
     assert upper >= exact - TOLERANCE
@@ -55,12 +56,13 @@ def test_a_pair_within_the_threshold_has_its_key_in_the_range(drawn, data):
 
 
 @settings(max_examples=100, deadline=None)
-@given(case(count=4))
-def test_what_a_query_tells_of_the_next_holds(drawn):
+@given(case(count=4), st.data())
+def test_what_a_query_tells_of_the_next_holds(drawn, data):
     costs, (query, following, *others) = drawn
     exact = np.array([emd(query, one, costs) for one in others])
     known = Bounds(exact - np.array([0, 0.1]), exact + np.array([0, 0.3]))
-    bounds = known.of_next(emd(query, following, costs))
+    apart = emd(query, following, costs)
+    bounds = known.of_next(apart - data.draw(st.sampled_from([0, 0.2])), apart + data.draw(st.sampled_from([0, 0.2])))
     for one, lower, upper in zip(others, *bounds, strict=True):
         assert lower - TOLERANCE <= emd(following, one, costs) <= upper + TOLERANCE
 
@@ -72,9 +74,12 @@ def test_on_a_line_the_distance_has_a_closed_form_and_the_coarse_one_is_a_lower_
     costs = ground_distance.line(n, scale)
     assert ground_distance.is_line(costs)
     rows = [line_distance.cumulated(one[None], np.diagonal(costs, 1)) for one in (p, q)]
-    exact = line_distance.between(*rows)[0]
+    exact = line_distance.between(*rows)[0, 0]
+    assert exact == pytest.approx(emd_by_pot(p, q, costs), abs=TOLERANCE)
     assert exact == pytest.approx(solve(p, q, costs).distance, abs=TOLERANCE)
-    assert line_distance.between(*map(line_distance.coarse, rows))[0] <= exact + TOLERANCE
+    assert line_distance.between(*map(line_distance.coarse, rows))[0, 0] <= exact + TOLERANCE
+    centroids = [line_distance.centroids(one[None], np.diagonal(costs, 1))[0] for one in (p, q)]
+    assert abs(centroids[0] - centroids[1]) <= exact + TOLERANCE
     flow = ordered_flow.between(p[None], q[None], costs, np.arange(n))[0]
     assert flow == pytest.approx(exact, abs=TOLERANCE), "the flow in the line's order is the best one"
 
@@ -112,4 +117,28 @@ def test_faults_of_a_metric_are_told_with_the_bins():
     zero[0, 1] = zero[1, 0] = 0.0
     assert "is 0, though these are two bins" in ground_distance.fault(zero)
     assert ground_distance.fault(good[:3]) == "its shape is (3, 4), not (n, n)"
+    assert ground_distance.fault(np.float64(1)) == "its shape is (), not (n, n)"
     assert not ground_distance.is_line(good)
+
+
+@settings(max_examples=100, deadline=None)
+@given(case(count=6), st.floats(0, 3))
+def test_independent_minimisation_sends_each_bin_to_the_nearest_with_room(drawn, enough):
+    costs, rows = drawn
+    p, q = rows[:3], rows[3:]
+    wanted = [max(_sent(one, two, costs), _sent(two, one, costs)) for one, two in zip(p, q, strict=True)]
+    assert IndependentMinimisation(costs).between(p, q) == pytest.approx(np.array(wanted), abs=TOLERANCE)
+    some = IndependentMinimisation(costs).between(p, q, enough)
+    assert (some <= np.array(wanted) + TOLERANCE).all()
+    assert np.minimum(some, enough) == pytest.approx(np.minimum(wanted, enough), abs=TOLERANCE)
+
+
+def _sent(p, q, costs):
+    """LB_IM in one direction, by its definition."""
+    cost = 0.0
+    for index, mass in enumerate(np.maximum(p - q, 0)):
+        left = mass
+        for other in sorted(range(len(q)), key=lambda other, index=index: costs[index, other]):
+            moved = min(left, max(q[other] - p[other], 0))
+            cost, left = cost + moved * costs[index, other], left - moved
+    return cost
