@@ -39,7 +39,7 @@ def _emd_join(query: Query, names: Sequence[NameTypes]) -> Kind:
         bins=bins,
         search=plan.search,
         method=plan.method,
-        reason=plan.reason,
+        explanation=plan.explanation,
         distances=section.distances,
     )
 

@@ -40,8 +40,7 @@ class EmdJoin(JoinedPairs):
         Finds pairs in columns: in closed form on a line, or by a chain of filters.
     method : Method
         The method by which R is spread over tasks.
-    reason : str
-        The reason for the search, in words.
+    explanation : Explanation
     distances : bool
         Whether answers have their distance.
     """
@@ -50,7 +49,7 @@ class EmdJoin(JoinedPairs):
     bins: int
     search: Search
     method: Method
-    reason: str
+    explanation: Explanation
     distances: bool = True
 
     values: ClassVar[tuple[str, ...]] = ("distance",)
@@ -74,10 +73,6 @@ class EmdJoin(JoinedPairs):
         self, plan: Mapping[str, Any] | None, loads: Mapping[str, Floats], tasks: int
     ) -> Mapping[str, Any] | None:
         return self.method.next_plan(plan, loads, tasks)
-
-    @property
-    def explanation(self) -> Explanation:
-        return Explanation(self.method.description, self.search.description, self.reason)
 
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
         rows = tuples.select(["id", "event_time", "tick"])

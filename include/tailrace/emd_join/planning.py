@@ -15,39 +15,45 @@ from tailrace.emd_join.methods import METHODS, Method
 from tailrace.emd_join.search import Search
 from tailrace.emd_join.section import FEEDBACK, SPAN, EmdJoinSection
 from tailrace.ground.duration import ms
+from tailrace.kind.explanation import Explanation
 
 _SOLUTIONS = 4  # of the forest: more reject few candidates that these leave
 _HEAD_SPANS = 1024  # the ranges of Head-SJ are made of spans as narrow as this part of the longest distance
 
 
 class SearchPlan(NamedTuple):
-    """How the pairs of a query are found, and why so."""
+    """How the pairs of a query are found, and the reason for it."""
 
     search: Search
     method: Method
-    reason: str
+    explanation: Explanation
 
 
 def plan_of(section: EmdJoinSection) -> SearchPlan:
     """Choose how the pairs of a declared join are found."""
     costs = section.costs
-    search, reason = _search(section, costs)
-    return SearchPlan(search, _method(section, costs), reason)
+    method = _method(section, costs)
+    search, how, why = _search(section, costs)
+    return SearchPlan(search, method, Explanation(method.description, how, why))
 
 
-def _search(section: EmdJoinSection, costs: Costs) -> tuple[Search, str]:
+def _search(section: EmdJoinSection, costs: Costs) -> tuple[Search, str, str]:
+    """The search, in words too, and the reason for it."""
     on_line = is_line(costs)
     if on_line and section.search != "filter_chain":
-        steps = np.diagonal(costs, offset=1)
-        return LineSearch(steps, section.threshold), (
-            "the bins lie on a line, where the distance is the L1 distance of cumulated histograms: no solver is needed"
+        how = "closed form: ranges of centroids, then sums of neighbouring bins, then the L1 distance"
+        why = (
+            "the bins lie on a line, where the distance is the L1 distance of cumulated histograms; no solver is needed"
         )
-    reason = "search: filter_chain" if on_line else "the bins do not lie on a line, so exact distances need a solver"
+        return LineSearch(np.diagonal(costs, offset=1), section.threshold), how, why
+    why = "search: filter_chain is declared" if on_line else "the bins lie on no line: exact distances need a solver"
     forest = Forest.of_bins(costs, _SOLUTIONS)
     if section.method == "head":
-        grid = section.ground_distance.places(len(costs), section.scale)
-        return HeadSearch(costs, section.threshold, forest, grid, section.distances), reason
-    return ChainSearch(costs, section.threshold, forest, section.distances), reason
+        places = section.ground_distance.places(len(costs), section.scale)
+        how = "filter chain: normal, dual and centroid lower bounds, reference upper bound, network simplex"
+        return HeadSearch(costs, section.threshold, forest, places, section.distances), how, why
+    how = "filter chain: ranges of keys, feasible dual solutions, LB_IM, UB_P, triangle, network simplex"
+    return ChainSearch(costs, section.threshold, forest, section.distances), how, why
 
 
 def _method(section: EmdJoinSection, costs: Costs) -> Method:
