@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -86,8 +87,8 @@ class LineSearch:
 def _sums(rows: Rows, others: Rows, query: Ints, target: Ints) -> Reals:
     """The distances of pairs that are in order of the query: one query at a time against the rows of its targets."""
     distance = np.empty(len(query))
-    starts = np.flatnonzero(np.diff(query, prepend=-1))
-    for start, end in zip(starts, [*starts[1:], len(query)], strict=True):
+    ends = np.append(np.flatnonzero(np.diff(query, prepend=-1)), len(query))
+    for start, end in itertools.pairwise(ends.tolist()):
         for first in range(start, end, _PIECE):
             piece = slice(first, min(first + _PIECE, end))
             distance[piece] = line_distance.between(rows[query[start], None], others[target[piece]])[0]
