@@ -1,13 +1,17 @@
-"""The Earth Mover's Distance and its similarity join by their definitions; generated metrics and histograms."""
+"""The Earth Mover's Distance and its similarity join by their definitions; generated histograms; checks of a search."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from tailrace.emd_join.search import Columns
+
 TOLERANCE = 1e-9
 _SCALE = 1000.0
+TIMES = st.integers(0, 20)
 
 
 def emd(p: np.ndarray, q: np.ndarray, costs: np.ndarray) -> float:
@@ -47,6 +51,48 @@ def pairs(exact: np.ndarray, times: tuple[np.ndarray, np.ndarray], reach_ms: int
         for target, target_time in enumerate(times[1].tolist())
         if abs(query_time - target_time) <= reach_ms and exact[query, target] <= threshold + TOLERANCE
     }
+
+
+def joined(search, queries, targets, times, reach_ms):
+    """What a search finds, by the rows before they were put in order of the key; and the numbers of its work."""
+    (one, first), (two, second) = (
+        Columns.ordered(at, search.derived(rows)) for at, rows in zip(times, (queries, targets), strict=True)
+    )
+    found = search.find(one, two, reach_ms)
+    assert (np.lexsort((found.target, found.query)) == np.arange(len(found.query))).all()
+    keys = zip(first[found.query].tolist(), second[found.target].tolist(), strict=True)
+    answers = dict(zip(keys, found.distance.tolist(), strict=True))
+    assert len(answers) == len(found.query), "no pair comes twice"
+    check_counts(found, search.filters, times, reach_ms)
+    return answers, found
+
+
+def check_counts(found, filters, times, reach_ms):
+    """Every candidate is rejected or accepted by one filter, or solved; and every solve counts for a row."""
+    counts = dict(found.counts)
+    near = np.abs(times[0][:, None] - times[1]) <= reach_ms
+    assert counts["candidates"] == near.sum()
+    decided = {name: count for name, count in counts.items() if name not in ("candidates", "queries")}
+    assert sum(decided.values()) == counts["candidates"]
+    assert all(count >= 0 for count in decided.values())
+    assert all(name in {*filters, "exact"} for name, count in decided.items() if count)
+    assert found.solved_by_query.sum() == counts["exact"] + counts.get("queries", 0)
+    assert found.solved_by_target.sum() == counts["exact"]
+    assert [len(found.solved_by_query), len(found.solved_by_target)] == [len(side) for side in times]
+
+
+def agree(answers, wanted, exact, on_the_edge=()):
+    assert set(wanted) - set(on_the_edge) <= set(answers) <= set(wanted) | set(on_the_edge)
+    for pair, distance in answers.items():
+        if exact:
+            assert distance == pytest.approx(wanted.get(pair, distance), abs=TOLERANCE)
+        else:
+            assert np.isnan(distance)
+
+
+def edge(exact, threshold):
+    """The pairs whose distance is so near to the threshold that rounding decides."""
+    return list(zip(*(np.abs(exact - threshold - TOLERANCE) < TOLERANCE / 10).nonzero(), strict=True))
 
 
 def grid_costs(*shape: int) -> np.ndarray:

@@ -46,6 +46,7 @@ def solve(p: Histogram, q: Histogram, costs: Costs) -> Solved:
         np.ascontiguousarray(costs[np.ix_(more, less)]),
         numItermax=_MOST_STEPS,
         log=True,
+        center_dual=False,
         check_marginals=False,
     )
     if log["warning"] is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ class LineSearch:
 
     Targets are in order of their centroids, so those of a block of queries are one slice of the columns. The coarse
     bound then compares sums of neighbouring bins, and only the pairs that it leaves are summed in full. These count as
-    `exact`.
+    `exact`. Beside the columns and the pairs found, memory is bounded by the size of a block.
 
     Attributes
     ----------
@@ -53,24 +54,26 @@ class LineSearch:
     def find(self, queries: Columns, targets: Columns, reach_ms: int) -> Found:
         """The pairs with event times at most `reach_ms` apart and a distance of at most the threshold + TOLERANCE."""
         counts = Counter({"candidates": pairs_within_reach(queries.times, targets.times, reach_ms), "coarse": 0})
+        by_query, by_target = np.zeros(len(queries), np.int64), np.zeros(len(targets), np.int64)
         parts = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
         for some, part in self._blocks(queries, targets):
             is_open = np.abs(queries.times[some, None] - targets.times[part]) <= reach_ms
-            in_range = int(is_open.sum())
+            counts["coarse"] += int(is_open.sum())
             if "coarse" in self.filters:
                 bound = line_distance.between(queries.values["coarse"][some], targets.values["coarse"][part])
                 is_open &= bound <= self.threshold + MARGIN
+            by_query[some] += is_open.sum(axis=1)
+            by_target[part] += is_open.sum(axis=0)
             query, target = np.nonzero(is_open)
-            query, target = query + some.start, target + part.start
-            counts["coarse"] += in_range - len(query)
-            parts.append((query, target, _sums(queries.rows, targets.rows, query, target)))
+            counts["coarse"] -= len(query)
+            distance = _sums(queries.rows[some], targets.rows[part], query, target)
+            near = distance <= self.threshold + TOLERANCE
+            parts.append((query[near] + some.start, target[near] + part.start, distance[near]))
         query, target, distance = (np.concatenate(column) for column in zip(*parts, strict=True))
-        counts["exact"] = len(query)
+        counts["exact"] = int(by_query.sum())
         counts["centroid"] = counts["candidates"] - counts["coarse"] - counts["exact"]
-        near = np.flatnonzero(distance <= self.threshold + TOLERANCE)
-        near = near[np.lexsort((target[near], query[near]))]
-        summed = np.bincount(query, minlength=len(queries)), np.bincount(target, minlength=len(targets))
-        return Found(query[near], target[near], distance[near], *summed, counts)
+        order = np.lexsort((target, query))
+        return Found(query[order], target[order], distance[order], by_query, by_target, counts)
 
     def _blocks(self, queries: Columns, targets: Columns) -> Iterator[tuple[slice, slice]]:
         """The blocks of queries, each with the targets whose centroids are within the threshold of one of them."""
@@ -87,8 +90,8 @@ class LineSearch:
 def _sums(rows: Rows, others: Rows, query: Ints, target: Ints) -> Reals:
     """The distances of pairs that are in order of the query: one query at a time against the rows of its targets."""
     distance = np.empty(len(query))
-    starts = np.flatnonzero(np.diff(query, prepend=-1, append=-1))
-    for start, end in pairwise(starts.tolist()):
+    ends = np.append(np.flatnonzero(np.diff(query, prepend=-1)), len(query))
+    for start, end in itertools.pairwise(ends.tolist()):
         for first in range(start, end, _PIECE):
             piece = slice(first, min(first + _PIECE, end))
             distance[piece] = line_distance.between(rows[query[start], None], others[target[piece]])[0]
