@@ -42,9 +42,7 @@ def _search(section: EmdJoinSection, costs: Costs) -> tuple[Search, str, str]:
     on_line = is_line(costs)
     if on_line and section.search != "filter_chain":
         how = "closed form: ranges of centroids, then sums of neighbouring bins, then the L1 distance"
-        why = (
-            "the bins lie on a line, where this is the distance, and takes no solver"
-        )
+        why = "the bins lie on a line, where this is the distance, and takes no solver"
         return LineSearch(np.diagonal(costs, offset=1), section.threshold), how, why
     why = "search: filter_chain is declared" if on_line else "the bins lie on no line: exact distances need a solver"
     forest = Forest.of_bins(costs, _SOLUTIONS)
