@@ -11,7 +11,9 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, GetJsonSchemaHandler, ValidationInfo, field_validator, model_serializer, model_validator
+from pydantic_core import CoreSchema
+from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
 from tailrace.emd_join import ground_distance
 from tailrace.emd_join.ground_distance import Costs
@@ -27,7 +29,7 @@ _GROUND_DISTANCE = "line, or {grid: [4, 4, 4]}, or {matrix: distances.npy}"
 
 
 class GroundDistance(Section):
-    """The cost of moving a unit of mass between two bins: on a line (written as this word), on a grid, by a matrix."""
+    """The cost of moving a unit of mass between two bins, on a line, on a grid, or by a matrix; the first as a word: line"""
 
     grid: tuple[int, ...] | None = Field(default=None, description="bins in each of one to three dimensions: [4, 4, 4]")
     matrix: Path | None = Field(
@@ -44,6 +46,16 @@ class GroundDistance(Section):
         if isinstance(value, GroundDistance):
             return value
         raise field_error(f"{value!r} is no ground distance", _GROUND_DISTANCE)
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, dump: SerializerFunctionWrapHandler) -> Any:
+        return "line" if self.grid is None and self.matrix is None else dump(self)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        declared = handler.resolve_ref_schema(handler(schema))
+        declared |= {"type": ["object", "string"], "pattern": "^line$"}
+        return declared
 
     @field_validator("grid", mode="before")
     @classmethod

@@ -29,6 +29,7 @@ UNITS = "|".join("".join(f"[{letter}{letter.upper()}]" for letter in unit) for u
 TIME = r"^\s*\d{4}(-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])|-?W\d{2}(-?[1-7])?)(.\d{2}[\d:.,+\-Z ]*)?\s*$"
 FIRST_DAY, LAST_DAY = 1_01_01, 9999_12_31  # 2000-01-01 may be written 20000101, which YAML reads as a number
 QUOTED = r"^\s*[+-]?[\d_]*\.?\d+\.?([eE][+-]?\d+)?\s*$"  # a number that YAML parsers read as text: quoted, or 1_000
+_AS_JSON = ("integer", "number", "boolean", "array")  # types whose examples are written as in JSON
 _WORDS = ("true", "false", "yes", "no", "on", "off", "t", "f", "y", "n")
 _BOOLEAN: Json = {
     "type": ["boolean", "string", "integer"],
@@ -66,6 +67,8 @@ class _Generator(GenerateJsonSchema):
             return format_duration(ms(dft))
         if not isinstance(dft, BaseModel):
             return super().encode_default(dft)
+        if isinstance(word := dft.model_dump(), str):  # a section that may be written as a word
+            return word
         section: Json = {}
         for name, field in type(dft).model_fields.items():
             value = self.encode_default(getattr(dft, name))
@@ -101,7 +104,7 @@ def _in_file(node: Json) -> Json:
         meaning, _, example = node.get("description", "").partition(": ")
         if example and "type" in node and node["type"] not in ("object", "array", "null"):
             first = node["type"] if isinstance(node["type"], str) else node["type"][0]
-            node["examples"] = [json.loads(example) if first in ("integer", "number", "boolean") else example]
+            node["examples"] = [json.loads(example) if first in _AS_JSON else example]
             if "pattern" in node:  # editors show this in place of the pattern
                 node["patternErrorMessage"] = f"right would be: {example} ({meaning})"
     return node

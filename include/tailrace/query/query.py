@@ -182,7 +182,7 @@ class EmdJoinQuery(JoinQuery):
         return min(self.window.slide or _LONGEST_DEFAULT_TICK, _LONGEST_DEFAULT_TICK)
 
     def structure(self) -> dict[str, Any]:
-        return super().structure() | {"emd_join.ground_distance.matrix": self.emd_join.ground_distance.digest}
+        return super().structure() | {"emd_join.ground_distance.digest": self.emd_join.ground_distance.digest}
 
 
 AnyQuery = Annotated[AggregateQuery | TopKQuery | EmdJoinQuery, Field(discriminator="kind")]

@@ -27,7 +27,7 @@ from tailrace.ground.errors import Refused
 from tailrace.ground.fields import NonNegativeDuration, Section
 from tailrace.query.json_schema import json_schema
 from tailrace.query.loading import load
-from tailrace.query.query import AggregateQuery, TopKQuery
+from tailrace.query.query import AggregateQuery, EmdJoinQuery, TopKQuery
 from unit.query.test_loading import GOOD, WRONG, Wrong
 from unit.query.test_query import SMALLEST
 
@@ -120,11 +120,13 @@ def sections_of(model: type[BaseModel], schema: dict[str, Any]) -> Iterator[tupl
 
 def test_every_field_has_its_description() -> None:
     count = 0
-    queries = (AggregateQuery, TopKQuery)
+    queries = (AggregateQuery, TopKQuery, EmdJoinQuery)
     for model, section in (pair for query in queries for pair in sections_of(query, SCHEMA)):
         for name, field in model.model_fields.items():
             assert field.description
-            assert section["properties"][name]["description"].startswith(field.description)
+            thens = [rule["then"].get("properties", {}).get(name) for rule in section.get("allOf", [])]
+            declarations = [node for node in [section["properties"][name], *thens] if node and "description" in node]
+            assert any(node["description"].startswith(field.description) for node in declarations)
             rules = [rule["then"].get("required", []) for rule in section.get("allOf", [])]
             required = any(name in names for names in (section.get("required", []), *rules))
             assert required or not field.is_required(), name

@@ -94,7 +94,9 @@ WRONG = [
     Wrong("name: flights\n", "", 1, "name", "missing", "name: ball_load"),
     Wrong("name: flights", "name: Flights-2", 1, "name", "'Flights-2'", "a-z, 0-9 and _"),
     Wrong("name: flights", "name:", 1, "name", "no value", "ball_load"),
-    Wrong("kind: aggregate", "kind: emd_join", 2, "kind", "does not have the kind emd_join yet", "aggregate, topk"),
+    Wrong(
+        "kind: aggregate", "kind: spatial_join", 2, "kind", "does not have the kind spatial_join yet", "aggregate, topk"
+    ),
     Wrong("parallelism: 2", "topk: {k: 5, score: delay}", 13, "topk", "kind aggregate takes no section topk", "topk"),
     Wrong("kind: aggregate", "kind: agregate", 2, "kind", "'agregate' is no kind", "aggregate (of"),
     Wrong(
