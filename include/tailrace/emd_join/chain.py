@@ -83,7 +83,7 @@ class ChainSearch:
         if "flow" in self.filters and not self.exact:
             rows = targets[candidates.open_rows]
             candidates.accept("flow", ordered_flow.between(query[None], rows, self.costs, self._tour))
-        if before is not None and self._hope(candidates, locality, nearest) > _WORTH:
+        if before is not None and self._decidable(candidates, locality, nearest) > _WORTH:
             candidates.counts["queries"] += 1
             apart = self._solved(query, before, locality).distance
             self._triangle(candidates, locality, apart, apart)
@@ -96,8 +96,8 @@ class ChainSearch:
         if not self.exact:
             candidates.accept("triangle", locality.known(candidates.open_rows).of_next(nearest, furthest).upper)
 
-    def _hope(self, candidates: Candidates, locality: Locality, nearest: float) -> int:
-        """The number of candidates that the triangle filter decides if the query before is as near as `nearest`."""
+    def _decidable(self, candidates: Candidates, locality: Locality, nearest: float) -> int:
+        """The number of candidates that the triangle filter decides if the query before is at `nearest`."""
         bounds = locality.known(candidates.open_rows).of_next(nearest, nearest)
         is_near = (bounds.upper <= self.threshold) & (not self.exact)
         return int((is_near | (bounds.lower > self.threshold + MARGIN)).sum())

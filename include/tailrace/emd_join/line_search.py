@@ -52,7 +52,7 @@ class LineSearch:
 
     def find(self, queries: Columns, targets: Columns, reach_ms: int) -> Found:
         """The pairs with event times at most `reach_ms` apart and a distance of at most the threshold + TOLERANCE."""
-        counts = Counter({"candidates": pairs_within_reach(queries.times, targets.times, reach_ms), "coarse": 0})
+        counts = Counter(coarse=0, queries=0, candidates=pairs_within_reach(queries.times, targets.times, reach_ms))
         by_query, by_target = np.zeros(len(queries), np.int64), np.zeros(len(targets), np.int64)
         parts = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
         for some, part in self._blocks(queries, targets):
