@@ -29,7 +29,7 @@ _GROUND_DISTANCE = "line, or {grid: [4, 4, 4]}, or {matrix: distances.npy}"
 
 
 class GroundDistance(Section):
-    """The cost of moving a unit of mass between two bins, on a line, on a grid, or by a matrix; the first as a word: line"""
+    """The cost of moving a unit of mass between two bins, by grid or matrix, or on a line, which is a word: line"""
 
     grid: tuple[int, ...] | None = Field(default=None, description="bins in each of one to three dimensions: [4, 4, 4]")
     matrix: Path | None = Field(
