@@ -14,6 +14,8 @@ from tailrace.emd_join.exact import solve
 from tailrace.emd_join.independent_minimisation import IndependentMinimisation
 from tailrace.emd_join.triangle import Bounds
 
+pytestmark = pytest.mark.slow
+
 TOLERANCE = 1e-9
 
 

@@ -15,6 +15,8 @@ from tailrace.emd_join.locality import Locality
 from tailrace.emd_join.tour import tour_of_bins
 from tailrace.emd_join.triangle import Bounds
 
+pytestmark = pytest.mark.slow
+
 TOLERANCE = 1e-9
 LINE, GRID, CUBE, METRIC, LARGE = "line", "grid", "cube", "metric", "large"
 COSTS = {

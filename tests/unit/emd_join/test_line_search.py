@@ -12,6 +12,8 @@ from emd_oracle import TIMES, agree, case, distances, edge, generated, joined, p
 from tailrace.emd_join import line_search
 from tailrace.emd_join.line_search import LineSearch
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("filters", [line_search.FILTERS, {"centroid"}, {"coarse"}, set()])
 @pytest.mark.parametrize("bins", [1, 2, 40])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,8 @@ from emd_oracle import case, distances
 from tailrace.emd_join.forest import Forest, far_bins
 from tailrace.emd_join.range_search import RangeSearch
 from tailrace.emd_join.search import Columns, pairs_within_reach
+
+pytestmark = pytest.mark.slow
 
 
 @settings(max_examples=200, deadline=None)

@@ -15,6 +15,8 @@ from tailrace.emd_join.head_search import HeadSearch
 from tailrace.emd_join.line_search import LineSearch
 from tailrace.emd_join.search import Columns
 
+pytestmark = pytest.mark.slow
+
 
 def search_of(name, costs, threshold, exact, filters, trees=2):
     forest = Forest.of_bins(costs, trees)
