@@ -55,7 +55,9 @@ def colour_other(frames: int) -> tuple[Masses, Masses]:
 
 def as_streams(films: tuple[Masses, Masses], rate: float) -> dict[str, pa.Table]:
     """The two films as the streams of a join, `rate` frames a second each, in order of arrival."""
-    return {name: as_stream(masses, name, rate, START_MS) for name, masses in zip(("left", "right"), films, strict=True)}
+    return {
+        name: as_stream(masses, name, rate, START_MS) for name, masses in zip(("left", "right"), films, strict=True)
+    }
 
 
 def _repeated(clip: Masses, frames: int) -> Masses:

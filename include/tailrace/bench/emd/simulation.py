@@ -1,8 +1,8 @@
 """The whole loop of EMD-DDSJ in process, with queues: for more tasks than a machine has cores.
 
 The tasks run one after the other on the local runner, and what each batch takes a task is computed from its exact
-distances (eq. 6). A task that takes longer than the batch lasts falls behind: the rest waits in its queue. What waits at
-the end of a feedback period is V_est (eq. 7), by which the next plan gives the task less.
+distances (eq. 6). A task that takes longer than the batch lasts falls behind: the rest waits in its queue. What waits
+at the end of a feedback period is V_est (eq. 7), by which the next plan gives the task less.
 """
 
 from __future__ import annotations
