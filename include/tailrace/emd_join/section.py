@@ -64,8 +64,8 @@ class GroundDistance(Section):
             shape = tuple(int(str(length)) for length in value) if isinstance(value, list | tuple) else ()
         except ValueError:
             shape = ()
-        if not 1 <= len(shape) <= 3 or min(shape) < 1 or math.prod(shape) > MOST_BINS:  # noqa: PLR2004
-            right = f"one to three numbers of bins, together at most {MOST_BINS}: [4, 4, 4]"
+        if not 1 <= len(shape) <= 3 or min(shape) < 1 or not 1 < math.prod(shape) <= MOST_BINS:  # noqa: PLR2004
+            right = f"one to three numbers of bins, together 2 to {MOST_BINS}: [4, 4, 4]"
             raise field_error(f"{value!r} is no grid", right)
         return shape
 
@@ -78,8 +78,8 @@ class GroundDistance(Section):
             costs = _read(path)
         except (OSError, ValueError) as error:
             raise field_error(f"{path} can't be read: {error}", right) from None
-        if costs.ndim == 2 and len(costs) > MOST_BINS:  # noqa: PLR2004
-            raise field_error(f"{path} has {len(costs)} bins", f"at most {MOST_BINS}")
+        if costs.ndim == 2 and not 1 < len(costs) <= MOST_BINS:  # noqa: PLR2004
+            raise field_error(f"{path} has {len(costs)} bins", f"2 to {MOST_BINS} bins")
         if (fault := ground_distance.fault(costs)) is not None:
             raise field_error(f"{path} is no metric: {fault}", right)
         return path
@@ -121,7 +121,7 @@ class EmdJoinSection(Section):
     scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=1.0, description="number that divides the ground distance: 255"
     )
-    bins: Annotated[int, Field(ge=1, le=MOST_BINS)] | None = Field(
+    bins: Annotated[int, Field(ge=2, le=MOST_BINS)] | None = Field(
         default=None, description=f"the number of bins on a line, {LINE_BINS} if it is not given: 256"
     )
     method: Literal["emd_ddsj", "shuffle", "head"] = Field(

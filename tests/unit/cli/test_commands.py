@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[3]
 FLIGHTS = ROOT / "include" / "queries" / "flights.yaml"
 COMMANDS = (
     "validate",
+    "explain",
     "run",
     "correct",
     "results",
@@ -249,6 +250,14 @@ def test_validate_accepts_a_right_file_and_refuses_a_wrong_one(tailrace, tmp_pat
     output = tailrace("validate", FLIGHTS, wrong_file, code=2)
     assert f"{wrong_file}:13: window.size" in output.stderr
     assert "right would be" in output.stderr
+
+
+def test_explain_tells_how_a_query_is_run_and_why(tailrace):
+    lines = dict(line.split(maxsplit=1) for line in tailrace("explain", FLIGHTS).stdout.splitlines())
+    assert lines["kind"] == "aggregate"
+    assert lines["partition"] == "by the hash of the key, over 2 tasks"
+    assert lines["method"] == "avg of panes of 1 h, 6 to a window"
+    assert lines.keys() == {"query", "kind", "streams", "partition", "method", "why", "policy"}
 
 
 @pytest.mark.parametrize(
