@@ -71,7 +71,7 @@ def leave(warehouse: Path, target: Path) -> None:
         for process in processes:
             with suppress(psutil.NoSuchProcess):  # Spark ends workers that it needs no more
                 process.suspend()
-        shutil.copytree(warehouse, target)
+        shutil.copytree(warehouse, target, ignore=shutil.ignore_patterns(".status.json.new"))  # comes and goes
     finally:
         for process in processes:
             with suppress(psutil.NoSuchProcess):

@@ -132,7 +132,7 @@ class EmdJoinSection(Section):
     distances: bool = Field(default=True, description="whether the distance of each pair is wanted: true")
     span: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
         default=None,
-        description="width of a span of keys, in bins, for method emd_ddsj (default: a 17th of them all): 15",
+        description="width of a span of keys, in bins, for method emd_ddsj (a 17th of them all by default): 15",
     )
     feedback: PositiveDuration | None = Field(
         default=None, description="how often tasks are balanced, for method emd_ddsj: 2500 ms"
