@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -66,13 +67,15 @@ def kill(directory: Path, point: str, batch: int, **more: object) -> None:
 def leave(warehouse: Path, target: Path) -> None:
     """Copy a warehouse as a kill -9 of its driver would leave it now: Spark and its workers are stopped meanwhile."""
     processes = psutil.Process().children(recursive=True)
-    for process in processes:
-        process.suspend()
     try:
-        shutil.copytree(warehouse, target)
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):  # Spark ends workers that it needs no more
+                process.suspend()
+        shutil.copytree(warehouse, target, ignore=shutil.ignore_patterns(".status.json.new"))  # comes and goes
     finally:
         for process in processes:
-            process.resume()
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
 
 
 def arm(patch: pytest.MonkeyPatch, point: str, batch: int, reached: Callable[[], None]) -> None:

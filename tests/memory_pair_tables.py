@@ -142,7 +142,7 @@ class MemoryPairTables:
         newest, rows = (BEFORE_ALL, BEFORE_ALL), []
         for segment in reader.format.segments(reader.name):
             content = reader.read(segment)
-            text = self.kind.left_id != self.kind.right_id
+            text = self.kind.names[0].id != self.kind.names[1].id
             about = {"before_tick": newest[0], "before_end": newest[1], "accepted": content.tuples.num_rows}
             rows.append(segment.to_json() | about | {"quarantined": 0} | content.ranges(as_text=text))
             newest = max(newest, (int(content.ticks.tick[-1]), int(content.ticks.end[-1])))

@@ -7,16 +7,17 @@ from collections.abc import Collection, Mapping
 from itertools import accumulate
 from pathlib import Path
 
+from kind_samples import kind_of
 from tailrace.disorder.policies import policy_from_json
 from tailrace.engine.feedback import Feedback
 from tailrace.engine.progress import Progress
 from tailrace.ground.facts import newest
+from tailrace.kind.protocol import Kind
 from tailrace.sources.reading_progress import remaining
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.stream.batch_planner import BatchPlanner
 from tailrace.stream.run_options import RunOptions
-from toy_join import ToyJoin
 
 # file → the number of rows of each of its segments
 FILES = {"a": [3, 3, 2], "b": [4], "d": [1, 1]}
@@ -59,8 +60,6 @@ class Log:
 class Driver:
     """A batch planner with a clock of its own, and a journal from which `restart` goes on."""
 
-    kind = ToyJoin(100, feedback_ms=1_000)
-
     def __init__(
         self,
         directory: Path,
@@ -68,6 +67,7 @@ class Driver:
         plan: RunOptions,
         settings: str = NONE,
         stamps: bool | Collection[str] = False,
+        kind: Kind | None = None,
     ) -> None:
         """Take one log, of the stream `STREAM`, or one for each stream; `stamps`: all or none of them, or their names.
 
@@ -75,6 +75,7 @@ class Driver:
         """
         self.logs = {STREAM: log} if isinstance(log, Log) else dict(log)
         self.log = next(iter(self.logs.values()))
+        self.kind = kind or kind_of("sum")
         self.directory, self.options, self.settings, self.stamps = directory, plan, settings, stamps
         self.time, self.started = 1_000_000, None
         self.restart()

@@ -24,6 +24,8 @@ from tailrace.partition.routes import Routes
 
 
 class ByValue:
+    needs_earlier_plans = True
+
     def assign(self, side: int, rows: pa.RecordBatch, plans: Facts, tasks: int) -> Routes:
         count = rows.num_rows
         if side == 1:
@@ -57,7 +59,7 @@ class ToyJoin(JoinedPairs):
         found = sorted(map(list, zip(*(loads[name].tolist() for name in ("letter", "task", "load")), strict=True)))
         return plan if not found else {"salt": 1 if plan is None else plan["salt"] + 1, "of": found, "tasks": tasks}
 
-    def match(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch]) -> Matches:
+    def match(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch], new: int) -> Matches:
         if not (left and right):
             return Matches(np.zeros(0, np.int64), np.zeros(0, np.int64))
         left, right = map(pa.Table.from_batches, (left, right))

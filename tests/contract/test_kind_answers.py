@@ -14,7 +14,8 @@ from tailrace.kinds import KINDS
 
 
 def test_every_kind_has_a_sample() -> None:
-    assert {sample["kind"] for sample in SAMPLES.values()} == set(KINDS)
+    of_pairs = {"emd_join"}  # in test_emd_join.py
+    assert {sample["kind"] for sample in SAMPLES.values()} | of_pairs == set(KINDS)
 
 
 @every

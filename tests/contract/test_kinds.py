@@ -173,7 +173,7 @@ def windows_missed(kind: Kind, row: dict) -> int:
 def test_a_fresh_state_survives_too(name: str) -> None:
     kind = kind_of(name)
     kept = kind.start().to_arrow()
-    again = kind.restore(kept).to_arrow()
+    again = kind.restore(kept, {}).to_arrow()
     assert {part: (batch.schema, batch.num_rows) for part, batch in again.items()} == {
         part: (batch.schema, batch.num_rows) for part, batch in kept.items()
     }

@@ -75,10 +75,10 @@ def write_streams(directory: Path) -> None:
         )
 
 
-def make_query(directory: Path, method: str = "emd_ddsj") -> Query:
+def make_query(directory: Path, method: str = "emd_ddsj", **more: object) -> Query:
     columns = {name: name for name in ("event_time", "arrival_time", "id")}
     declared = {name: {"source": {"format": "parquet", "path": str(directory / name)}} | columns for name in STREAMS}
-    section = {"threshold": THRESHOLD, "histogram": "hist", "bins": BINS, "method": method}
+    section = {"threshold": THRESHOLD, "histogram": "hist", "bins": BINS, "method": method} | more
     section |= {"span": 0.5, "feedback": "1 s"} if method == "emd_ddsj" else {}
     return declared_query(
         {
@@ -138,6 +138,15 @@ def test_the_pairs_of_a_run_are_those_of_the_oracle_while_plans_change(left):
     assert {row["task"] for row in metrics if row["load"]} == {0, 1}
 
 
+@pytest.mark.parametrize("method", ["emd_ddsj", "shuffle", "head"])
+def test_the_filter_chains_find_the_same_pairs(left, tmp_path, spark, method):
+    run(make_query(left / "in", method, search="filter_chain"), tmp_path / "wh", RunOptions(BATCH_ROWS * 3))
+    tables = assert_streamed(tmp_path / "wh")
+    counts = [dict(row["counts"]) for row in tables.read("metrics").to_pylist() if row["counts"]]
+    filters = {"emd_ddsj": "range", "shuffle": "range", "head": "dual"}
+    assert sum(each.get(filters[method], 0) for each in counts) > sum(each.get("exact", 0) for each in counts) > 0
+
+
 def test_the_chunks_are_those_of_the_last_batches(left):
     batches = max(row["batch"] for row in Tables(Layout.of(left / "end", "similar")).read("metrics").to_pylist())
     files = list(Layout.of(left / "end", "similar").chunks.glob("*/*.arrow"))
@@ -158,7 +167,9 @@ def test_chunks_whose_state_was_not_committed_are_written_again(left, killed, sp
     """K5: the tasks have written their chunks, of another content at that, and died before the state was committed."""
     warehouse = killed("K1-3")
     chunks = Layout.of(warehouse, "similar").chunks
-    for file in Layout.of(left / "K2-3", "similar").chunks.glob("*/00000003-*.arrow"):
+    written = list(Layout.of(left / "K2-3", "similar").chunks.glob("*/00000003-*.arrow"))
+    assert written
+    for file in written:
         (chunks / file.parent.name / file.name).write_bytes(b"half a file")
     run(make_query(left / "in"), warehouse, RunOptions(BATCH_ROWS))
     assert_streamed(warehouse)
@@ -167,7 +178,9 @@ def test_chunks_whose_state_was_not_committed_are_written_again(left, killed, sp
 @pytest.mark.parametrize("damage", [Path.unlink, lambda file: file.write_bytes(file.read_bytes()[:100])])
 def test_a_lost_or_damaged_chunk_is_a_loud_stop_that_tells_the_repair(left, killed, spark, damage):
     warehouse = killed("K4-3")
-    for file in Layout.of(warehouse, "similar").chunks.glob("*/*.arrow"):
+    files = list(Layout.of(warehouse, "similar").chunks.glob("*/*.arrow"))
+    assert files
+    for file in files:
         damage(file)
     with pytest.raises(Damaged, match="a part of the state") as stop:
         run(make_query(left / "in"), warehouse, RunOptions(BATCH_ROWS))

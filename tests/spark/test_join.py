@@ -99,7 +99,7 @@ def test_a_join_as_streamed_and_as_corrected(tmp_path, monkeypatch, at_once) -> 
     segments = tables.read("segments").sort_by("ordinal").to_pylist()
     first_of_batch = {row["batch"]: row["ordinal"] for row in reversed(segments)}
     assert {row["from_segment"] for row in plans} <= set(first_of_batch.values())
-    assert sum(row["load"] for row in tables.read("metrics").to_pylist()) == len(rows)
+    assert sum(row["load"] for row in tables.read("metrics").to_pylist()) >= len(rows)
     late = tables.read("late").to_pylist()
     assert {(STREAMS.index(row["stream"]), row["id"]): row["frontier"] for row in late} == expected.late
     true = batch_pairs(log, JOIN)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.dataset as ds
 
 from tailrace.answers.by_pair import ByPair
-from tailrace.calibration.calibration_input import LoggedHistory
+from tailrace.calibration.calibration_input import MOST_ROWS, LoggedHistory
 from tailrace.calibration.measure import Accuracies
 from tailrace.calibration.recent_pairs import RecentPairs
 from tailrace.calibration.recent_windows import Measurement, NotReady, RecentWindows
@@ -184,7 +184,10 @@ class _CalibrationRun:
         return Search.of(policy, self.query.tick_ms)
 
     def _recent(self, policy: CacheDuration) -> RecentWindows | RecentPairs:
-        kind, histories = self.stage.kind, tuple(map(LoggedHistory, self.stage.readers, self.logs))
+        kind = self.stage.kind
+        most = MOST_ROWS // kind.row_weight
+        sides = zip(self.stage.readers, self.logs, strict=True)
+        histories = tuple(LoggedHistory(reader, log, most) for reader, log in sides)
         if isinstance(kind.answers, ByPair):
             return RecentPairs(kind, histories, policy.queries, policy.accuracy)
         return RecentWindows(kind, histories[0], policy.queries, policy.accuracy)

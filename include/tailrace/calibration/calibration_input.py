@@ -16,7 +16,7 @@ from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.storage.log import ORDER, Log
 
 MOST_ROWS = 5_000_000
-"""The default limit of rows: so many fit into this process, with room to spare."""
+"""The default limit of rows: so many plain ones fit into this process, with room to spare."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class LoggedHistory:
         pieces, reader = log.pieces(), log.reader()
         rows = sum(piece.rows for piece in pieces)
         if rows > self.most_rows:
-            wrong = f"the newest windows lie within {rows:,} rows, more than the {self.most_rows:,} it reads"
+            wrong = f"what is to be measured lies within {rows:,} rows, more than the {self.most_rows:,} it reads"
             raise refuse("calibration", wrong, "fewer windows, by a smaller `queries` beside disorder.policy")
         columns = list(dict.fromkeys(["event_time", "key", *self.reader.columns.values, *ORDER]))
         arrivals = pa.concat_batches([reader.read(piece, columns) for piece in pieces])

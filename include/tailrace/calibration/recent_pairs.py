@@ -22,12 +22,32 @@ from tailrace.kind.protocol import Kind
 
 
 @dataclass(frozen=True)
+class _MeasuredPairs:
+    """The exact pairs of the tuples from a point of event time on.
+
+    Attributes
+    ----------
+    low, until : int
+        That point, and the least of the streams' t_max; in ms.
+    end, needed : ndarray, shape (n,)
+        The end of each pair's stretch, and the shortest duration that finds it; in ms.
+    delays : ndarray
+        Of all tuples of both streams that came since, in ms.
+    """
+
+    low: int
+    until: int
+    end: Ints
+    needed: Ints
+    delays: Ints
+
+
 class RecentPairs:
     """Measures the recall of durations over the newest n stretches of event time that have pairs.
 
     A stretch is as long as the reach of the join; a pair is in that of its later event time.
 
-    Attributes
+    Parameters
     ----------
     sides : pair of History
         Of the left and the right stream.
@@ -35,10 +55,9 @@ class RecentPairs:
         The recall to keep, on which it depends when a stretch counts as complete.
     """
 
-    kind: Kind
-    sides: tuple[History, ...]
-    n: int
-    accuracy: float
+    def __init__(self, kind: Kind, sides: tuple[History, ...], n: int, accuracy: float) -> None:
+        self.kind, self.sides, self.n, self.accuracy = kind, sides, n, accuracy
+        self._measured: _MeasuredPairs | None = None
 
     def measure(self, durations: Ints) -> Measurement:
         """Measure the recall of each of the durations (ms, in ascending order).
@@ -55,21 +74,27 @@ class RecentPairs:
         earliest, newest = min(low for low, _ in spans), min(high for _, high in spans)
         wait, count = longest_wait, self.n
         while True:
-            low = ((newest - wait) // size - count - 1) * size
-            recent = [side.since(low) for side in self.sides]
-            delays = np.concatenate([side.delays for side in recent])
-            settling = settling_ms(delays, longest_wait, self.accuracy) if len(delays) else longest_wait
-            end, needed = _needed(self.kind, recent, size)
-            complete = (end - size >= low + size) & (end <= min(side.course.last for side in recent) - settling)
-            stretches = np.unique(end[complete])[-self.n :]
+            pairs = self._since(((newest - wait) // size - count - 1) * size)
+            settling = settling_ms(pairs.delays, longest_wait, self.accuracy) if len(pairs.delays) else longest_wait
+            complete = (pairs.end - size >= pairs.low + size) & (pairs.end <= pairs.until - settling)
+            stretches = np.unique(pairs.end[complete])[-self.n :]
             if len(stretches) >= self.n:
                 break
-            if low <= earliest:
+            if pairs.low <= earliest:
                 raise not_ready("stretches of time with pairs", self.n, len(stretches), settling)
-            wait, count = settling, count * 2 if wait == settling else count
-        chosen = np.isin(end, stretches)
-        quality = _recall(np.searchsorted(stretches, end[chosen]), needed[chosen], durations)
-        return Measurement(Accuracies(self.kind.windows, durations, stretches, quality), int(delays.max()))
+            wait, count = max(wait, settling), count * 2
+        chosen = np.isin(pairs.end, stretches)
+        quality = _recall(np.searchsorted(stretches, pairs.end[chosen]), pairs.needed[chosen], durations)
+        return Measurement(Accuracies(self.kind.windows, durations, stretches, quality), int(pairs.delays.max()))
+
+    def _since(self, low: int) -> _MeasuredPairs:
+        """The pairs from an event time on; of an earlier one, if these are there already."""
+        if self._measured is None or self._measured.low > low:
+            recent = [side.since(low) for side in self.sides]
+            end, needed = _needed(self.kind, recent, self.kind.windows.size_ms)
+            delays = np.concatenate([side.delays for side in recent])
+            self._measured = _MeasuredPairs(low, min(side.course.last for side in recent), end, needed, delays)
+        return self._measured
 
 
 def _recall(stretch: Ints, needed: Ints, durations: Ints) -> Floats:

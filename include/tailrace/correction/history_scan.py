@@ -99,12 +99,12 @@ class HistoryScan:
     def _job(self, logs: Sequence[Log], ranges: Ranges, columns: Sequence[list[str]]) -> ScanJob | None:
         """The distributed job that reads the tuples of logs with such event times; None where they are few."""
         near = [log.of_events(ranges) for log in logs]
-        if sum(_rows(log.pieces(ranges)) for log in near) <= AT_ONCE:
+        if sum(_rows(log.pieces(ranges)) for log in near) <= AT_ONCE // self.stage.kind.row_weight:
             return None
         far = [log.of_ids_in(part) for log, part in zip(logs, near, strict=True)]
         streams = tuple(StreamScan(log.reader(), log.pieces(), names) for log, names in zip(far, columns, strict=True))
         rows = sum(_rows(stream.pieces) for stream in streams)
-        buckets = max(self.cores, -(-rows // _ROWS_PER_BUCKET))
+        buckets = max(self.cores, -(-rows * self.stage.kind.row_weight // _ROWS_PER_BUCKET))
         return ScanJob(self.stage.kind, streams, ranges, buckets)
 
     def _gather(self, log: Log, ranges: Ranges, columns: list[str]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
@@ -123,7 +123,7 @@ class HistoryScan:
         names = ids.sort().to_numpy(zero_copy_only=False)
         far = log.of_ids(names, names)
         pieces, reader = [piece for piece in far.pieces() if piece not in read], far.reader()
-        if _rows(pieces) > AT_ONCE:
+        if _rows(pieces) > AT_ONCE // self.stage.kind.row_weight:
             return list(self._distributed(self.cores).find(reader, pieces, ids, columns).to_batches())
         return [reader.read(piece, columns) for piece in pieces]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.emd_join.search import MARGIN, TOLERANCE, Ints, Reals
+from tailrace.emd_join.search import TOLERANCE, Ints, Reals
 from tailrace.emd_join.triangle import Bounds
 
 
@@ -20,6 +20,8 @@ class Candidates:
     ----------
     rows : ndarray of int64, shape (k,)
         The rows of the targets.
+    margin : float
+        The error that a bound can have, see `search.margin_of`.
     counts : Counter
         The number of candidates that each filter rejected or accepted; `exact`: that were solved.
     bounds : Bounds
@@ -32,6 +34,7 @@ class Candidates:
 
     rows: Ints
     threshold: float
+    margin: float
     counts: Counter[str]
     bounds: Bounds = field(init=False)
     open: Ints = field(init=False)
@@ -50,14 +53,14 @@ class Candidates:
         return self.rows[self.open]
 
     def reject(self, name: str, lower: Reals) -> None:
-        """Reject the open candidates whose lower bound, of the shape of `open`, is above the threshold + MARGIN."""
+        """Reject the open candidates whose lower bound, of the shape of `open`, is above the threshold + margin."""
         self.bounds.lower[self.open] = np.maximum(self.bounds.lower[self.open], lower)
-        self._close(name, self.bounds.lower[self.open] > self.threshold + MARGIN)
+        self._close(name, self.bounds.lower[self.open] > self.threshold + self.margin)
 
     def accept(self, name: str, upper: Reals) -> None:
-        """Accept the open candidates whose upper bound, of the shape of `open`, is within the threshold."""
+        """Accept the open candidates whose upper bound, of the shape of `open`, is the margin below the threshold."""
         self.bounds.upper[self.open] = np.minimum(self.bounds.upper[self.open], upper)
-        is_near = self.bounds.upper[self.open] <= self.threshold
+        is_near = self.bounds.upper[self.open] <= self.threshold + TOLERANCE - self.margin
         self.accepted[self.open[is_near]] = True
         self._close(name, is_near)
 

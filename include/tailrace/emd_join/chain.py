@@ -16,7 +16,7 @@ from tailrace.emd_join.independent_minimisation import IndependentMinimisation
 from tailrace.emd_join.locality import Locality
 from tailrace.emd_join.range_search import RangeSearch
 from tailrace.emd_join.results import FoundBuilder
-from tailrace.emd_join.search import MARGIN, Columns, Found, Ints, Rows, Values
+from tailrace.emd_join.search import Columns, Found, Ints, Rows, Values, margin_of
 from tailrace.emd_join.tour import tour_of_bins, tour_of_keys
 
 FILTERS = frozenset({"range", "feasible", "independent", "flow", "triangle"})
@@ -57,11 +57,12 @@ class ChainSearch:
     def find(self, queries: Columns, targets: Columns, reach_ms: int) -> Found:
         """The pairs with event times at most `reach_ms` apart and a distance of at most the threshold + TOLERANCE."""
         found = FoundBuilder.empty(queries, targets, reach_ms, self.filters)
-        in_range = RangeSearch(targets, self.threshold if "range" in self.filters else np.inf, reach_ms)
+        width = self.threshold + self._margin if "range" in self.filters else np.inf
+        in_range = RangeSearch(targets, width, reach_ms)
         locality = Locality(len(targets))
         for row in tour_of_keys(queries.keys):
             rows = in_range.candidates(queries.keys[row], int(queries.times[row]))
-            candidates = Candidates(rows, self.threshold, found.counts)
+            candidates = Candidates(rows, self.threshold, self._margin, found.counts)
             if len(candidates.rows):
                 self._decide(queries.rows[row], targets.rows, candidates, locality)
             found.add(int(row), candidates)
@@ -79,7 +80,8 @@ class ChainSearch:
             candidates.reject("feasible", locality.feasible_bound(query, targets[candidates.open_rows]))
         if "independent" in self.filters:
             rows = targets[candidates.open_rows]
-            candidates.reject("independent", self._independent.between(query[None], rows, self.threshold + MARGIN))
+            enough = self.threshold + self._margin
+            candidates.reject("independent", self._independent.between(query[None], rows, enough))
         if "flow" in self.filters and not self.exact:
             rows = targets[candidates.open_rows]
             candidates.accept("flow", ordered_flow.between(query[None], rows, self.costs, self._tour))
@@ -99,8 +101,8 @@ class ChainSearch:
     def _decidable(self, candidates: Candidates, locality: Locality, nearest: float) -> int:
         """The number of candidates that the triangle filter decides if the query before is at `nearest`."""
         bounds = locality.known(candidates.open_rows).of_next(nearest, nearest)
-        is_near = (bounds.upper <= self.threshold) & (not self.exact)
-        return int((is_near | (bounds.lower > self.threshold + MARGIN)).sum())
+        is_near = (bounds.upper <= self.threshold - self._margin) & (not self.exact)
+        return int((is_near | (bounds.lower > self.threshold + self._margin)).sum())
 
     def _solve(self, query: Rows, targets: Rows, candidates: Candidates, locality: Locality) -> None:
         """Solve what is open, the nearest by their bounds first; each dual solution may reject others."""
@@ -115,6 +117,10 @@ class ChainSearch:
         solved = solve(p, q, self.costs)
         locality.add(solved.dual)
         return solved
+
+    @cached_property
+    def _margin(self) -> float:
+        return margin_of(float(self.costs.max()))
 
     @cached_property
     def _independent(self) -> IndependentMinimisation:

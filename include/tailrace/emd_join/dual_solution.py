@@ -32,7 +32,7 @@ class DualSolution:
 
     @staticmethod
     def of(potential: NDArray[np.float64], costs: Costs) -> DualSolution:
-        """A feasible solution as near as can be to potentials of the bins, shape (n,): rounding may have spoilt these.
+        """Round potentials of the bins, shape (n,), down to a feasible solution.
 
         The least of φ_j + c_ij over all j differs between two bins by no more than their distance; so Π = −Φ will do.
         """

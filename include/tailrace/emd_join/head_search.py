@@ -15,7 +15,7 @@ from tailrace.emd_join.ground_distance import Costs
 from tailrace.emd_join.normal_bound import Normals, normals_of, projection
 from tailrace.emd_join.range_search import RangeSearch
 from tailrace.emd_join.results import FoundBuilder
-from tailrace.emd_join.search import Columns, Found, Reals, Rows, Values
+from tailrace.emd_join.search import Columns, Found, Reals, Rows, Values, margin_of
 
 FILTERS = frozenset({"normal", "dual", "centroid", "reference"})
 
@@ -53,10 +53,10 @@ class HeadSearch:
     def find(self, queries: Columns, targets: Columns, reach_ms: int) -> Found:
         """The pairs with event times at most `reach_ms` apart and a distance of at most the threshold + TOLERANCE."""
         found = FoundBuilder.empty(queries, targets, reach_ms, self.filters)
-        in_reach = RangeSearch(targets, np.inf, reach_ms)
+        in_reach, margin = RangeSearch(targets, np.inf, reach_ms), margin_of(float(self.costs.max()))
         for row in range(len(queries)):
             rows = in_reach.candidates(queries.keys[row], int(queries.times[row]))
-            candidates = Candidates(rows, self.threshold, found.counts)
+            candidates = Candidates(rows, self.threshold, margin, found.counts)
             self._decide({name: column[row] for name, column in queries.values.items()}, targets, candidates)
             found.add(row, candidates)
         return found.result(self.exact)

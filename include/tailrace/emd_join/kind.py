@@ -23,6 +23,8 @@ from tailrace.operators.interval_join import Matches
 from tailrace.partition.by_span import span_of
 from tailrace.partition.routes import Partition
 
+_BINS_OF_A_ROW = 8  # of doubles, which are as large as a plain row
+
 
 @dataclass(frozen=True, kw_only=True)
 class EmdJoin(JoinedPairs):
@@ -56,6 +58,10 @@ class EmdJoin(JoinedPairs):
     sort_key: ClassVar[str | None] = KEY
 
     @property
+    def row_weight(self) -> int:
+        return max(self.bins // _BINS_OF_A_ROW, 1)
+
+    @property
     def inputs(self) -> tuple[Input, ...]:
         check = HistogramCheck("histogram", self.bins)
         columns, types = {"histogram": self.histogram}, {"histogram": LIST}
@@ -79,10 +85,10 @@ class EmdJoin(JoinedPairs):
         rows = rows.append_column("tuples", pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
         return with_derived(rows, self.search.derived(shares(tuples.column("histogram"), self.bins)))
 
-    def match(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch]) -> Matches:
-        """Find the similar pairs; the side that is one batch, which is new, queries the other."""
+    def match(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch], new: int) -> Matches:
+        """Find the similar pairs; the new side queries the other."""
         sides = [[columns_of(rows) for rows in batches] for batches in (left, right)]
-        swapped = len(left) != 1
+        swapped = new == 1
         (queries,), targets = (sides[1], sides[0]) if swapped else sides
         found = self._search(queries, targets)
         of_left, of_right = (found.target, found.query) if swapped else (found.query, found.target)

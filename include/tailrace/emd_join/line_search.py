@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailrace.emd_join import line_distance
-from tailrace.emd_join.search import MARGIN, TOLERANCE, Columns, Found, Ints, Reals, Rows, Values, pairs_within_reach
+from tailrace.emd_join.search import TOLERANCE, Columns, Found, Ints, Reals, Rows, Values, margin_of, pairs_within_reach
 
 FILTERS = frozenset({"centroid", "coarse"})
 
@@ -60,7 +60,7 @@ class LineSearch:
             counts["coarse"] += int(is_open.sum())
             if "coarse" in self.filters:
                 bound = line_distance.between(queries.values["coarse"][some], targets.values["coarse"][part])
-                is_open &= bound <= self.threshold + MARGIN
+                is_open &= bound <= self.threshold + self._margin
             by_query[some] += is_open.sum(axis=1)
             by_target[part] += is_open.sum(axis=0)
             query, target = np.nonzero(is_open)
@@ -74,10 +74,14 @@ class LineSearch:
         order = np.lexsort((target, query))
         return Found(query[order], target[order], distance[order], by_query, by_target, counts)
 
+    @property
+    def _margin(self) -> float:
+        return margin_of(float(self.steps.sum()))
+
     def _blocks(self, queries: Columns, targets: Columns) -> Iterator[tuple[slice, slice]]:
         """The blocks of queries, each with the targets whose centroids are within the threshold of one of them."""
         centroids, others = queries.keys[:, 0], targets.keys[:, 0]
-        width = self.threshold + MARGIN if "centroid" in self.filters else np.inf
+        width = self.threshold + self._margin if "centroid" in self.filters else np.inf
         for start in range(0, len(queries), _QUERIES):
             some = slice(start, min(start + _QUERIES, len(queries)))
             low = int(np.searchsorted(others, centroids[start] - width, side="left"))

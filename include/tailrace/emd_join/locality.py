@@ -1,4 +1,4 @@
-"""Locality: what a query leaves to its successors, which are near it in key (paper 000, section 3.3)."""
+"""Locality: the dual solutions and distances of earlier queries, by which the next ones are filtered (section 3.3)."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tailrace.emd_join.head_search import HeadSearch
 from tailrace.emd_join.line_search import LineSearch
 from tailrace.emd_join.methods import METHODS, Method
 from tailrace.emd_join.search import Search
-from tailrace.emd_join.section import FEEDBACK, SPAN, EmdJoinSection
+from tailrace.emd_join.section import EmdJoinSection
 from tailrace.ground.duration import ms
 from tailrace.kind.explanation import Explanation
 
@@ -48,14 +48,14 @@ def _search(section: EmdJoinSection, costs: Costs) -> tuple[Search, str, str]:
     forest = Forest.of_bins(costs, _SOLUTIONS)
     if section.method == "head":
         places = section.ground_distance.places(len(costs), section.scale)
-        how = "filter chain: normal, dual and centroid lower bounds, reference upper bound, network simplex"
+        upper = "" if section.distances else "reference upper bound, "
+        how = f"filter chain: normal, dual and centroid lower bounds, {upper}network simplex"
         return HeadSearch(costs, section.threshold, forest, places, section.distances), how, why
-    how = "filter chain: ranges of keys, feasible dual solutions, LB_IM, UB_P, triangle, network simplex"
+    upper = "" if section.distances else "UB_P, "
+    how = f"filter chain: ranges of keys, feasible dual solutions, LB_IM, {upper}triangle, network simplex"
     return ChainSearch(costs, section.threshold, forest, section.distances), how, why
 
 
 def _method(section: EmdJoinSection, costs: Costs) -> Method:
-    width = (section.span or SPAN) / section.scale
-    if section.method == "head":
-        width = float(costs.max()) / _HEAD_SPANS or 1.0
-    return METHODS[section.method](width, ms(section.feedback or FEEDBACK))
+    width = float(costs.max()) / _HEAD_SPANS if section.method == "head" else section.span_width
+    return METHODS[section.method](width, ms(section.feedback_period))

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tailrace.emd_join.search import MARGIN, Columns, Ints, Reals
+from tailrace.emd_join.search import Columns, Ints, Reals
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,12 +18,12 @@ class RangeSearch:
 
     Attributes
     ----------
-    threshold : float
-        θ; infinite to search by event time alone.
+    width : float
+        How far keys may be apart: θ and the margin; infinite to search by event time alone.
     """
 
     targets: Columns
-    threshold: float
+    width: float
     reach_ms: int
 
     @cached_property
@@ -32,9 +32,8 @@ class RangeSearch:
         return np.ascontiguousarray(self.targets.keys.T)
 
     def candidates(self, key: Reals, time: int) -> Ints:
-        """The rows within reach of an event time whose keys are within the threshold of those given, shape (z,)."""
-        width = self.threshold + MARGIN
-        first = self._keys[0]
+        """The rows within reach of an event time whose keys are within the width of those given, shape (z,)."""
+        first, width = self._keys[0], self.width
         low, high = first.searchsorted(key[0] - width, "left"), first.searchsorted(key[0] + width, "right")
         mask = np.abs(self.targets.times[low:high] - time) <= self.reach_ms
         for value, column in zip(key[1:], self._keys[1:], strict=True):

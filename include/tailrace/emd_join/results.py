@@ -25,6 +25,7 @@ class FoundBuilder:
     solved_by_target: Ints
     counts: Counter[str]
     _parts: list[tuple[Ints, Ints, Reals]] = field(default_factory=list)
+    _solves: int = 0
 
     @staticmethod
     def empty(queries: Columns, targets: Columns, reach_ms: int, filters: frozenset[str]) -> FoundBuilder:
@@ -39,7 +40,7 @@ class FoundBuilder:
         self._parts.append((np.full(len(near), query), candidates.rows[near], candidates.bounds.upper[near]))
         self.counts["range"] -= len(candidates.rows)
         solves = self.counts["exact"] + self.counts["queries"]
-        self.solved_by_query[query] = solves - int(self.solved_by_query.sum())
+        self.solved_by_query[query], self._solves = solves - self._solves, solves
         self.solved_by_target[candidates.rows[candidates.solved]] += 1
 
     def result(self, exact: bool) -> Found:

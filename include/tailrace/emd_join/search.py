@@ -19,8 +19,16 @@ Values = Mapping[str, Rows]
 TOLERANCE = 1e-9
 """The amount by which a pair's distance may exceed the threshold: sums of doubles in another order differ by less."""
 
-MARGIN = 2 * TOLERANCE
-"""The amount by which a lower bound must exceed the threshold to reject a pair: rounding then never loses one."""
+_MARGIN = 4 * TOLERANCE
+
+
+def margin_of(longest: float) -> float:
+    """The error that bounds of distances can have, if no ground distance is longer than `longest`.
+
+    A lower bound rejects a pair if it is this much over the threshold, an upper bound accepts one if it is this much
+    below: so neither rounding nor a metric that is one to within 1e-9 of its longest distance loses a pair.
+    """
+    return _MARGIN * max(1.0, longest)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,15 +15,18 @@ from pydantic import Field, GetJsonSchemaHandler, ValidationInfo, field_validato
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
-from tailrace.emd_join import ground_distance
+from tailrace.emd_join import ground_distance, matrix_file
 from tailrace.emd_join.ground_distance import Costs
 from tailrace.ground.fields import Column, PositiveDuration, Section, field_error
 
 MOST_BINS = 1024
 """The most bins of a histogram: an exact distance between more of them takes seconds."""
 
-LINE_BINS, SPAN, FEEDBACK = 256, 15.0, timedelta(milliseconds=2500)
-"""Defaults: the number of bins on a line, the width of a span in bins, the feedback period (paper 000, section 6)."""
+LINE_BINS, SPAN_SHARE, FEEDBACK = 256, 15 / 255, timedelta(milliseconds=2500)
+"""Defaults: the number of bins on a line, the width of a span as a share of the longest distance, the feedback period.
+
+They are those of paper 000, section 6: 256 grey levels, spans of 15 of them, 2.5 s.
+"""
 
 _GROUND_DISTANCE = "line, or {grid: [4, 4, 4]}, or {matrix: distances.npy}"
 
@@ -72,16 +75,14 @@ class GroundDistance(Section):
     @field_validator("matrix", mode="before")
     @classmethod
     def _be_a_metric(cls, value: Any, info: ValidationInfo) -> Any:
-        path = Path(os.path.abspath(Path((info.context or {}).get("directory", ""), str(value))))
         right = "a file of NumPy (np.save) with a distance for each two bins, which is a metric"
+        if not isinstance(value, str | Path) or not str(value):
+            raise field_error(f"{value!r} is no file", right)
+        path = Path(os.path.abspath(Path((info.context or {}).get("directory", ""), value)))
         try:
-            costs = _read(path)
-        except (OSError, ValueError) as error:
-            raise field_error(f"{path} can't be read: {error}", right) from None
-        if costs.ndim == 2 and not 1 < len(costs) <= MOST_BINS:  # noqa: PLR2004
-            raise field_error(f"{path} has {len(costs)} bins", f"2 to {MOST_BINS} bins")
-        if (fault := ground_distance.fault(costs)) is not None:
-            raise field_error(f"{path} is no metric: {fault}", right)
+            matrix_file.read(path)
+        except ValueError as error:
+            raise field_error(f"{path} {error}", right) from None
         return path
 
     def costs(self, bins: int, scale: float) -> Costs:
@@ -89,20 +90,17 @@ class GroundDistance(Section):
         if self.grid is not None:
             return ground_distance.grid(self.grid, scale)
         if self.matrix is not None:
-            return np.asarray(_read(self.matrix) / scale)
+            return np.asarray(matrix_file.read(self.matrix) / scale)
         return ground_distance.line(bins, scale)
 
     def places(self, bins: int, scale: float) -> NDArray[np.float64] | None:
         """The coordinates of the bins, shape (n, d), whose distance is the Euclidean one; None for a matrix."""
-        if self.matrix is not None:
-            return None
-        shape = self.grid or (bins,)
-        return np.asarray(np.indices(shape).reshape(len(shape), -1).T / scale)
+        return None if self.matrix is not None else ground_distance.grid_places(self.grid or (bins,), scale)
 
     @property
     def digest(self) -> str | None:
         """A digest of the matrix, which tells whether it is still the same; None without one."""
-        return None if self.matrix is None else hashlib.sha256(_read(self.matrix).tobytes()).hexdigest()
+        return None if self.matrix is None else hashlib.sha256(matrix_file.read(self.matrix).tobytes()).hexdigest()
 
 
 LINE = GroundDistance.model_validate("line")
@@ -133,7 +131,8 @@ class EmdJoinSection(Section):
     )
     distances: bool = Field(default=True, description="whether the distance of each pair is wanted: true")
     span: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
-        default=None, description="width of a span of keys, in bins, for method emd_ddsj: 15"
+        default=None,
+        description="width of a span of keys, in bins, for method emd_ddsj (a 17th of them all by default): 15",
     )
     feedback: PositiveDuration | None = Field(
         default=None, description="how often tasks are balanced, for method emd_ddsj: 2500 ms"
@@ -146,6 +145,13 @@ class EmdJoinSection(Section):
                 raise field_error(f"method {self.method} takes no {name}", f"no {name}, or method: emd_ddsj", name)
         if self.bins is not None and self.ground_distance != LINE:
             raise field_error("the ground distance tells the number of bins", "no bins", "bins")
+        with np.errstate(over="ignore"):
+            longest = float(self.costs.max())
+        if not 0 < longest < math.inf:
+            raise field_error(f"scale {self.scale:g} makes the longest distance {longest:g}", "scale: 255", "scale")
+        if self.span is not None and self.span_width >= longest:
+            wrong = f"one span of {self.span:g} bins holds all keys, so there is nothing to balance"
+            raise field_error(wrong, f"a part of the longest distance, {longest * self.scale:g} bins", "span")
         if self.search == "closed_form" and not ground_distance.is_line(self.costs):
             wrong = "there is a closed form only where the bins lie on a line"
             raise field_error(wrong, "search: filter_chain, or ground_distance: line", "search")
@@ -156,6 +162,12 @@ class EmdJoinSection(Section):
         """The ground distance, shape (n, n), divided by the scale."""
         return self.ground_distance.costs(self.bins or LINE_BINS, self.scale)
 
+    @property
+    def span_width(self) -> float:
+        """The width of a span in the unit of the ground distance: as declared, else a 17th of the longest distance."""
+        return float(self.costs.max()) * SPAN_SHARE if self.span is None else self.span / self.scale
 
-def _read(path: Path) -> Costs:
-    return np.asarray(np.load(path, allow_pickle=False), np.float64)
+    @property
+    def feedback_period(self) -> timedelta:
+        """The feedback period, as declared or by default."""
+        return self.feedback or FEEDBACK

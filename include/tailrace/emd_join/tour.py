@@ -1,4 +1,4 @@
-"""A tour: an order in which near ones stand side by side."""
+"""Greedy nearest-neighbour orders of bins and of histograms."""
 
 from __future__ import annotations
 

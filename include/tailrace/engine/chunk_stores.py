@@ -7,6 +7,8 @@ run again finds all that its first run found, and writes the same chunks.
 
 from __future__ import annotations
 
+import errno
+import zlib
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +21,9 @@ from tailrace.ground.files import write_atomically
 from tailrace.operators.chunk import Chunk, Chunks
 
 _SUFFIX = ".arrow"
+_SUM_BYTES = 4  # of the checksum at the end of a file
+_MOST_CHECKED = 10_000
+_CHECKED: dict[str, tuple[int, int, int]] = {}  # inode, time and size of each file that this process has checked
 
 
 class ChunkStore(Protocol):
@@ -77,13 +82,18 @@ class ChunkFiles:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_file(sink, rows.schema) as writer:
             writer.write_batch(rows)
-        write_atomically(self._file(name), sink.getvalue())
+        content = sink.getvalue()
+        write_atomically(self._file(name), content.to_pybytes() + zlib.crc32(content).to_bytes(_SUM_BYTES, "big"))
 
     def read(self, name: str) -> pa.RecordBatch:
         file = self._file(name)
         try:
-            return pa.ipc.open_file(pa.memory_map(str(file))).get_batch(0)
-        except (FileNotFoundError, pa.ArrowInvalid) as error:
+            content = pa.memory_map(str(file)).read_buffer()
+            _check(file, content)
+            return pa.ipc.open_file(content.slice(0, content.size - _SUM_BYTES)).get_batch(0)
+        except (OSError, pa.ArrowInvalid) as error:
+            if isinstance(error, OSError) and error.errno not in (None, errno.ENOENT):  # the disk's, and may pass
+                raise
             raise LostChunk(f"a part of the state, {file}, can't be read: {error}") from error
 
     def names(self) -> list[str]:
@@ -94,6 +104,26 @@ class ChunkFiles:
 
     def _file(self, name: str) -> Path:
         return self.directory / f"{name}{_SUFFIX}"
+
+
+def _check(file: Path, content: pa.Buffer) -> None:
+    """Compare a file with the checksum at its end, the first time that this process reads it.
+
+    Raises
+    ------
+    pa.ArrowInvalid
+        When its content is another one than was written.
+    """
+    status = file.stat()
+    known = (status.st_ino, status.st_mtime_ns, status.st_size)
+    if _CHECKED.get(str(file)) == known:
+        return
+    end = content.size - _SUM_BYTES
+    if end < 0 or zlib.crc32(content.slice(0, end)) != int.from_bytes(content.slice(end), "big"):
+        raise pa.ArrowInvalid("its checksum is wrong")
+    if len(_CHECKED) >= _MOST_CHECKED:
+        _CHECKED.clear()
+    _CHECKED[str(file)] = known
 
 
 def store_new(store: ChunkStore, chunks: Chunks, batch: int) -> Chunks:

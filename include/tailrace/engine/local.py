@@ -158,7 +158,7 @@ class LocalEngine:
 
     def next_facts(self, policy: SlackPolicy) -> Facts:
         """The facts of the next batch under a policy, but for a new partition plan."""
-        return next_facts(self.facts, policy, DECLARED, self.progress, self.stage.kind.answers, self._batches)
+        return next_facts(self.facts, policy, DECLARED, self.progress, self.stage.kind, self._batches)
 
     def run(self, header: BatchHeader, segments: Sequence[Segment] = ()) -> dict[str, pa.Table]:
         """Run a batch; returns the rows that it gives to each table."""

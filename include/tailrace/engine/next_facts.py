@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from tailrace.answers.model import AnswerModel
 from tailrace.disorder.policies import policy_of, settings_of
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.progress import Progress
 from tailrace.ground.facts import Facts, newest, prune, prune_plans, stamp
+from tailrace.kind.protocol import Kind
 
 DECLARED = "declared"
 """Evidence of settings that are the query's own."""
 
 
 def next_facts(
-    facts: Facts, policy: SlackPolicy, evidence: str, progress: Progress | None, answers: AnswerModel, batch: int
+    facts: Facts, policy: SlackPolicy, evidence: str, progress: Progress | None, kind: Kind, batch: int
 ) -> Facts:
     """Return the facts of the next batch: those of the last one that can still be referred to, and a new policy.
 
@@ -36,7 +36,8 @@ def next_facts(
         tick = -1 if progress.newest_tick is None else progress.newest_tick
         if progress.complete_tick is not None:
             facts = prune(facts, "settings", progress.complete_tick + 1)
-        facts = prune_plans(facts, lambda event: answers.expires(np.array([event]))[0] <= progress.frontier)
+        earlier, expires = kind.partition.needs_earlier_plans, kind.answers.expires
+        facts = prune_plans(facts, lambda event: not earlier or expires(np.array([event]))[0] <= progress.frontier)
     last = newest(facts, "settings")
     if last is not None and policy_of(last.value) == policy:
         return facts

@@ -75,7 +75,7 @@ def prune(facts: Facts, about: Subject, since: int) -> Facts:
 def prune_plans(facts: Facts, is_past: Callable[[int], bool]) -> Facts:
     """Drop the plans under which no living tuple can have been placed: whose tuples all have event times in the past.
 
-    `is_past` tells whether all tuples with event times up to a given one (ms) have expired.
+    `is_past` tells whether all tuples with event times up to a given one (ms) have expired. The newest plan stays.
     """
     return _without_superseded(facts, "plan", lambda new: new.earlier_event is None or is_past(new.earlier_event))
 

@@ -21,12 +21,12 @@ from tailrace.operators.interval_join import Matches, PairState
 from tailrace.windows.sliding import Sliding
 
 _TUPLES = 2  # that an answer stands for
-_BLOCK_ROWS = 4096  # a block of an evaluation has at least so many left tuples
+_BLOCK_ROWS, _RIGHT_ROWS = 4096, 32_768  # of a block of an evaluation: left tuples, and right ones
 
 
 @dataclass(frozen=True)
 class JoinedPairs(ABC):
-    """Base of a kind that answers pairs of a left and a right tuple; it adds inputs, partition, `prepare` and `match`.
+    """Base of a kind that answers pairs of a left and a right tuple; a kind adds inputs, partition, `prepare`, `match`.
 
     Attributes
     ----------
@@ -47,6 +47,10 @@ class JoinedPairs(ABC):
     sort_key: ClassVar[str | None] = None
 
     @property
+    def row_weight(self) -> int:
+        return 1
+
+    @property
     @abstractmethod
     def inputs(self) -> tuple[Input, ...]:
         """See `Kind.inputs`."""
@@ -56,7 +60,7 @@ class JoinedPairs(ABC):
         """See `Kind.prepare`."""
 
     @abstractmethod
-    def match(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch]) -> Matches:
+    def match(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch], new: int) -> Matches:
         """Find the pairs of matching rows, see `interval_join.Match`."""
 
     @property
@@ -97,21 +101,25 @@ class JoinedPairs(ABC):
     def _blocks(self, left: pa.RecordBatch, right: pa.RecordBatch) -> Iterator[tuple[slice, slice]]:
         """Cut tuples in order of event time: blocks of the left ones, each with all right ones within reach of it.
 
-        A block is as long as the reach, so a tuple is compared with others of a few times that, however many there are.
+        A block is as long as the reach, or has `_BLOCK_ROWS` if these lie further apart; but no more than some times as
+        many right ones are within reach of it, unless they are so of a single one.
         """
         time, other = (np.asarray(side.column("event_time")) for side in (left, right))
         start = 0
         while start < len(time):
             end = max(int(np.searchsorted(time, time[start] + self.reach_ms, side="right")), start + _BLOCK_ROWS)
+            first = int(np.searchsorted(other, time[start] - self.reach_ms, side="left"))
+            if first + _RIGHT_ROWS < len(other):
+                until = other[first + _RIGHT_ROWS] - self.reach_ms
+                end = min(end, max(int(np.searchsorted(time, until, side="left")), start + 1))
             mine = slice(start, min(end, len(time)))
-            low, high = time[start] - self.reach_ms, time[mine.stop - 1] + self.reach_ms
-            yield mine, slice(*(int(np.searchsorted(other, *at)) for at in ((low, "left"), (high, "right"))))
+            yield mine, slice(first, int(np.searchsorted(other, time[mine.stop - 1] + self.reach_ms, side="right")))
             start = mine.stop
 
     def _evaluate(self, left: pa.RecordBatch, right: pa.RecordBatch) -> pa.RecordBatch:
         prepared = (pa.Table.from_batches([self.prepare(tuples, side)]) for side, tuples in enumerate((left, right)))
         left, right = (interval_join.in_order(rows, self.sort_key) for rows in prepared)
-        found = self.match([left], [right])
+        found = self.match([left], [right], 0)
         left, right = left.take(pa.array(found.left)), right.take(pa.array(found.right))
         return self._answers(left, right, found.columns)
 

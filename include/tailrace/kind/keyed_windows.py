@@ -39,6 +39,7 @@ class KeyedWindows(ABC):
     id_type: pa.DataType = pa.string()  # noqa: RUF009 (frozen)
 
     row_key: ClassVar[tuple[str, ...]] = ()
+    row_weight: ClassVar[int] = 1
 
     @property
     @abstractmethod

@@ -54,6 +54,10 @@ class Kind(Protocol):
         """Schema of a late row, as far as it is the kind's own: what tells which answers the row missed."""
 
     @property
+    def row_weight(self) -> int:
+        """How many times as large as a plain row of some 64 bytes a prepared row is; by it rows are taken at once."""
+
+    @property
     def explanation(self) -> Explanation:
         """How the query is run, for people."""
 

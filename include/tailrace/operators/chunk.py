@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -33,6 +33,3 @@ class ChunkedState(Protocol):
 
     @property
     def chunks(self) -> Chunks: ...
-
-    def with_chunks(self, chunks: Chunks) -> Self:
-        """The same state, its chunks replaced by equal ones that are stored."""

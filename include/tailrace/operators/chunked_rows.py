@@ -28,7 +28,7 @@ class ChunkedRows:
         """Append rows, which are in order of `sort_key`, and drop those with an event time before `bound` (ms)."""
         left = [living for chunk in self.chunks if (living := _living(chunk, bound)) is not None]
         new = _living(Chunk(rows), bound)
-        if new is not None and new.rows.num_rows:
+        if new is not None:
             left.append(new)
         while len(left) > 1 and _are_merged(left[-2].rows.num_rows, left[-1].rows.num_rows):
             merged = pa.Table.from_batches([chunk.rows for chunk in left[-2:]])

@@ -45,9 +45,12 @@ class Matches(NamedTuple):
 
 
 class Match(Protocol):
-    """Finds the pairs of matching rows: each side is some batches, whose rows are numbered one after the other."""
+    """Finds the pairs of matching rows: each side is some batches, whose rows are numbered one after the other.
 
-    def __call__(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch]) -> Matches: ...
+    `new` is the side whose rows are new, 0 or 1: one batch, and small beside the other side.
+    """
+
+    def __call__(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch], new: int) -> Matches: ...
 
 
 @dataclass(frozen=True)
@@ -63,9 +66,6 @@ class PairState:
     @property
     def chunks(self) -> Chunks:
         return {"left": self.left.chunks, "right": self.right.chunks}
-
-    def with_chunks(self, chunks: Chunks) -> PairState:
-        return PairState.of(chunks)
 
     @staticmethod
     def of(chunks: Chunks) -> PairState:
@@ -113,7 +113,7 @@ def step(
     earlier = [[chunk.rows for chunk in side.chunks] for side in (state.left, state.right)]
     new = [in_order(rows, sort_key) for rows in arrived]
     sides = [_Side.of([*old, rows], frontier) for old, rows in zip(earlier, new, strict=True)]
-    found = [match([new[0]], [*earlier[1], new[1]]), match(earlier[0], [new[1]])]
+    found = [match([new[0]], [*earlier[1], new[1]], 0), match(earlier[0], [new[1]], 1)]
     before = [sum(rows.num_rows for rows in old) for old in earlier]
     left = np.concatenate([found[0].left + before[0], found[1].left])
     right = np.concatenate([found[0].right, found[1].right + before[1]])

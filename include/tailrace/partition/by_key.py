@@ -17,6 +17,8 @@ _BASE = np.uint64(0x100000001B3)
 class ByKey:
     """The partitioning by the hash of a row's key: all rows of a key go to one task. It takes no plan."""
 
+    needs_earlier_plans = False
+
     def assign(self, side: int, rows: pa.RecordBatch, plans: Facts, tasks: int) -> Routes:
         key = rows.column("key")
         keys, code = (key.dictionary, np.asarray(key.indices)) if pa.types.is_dictionary(key.type) else _encode(key)

@@ -53,6 +53,10 @@ class BySpan:
 
     width: float
 
+    @property
+    def needs_earlier_plans(self) -> bool:
+        return False
+
     def assign(self, side: int, rows: pa.RecordBatch, plans: Facts, tasks: int) -> Routes:
         """Route rows with the columns `key` (double, left input only) and `id`; see `Partition.assign`.
 
@@ -79,6 +83,10 @@ class BySpan:
 @dataclass(frozen=True)
 class ByHash:
     """The partitioning of ShuffleJ (paper 000, section 2): each row of R goes to the task of its id's hash. No plan."""
+
+    @property
+    def needs_earlier_plans(self) -> bool:
+        return False
 
     def assign(self, side: int, rows: pa.RecordBatch, plans: Facts, tasks: int) -> Routes:
         """Route rows with the column `id`; see `Partition.assign`."""

@@ -41,6 +41,10 @@ class Routes(NamedTuple):
 class Partition(Protocol):
     """Protocol of a partitioning: how a kind's rows are spread over tasks. No answer depends on it."""
 
+    @property
+    def needs_earlier_plans(self) -> bool:
+        """Whether a row is placed by every plan under which a living tuple was placed, or by the newest one alone."""
+
     def assign(self, side: int, rows: pa.RecordBatch, plans: Facts, tasks: int) -> Routes:
         """Route rows of one of a kind's inputs.
 

@@ -182,7 +182,16 @@ class EmdJoinQuery(JoinQuery):
         return min(self.window.slide or _LONGEST_DEFAULT_TICK, _LONGEST_DEFAULT_TICK)
 
     def structure(self) -> dict[str, Any]:
-        return super().structure() | {"emd_join.ground_distance.digest": self.emd_join.ground_distance.digest}
+        """As of any query, with the settings that hold, written or not; and a matrix by its content."""
+        section = self.emd_join
+        structure = super().structure() | {
+            "emd_join.bins": len(section.costs),
+            "emd_join.span": section.span_width,
+            "emd_join.feedback": ms(section.feedback_period),
+            "emd_join.ground_distance.digest": section.ground_distance.digest,
+        }
+        structure.pop("emd_join.ground_distance.matrix", None)
+        return structure
 
 
 AnyQuery = Annotated[AggregateQuery | TopKQuery | EmdJoinQuery, Field(discriminator="kind")]

@@ -83,7 +83,7 @@ class Stream(Section):
 
 
 class JoinWindow(Section):
-    """The sliding window of a join: of a pair that is found, neither tuple is out of the window that the other ends."""
+    """The sliding window of a join: the event times of a pair are at most `size` apart."""
 
     size: PositiveDuration = Field(description="the span of the window, more than 0 ms: 5 s")
     slide: PositiveDuration | None = Field(default=None, description="the step of the window, which bounds a tick: 1 s")

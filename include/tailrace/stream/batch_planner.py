@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.batch_header import BATCH_ROWS, BatchHeader
 from tailrace.engine.feedback import FEEDBACK, Feedback
 from tailrace.engine.next_facts import next_facts, with_plan
 from tailrace.engine.progress import Progress
@@ -19,7 +19,7 @@ from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
 from tailrace.storage.status import wall_ms
 from tailrace.stream.batch_segments import Selection, in_step, place, select
-from tailrace.stream.run_options import MADE, RunOptions
+from tailrace.stream.run_options import JOINED, MADE, RunOptions
 from tailrace.stream.silence import Silence, SilenceRules, after_downtime, with_waits
 from tailrace.stream.source_opening import problem_of
 
@@ -78,7 +78,10 @@ class BatchPlanner:
         before = self.last.position if self.last else LogPosition(dict.fromkeys(feeds, StreamPosition()))
         self.position = after_downtime(before, down_ms)
         self.waiting = {name: deque(waiting[name]) for name in feeds}
-        self.room = min(plan.batch_rows, MADE)
+        weight, is_join = feedback.kind.row_weight, len(feedback.kind.inputs) > 1
+        self.made, self.most = MADE // weight, min(plan.batch_rows, BATCH_ROWS // weight)
+        self.least = min(JOINED, self.made) if is_join else self.made  # a join may make any number of answers of a row
+        self.room = min(self.least, self.most)
 
     def observe(self, metrics: Sequence[Mapping[str, Any]]) -> None:
         """Take note of the newest batch by its rows in `metrics`, times in ms: by it the next one is cut and routed."""
@@ -86,8 +89,8 @@ class BatchPlanner:
             self.feedback.observe(metrics, self.last.header.facts)
         rows, partials, answers = (sum(row[name] for row in metrics) for name in ("rows", "partials", "answers"))
         if rows:
-            enough = max(MADE * rows // max(partials, answers, 1), MADE)
-            self.room = min(enough, 2 * self.room, self.options.batch_rows)
+            enough = min(self.made * rows // max(partials, 1), MADE * rows // max(answers, 1))
+            self.room = min(max(enough, self.least), 2 * self.room, self.most)
 
     @property
     def batches(self) -> int:
@@ -138,7 +141,7 @@ class BatchPlanner:
         if progress is not None and self.options.live:
             self.position = with_waits(self.position, progress.reached, self.silence.started_ms)
         facts = self.last.header.facts if self.last else ()
-        self.facts = next_facts(facts, *self.wanted(), progress, self.feedback.kind.answers, self.batches)
+        self.facts = next_facts(facts, *self.wanted(), progress, self.feedback.kind, self.batches)
         stamped = self.facts[-1].batch == self.batches
         changed = stamped if self.last else not self.options.live
         if self.options.live:

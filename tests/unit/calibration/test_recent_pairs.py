@@ -18,7 +18,7 @@ from toy_join import ToyJoin
 
 REACH, TICK = 50, 10
 FOREVER = 10**12
-ALL_OF_TIME = -(10**13)
+MEASURED: list[bool] = []
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def ticks(items: list[Item]) -> list[int]:
 @st.composite
 def stream(draw: st.DrawFn, side: int) -> list[Item]:
     items, now = [], draw(st.integers(0, 30))
-    for number in range(draw(st.integers(5, 30))):
+    for number in range(draw(st.integers(20, 60))):
         now += draw(st.integers(0, 20))
         delay = draw(st.sampled_from([0, 0, 0, 5, 40, 90, 200]))
         items.append(Item(10**6 + now - delay, 10**6 + now, f"{'lr'[side]}{number}", draw(st.sampled_from("ab"))))
@@ -55,24 +55,50 @@ def stream(draw: st.DrawFn, side: int) -> list[Item]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(left=stream(LEFT), right=stream(RIGHT), durations=st.sets(st.integers(0, 250), min_size=1, max_size=3))
-def test_recall_by_duration_is_that_of_streams_with_this_k(left, right, durations):
+@given(
+    left=stream(LEFT),
+    right=stream(RIGHT),
+    durations=st.sets(st.integers(0, 200), min_size=1, max_size=3),
+    n=st.integers(1, 3),
+)
+def test_recall_by_duration_is_that_of_streams_with_this_k(left, right, durations, n):
     log = [Read(LEFT, item) for item in left] + [Read(RIGHT, item) for item in right]
     kind, waits = ToyJoin(REACH), sorted(durations)
     true = batch_pairs(log, Join(REACH, TICK))
     sides = MemoryHistory(left), MemoryHistory(right)
     newest = min(side.span()[1] for side in sides)
     try:
-        found = RecentPairs(kind, sides, 1, 0.9).measure(np.array(waits)).measured
+        found = RecentPairs(kind, sides, n, 0.9).measure(np.array(waits)).measured
     except NotReady:
+        MEASURED.append(False)
         return
-    (end,) = found.ends.tolist()
-    assert end <= newest - waits[-1]
+    MEASURED.append(True)
+    ends = found.ends.tolist()
+    assert len(ends) == n
+    assert max(ends) <= newest - waits[-1]
     times = {item.id: item.event_time for item in left + right}
-    of_stretch = {pair for pair in true if end - REACH <= max(times[pair[0]], times[pair[1]]) < end}
-    for duration, accuracy in zip(waits, found.accuracy.tolist(), strict=True):
+    of_stretch = {
+        end: {pair for pair in true if end - REACH <= max(times[pair[0]], times[pair[1]]) < end} for end in ends
+    }
+    for duration, quality in zip(waits, found.quality.tolist(), strict=True):
         streamed = joined(log, Join(REACH, TICK, k=duration, idle=FOREVER)).pairs.keys()
-        assert accuracy == pytest.approx(len(of_stretch & streamed) / len(of_stretch))
+        for end, share in zip(ends, quality, strict=True):
+            assert share == pytest.approx(len(of_stretch[end] & streamed) / len(of_stretch[end]))
+
+
+def test_enough_of_the_generated_streams_were_measured():
+    assert sum(MEASURED) >= len(MEASURED) / 4
+
+
+def test_a_calibration_ends_though_the_delays_of_what_it_reads_change_to_and_fro():
+    """No pair for long, and one tuple that is very late at the end: the range that is read only grows."""
+    items = [Item(10**6 + 100 * number, 10**6 + 100 * number, f"x{number}", "a") for number in range(300)]
+    late = [Item(10**6 + 100 * number, 10**6 + 100 * number, f"y{number}", "b") for number in range(300, 400)]
+    late.append(Item(10**6 + 35_000, 10**6 + 40_000, "late", "c"))
+    sides = MemoryHistory(items + late), MemoryHistory([*items, *(item._replace(value="z") for item in late)])
+    measured = RecentPairs(ToyJoin(REACH), sides, 2, 0.9).measure(np.array([10])).measured
+    assert len(measured.ends) == 2
+    assert max(measured.ends) <= 10**6 + 30_000 + 2 * REACH
 
 
 def test_too_few_stretches_are_told():

@@ -110,6 +110,21 @@ def test_a_side_may_be_empty(queries, targets):
         assert len(answers) == queries * targets
 
 
+@pytest.mark.parametrize("longest", [1.0, 1e3, 86_400_000.0])
+@pytest.mark.parametrize("name", ["chain", "head"])
+def test_a_histogram_finds_itself_however_long_distances_are(name, longest):
+    """Its keys differ in their last digits by the batch that they are computed in."""
+    random = np.random.default_rng(5)
+    places = np.sort(random.uniform(0, longest, 40))
+    costs = np.abs(places[:, None] - places)
+    shares = random.dirichlet(np.ones(40), 300)
+    search, times = search_of(name, costs, 0.0, True, set(ALL)), np.zeros(300, np.int64)
+    targets, order = Columns.ordered(times, search.derived(shares))
+    for row in range(0, 300, 10):
+        found = search.find(Columns(times[:1], search.derived(shares[row : row + 1])), targets, 0)
+        assert row in order[found.target].tolist()
+
+
 def test_columns_out_of_order_are_refused():
     values = {"keys": np.array([[1.0], [0.5]]), "rows": np.zeros((2, 3))}
     with pytest.raises(ValueError, match="not in ascending order of their first key"):

@@ -52,23 +52,39 @@ def save(directory: Path, costs: object, name: str = "costs.npy") -> None:
         ("ground_distance: {grid: [4, many]}", "ground_distance.grid", "is no grid"),
         ("ground_distance: {grid: [32, 33]}", "ground_distance.grid", "is no grid"),
         ("ground_distance: {grid: [1, 1]}", "ground_distance.grid", "is no grid"),
-        ("ground_distance: {matrix: away.npy}", "ground_distance.matrix", "away.npy can't be read"),
-        ("ground_distance: {matrix: query.yaml}", "ground_distance.matrix", "can't be read"),
-        ("ground_distance: {matrix: pickled.npy}", "ground_distance.matrix", "can't be read"),
+        ("ground_distance: {matrix: away.npy}", "ground_distance.matrix", "away.npy can't be read: No such file"),
+        ("ground_distance: {matrix: query.yaml}", "ground_distance.matrix", "is no file that np.save has written"),
+        ("ground_distance: {matrix: empty.npy}", "ground_distance.matrix", "is no file that np.save has written"),
+        ("ground_distance: {matrix: zip.npy}", "ground_distance.matrix", "is no file that np.save has written"),
+        ("ground_distance: {matrix: cut.npy}", "ground_distance.matrix", "is no whole file"),
+        ("ground_distance: {matrix: flat.npy}", "ground_distance.matrix", "is of shape (9,), not (n, n)"),
+        ("ground_distance: {matrix: text.npy}", "ground_distance.matrix", "is not of numbers"),
+        ("ground_distance: {matrix: }", "ground_distance.matrix", "None is no file"),
+        ("ground_distance: {matrix: [1, 2]}", "ground_distance.matrix", "is no file"),
+        ("ground_distance: {matrix: pickled.npy}", "ground_distance.matrix", "is no whole file"),
         ("ground_distance: {matrix: costs.npy}", "ground_distance.matrix", "no metric: the distance of bins 0 and 2"),
-        ("ground_distance: {matrix: large.npy}", "ground_distance.matrix", "has 1025 bins"),
+        ("ground_distance: {matrix: large.npy}", "ground_distance.matrix", "has 513 bins"),
         ("bins: 1", "bins", "does not fit"),
         ("bins: 64, ground_distance: {grid: [8, 8]}", "bins", "the ground distance tells the number of bins"),
         ("ground_distance: {grid: [8, 8]}, search: closed_form", "search", "only where the bins lie on a line"),
         ("method: head, span: 15", "span", "method head takes no span"),
         ("method: shuffle, feedback: 1 s", "feedback", "method shuffle takes no feedback"),
         ("scale: 0", "scale", "does not fit"),
+        ("scale: 1.0e-320", "scale", "makes the longest distance inf"),
+        ("span: 255", "span", "one span of 255 bins holds all keys"),
+        ("ground_distance: {grid: [4, 4, 4]}, span: 15", "span", "one span of 15 bins holds all keys"),
         ("threshold: -1", "threshold", ""),
     ],
 )
 def test_a_wrong_section_is_refused_with_field_and_remedy(tmp_path, settings, field, wrong):
     save(tmp_path, [[0.0, 1, 9], [1, 0, 1], [9, 1, 0]])
-    save(tmp_path, np.zeros((1025, 1025)), "large.npy")
+    save(tmp_path, np.zeros((513, 513)), "large.npy")
+    save(tmp_path, np.zeros(9), "flat.npy")
+    save(tmp_path, np.array([["a"]]), "text.npy")
+    save(tmp_path, METRIC, "cut.npy")
+    (tmp_path / "cut.npy").write_bytes((tmp_path / "cut.npy").read_bytes()[:-20])
+    (tmp_path / "empty.npy").touch()
+    (tmp_path / "zip.npy").write_bytes(b"PK\x03\x04")
     save(tmp_path, np.array([{}], object), "pickled.npy")
     file = QUERY.replace("threshold: 0.5, ", "") if settings.startswith("threshold") else QUERY
     with pytest.raises(Refused) as refused:
@@ -112,15 +128,35 @@ def test_the_plan_is_the_cheapest_that_was_not_ruled_out_and_says_why(tmp_path, 
 
 
 def test_scale_divides_distances_and_spans(tmp_path):
-    plain, scaled = (query_of(tmp_path, f"bins: 8, scale: {scale}").emd_join for scale in (1, 4))
+    plain, scaled = (query_of(tmp_path, f"bins: 64, span: 15, scale: {scale}").emd_join for scale in (1, 4))
     assert np.array_equal(plain.costs, 4 * scaled.costs)
     assert [plan_of(section).method.width for section in (plain, scaled)] == [15, 15 / 4]
+
+
+def test_without_a_span_it_is_the_papers_share_of_the_longest_distance(tmp_path):
+    assert query_of(tmp_path, "bins: 256").emd_join.span_width == 15
+    assert query_of(tmp_path, "ground_distance: {grid: [4, 4]}").emd_join.span_width == pytest.approx(
+        18**0.5 * 15 / 255
+    )
+
+
+def test_a_default_that_is_written_out_fits_the_checkpoint(tmp_path):
+    plain, written = (query_of(tmp_path, more) for more in ("", "bins: 256, span: 15, feedback: 2500 ms"))
+    assert plain.structure() == written.structure()
+    assert plain.structure() != query_of(tmp_path, "span: 14").structure()
+
+
+def test_a_matrix_that_moved_fits_the_checkpoint(tmp_path):
+    save(tmp_path, METRIC, "a.npy")
+    save(tmp_path, METRIC, "b.npy")
+    first, second = (query_of(tmp_path, f"ground_distance: {{matrix: {name}.npy}}") for name in "ab")
+    assert first.structure() == second.structure()
 
 
 def test_a_matrix_that_changed_no_longer_fits_the_checkpoint(tmp_path):
     save(tmp_path, METRIC)
     before = query_of(tmp_path, "ground_distance: {matrix: costs.npy}").structure()
     assert query_of(tmp_path, "ground_distance: {matrix: costs.npy}").structure() == before
-    save(tmp_path, METRIC * 2)
+    save(tmp_path, METRIC + np.diag([0.1, 0], 1) + np.diag([0.1, 0], -1))  # its longest distance is the same
     after = query_of(tmp_path, "ground_distance: {matrix: costs.npy}").structure()
     assert {name for name in before if before[name] != after[name]} == {"emd_join.ground_distance.digest"}

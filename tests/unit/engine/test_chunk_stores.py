@@ -72,6 +72,29 @@ def test_a_lost_or_damaged_file_is_told_by_its_name(tmp_path, cut):
         store.read("00000001-left-0")
 
 
+@pytest.mark.parametrize("place", range(0, 700, 7))
+def test_a_byte_that_changed_is_found(tmp_path, place):
+    store = ChunkFiles(tmp_path)
+    store.write("00000001-left-0", ROWS)
+    file = tmp_path / "00000001-left-0.arrow"
+    content = bytearray(file.read_bytes())
+    content[place % len(content)] ^= 0x40
+    file.write_bytes(content)
+    with pytest.raises(LostChunk, match="checksum"):
+        store.read("00000001-left-0")
+
+
+def test_an_error_of_the_disk_is_no_lost_chunk(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(5, "Input/output error")
+
+    store = ChunkFiles(tmp_path)
+    store.write("00000001-left-0", ROWS)
+    monkeypatch.setattr(pa, "memory_map", fail)
+    with pytest.raises(OSError, match="Input/output"):
+        store.read("00000001-left-0")
+
+
 def test_a_file_cut_by_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")

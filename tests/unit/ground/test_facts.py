@@ -6,14 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.answers.by_pair import ByPair
 from tailrace.disorder.policies import policy_of
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.next_facts import next_facts, with_plan
 from tailrace.engine.progress import Progress
 from tailrace.ground.facts import Fact, newest, prune, stamp
+from tailrace.partition.by_span import BySpan
+from toy_join import ToyJoin
 
-PAIRS = ByPair(10)
+KIND = ToyJoin(10)
 POLICIES = [policy_of({"policy": "k_slack", "k": f"{k} ms"}) for k in (1, 2, 3)]
 
 
@@ -55,7 +56,7 @@ def test_a_changed_policy_is_stamped_and_holds_only_for_ticks_that_have_not_begu
     for batch, (policy, ticks) in enumerate(steps):
         complete = None if tick is None else tick - pending
         progress = Progress(0, 0, False, tick, complete)
-        facts = next_facts(facts, policy, "declared", progress, PAIRS, batch)
+        facts = next_facts(facts, policy, "declared", progress, KIND, batch)
         header = BatchHeader(batch, facts)
         assert bool(header.stamped) == (policy != previous)
         assert all(fact.since == (0 if tick is None else tick + 1) for fact in header.stamped)
@@ -69,10 +70,10 @@ def test_a_changed_policy_is_stamped_and_holds_only_for_ticks_that_have_not_begu
 
 def test_a_setting_added_with_its_default_makes_no_new_fact():
     policy = policy_of({"policy": "hybrid", "error": 0.05, "risk": 0.05})
-    facts = next_facts((), policy, "declared", None, PAIRS, 0)
+    facts = next_facts((), policy, "declared", None, KIND, 0)
     assert facts[0].value.keys() > {"policy", "error", "risk"}, "some are left to their defaults"
     earlier = stamp((), "settings", {"policy": "hybrid", "error": 0.05, "risk": 0.05}, 0, "declared")
-    assert next_facts(earlier, policy, "declared", Progress(0, 0, False, 5, 4), PAIRS, 1) == earlier
+    assert next_facts(earlier, policy, "declared", Progress(0, 0, False, 5, 4), KIND, 1) == earlier
 
 
 @given(st.lists(st.tuples(st.integers(0, 100), st.integers(0, 40)), min_size=1, max_size=12))
@@ -80,18 +81,28 @@ def test_a_plan_is_known_as_long_as_a_tuple_under_it_can_have_a_partner(steps):
     facts, frontier, newest_event, every = (), 0, None, []
     for batch, (event, moved) in enumerate(steps):
         progress = Progress(0, frontier, False, newest_event=newest_event)
-        facts = with_plan(
-            next_facts(facts, POLICIES[0], "declared", progress, PAIRS, batch), {}, "", progress, 1, batch
-        )
+        facts = with_plan(next_facts(facts, POLICIES[0], "declared", progress, KIND, batch), {}, "", progress, 1, batch)
         every.append((facts[-1].version, event))  # under each plan comes one tuple
         newest_event = event if newest_event is None else max(newest_event, event)
         frontier += moved
         plans = [fact.version for fact in facts if fact.about == "plan"]
-        living = {version for version, time in every[:-1] if time + PAIRS.reach_ms >= progress.frontier}
+        living = {version for version, time in every[:-1] if time + KIND.reach_ms >= progress.frontier}
         assert living <= {*plans}
         oldest_kept = plans[0]
         earlier = [time for version, time in every if version <= oldest_kept]
-        assert len(plans) <= 2 or max(earlier) + PAIRS.reach_ms >= progress.frontier
+        assert len(plans) <= 2 or max(earlier) + KIND.reach_ms >= progress.frontier
+
+
+def test_a_partition_that_goes_by_the_newest_plan_alone_is_given_no_other():
+    class ByNewest(ToyJoin):
+        partition = BySpan(1.0)
+
+    facts = ()
+    for batch in range(5):
+        progress = Progress(0, 0, False, newest_event=10**15)
+        facts = next_facts(facts, POLICIES[0], "declared", progress, ByNewest(10), batch)
+        assert [fact.version for fact in facts if fact.about == "plan"] == [batch][: min(batch, 1)]
+        facts = with_plan(facts, {}, "", progress, 1, batch)
 
 
 @pytest.mark.parametrize("facts", [(), (Fact("settings", 1, 0, {"policy": "none"}, "declared"),)])

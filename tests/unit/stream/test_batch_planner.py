@@ -33,6 +33,7 @@ from tailrace.storage.journal import BatchRecord, LogPosition, StreamPosition
 from tailrace.stream import batch_segments
 from tailrace.stream.batch_planner import Ended
 from tailrace.stream.run_options import RunOptions
+from toy_join import ToyJoin
 
 LIVE_LARGE = replace(LIVE, batch_rows=1_000_000)
 
@@ -205,6 +206,9 @@ def metrics(rows: int, partials: int, answers: int) -> list[dict]:
     return [{"rows": rows, "partials": partials, "answers": answers, "loads": None, "committed": None, "task": 0}]
 
 
+TOYS = ToyJoin(100, feedback_ms=1_000)
+
+
 def loaded(driver: Driver, committed: int) -> None:
     """Report a batch at whose end the stream has reached a time, with load on one of two tasks."""
     loads = [("letter", [97.0]), ("load", [1.0])]
@@ -213,7 +217,7 @@ def loaded(driver: Driver, committed: int) -> None:
 
 
 def test_a_new_plan_is_stamped_on_the_next_batch_with_rows_from_its_first_segment_on(tmp_path):
-    driver = Driver(tmp_path, Log(*segments("ab")), RunOptions(3, flush=False))
+    driver = Driver(tmp_path, Log(*segments("ab")), RunOptions(3, flush=False), kind=TOYS)
     driver.plan()
     loaded(driver, 0)
     loaded(driver, 1_000)
@@ -231,7 +235,7 @@ def test_a_new_plan_is_stamped_on_the_next_batch_with_rows_from_its_first_segmen
 
 
 def test_a_plan_is_in_no_header_once_its_tuples_have_expired(tmp_path):
-    driver = Driver(tmp_path, Log(*segments()), RunOptions(1, flush=False))
+    driver = Driver(tmp_path, Log(*segments()), RunOptions(1, flush=False), kind=TOYS)
     driver.plan()
     for salt, event in ((1, 50), (2, 60), (3, 400)):
         loaded(driver, salt * 2_000)
@@ -267,6 +271,24 @@ MANY = [Segment("/in/many", 100_000 * part, 100_000) for part in range(300)]
 def test_batches_grow_up_to_a_million_partials_or_answers(tmp_path, outputs, rows):
     driver = Driver(tmp_path, Log(*MANY), RunOptions())
     assert [n // 100_000 for n in sizes(driver, outputs)] == rows
+
+
+class Wide(ToyJoin):
+    row_weight = 25
+
+
+@pytest.mark.parametrize(
+    ("kind", "outputs", "rows"),
+    [
+        (TOYS, [(1000, 0)] * 4, [4, 8, 16, 32]),  # a join begins with few rows, which may meet many
+        (TOYS, [(1000, 0), (1000, 900_000), (1000, 100_000), (1000, 0)], [4, 8, 4, 8]),
+        (Wide(100), [(1000, 0)] * 7, [4, 8, 16, 32, 40, 40, 40]),  # a million rows of 64 bytes
+        (Wide(100), [(10, 0)] * 8, [4, 8, 16, 32, 40, 100, 100, 100]),  # four million of them, by whole segments
+    ],
+)
+def test_batches_of_a_join_begin_small_and_grow_by_what_they_come_to(tmp_path, kind, outputs, rows):
+    driver = Driver(tmp_path, Log(*MANY), RunOptions(), kind=kind)
+    assert [n // 1_000 for n in sizes(driver, outputs)] == rows
 
 
 def test_the_first_batch_already_takes_no_more_than_batch_rows(tmp_path):

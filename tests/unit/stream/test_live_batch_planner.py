@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kind_samples import kind_of
 from planner_driver import (
     FILES,
     IDLE,
@@ -326,7 +327,7 @@ def test_a_replay_is_not_quiet_before_its_end_however_long_the_driver_is_down(tm
             read_count -= skip
         feed = ReplayFeed(Log(*rest), 0.5, clock)  # a row every 2 · IDLE
         settings = lambda: (policy_from_json(NONE), "declared")  # noqa: E731
-        clocks = (TICK, IDLE, {STREAM} if stamps else set(), Feedback(Driver.kind, 1), LIVE, lambda: clock.ms)
+        clocks = (TICK, IDLE, {STREAM} if stamps else set(), Feedback(kind_of("sum"), 1), LIVE, lambda: clock.ms)
         return BatchPlanner(Journal(tmp_path), {STREAM: feed}, {STREAM: feed.fresh()}, settings, *clocks)
 
     planner, polls = start_planner(), 0

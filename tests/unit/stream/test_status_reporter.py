@@ -29,6 +29,7 @@ METRICS |= {
     "t_max": 9_000,
     "newest_event": 9_050,
     "loads": None,
+    "counts": None,
     "frontier": 8_700,
     "committed": 9_100,
     "newest_tick": 91,

@@ -1,0 +1,52 @@
+"""Files of ground distances: a matrix that NumPy saved, which must be a metric."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from tailrace.emd_join.ground_distance import Costs, fault
+
+MOST_BINS = 512
+"""The most bins of a matrix: that it is a metric takes a second to check, each time a query is loaded."""
+
+_MAGIC = b"\x93NUMPY"
+
+
+def read(path: Path) -> Costs:
+    """Read a ground distance, shape (n, n).
+
+    Raises
+    ------
+    ValueError
+        When it can't be read, or is no metric; it says which, as the end of a sentence about the file.
+    """
+    try:
+        stat = path.stat()
+        return _read(path, stat.st_mtime_ns, stat.st_size)
+    except OSError as error:
+        raise ValueError(f"can't be read: {error.strerror or error}") from None
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, changed_ns: int, size: int) -> Costs:
+    with path.open("rb") as file:
+        if file.read(len(_MAGIC)) != _MAGIC:
+            raise ValueError("is no file that np.save has written")
+    try:
+        saved = np.load(path, mmap_mode="r", allow_pickle=False)  # of a header with a huge shape nothing is allocated
+    except (ValueError, EOFError, SyntaxError) as error:
+        raise ValueError("is no whole file that np.save has written, or not of numbers") from error
+    if saved.dtype.kind not in "iuf":
+        raise ValueError("is not of numbers")
+    if saved.ndim != 2 or saved.shape[0] != saved.shape[1]:  # noqa: PLR2004
+        raise ValueError(f"is of shape {saved.shape}, not (n, n)")
+    if not 1 < len(saved) <= MOST_BINS:
+        raise ValueError(f"has {len(saved)} bins, and 2 to {MOST_BINS} are allowed")
+    costs = np.array(saved, np.float64)
+    if (wrong := fault(costs)) is not None:
+        raise ValueError(f"is no metric: {wrong}")
+    costs.flags.writeable = False
+    return costs
