@@ -106,38 +106,32 @@ def log_of(batches: Sequence[Batch]) -> Log:
     return log
 
 
-Make = Callable[[Join, int], Kind]
-"""Makes the kind of a join with a feedback period in ms."""
+class Sample(NamedTuple):
+    """A kind, made for a join and a feedback period in ms; and what it reads in the place of a tuple's value."""
+
+    make: Callable[[Join, int], Kind]
+    content: Callable[[str], object] = str
 
 
-def toy_join(join: Join, feedback: int) -> Kind:
-    return ToyJoin(join.reach, feedback_ms=feedback)
+TOY = Sample(lambda join, feedback: ToyJoin(join.reach, feedback_ms=feedback))
 
 
 def stage_of(
-    batches: Sequence[Batch],
-    join: Join,
-    tasks: int,
-    feedback: int = FOREVER,
-    make: Make = toy_join,
-    content: Callable[[str], object] = str,
+    batches: Sequence[Batch], join: Join, tasks: int, feedback: int, sample: Sample
 ) -> tuple[Stage, list[list[Segment]]]:
-    """The stage of the join, whose streams are in memory, and the segments of each batch.
-
-    `content` gives what the kind reads in the place of a tuple's value.
-    """
+    """The stage of the join, whose streams are in memory, and the segments of each batch."""
     tables: dict[str, pa.Table] = {}
     position, ordinal, segments = [0, 0], itertools.count(), []
     for batch in batches:
         segments.append([])
         for side, items in batch.segments:
             name = str(next(ordinal))
-            tables[name] = table_of(items, content)
+            tables[name] = table_of(items, sample.content)
             segments[-1].append(
                 Segment(name, 0, len(items), ordinal=int(name), position=position[side], stream=SIDES[side])
             )
             position[side] += len(items)
-    kind = make(join, feedback)
+    kind = sample.make(join, feedback)
     columns = Columns("event_time", "arrival_time", "id", None, kind.inputs[0].columns, -FOREVER, FOREVER)
     readers = (
         StreamReader(
@@ -153,7 +147,7 @@ def stage_of(
     return Stage(kind, tuple(readers), tasks), segments
 
 
-def table_of(items: Sequence[Item], content: Callable[[str], object] = str) -> pa.Table:
+def table_of(items: Sequence[Item], content: Callable[[str], object]) -> pa.Table:
     columns = {name: [getattr(item, name) for item in items] for name in Item._fields}
     return pa.table(columns | {"value": [content(value) for value in columns["value"]]})
 
@@ -167,12 +161,11 @@ def run(
     join: Join,
     tasks: int,
     feedback: int = FOREVER,
-    make: Make = toy_join,
-    content: Callable[[str], object] = str,
+    sample: Sample = TOY,
     after_batch: Callable[[LocalEngine], None] = lambda engine: None,
 ) -> tuple[dict[str, list[dict]], Join]:
     """All rows of each table in a bounded run, and the join with the facts that were stamped on the way."""
-    stage, segments = stage_of(batches, join, tasks, feedback, make, content)
+    stage, segments = stage_of(batches, join, tasks, feedback, sample)
     stage = replace(stage, deduplicates=join.deduplicate)
     engine, rows = LocalEngine(stage), defaultdict(list)
     k, stamped = join.k, []

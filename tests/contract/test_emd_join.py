@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from emd_oracle import emd
 from pair_oracle import Join, joined
-from pair_runs import FOREVER, JOINS, SIDES, Batch, Make, assert_as_the_oracle, log_of, logs, run
+from pair_runs import FOREVER, JOINS, SIDES, Batch, Sample, assert_as_the_oracle, log_of, logs, run
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
 from tailrace.query.query import declared_query
@@ -63,7 +64,7 @@ def distance_of(ground: str, a: str, b: str) -> float:
     return emd(p, q, costs_of(ground))
 
 
-def make_kind(ground: str, more: dict) -> Make:
+def make_kind(ground: str, more: dict) -> Callable[[Join, int], Kind]:
     def make(join: Join, feedback: int) -> Kind:
         declared, scale = GROUND[ground]
         section = {"threshold": THRESHOLD, "histogram": "value", "ground_distance": declared, "scale": scale} | more
@@ -94,7 +95,7 @@ def test_the_answers_are_those_of_brute_force(ground: str, more: dict, data: st.
     join = data.draw(JOINS)
     join = replace(join, alike=lambda a, b: distance_of(ground, a, b) <= THRESHOLD + 1e-9)
     tasks, feedback = data.draw(st.integers(1, 3)), data.draw(st.sampled_from([1, 30, FOREVER]))
-    rows, join = run(batches, join, tasks, feedback, make_kind(ground, more), HISTOGRAMS.__getitem__)
+    rows, join = run(batches, join, tasks, feedback, Sample(make_kind(ground, more), HISTOGRAMS.__getitem__))
     tuples = [item for batch in batches for _, items in batch.segments for item in items]
     assert_as_the_oracle(rows, joined(log_of(batches), join), len(tuples))
     value_of = {item.id: item.value for item in tuples}

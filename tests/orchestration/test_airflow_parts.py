@@ -1,4 +1,4 @@
-"""The parts of the embedded Airflow: their command lines; the end of one, or a signal, ends them all."""
+"""The parts of the embedded Airflow: their command lines, their restarts, and what ends them all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from processes import is_dead, until
 from tailrace.ground.files import write_atomically
 from tailrace.orchestration.airflow_parts import PARTS
 
-# Stand-in for `airflow`: writes down its arguments, and exits once a file `<part>.ends` has its exit code.
+# Stand-in for `airflow`: writes down its arguments, and exits once a file `<part>.ends` has its exit code; with a file
+# `<part>.ends_once`, which it takes away, too.
 STAND_IN = """
 import os, sys, time
 from pathlib import Path
@@ -23,8 +24,12 @@ place, words = Path(sys.argv[1]), sys.argv[2:]
 code = place / f"{words[0]}.ends"
 if words[0] == "db":
     sys.exit(int(code.read_text()) if code.exists() else 0)
+once = place / f"{words[0]}.ends_once"
 while not code.exists():
     time.sleep(0.02)
+    if once.exists():
+        once.unlink()
+        sys.exit(1)
 sys.exit(int(code.read_text()))
 """
 RUN_PARTS = """
@@ -80,11 +85,25 @@ def test_all_parts_start_and_none_serves_logs(start, tmp_path):
 
 
 @pytest.mark.parametrize(("code", "whole"), [(3, 3), (0, 1)])
-def test_the_end_of_one_part_ends_all_parts(start, tmp_path, code, whole):
+def test_a_part_that_ends_again_and_again_ends_all_parts(start, tmp_path, code, whole):
     process = start()
     until(lambda: len(pids(tmp_path)) == len(PARTS), WAIT_S)
     let_end(tmp_path, "triggerer", code)
     assert process.wait(WAIT_S) == whole
+    assert all(map(is_dead, pids(tmp_path)))
+
+
+def test_a_part_that_ends_is_started_again_and_the_others_go_on(start, tmp_path):
+    process = start()
+    until(lambda: len(pids(tmp_path)) == len(PARTS), WAIT_S)
+    before = {words[0]: (tmp_path / words[0]).read_text() for words in PARTS}
+    (tmp_path / "scheduler.ends_once").touch()
+    until(lambda: (tmp_path / "scheduler").read_text() != before["scheduler"], WAIT_S)
+    assert is_dead(int(before.pop("scheduler").split()[0]))
+    assert {name: (tmp_path / name).read_text() for name in before} == before
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert process.wait(WAIT_S) == 0
     assert all(map(is_dead, pids(tmp_path)))
 
 

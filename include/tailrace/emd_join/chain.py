@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -49,6 +50,8 @@ class ChainSearch:
     forest: Forest
     exact: bool = True
     filters: frozenset[str] = FILTERS
+
+    by_part: ClassVar[bool] = False
 
     def derived(self, shares: Rows) -> Values:
         """The columns `keys`, under the forest, and `rows`, the shares."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailrace.emd_join.dual_solution import DualSolution
-from tailrace.emd_join.exact import solve
 from tailrace.emd_join.ground_distance import Costs
 
 Rows = NDArray[np.float64]
@@ -33,11 +31,6 @@ class Forest:
     def of_bins(costs: Costs, count: int) -> Forest:
         """The distances from `count` bins far from each other: a forest that needs no sample."""
         return Forest(tuple(DualSolution.from_bin(int(index), costs) for index in far_bins(costs, count)))
-
-    @staticmethod
-    def of_samples(samples: Rows, costs: Costs) -> Forest:
-        """The dual solutions of the exact distances of each sample histogram and the next."""
-        return Forest(tuple(solve(p, q, costs).dual for p, q in itertools.pairwise(samples)))
 
     @cached_property
     def _phi(self) -> Rows:

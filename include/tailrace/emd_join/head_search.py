@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,6 +44,8 @@ class HeadSearch:
     places: Rows | None = None
     exact: bool = True
     filters: frozenset[str] = FILTERS
+
+    by_part: ClassVar[bool] = False
 
     def derived(self, shares: Rows) -> Values:
         """The columns `keys`, `rows` (the shares), `normal` (mean, deviation, error) and `centroid`, shape (m, d)."""

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from tailrace.emd_join.columns import KEY, columns_of, merged, with_derived
 from tailrace.emd_join.histograms import LIST, HistogramCheck, shares
-from tailrace.emd_join.line_search import LineSearch
 from tailrace.emd_join.methods import Method
 from tailrace.emd_join.search import Columns, Found, Search
 from tailrace.ground.columns import Floats, Ints
@@ -121,7 +120,7 @@ class EmdJoin(JoinedPairs):
         parts = [part for part in targets if len(part)]
         if not len(queries) or not parts:
             return
-        if not isinstance(self.search, LineSearch):  # it gains by all candidates of a query together
+        if not self.search.by_part:
             all_targets, rows = merged(parts)
             yield self.search.find(queries, all_targets, self.reach_ms), rows
             return

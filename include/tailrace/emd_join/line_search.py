@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,6 +44,8 @@ class LineSearch:
     steps: Reals
     threshold: float
     filters: frozenset[str] = FILTERS
+
+    by_part: ClassVar[bool] = True
 
     def derived(self, shares: Rows) -> Values:
         """The columns `keys` (centroids), `rows` (cumulated shares times the steps) and `coarse` (their block sums)."""

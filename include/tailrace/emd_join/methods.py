@@ -84,8 +84,8 @@ class Shuffle(Method):
 class Head(Method):
     """R by ranges of its first key, which are made once, of equal numbers of tuples, and stay (section 2.2.3).
 
-    Heads-Join divides the space of its normals by a scan of the data. A stream has none: here the first feedback period
-    stands for it.
+    The first key is the mean of the histogram's normal distribution; Head-SJ divides by its deviation, too. Heads-Join
+    makes the ranges from a scan of the data. A stream has none: here the first feedback period stands for it.
     """
 
     @property

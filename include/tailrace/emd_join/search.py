@@ -105,6 +105,10 @@ class Found(NamedTuple):
 class Search(Protocol):
     """A search for the pairs within a threshold of the Earth Mover's Distance, over columns of two streams."""
 
+    @property
+    def by_part(self) -> bool:
+        """Whether targets may be searched part by part at no loss; else a query gains by all its candidates at once."""
+
     def derived(self, shares: Rows) -> Values:
         """The columns that the search compares, of histograms of shape (m, n); `keys` and `rows` among them."""
         ...

@@ -34,8 +34,8 @@ class JoinedPairs(ABC):
         The longest distance of the event times of a pair.
     names : pair of NameTypes
         The types of the key and id of either stream.
-    values : dict
-        The columns of an answer between its identity and `tuples`; doubles.
+    values : tuple of str
+        The columns of an answer between its identity and `tuples`, all doubles.
     sort_key : str or None
         The column of prepared rows by which `match` gets them in order.
     """
@@ -99,10 +99,10 @@ class JoinedPairs(ABC):
         return single_batch(pa.Table.from_batches(parts, self.answer))
 
     def _blocks(self, left: pa.RecordBatch, right: pa.RecordBatch) -> Iterator[tuple[slice, slice]]:
-        """Cut tuples in order of event time: blocks of the left ones, each with all right ones within reach of it.
+        """Cut tuples, in order of event time, into blocks of left ones, each with all right ones within reach of it.
 
-        A block is as long as the reach, or has `_BLOCK_ROWS` if these lie further apart; but no more than some times as
-        many right ones are within reach of it, unless they are so of a single one.
+        A block lasts as long as the reach, longer if it has fewer than `_BLOCK_ROWS` tuples by then. It ends earlier
+        before more than `_RIGHT_ROWS` right tuples are within reach of it, but has at least one tuple.
         """
         time, other = (np.asarray(side.column("event_time")) for side in (left, right))
         start = 0

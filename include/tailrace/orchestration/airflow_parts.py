@@ -3,7 +3,10 @@
     python -m tailrace.orchestration.airflow_parts
 
 The log servers listen on all addresses, and no setting changes that. They serve the logs of other machines; on one
-machine the API server reads the files itself. When a component ends, or by SIGINT or SIGTERM, all components end.
+machine the API server reads the files itself.
+
+A component that ends is started again, as a service manager would: a scheduler gives up when two transactions collide
+in SQLite. One that ends again and again ends all components; so do SIGINT and SIGTERM.
 """
 
 from __future__ import annotations
@@ -11,14 +14,16 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 
 _AIRFLOW = (sys.executable, "-m", "airflow")
 PARTS = (("scheduler", "--skip-serve-logs"), ("triggerer", "--skip-serve-logs"), ("dag-processor",), ("api-server",))
 _POLL_S, _TERMINATION_S = 0.5, 20.0
+_RESTARTS, _RECENT_S = 3, 600.0  # a component is started again so often within so long
 
 
 def main() -> int:
-    """Migrate the database, start each component, and wait for the first that ends.
+    """Migrate the database, and run each component until one has ended too often.
 
     Returns
     -------
@@ -30,16 +35,23 @@ def main() -> int:
     parts: dict[str, subprocess.Popen[bytes]] = {}
     try:
         subprocess.run([*_AIRFLOW, "db", "migrate"], check=True)
+        ends: dict[str, list[float]] = {arguments[0]: [] for arguments in PARTS}
         for arguments in PARTS:
             parts[arguments[0]] = subprocess.Popen([*_AIRFLOW, *arguments])
         while True:
-            for name, part in parts.items():
+            for arguments in PARTS:
+                name = arguments[0]
                 try:
-                    code = part.wait(_POLL_S)
+                    code = parts[name].wait(_POLL_S)
                 except subprocess.TimeoutExpired:
                     continue
-                print(f"Airflow's {name} ended with exit code {code}: all of it ends", flush=True)
-                return code or 1
+                now_s = time.monotonic()
+                ends[name] = [end_s for end_s in ends[name] if now_s - end_s < _RECENT_S] + [now_s]
+                if len(ends[name]) > _RESTARTS:
+                    print(f"Airflow's {name} ended with exit code {code}, again: all of it ends", flush=True)
+                    return code or 1
+                print(f"Airflow's {name} ended with exit code {code}: it is started again", flush=True)
+                parts[name] = subprocess.Popen([*_AIRFLOW, *arguments])
     except KeyboardInterrupt:
         return 0
     finally:

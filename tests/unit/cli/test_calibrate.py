@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
 from local_app import LocalApp
-from tailrace.cli.commands import main
 from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
 from tailrace.storage.proposals import Proposals
@@ -34,18 +32,12 @@ def declare(directory: Path, **disorder: object) -> Path:
 
 
 @pytest.fixture
-def calibrate(tmp_path, capsys, monkeypatch):
-    """Run the command in this process over the warehouse tmp_path/wh; return its stdout and stderr."""
+def calibrate(tailrace, tmp_path):
+    """Run the command over the warehouse tmp_path/wh; return its stdout and stderr."""
 
     def run(file: Path, *options: str, code: int = 0) -> tuple[str, str]:
-        arguments = ["tailrace", "calibrate", str(file), "--warehouse", str(tmp_path / "wh"), *options]
-        monkeypatch.setattr(sys, "argv", arguments)
-        monkeypatch.setenv("COLUMNS", "160")
-        with pytest.raises(SystemExit) as exit_info:
-            main()
-        output = capsys.readouterr()
-        assert (exit_info.value.code or 0) == code, output
-        return output.out, output.err
+        output = tailrace("calibrate", file, "--warehouse", tmp_path / "wh", *options, code=code)
+        return output.stdout, output.stderr
 
     return run
 

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from tailrace.cli import commands
-from tailrace.cli.commands import main
 from tailrace.spark import session
 from tailrace.storage.layout import Layout
 
@@ -39,28 +37,6 @@ COMMANDS = (
     "bench",
     "schema",
 )
-
-
-@dataclass
-class Output:
-    stdout: str
-    stderr: str
-
-
-@pytest.fixture
-def tailrace(capsys, monkeypatch):
-    """Run the command as a user does, in this process."""
-
-    def run(*arguments: object, code: int = 0) -> Output:
-        monkeypatch.setattr(sys, "argv", ["tailrace", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "160")
-        with pytest.raises(SystemExit) as exit_info:
-            main()
-        output = Output(*capsys.readouterr())
-        assert (exit_info.value.code or 0) == code, output
-        return output
-
-    return run
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.cli.commands import main
 from tailrace.generators import histogram_stream
 from videos import count_pixels_one_by_one, random_frames, write_video
 
@@ -22,29 +21,13 @@ def video(tmp_path):
     return write_video(tmp_path / "tiny.mkv", FRAMES)
 
 
-@pytest.fixture
-def tailrace(capsys, monkeypatch):
-    """Run the command in this process; return its stdout and stderr."""
-
-    def run(*arguments: object, code: int = 0) -> tuple[str, str]:
-        monkeypatch.setattr(sys, "argv", ["tailrace", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "160")
-        with pytest.raises(SystemExit) as exit_info:
-            main()
-        output = capsys.readouterr()
-        assert (exit_info.value.code or 0) == code, output
-        return output.out, output.err
-
-    return run
-
-
 def test_help_has_an_example(tailrace):
-    assert "Example: tailrace frames --darken 58" in tailrace("frames", "--help")[0]
+    assert "Example: tailrace frames --darken 58" in tailrace("frames", "--help").stdout
 
 
 def test_a_stream_is_written_in_files(tailrace, video, tmp_path):
     options = ("--bins", "colour6", "--darken", 58, "--rate", 100, "--start", "2026-02-03T04:05:06Z")
-    _, messages = tailrace("frames", "--output", tmp_path / "out", *options, video, video)
+    messages = tailrace("frames", "--output", tmp_path / "out", *options, video, video).stderr
     assert f"wrote 10 histograms of 216 bins to {tmp_path / 'out'}" in messages
     table = pq.read_table(tmp_path / "out")
     assert table["hist"].to_pylist() == 2 * [count_pixels_one_by_one(pixels, 6, 58) for pixels in FRAMES]
@@ -77,7 +60,7 @@ def test_replay_puts_the_stream_out_of_order_in_both_formats(tailrace, video, tm
     ],
 )
 def test_wrong_options_are_refused(tailrace, video, tmp_path, options, fragments):
-    _, messages = tailrace("frames", "--output", tmp_path / "out", *options, video, code=2)
+    messages = tailrace("frames", "--output", tmp_path / "out", *options, video, code=2).stderr
     assert all(fragment in messages for fragment in fragments), messages
     assert not (tmp_path / "out").exists()
 
@@ -86,16 +69,16 @@ def test_a_wrong_video_or_directory_is_refused_and_nothing_is_written(tailrace, 
     broken = tmp_path / "broken.mkv"
     content = write_video(broken, random_frames(50, 1)).read_bytes()
     broken.write_bytes(content[: len(content) // 2])
-    _, messages = tailrace("frames", "--output", tmp_path / "out", video, broken, code=2)
+    messages = tailrace("frames", "--output", tmp_path / "out", video, broken, code=2).stderr
     assert f"{broken}: it breaks off, or is damaged, after " in messages
     assert not (tmp_path / "out").exists()
-    assert "not empty" in tailrace("frames", "--output", tmp_path, video, code=2)[1]
-    assert "can't be written" in tailrace("frames", "--output", video / "out", video, code=2)[1]
+    assert "not empty" in tailrace("frames", "--output", tmp_path, video, code=2).stderr
+    assert "can't be written" in tailrace("frames", "--output", video / "out", video, code=2).stderr
 
 
 def test_a_missing_extra_is_refused(tailrace, video, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "av", None)
-    assert "pip install 'tailrace[video]'" in tailrace("frames", "--output", tmp_path / "out", video, code=2)[1]
+    assert "pip install 'tailrace[video]'" in tailrace("frames", "--output", tmp_path / "out", video, code=2).stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -114,7 +97,7 @@ def test_an_interruption_leaves_nothing(tailrace, video, tmp_path, monkeypatch):
     as_batches = histogram_stream.as_batches
     monkeypatch.setattr(histogram_stream, "as_batches", batches)
     try:
-        _, messages = tailrace("frames", "--output", tmp_path / "out", video, code=130)
+        messages = tailrace("frames", "--output", tmp_path / "out", video, code=130).stderr
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from emd_oracle import emd, emd_by_pot, generated, grid_costs, metric_costs, outliers
+from sampled_forest import forest_of_samples
 from tailrace.emd_join import ground_distance, line_distance, normal_bound, ordered_flow, reference_bound
 from tailrace.emd_join.forest import Forest
 from tailrace.emd_join.independent_minimisation import IndependentMinimisation
@@ -74,7 +75,7 @@ def test_keys_under_the_forest_differ_by_no_more_than_the_distance(sample, count
 
 
 def test_keys_under_solutions_of_samples_differ_by_no_more_than_the_distance(sample):
-    forest = Forest.of_samples(sample.p[40:52], sample.costs)
+    forest = forest_of_samples(sample.p[40:52], sample.costs)
     keys = [forest.keys(side) for side in (sample.p, sample.q)]
     is_lower(np.abs(keys[0] - keys[1]).max(axis=1), sample)
     assert len(forest.solutions) == 11
@@ -82,7 +83,7 @@ def test_keys_under_solutions_of_samples_differ_by_no_more_than_the_distance(sam
 
 def test_dual_solutions_of_earlier_queries_bound_from_below(sample):
     locality = Locality(0)
-    for solution in Forest.of_samples(sample.p[40:52], sample.costs).solutions:
+    for solution in forest_of_samples(sample.p[40:52], sample.costs).solutions:
         locality.add(solution)
     bound = np.concatenate([locality.feasible_bound(p, q[None]) for p, q in zip(sample.p, sample.q, strict=True)])
     is_lower(bound, sample)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emd_oracle import case, distances
+from sampled_forest import forest_of_samples
 from tailrace.emd_join.forest import Forest, far_bins
 from tailrace.emd_join.range_search import RangeSearch
 from tailrace.emd_join.search import Columns, margin_of, pairs_within_reach
@@ -21,7 +22,7 @@ def test_no_pair_is_lost_and_no_other_is_left(drawn, trees, reach_ms, sampled, d
     costs, rows = drawn
     queries, shares = rows[:3], rows[3:]
     times = np.array(data.draw(st.lists(st.integers(0, 20), min_size=6, max_size=6)))
-    forest = Forest.of_samples(rows[: trees + 1], costs) if sampled else Forest.of_bins(costs, trees)
+    forest = forest_of_samples(rows[: trees + 1], costs) if sampled else Forest.of_bins(costs, trees)
     targets, order = Columns.ordered(times, {"keys": forest.keys(shares), "rows": shares})
     true = distances(queries, shares, costs)
     threshold = data.draw(st.sampled_from([0.0, 1.0, *true.ravel().tolist()]))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -59,29 +62,32 @@ def test_what_is_mapped_into_memory_outlives_its_file(tmp_path):
     assert rows.equals(ROWS)
 
 
-@pytest.mark.parametrize("cut", [None, 0, 20, -10])
-def test_a_lost_or_damaged_file_is_told_by_its_name(tmp_path, cut):
-    store = ChunkFiles(tmp_path)
+def assert_lost(directory: Path, damage: Callable[[Path], object], reason: str) -> None:
+    """Assert that a chunk whose file is damaged is told as lost, by the file's name."""
+    store = ChunkFiles(directory)
     store.write("00000001-left-0", ROWS)
-    file = tmp_path / "00000001-left-0.arrow"
-    if cut is None:
-        file.unlink()
-    else:
-        file.write_bytes(file.read_bytes()[:cut])
-    with pytest.raises(LostChunk, match=r"00000001-left-0\.arrow"):
+    damage(directory / "00000001-left-0.arrow")
+    with pytest.raises(LostChunk, match=rf"00000001-left-0\.arrow.*{reason}"):
         store.read("00000001-left-0")
+
+
+def test_a_lost_file_is_told(tmp_path):
+    assert_lost(tmp_path, Path.unlink, "No such file")
+
+
+@pytest.mark.parametrize("cut", [0, 20, -10])
+def test_a_file_that_was_cut_is_told(tmp_path, cut):
+    assert_lost(tmp_path, lambda file: file.write_bytes(file.read_bytes()[:cut]), "")
 
 
 @pytest.mark.parametrize("place", range(0, 700, 7))
 def test_a_byte_that_changed_is_found(tmp_path, place):
-    store = ChunkFiles(tmp_path)
-    store.write("00000001-left-0", ROWS)
-    file = tmp_path / "00000001-left-0.arrow"
-    content = bytearray(file.read_bytes())
-    content[place % len(content)] ^= 0x40
-    file.write_bytes(content)
-    with pytest.raises(LostChunk, match="checksum"):
-        store.read("00000001-left-0")
+    def change(file: Path) -> None:
+        content = bytearray(file.read_bytes())
+        content[place % len(content)] ^= 0x40
+        file.write_bytes(content)
+
+    assert_lost(tmp_path, change, "checksum")
 
 
 def test_an_error_of_the_disk_is_no_lost_chunk(tmp_path, monkeypatch):
