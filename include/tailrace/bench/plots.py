@@ -14,7 +14,7 @@ _DPI = 110
 
 
 class Figure:
-    """Context manager of a row of plots, written to a file on exit without an error; needs the extra `plots`.
+    """Context manager of rows of plots, written to a file on exit without an error; needs the extra `plots`.
 
     Raises
     ------
@@ -22,16 +22,16 @@ class Figure:
         When matplotlib is not there.
     """
 
-    def __init__(self, file: Path, plots: int = 1) -> None:
+    def __init__(self, file: Path, plots: int = 1, rows: int = 1) -> None:
         try:
             from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 (an extra)
             from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
         except ImportError:
             right = "the extra: pip install 'tailrace[plots]'; make setup brings it"
             raise refuse("--report", "matplotlib is not installed", right) from None
-        self.file, self.figure = file, Canvas(figsize=(6.4 * plots, 4.2), layout="constrained", dpi=_DPI)
+        self.file, self.figure = file, Canvas(figsize=(6.4 * plots, 4.2 * rows), layout="constrained", dpi=_DPI)
         FigureCanvasAgg(self.figure)
-        self.axes = list(self.figure.subplots(1, plots, squeeze=False)[0])
+        self.axes = list(self.figure.subplots(rows, plots, squeeze=False).flat)
 
     def __enter__(self) -> list[Axes]:
         return self.axes

@@ -12,7 +12,7 @@ import numpy as np
 from tailrace.ground.columns import Floats
 from tailrace.ground.duration import format_duration
 from tailrace.partition import feedback_balancing
-from tailrace.partition.by_span import ByHash, BySpan
+from tailrace.partition.by_span import FARTHEST_SPAN, ByHash, BySpan
 from tailrace.partition.routes import Partition
 
 Plan = Mapping[str, Any] | None
@@ -97,11 +97,15 @@ class Head(Method):
         return BySpan(self.width)
 
     def next_plan(self, plan: Plan, loads: Mapping[str, Floats], tasks: int) -> Plan:
+        """The ranges of equal numbers of tuples; the outermost ones reach to the ends of the key space."""
         if plan is not None:
             return plan
-        return feedback_balancing.next_plan(
-            None, loads["span"].astype(np.int64), loads["tuples"], np.zeros(tasks), tasks
-        )
+        spans = loads["span"].astype(np.int64)
+        first = feedback_balancing.next_plan(None, spans, loads["tuples"], np.zeros(tasks), tasks)
+        if first is None:
+            return None
+        outermost = int(FARTHEST_SPAN)
+        return {**first, "bounds": [-outermost, *first["bounds"][1:-1], outermost + 1]}
 
 
 METHODS: dict[str, type[Method]] = {"emd_ddsj": EmdDdsj, "shuffle": Shuffle, "head": Head}

@@ -3,7 +3,8 @@
 A model of what videos bring to paper 000 (section 6.1), for streams of any length. The pixels of a frame are a mixture
 of normal distributions over the cells of the colour cube (or the line of grey levels), one for each object. A shot
 draws its objects anew: their centres, widths and weights. From frame to frame their centres and the logarithms of their
-weights take steps of a random walk. As it is by default, the median Earth Mover's Distance between two frames in a row
+weights take steps of a random walk. Where scenes are asked for, the shots of one are alike: their objects lie about a
+centre of its own. As it is by default, the median Earth Mover's Distance between two frames in a row
 is 0.56 grey levels; of the sample `bikes` it is 0.57 (`sample_clips.py`).
 """
 
@@ -21,6 +22,7 @@ PIXELS = 640 * 272
 
 _BLOCK = 4096  # frames that are evaluated at once, which bounds the memory beside the result
 _WIDTHS = (0.02, 0.12)  # standard deviations of an object's pixels, as shares of a channel's range
+_SCENE_SPREAD = 0.12  # the same of an object's centre about its shot's, and of that about its scene's
 _WEIGHT_DRIFT = 4  # the logarithm of a weight takes steps so many times as long as a centre's
 
 
@@ -30,6 +32,7 @@ def shots(
     seed: int = 0,
     *,
     shot_length: float = 60.0,
+    scene_length: float | None = None,
     drift: float = 0.003,
     objects: int = 4,
     pixels: int = PIXELS,
@@ -46,6 +49,9 @@ def shots(
         0 or more; the same seed and arguments give the same film. A longer film begins otherwise.
     shot_length : float
         Mean number of frames of a shot, at least 1; lengths are geometric.
+    scene_length : float, optional
+        Mean number of frames of a scene, at least 1; lengths are geometric, and a scene begins with a shot. Absent:
+        every shot is a scene of its own.
     drift : float
         Standard deviation of an object's step from frame to frame, as a share of a channel's range.
     objects : int
@@ -61,7 +67,13 @@ def shots(
     rng = np.random.default_rng(seed)
     shot = np.cumsum(rng.random(count) < 1 / shot_length, dtype=np.int64)
     walk = (int(shot.max(initial=0)) + 1, objects, len(shape))
-    centres = rng.random(walk)[shot] + _walk(rng.normal(0, drift, (count, *walk[1:])), shot)
+    middles = rng.random(walk)
+    if scene_length is not None:
+        is_new = rng.random(walk[0]) < -np.expm1(shot_length / scene_length * -1)
+        scene = np.cumsum(is_new, dtype=np.int64)
+        about = rng.random((walk[0] + 1, 1, walk[2]))[scene] + rng.normal(0, _SCENE_SPREAD, (walk[0], 1, walk[2]))
+        middles = about + rng.normal(0, _SCENE_SPREAD, walk)
+    centres = middles[shot] + _walk(rng.normal(0, drift, (count, *walk[1:])), shot)
     centres = 1 - np.abs(1 - centres % 2)  # reflected at both ends of the range
     widths = rng.uniform(*_WIDTHS, walk)[shot]
     log_weights = rng.normal(0, 1, walk[:2])[shot]

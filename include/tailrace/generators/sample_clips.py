@@ -8,8 +8,11 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-CLIPS = ("bikes", "bigbuckbunny")
-"""Names of the clips: street scenes in six shots, 250 frames; one shot of an animated film, 132 frames."""
+CLIPS = ("bikes", "bigbuckbunny", "bikes_colour", "bikes_colour_dark", "bigbuckbunny_colour")
+"""Names of the clips: street scenes in six shots, 250 frames; one shot of an animated film, 132 frames.
+
+By 256 grey levels or, as `_colour`, by 4 × 4 × 4 cells of red, green and blue; `_dark` is darkened by 58 levels.
+"""
 
 
 def clip_directory(name: str) -> Path:
@@ -20,6 +23,6 @@ def clip_directory(name: str) -> Path:
 
 
 def read_clip(name: str) -> NDArray[np.float64]:
-    """Read the histograms of a clip: pixels of each of 256 grey levels, shape (frames, 256)."""
+    """Read the histograms of a clip: pixels of each bin, shape (frames, 256) or (frames, 64)."""
     lists = pq.read_table(clip_directory(name), columns=["hist"])["hist"].combine_chunks()
     return np.asarray(lists.flatten(), np.float64).reshape(len(lists), -1)

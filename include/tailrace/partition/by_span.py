@@ -15,7 +15,8 @@ from tailrace.partition.routes import Routes
 LEFT = 0
 """The input of which each row goes to a single task (R); each row of the other one (S) goes to all tasks."""
 
-_FARTHEST_SPAN = 2.0**52  # well below 2^53, up to which doubles, as in the table `metrics`, hold every integer
+FARTHEST_SPAN = 2.0**52
+"""The outermost span on either side; doubles, as in the table `metrics`, hold all integers up to 2^53."""
 
 
 def span_of(keys: Floats, width: float) -> Ints:
@@ -32,7 +33,7 @@ def span_of(keys: Floats, width: float) -> Ints:
     """
     with np.errstate(over="ignore"):  # a quotient that overflows lies beyond the outermost span
         spans = np.floor(keys / width)
-    return np.clip(spans, -_FARTHEST_SPAN, _FARTHEST_SPAN).astype(np.int64)
+    return np.clip(spans, -FARTHEST_SPAN, FARTHEST_SPAN).astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def next_plan(
     return {"bounds": bounds.tolist(), "hot": spans[hot].tolist()}
 
 
-def estimated_load(received: Ints, processed: Ints, load: Floats) -> Floats:
+def estimated_load(received: Ints | Floats, processed: Ints | Floats, load: Floats) -> Floats:
     """Estimate the load of the tuples that each task has not processed yet, V_est (eq. 7); shape (tasks,).
 
     A task that has processed none is given the mean load of a tuple over all tasks, as eq. (7) says nothing of it.
@@ -69,7 +69,8 @@ def estimated_load(received: Ints, processed: Ints, load: Floats) -> Floats:
     Parameters
     ----------
     received, processed : ndarray, shape (tasks,)
-        |R_i| and |R'_i|: the tuples of R that a task received for a feedback period, and those that it processed.
+        |R_i| and |R'_i|: the tuples of R that a task received for a feedback period, and those that it processed; parts
+        of tuples count, too.
     load : ndarray, shape (tasks,)
         N_EMD^i: the exact EMDs of the processed tuples.
     """

@@ -1,8 +1,15 @@
-"""The streams of paper 000's experiments: a film S, the same film darkened (SS), and another film (M)."""
+"""The joins of paper 000's experiments: a film S with the same film darkened (SS), and with another film (M).
+
+The paper's films can't be had. Real clips and generated shots stand for them, in grey levels on a line, which is the
+paper's ground distance, and in cells of colour on a grid.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,55 +19,137 @@ from tailrace.generators.generated_shots import jitter, shots
 from tailrace.generators.histogram_stream import as_stream
 from tailrace.generators.replay import START_MS
 from tailrace.generators.sample_clips import read_clip
+from tailrace.query.query import Query, declared_query
 
 LEVELS = 58
 """The number of grey levels by which SS is darker than S (section 6.1)."""
 
-GREY, COLOUR = (256,), (4, 4, 4)
+UNIT = 64
+"""The grey levels of a unit of θ: as wide as a cell of 4 × 4 × 4 colours, so θ means alike on both ground distances."""
+
+_SHOT = 6  # mean frames of a generated shot: the paper takes key frames, of which a shot has few
+_SCENE_SHOTS = 160  # of a scene, on the average
+_GREY, _COLOUR = (256,), (4, 4, 4)
 
 Masses = np.ndarray
 """The histograms of a film's frames, shape (frames, bins)."""
 
-Pair = Callable[[int], tuple[Masses, Masses]]
-"""Makes the left and the right film of a join, of so many frames each."""
+Films = tuple[Masses, Masses]
 
 
-def real_copy(frames: int) -> tuple[Masses, Masses]:
-    """S ⋈ SS of a real clip, grey: frame by frame the same film, darkened."""
-    film = _repeated(read_clip("bikes"), frames)
-    return film, darken(film, LEVELS)
+@dataclass(frozen=True)
+class Case:
+    """A join of two films.
+
+    Attributes
+    ----------
+    name : str
+    films : callable
+        Makes the left and the right film, of so many frames each.
+    colours : bool
+        Whether the bins are cells of colour, on a grid; else grey levels, on a line.
+    """
+
+    name: str
+    films: Callable[[int], Films]
+    colours: bool = False
+
+    def streams(self, frames: int, rate: float) -> dict[str, pa.Table]:
+        """The two films as the streams of a join, `rate` frames a second each, in order of arrival."""
+        return as_streams(self.films(frames), rate)
+
+    def query(self, method: str = "emd_ddsj", threshold: float = 0.5, within: str = "5 s", **section: Any) -> Query:
+        """The paper's join by the chain of filters, which asks for pairs and not for their distances."""
+        on_line = {"scale": UNIT, "search": "filter_chain"}
+        ground = {"ground_distance": {"grid": list(_COLOUR)}} if self.colours else on_line
+        return join_query({"method": method, "threshold": threshold, "distances": False} | ground | section, within)
 
 
-def real_other(frames: int) -> tuple[Masses, Masses]:
-    """S ⋈ M of two real clips, grey."""
-    return _repeated(read_clip("bikes"), frames), _repeated(read_clip("bigbuckbunny"), frames)
+def join_query(
+    section: dict[str, Any], within: str = "5 s", directory: Path | None = None, parallelism: int = 1
+) -> Query:
+    """A join of streams named as `as_streams` has them, in a directory each.
+
+    Parameters
+    ----------
+    section : dict
+        The section `emd_join`, but for the column of histograms.
+    directory : Path, optional
+        Where the directories are; absent for streams in memory.
+    """
+    columns = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id"}
+    streams = {
+        side: {"source": {"format": "parquet", "path": str((directory or Path()) / side)}} | columns
+        for side in ("left", "right")
+    }
+    query: dict[str, Any] = {"name": "similar", "kind": "emd_join", "streams": streams, "window": {"size": within}}
+    query |= {"emd_join": {"histogram": "hist"} | section, "disorder": {"policy": "none"}, "parallelism": parallelism}
+    return declared_query(query)
 
 
-def grey_copy(frames: int) -> tuple[Masses, Masses]:
-    """S ⋈ SS of generated shots, grey."""
-    film = shots(frames, GREY, seed=1)
-    return film, darken(film, LEVELS)
-
-
-def colour_copy(frames: int) -> tuple[Masses, Masses]:
-    """S ⋈ SS of generated shots in 4 × 4 × 4 colours, where SS is S with noise: a near-duplicate."""
-    film = shots(frames, COLOUR, seed=1)
-    return film, jitter(film, seed=2)
-
-
-def colour_other(frames: int) -> tuple[Masses, Masses]:
-    """S ⋈ M of generated shots in 4 × 4 × 4 colours."""
-    return shots(frames, COLOUR, seed=1), shots(frames, COLOUR, seed=9)
-
-
-def as_streams(films: tuple[Masses, Masses], rate: float) -> dict[str, pa.Table]:
-    """The two films as the streams of a join, `rate` frames a second each, in order of arrival."""
+def as_streams(films: Films, rate: float) -> dict[str, pa.Table]:
+    """Two films as the streams of a join, `rate` frames a second each, in order of arrival."""
     return {
         name: as_stream(masses, name, rate, START_MS) for name, masses in zip(("left", "right"), films, strict=True)
     }
 
 
-def _repeated(clip: Masses, frames: int) -> Masses:
-    """A clip forwards and backwards, again and again, as a cut back to its beginning would be one of ours."""
-    there_and_back = np.concatenate([clip, clip[-2:0:-1]])
-    return np.resize(there_and_back, (frames, clip.shape[1]))
+def scenes(frames: int, seed: int) -> Masses:
+    """A generated grey film whose shots come in scenes, so that the load of one period tells that of the next."""
+    return shots(frames, _GREY, seed, shot_length=_SHOT, scene_length=_SHOT * _SCENE_SHOTS)
+
+
+def scenes_copy(frames: int) -> Films:
+    """S ⋈ SS of scenes."""
+    film = scenes(frames, 1)
+    return film, darken(film, LEVELS)
+
+
+def scenes_other(frames: int) -> Films:
+    """S ⋈ M of scenes."""
+    return scenes(frames, 1), scenes(frames, 9)
+
+
+def cut_film(frames: int, cut: int) -> Films:
+    """A film of dark shots up to frame `cut`, and of light ones from there on, joined with itself: all keys jump."""
+    film = shots(frames, _GREY, seed=3, shot_length=_SHOT / 2)
+    halved = film.reshape(frames, len(film[0]) // 2, 2).sum(axis=2)
+    nothing = np.zeros_like(halved)
+    dark, light = np.hstack([halved, nothing]), np.hstack([nothing, halved])
+    return (np.concatenate([dark[:cut], light[cut:]]),) * 2
+
+
+def _there_and_back(clip: str, frames: int) -> Masses:
+    """A clip forwards and backwards, again and again: a jump from its end to its beginning would be a cut of ours."""
+    masses = read_clip(clip)
+    return np.resize(np.concatenate([masses, masses[-2:0:-1]]), (frames, masses.shape[1]))
+
+
+def _clips(left: str, right: str) -> Callable[[int], Films]:
+    return lambda frames: (_there_and_back(left, frames), _there_and_back(right, frames))
+
+
+def _grey_clip(frames: int) -> Films:
+    film = _there_and_back("bikes", frames)
+    return film, darken(film, LEVELS)
+
+
+def _grey_shots(frames: int) -> Films:
+    film = shots(frames, _GREY, seed=1, shot_length=_SHOT)
+    return film, darken(film, LEVELS)
+
+
+def _colour_shots(frames: int) -> Films:
+    film = shots(frames, _COLOUR, seed=1, shot_length=_SHOT)
+    return film, jitter(film, seed=2)
+
+
+CASES = (
+    Case("clip S ⋈ SS, line", _grey_clip),
+    Case("clips S ⋈ M, line", _clips("bikes", "bigbuckbunny")),
+    Case("clip S ⋈ SS, grid", _clips("bikes_colour", "bikes_colour_dark"), colours=True),
+    Case("clips S ⋈ M, grid", _clips("bikes_colour", "bigbuckbunny_colour"), colours=True),
+    Case("shots S ⋈ SS, line", _grey_shots),
+    Case("shots S ⋈ S with noise, grid", _colour_shots, colours=True),
+)
+"""Real clips and generated shots, on both ground distances; on a line `scale` is `UNIT`."""

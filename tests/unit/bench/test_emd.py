@@ -1,0 +1,177 @@
+"""The experiments on EMD joins: the simulation with queues, the films, the comparison of methods, the results page."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tailrace.bench.emd import balance, films, methods, report, speed
+from tailrace.bench.emd.films import CASES, UNIT, as_streams, cut_film, join_query, scenes_copy
+from tailrace.bench.emd.queues import Costs, Queues
+from tailrace.bench.emd.simulation import Simulated, simulate
+from tailrace.bench.page import Effort
+from tailrace.generators.sample_clips import read_clip
+
+pytestmark = pytest.mark.slow
+
+FREE = Costs(exact_ms=0.0, filter_ms=0.0)
+
+
+def line_pairs(left: films.Masses, right: films.Masses, rate: int, threshold: float, reach_s: float) -> int:
+    """The number of pairs by brute force: the L1 distance of cumulated shares."""
+    cumulated = [np.cumsum(masses / masses.sum(axis=1, keepdims=True), axis=1) for masses in (left, right)]
+    count = 0
+    for i, row in enumerate(cumulated[0]):
+        for j, other in enumerate(cumulated[1]):
+            within = abs(i * (1000 // rate) - j * (1000 // rate)) <= 1000 * reach_s
+            count += within and np.abs(row - other).sum() / UNIT <= threshold + 1e-9
+    return count
+
+
+def run(method: str, tasks: int, costs: Costs | None = FREE, **section: Any) -> Simulated:
+    declared = {"method": method, "threshold": 0.3, "scale": UNIT} | section
+    return simulate(join_query(declared, "2 s"), as_streams(scenes_copy(120), 20), tasks, 1000, costs)
+
+
+@pytest.mark.parametrize("method", methods.METHODS)
+def test_a_simulation_finds_the_pairs_of_brute_force_by_any_method(method: str) -> None:
+    pairs = line_pairs(*scenes_copy(120), 20, 0.3, 2)
+    assert pairs > 50
+    results = [run(method, tasks) for tasks in (1, 5)]
+    assert [result.pairs for result in results] == [pairs, pairs]
+    assert [result.tuples.sum() for result in results] == [120, 120]
+    assert results[1].exact.shape == (6, 5)
+
+
+def test_work_is_computed_from_costs_or_measured() -> None:
+    priced = run("shuffle", 3, Costs(exact_ms=2.0, filter_ms=0.5))
+    assert np.array_equal(priced.work_ms, 2.0 * priced.exact + 0.5 * priced.tuples)
+    busiest_ms = priced.work_ms.sum(axis=0).max()
+    assert priced.throughput == pytest.approx(120 / busiest_ms * 1000)
+    assert (run("shuffle", 3, None).work_ms > 0).all()
+
+
+def test_a_task_that_falls_behind_has_latency_and_an_estimated_load() -> None:
+    queues = Queues.empty(2)
+    first = queues.add(np.array([10.0, 10.0]), np.array([40.0, 20.0]), np.array([300.0, 50.0]), 100)
+    second = queues.add(np.array([10.0, 10.0]), np.array([40.0, 20.0]), np.array([300.0, 50.0]), 100)
+    assert first.tolist() == [300, 50]
+    assert second.tolist() == [500, 50]  # 200 ms of the first batch waited
+    # 400 of 600 ms wait, so 20 * 400 / 600 tuples, each of 4 exact distances
+    assert queues.take_estimate().tolist() == pytest.approx([20 * 400 / 600 * 4, 0])
+    assert queues.behind_ms.tolist() == [400, 0]  # what waits is not forgotten at the end of a period
+    assert queues.take_estimate().tolist() == [0, 0]  # nothing came in this one
+
+
+def test_the_next_plan_gives_less_to_a_task_that_is_behind() -> None:
+    slow = run("emd_ddsj", 3, Costs(exact_ms=500.0, filter_ms=0.0), feedback="1 s", span=4)
+    fast = run("emd_ddsj", 3, FREE, feedback="1 s", span=4)
+    assert slow.pairs == fast.pairs
+    assert slow.latency_ms.max() > 1000
+    assert not np.array_equal(slow.tuples, fast.tuples)
+    assert fast.plans > 1
+
+
+def test_with_locality_fewer_distances_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(methods, "THRESHOLDS", (0.3, 0.7))
+    monkeypatch.setattr(methods, "CASES", [case for case in CASES if case.colours])
+    rows = methods.by_threshold(75, lambda line: None)
+    exact = dict.fromkeys(methods.METHODS, 0)
+    for case, threshold in {(row["case"], row["threshold"]) for row in rows}:
+        of_method = {row["method"]: row for row in rows if (row["case"], row["threshold"]) == (case, threshold)}
+        assert len({row["pairs"] for row in of_method.values()}) == 1
+        assert of_method["emd_ddsj"]["exact"] <= of_method["shuffle"]["exact"] <= of_method["head"]["exact"]
+        for method in methods.METHODS:
+            exact[method] += of_method[method]["exact"]
+    assert 0 < exact["emd_ddsj"] < exact["shuffle"] < exact["head"]
+
+
+def test_a_comparison_holds_ratios_of_the_same_setting() -> None:
+    def row(method: str, exact: int, rate: float, latency: float) -> methods.Row:
+        about = {"case": "a", "threshold": 0.5, "method": method, "pairs": 7, "exact": exact, "in range": 40}
+        return about | {"R-tuples/s": rate, "latency ms": latency, "feasible": 10, "triangle": 20}
+
+    rows = [row("emd_ddsj", 6, 300.0, 20.0), row("shuffle", 8, 200.0, 40.0), row("head", 0, 100.0, 10.0)]
+    (compared,) = methods.compared(rows, "threshold")
+    assert compared["share fewer than shuffle"] == 0.25
+    assert compared["share fewer than head"] is None  # head had none
+    assert compared["share faster than shuffle"] == 0.5
+    assert compared["share less latency than head"] == -1
+    (fewer,) = [each for each in methods.ranges([compared, compared]) if each["figure"] == "fewer than shuffle"]
+    assert fewer == {
+        "figure": "fewer than shuffle",
+        "settings": 2,
+        "share least": 0.25,
+        "share median": 0.25,
+        "share greatest": 0.25,
+    }
+    assert not any(each["figure"] == "fewer than head" for each in methods.ranges([compared]))
+    with_locality, without = methods.filters(rows)
+    assert with_locality == {
+        "case": "a",
+        "locality": True,
+        "share feasible": 0.25,
+        "share triangle": 0.5,
+        "share exact": 0.15,
+    }
+    assert not without["locality"]
+
+
+def test_a_clip_goes_there_and_back_without_a_cut_of_ours() -> None:
+    clip = read_clip("bikes")
+    left, right = CASES[1].films(600)
+    assert np.array_equal(left[:250], clip)
+    assert np.array_equal(left[250:498], clip[-2:0:-1])
+    assert np.array_equal(left[498:600], clip[:102])
+    assert left.shape == right.shape == (600, 256)
+
+
+def test_all_keys_jump_where_the_film_is_cut() -> None:
+    film, same = cut_film(40, 10)
+    assert np.array_equal(film, same)
+    assert not film[:10, 128:].any()
+    assert not film[10:, :128].any()
+
+
+def test_the_balance_is_back_within_four_periods_of_a_cut() -> None:
+    ours, head = balance.cut(30, lambda line: None)
+    assert ours.imbalances[ours.at] > 2 * ours.former
+    assert ours.periods is not None
+    assert ours.periods <= 4
+    assert head.periods is None
+    assert ours.row()["period 0"] == ours.imbalances[ours.at]
+
+
+def test_at_eight_tasks_the_imbalance_is_at_most_half_of_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(balance, "PARALLELISM", (8,))
+    monkeypatch.setattr(balance, "METHODS", ("emd_ddsj", "head"))
+    monkeypatch.setattr(balance, "FILMS", {"S ⋈ SS": scenes_copy})
+    ours, head = balance.by_tasks(30, lambda line: None)
+    assert (ours["method"], head["method"]) == ("emd_ddsj", "head")
+    assert ours["exact"] == head["exact"] > 1000
+    assert ours["imbalance of the run"] <= head["imbalance of the run"] / 2
+
+
+def test_the_report_has_all_experiments_of_the_paper(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "_CUT_SECONDS", 15)
+    monkeypatch.setattr(report, "_SECONDS", 3)
+    monkeypatch.setattr(methods, "THRESHOLDS", (0.1, 0.3, 0.5))
+    monkeypatch.setattr(methods, "WINDOWS_S", (1, 3))
+    monkeypatch.setattr(balance, "PERIODS_MS", (1000, 2500))
+    monkeypatch.setattr(balance, "SPANS", (5, 15))
+    monkeypatch.setattr(balance, "PARALLELISM", (2, 3))
+    monkeypatch.setattr(speed, "WINDOWS_S", (1, 2))
+    monkeypatch.setattr(speed, "WINDOW_S", 1)
+    monkeypatch.setattr(speed, "RATE", 50)
+    monkeypatch.setattr(report.speed, "on_spark", lambda *arguments: [{"θ": 0.5, "tasks": 2, "R-tuples/s": 1.0}])
+    monkeypatch.setattr(methods, "FRAMES", 25)
+    page = report.report(tmp_path, Effort(10_000, 2, 1), lambda line: None)
+    text, tables = page.read_text(), json.loads((tmp_path / "000.json").read_text())
+    assert "{" not in text
+    assert all(tables.values())
+    for name in ("threshold", "window", "filters", "feedback", "tasks", "cut"):
+        assert (tmp_path / f"000-{name}.png").stat().st_size > 10_000
+        assert f"(000-{name}.png)" in text
