@@ -18,6 +18,7 @@ from tailrace.terminal import screen
 class System(StrEnum):
     aggregate = "aggregate"
     topk = "topk"
+    emd = "emd"
 
 
 class Format(StrEnum):
@@ -105,11 +106,16 @@ def bench(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Every pass and the summary as JSON.")] = False,
 ) -> None:
-    """Measure side by side: ours, Spark's own windows, a pass-through without state and, where asked for, Flink."""
+    """Measure side by side: ours, Spark's own windows, a pass-through without state and, where asked for, Flink.
+
+    An EMD join has no counterpart there: its speed is measured in process and on Spark.
+    """
     from tailrace.bench import side_by_side
     from tailrace.bench.workloads import CASES
 
-    cases = CASES[system.value]
+    if system is System.emd and (case or flink):
+        raise refuse("--case" if case else "--flink", "nothing else than ours joins histograms", "bench emd without it")
+    cases = CASES.get(system.value, ())
     for part in case or []:
         if not any(part in workload.name for workload in cases):
             right = ", ".join(workload.name for workload in cases)
@@ -125,6 +131,13 @@ def bench(
             raise refuse("--report", "it measures its own cases, and writes JSON itself", "no --case and no --json")
         write_report = import_module(f"tailrace.bench.{system.value}.report").report
         screen.err.print(f"written: {write_report(report, Effort(rows, files, rounds, flink), tell)}")
+        return
+    if system is System.emd:
+        from tailrace.bench.emd.speed import speeds
+        from tailrace.bench.page import markdown
+
+        tables = speeds(rows, rounds, tell)
+        print(dumps(tables, indent=1) if json else "\n\n".join(map(markdown, tables.values())))
         return
     selection = [workload for workload in cases if any(part in workload.name for part in case or [""])]
     measurements = side_by_side.bench(rows, files, rounds, selection, tell, flink)

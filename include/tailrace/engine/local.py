@@ -22,6 +22,7 @@ from tailrace.disorder.ticks import Ticks
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.feedback import FEEDBACK, Feedback
 from tailrace.engine.next_facts import DECLARED, next_facts, with_plan
+from tailrace.engine.output_tables import with_imbalance
 from tailrace.engine.progress import Progress
 from tailrace.engine.stage import Message, Stage
 from tailrace.engine.stream_reader import columns_of
@@ -176,6 +177,7 @@ class LocalEngine:
             for table, data in batch.output:
                 parts.setdefault(table, []).append(wire.unpack(data)[0][table])
         rows = {table: pa.Table.from_batches(batches) for table, batches in parts.items()}
+        rows["metrics"] = with_imbalance(rows["metrics"])
         metrics = rows["metrics"].to_pylist()
         self.progress = Progress.of(metrics)
         self.feedback.observe(metrics, header.facts)

@@ -20,6 +20,7 @@ from tailrace.ground.facts import Fact
 from tailrace.ground.time_limits import BEFORE_ALL, EARLIEST_MS
 from tailrace.ground.wire import Batches
 from tailrace.kind.step import Step
+from tailrace.partition.feedback_balancing import load_imbalance
 from tailrace.windows.sliding import Sliding
 
 _COUNTS = ("rows", "partials", "repeats", "late", "answers", "ticks", "buffered", "in_process", "expired")
@@ -28,7 +29,7 @@ _METRICS = pa.schema(
     | dict.fromkeys(
         ("t_max", "frontier", "committed", "newest_event", "newest_tick", "complete_tick", "k_ms"), pa.int64()
     )
-    | dict.fromkeys(("coverage", "latency_ms", "load"), pa.float64())
+    | dict.fromkeys(("coverage", "latency_ms", "load", "imbalance"), pa.float64())
     | {"flushed": pa.bool_(), "reached": pa.list_(pa.int64())}
     | {"loads": pa.map_(pa.string(), pa.list_(pa.float64())), "counts": pa.map_(pa.string(), pa.int64())}
 )
@@ -153,6 +154,14 @@ def metrics(head: BatchHeader, task: int, measured: dict[str, Any]) -> pa.Record
     """One row: a task at the end of a batch."""
     row = {"batch": head.batch, "task": task, "flushed": head.ends} | measured
     return pa.RecordBatch.from_pylist([row], _METRICS)
+
+
+def with_imbalance(metrics: pa.Table) -> pa.Table:
+    """Set the column `imbalance` of the rows of one batch, one a task: how far the greatest load exceeds the mean."""
+    loads = metrics.column("load").drop_null().to_numpy()
+    imbalance = load_imbalance(loads) if len(loads) else None
+    column = pa.array([imbalance] * metrics.num_rows, pa.float64())
+    return metrics.set_column(metrics.schema.get_field_index("imbalance"), "imbalance", column)
 
 
 def total(rows: pa.RecordBatch | pa.Table) -> int:

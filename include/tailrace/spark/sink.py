@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from tailrace.engine.output_tables import with_imbalance
 from tailrace.ground import wire
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import TIME, stream_tables
@@ -63,7 +64,8 @@ class Sink:
             now = pa.array([datetime.now(UTC)] * part.num_rows, TIME)
             part = part.append_column("emitted_at", now) if name == "results" else part
             parts_of.setdefault(name, []).append(with_times(part, self.schemas[name]))
-        return {name: pa.concat_tables(parts) for name, parts in parts_of.items()}
+        tables = {name: pa.concat_tables(parts) for name, parts in parts_of.items()}
+        return tables | {"metrics": with_imbalance(tables["metrics"])}
 
     def balance(self, table_rows: dict[str, pa.Table]) -> None:
         """Check that nothing is dropped: read = accepted + quarantined, and the tasks took in all that was accepted.

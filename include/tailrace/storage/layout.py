@@ -18,7 +18,7 @@ from tailrace.ground.files import write_atomically
 from tailrace.sources.segments import Types
 from tailrace.storage.paths import require_fit
 
-_FORMAT = 8  # of the journal and of what tasks hold; to be raised when a later tailrace reads other ones
+_FORMAT = 9  # of the journal, the tables and what tasks hold; to be raised when a later tailrace reads other ones
 
 
 @dataclass(frozen=True)

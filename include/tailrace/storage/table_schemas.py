@@ -58,7 +58,8 @@ def schemas(kind: Kind) -> dict[str, pa.Schema]:
         "metrics": dict.fromkeys(("batch", "task", "rows", "partials", "repeats", "late", "answers"), INT)
         | dict.fromkeys(("ticks", "newest_tick", "complete_tick", "k_ms", *CLASSES), INT)
         | dict.fromkeys(("t_max", "frontier", "committed", "newest_event"), TIME)
-        | {"coverage": REAL, "latency_ms": REAL, "load": REAL, "flushed": pa.bool_(), "reached": pa.list_(INT)}
+        | dict.fromkeys(("coverage", "latency_ms", "load", "imbalance"), REAL)
+        | {"flushed": pa.bool_(), "reached": pa.list_(INT)}
         | {"loads": pa.map_(TEXT, pa.list_(REAL)), "counts": pa.map_(TEXT, INT)},
         "corrections": answers | {"interval": TEXT, "retracted": pa.bool_()},
         "correction_runs": {"interval": TEXT, "as_of": TIME, "started_at": TIME}

@@ -10,8 +10,8 @@ from tailrace.bench.emd.films import LEVELS, UNIT
 from tailrace.bench.page import Effort, write
 from tailrace.bench.progress import Tell
 
-_SECONDS, _CUT_SECONDS, _SPARK_SECONDS = 40, 50, 30
-"""Seconds of the streams on which balance, a cut, and Spark are measured."""
+_SECONDS, _CUT_SECONDS = 40, 50
+"""Seconds of the streams on which balance, and a cut, are measured."""
 
 
 def report(directory: Path, effort: Effort, tell: Tell) -> Path:
@@ -32,8 +32,7 @@ def report(directory: Path, effort: Effort, tell: Tell) -> Path:
     tables |= {"tasks": balance.by_tasks(seconds, tell)}
     cuts = balance.cut(cut_s, tell)
     tables |= {"cut": [each.row() for each in cuts]}
-    tables |= {"speed": speed.by_threshold(effort.rounds, tell), "state": speed.by_window(tell)}
-    tables |= {"spark": speed.on_spark(min(effort.rows // speed.RATE, _SPARK_SECONDS), effort.rounds, tell)}
+    tables |= speed.speeds(effort.rows, effort.rounds, tell)
     figures.by_setting(thresholds, "threshold", "θ", directory / "000-threshold.png")
     figures.by_setting(windows, "within", "|W| in s", directory / "000-window.png")
     figures.filters(tables["filters"], directory / "000-filters.png")

@@ -33,6 +33,14 @@ THRESHOLDS = (0.5, 2.0)
 
 WINDOWS_S = (5, 15, 60)
 _MEASURED_S = 8  # of the stream, after the state is full
+_SPARK_S = 30  # of the stream on Spark
+_FILE_ROWS = 4000
+
+
+def speeds(rows: int, rounds: int, tell: Tell) -> dict[str, list[Row]]:
+    """Measure all of it: in process by θ (`speed`) and |W| (`state`), and on Spark (`spark`), of `rows` at most."""
+    tables = {"speed": by_threshold(rounds, tell), "state": by_window(tell)}
+    return tables | {"spark": on_spark(min(rows // RATE, _SPARK_S), rounds, tell)}
 
 
 def by_threshold(rounds: int, tell: Tell) -> list[Row]:
@@ -65,9 +73,6 @@ def on_spark(seconds: int, rounds: int, tell: Tell) -> list[Row]:
                 {"θ": threshold, "tasks": SPARK_TASKS, "rounds": rounds, "R-tuples/s": statistics.median(rates)}
             )
     return rows
-
-
-_FILE_ROWS = 4 * RATE
 
 
 def _query(threshold: float, window_s: int, directory: Path | None = None) -> Query:
