@@ -164,6 +164,18 @@ def test_rows_are_its_own_and_load_its_share() -> None:
     assert (row["rows"], row["load"]) == (6, 0.5)
 
 
+def test_the_imbalance_of_a_batch_is_the_excess_of_the_greatest_load_over_the_mean() -> None:
+    def imbalances(*loads: float | None) -> list[float | None]:
+        rows = {"load": pa.array(loads, pa.float64()), "imbalance": pa.nulls(len(loads), pa.float64())}
+        table = output_tables.with_imbalance(pa.table(rows))
+        assert table.column_names == ["load", "imbalance"]
+        return table.column("imbalance").to_pylist()
+
+    assert imbalances(4.0, 2.0, 6.0, 0.0) == [1.0] * 4
+    assert imbalances(0.0, 0.0) == [0.0, 0.0]
+    assert imbalances(None, None) == [None, None]  # nothing was read
+
+
 # closed at     50  80  80  100
 # window ends   10  20  30   40     40 + 60 + 50 + 60 ms
 def test_latency_is_the_mean_time_from_a_windows_end_to_its_answer() -> None:

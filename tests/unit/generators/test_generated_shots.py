@@ -67,3 +67,18 @@ def test_jitter_makes_near_duplicates() -> None:
     apart = distances_in_a_row(np.stack([masses, near], axis=1).reshape(-1, 256))[::2]
     assert 0 < apart.max() < 3
     assert np.array_equal(jitter(masses, seed=1, noise=0), masses)
+
+
+def test_shots_of_a_scene_are_more_alike_than_those_of_a_film() -> None:
+    def spread(**scenes: float) -> float:
+        """The standard deviation of the mean grey level over 200 frames that are all shots of their own."""
+        film = shots(200, seed=3, shot_length=1, **scenes)
+        return float((film @ np.arange(256) / film.sum(axis=1)).std())
+
+    assert spread(scene_length=10**6) < spread() / 1.5
+    a_scene_per_shot = shots(200, seed=3, shot_length=1, scene_length=1)
+    assert (a_scene_per_shot.sum(axis=1) > 0).all()
+
+
+def test_without_scenes_a_seed_makes_the_film_that_it_made_before_there_were_any() -> None:
+    assert shots(3, (4,), seed=1, pixels=100).tolist() == [[1.0, 4.0, 9.0, 86.0]] * 3
