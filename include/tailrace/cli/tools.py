@@ -79,12 +79,15 @@ def demo(
     topk: Annotated[
         bool, typer.Option("--topk", help="Then stream two top-k queries too: most delayed flights, largest trades.")
     ] = False,
+    emd: Annotated[
+        bool, typer.Option("--emd", help="Then join two films too: a clip, and its darker copy, which comes later.")
+    ] = False,
     start_s: Annotated[float, typer.Option(help="Seconds that Airflow may take to start.", min=1)] = 600.0,
 ) -> None:
     """Start Airflow and a driver host, stream the sample of flights, correct it, and check every answer."""
     from tailrace.demo.walkthrough import demonstrate
 
-    if not demonstrate(warehouse, bounded, game2, topk, start_s):
+    if not demonstrate(warehouse, bounded, game2, topk, emd, start_s):
         raise typer.Exit(1)
 
 

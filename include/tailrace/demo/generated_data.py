@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
 import yaml
 
 from tailrace.generators.delays import delay_model
-from tailrace.generators.replay import generate, write
+from tailrace.generators.frame_histograms import darken
+from tailrace.generators.histogram_stream import as_stream
+from tailrace.generators.replay import START_MS, disorder, generate, write
+from tailrace.generators.sample_clips import read_clip
 from tailrace.query.loading import load
 
 _SEED = 2
 _DIRECTORY = Path(__file__).parent
-DELAYS, GAME2, TRADES = (_DIRECTORY / f"{name}.yaml" for name in ("delays", "game2", "trades"))
+COPIES, DELAYS, GAME2, TRADES = (_DIRECTORY / f"{name}.yaml" for name in ("copies", "delays", "game2", "trades"))
 
 
-class Made(NamedTuple):
-    """The parameters of a stream that is generated from a fixed seed.
+class Made(Protocol):
+    """The streams of a query, which are generated from a fixed seed, in so many files each."""
+
+    @property
+    def files(self) -> int: ...
+
+    def tables(self, names: list[str]) -> list[pa.Table]:
+        """The stream of each of these names, in order of arrival."""
+        ...
+
+
+class Readings(NamedTuple):
+    """The parameters of one generated stream of readings.
 
     `rate` is in tuples per second, `keys` is a number of keys, `delays` names a delay model, and `key` and `value` are
     the names of the generated columns `sensor` and `value`.
@@ -32,16 +47,41 @@ class Made(NamedTuple):
     value: str
     files: int
 
-    def table(self) -> pa.Table:
+    def tables(self, names: list[str]) -> list[pa.Table]:
         readings = generate(self.rows, self.rate, self.keys, delay_model(self.delays), _SEED)
-        return readings.rename_columns({"sensor": self.key, "value": self.value})
+        return [readings.rename_columns({"sensor": self.key, "value": self.value}) for _ in names]
 
 
-STREAMS = {
-    GAME2: Made(120_000, 1000, 16, "game2", "sensor", "value", 12),
-    TRADES: Made(90_000, 100, 4, "exponential:6 s", "symbol", "amount", 30),
+class Films(NamedTuple):
+    """The parameters of two films: a clip there and back, and a copy, darker by `levels` and shown `shift_ms` later.
+
+    `rows` is the number of frames of each, `rate` is in frames per second, and `delays` names the copy's delay model.
+    """
+
+    rows: int
+    rate: int
+    clip: str
+    levels: int
+    shift_ms: int
+    delays: str
+    files: int
+
+    def tables(self, names: list[str]) -> list[pa.Table]:
+        clip = read_clip(self.clip)
+        film = np.resize(np.concatenate([clip, clip[-2:0:-1]]), (self.rows, clip.shape[1]))
+        copy = as_stream(darken(film, self.levels), names[1], self.rate, START_MS + self.shift_ms)
+        model = delay_model(self.delays)
+        return [as_stream(film, names[0], self.rate, START_MS), disorder(copy, "event_time", model, _SEED)]
+
+
+READINGS = {
+    GAME2: Readings(120_000, 1000, 16, "game2", "sensor", "value", 12),
+    TRADES: Readings(90_000, 100, 4, "exponential:6 s", "symbol", "amount", 30),
 }
 """Two minutes of a football match, and a quarter of an hour of trades."""
+
+STREAMS: dict[Path, Made] = {**READINGS, COPIES: Films(1000, 25, "bikes", 16, 1000, "exponential:400 ms", 8)}
+"""What is generated for each query, with 40 seconds of film."""
 
 
 def declare(home: Path, files: list[Path]) -> list[Path]:
@@ -55,17 +95,19 @@ def declare(home: Path, files: list[Path]) -> list[Path]:
     directory = home / "queries"
     directory.mkdir()
     for file in files:
-        stream = STREAMS.get(file)
         data = home / "data" / file.stem
-        (directory / file.name).write_text(_with_absolute_paths(file, data if stream else None), encoding="utf-8")
-        if stream:
-            write(stream.table(), data, stream.files)
+        sources = {name: stream.source.path for name, stream in load(file).streams.items()}
+        if made := STREAMS.get(file):
+            sources = {name: data / name for name in sources}
+            for path, table in zip(sources.values(), made.tables(list(sources)), strict=True):
+                write(table, path, made.files)
+        (directory / file.name).write_text(_with_paths(file, sources), encoding="utf-8")
     return [directory / file.name for file in files]
 
 
-def _with_absolute_paths(file: Path, data: Path | None) -> str:
-    """The text of a query file with absolute source paths; with `data`, that is the path of every source."""
+def _with_paths(file: Path, sources: dict[str, Path]) -> str:
+    """The text of a query file with the paths of its sources in place of those that it has."""
     document = yaml.load(file.read_text(encoding="utf-8"), yaml.BaseLoader)  # scalars stay text, as in the query loader
-    for name, stream in load(file).streams.items():
-        document["streams"][name]["source"]["path"] = str(data or stream.source.path)
+    for name, path in sources.items():
+        document["streams"][name]["source"]["path"] = str(path)
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True)

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.table import Table
 
-from tailrace.answers.identity import WINDOW
+from tailrace.demo.comparison import Comparison
 from tailrace.ground.duration import format_duration, format_time
+from tailrace.kinds import build
 from tailrace.orchestration.embedded_airflow import USER, EmbeddedAirflow
 from tailrace.query.query import Query
 from tailrace.storage.status import Status
@@ -37,19 +38,19 @@ def line(status: Status, corrections: int | None = None) -> str:
     return "  ".join(parts)
 
 
-def summary(
-    query: Query, streamed: pa.Table, corrected: pa.Table, shares: dict[str, list[float]], windows: int
-) -> Table:
-    """The table that compares the answers as streamed and as corrected, with a row for each of `shares`."""
-    latency_ms = pc.mean(pc.subtract(streamed["as_of"], streamed["window_end"])).as_py()
+def summary(query: Query, streamed: pa.Table, corrected: pa.Table, comparison: Comparison) -> Table:
+    """The table that compares the answers as streamed and as corrected with the truth."""
+    model = build(query).answers
+    first = model.once(streamed)
+    latency_ms = (first["as_of"].to_numpy() - model.horizon(first)).mean()
     least, most, mean = (of(streamed["k_ms"]).as_py() for of in (pc.min, pc.max, pc.mean))
-    table = Table("", "as streamed", "after correction", title=f"{query.name}: {windows:,} windows")
-    table.add_row("answers", *(f"{len(WINDOW.first_rows(answers)):,}" for answers in (streamed, corrected)))
-    for label, both_shares in shares.items():
+    table = Table("", "as streamed", "after correction", title=f"{query.name}: {comparison.truth}")
+    table.add_row("answers", *(f"{model.once(answers).num_rows:,}" for answers in (streamed, corrected)))
+    for label, both_shares in comparison.shares.items():
         table.add_row(label, *(f"{share:.2%}" if share < 1 else "[bold green]100 %[/]" for share in both_shares))
-    table.add_row(
-        "mean coverage", *(f"{pc.mean(answers['coverage']).as_py():.2%}" for answers in (streamed, corrected))
-    )
+    if model.can_lack_tuples:
+        coverages = (pc.mean(answers["coverage"]).as_py() for answers in (streamed, corrected))
+        table.add_row("mean coverage", *(f"{coverage:.2%}" for coverage in coverages))
     k = _round(most) if least == most else f"{_round(mean)} on average, {_round(most)} at most"
     table.add_row("K, the slack", k, "")
     table.add_row("mean latency, in stream time", _round(latency_ms), "")

@@ -10,14 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tailrace.demo.comparison import compare
 from tailrace.demo.narration import line, summary
-from tailrace.demo.truth import given, share_found, share_off, share_right, truth
-from tailrace.disorder.cache_duration import CacheDuration
-from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.ground.polling import polls
 from tailrace.orchestration.airflow_api import Api
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
-from tailrace.query.query import Query, TopKQuery
+from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
 from tailrace.storage.proposals import Proposals
 from tailrace.storage.results import read_answers
@@ -116,21 +114,9 @@ class Scene:
         streamed, corrected = (
             read_answers(self.query, self.home / "tables", as_streamed)[0] for as_streamed in (True, False)
         )
-        true_answers, policy = truth(self.query), self.query.policy
-        right_shares = [share_right(answers, true_answers) for answers in (streamed, corrected)]
-        shares = {
-            "windows whole, and ranked right" if isinstance(self.query, TopKQuery) else "windows right": right_shares
-        }
-        if isinstance(policy, PromisingPolicy):
-            label = f"windows {policy.error:.0%} or more off (promised: {policy.risk:.0%} at most)"
-            shares[label] = [share_off(answers, true_answers, policy.error) for answers in (streamed, corrected)]
-        if isinstance(self.query, TopKQuery):
-            promise = f" (promised: {policy.accuracy:.0%})" if isinstance(policy, CacheDuration) else ""
-            shares[f"of the correct top-k{promise}"] = [
-                share_found(answers, true_answers) for answers in (streamed, corrected)
-            ]
-        screen.out.print(summary(self.query, streamed, corrected, shares, len(true_answers)))
-        return right_shares[1] == 1 and len(given(corrected)) == len(true_answers)
+        comparison = compare(self.query, streamed, corrected)
+        screen.out.print(summary(self.query, streamed, corrected, comparison))
+        return comparison.is_right
 
     def drain(self, run: str) -> None:
         """Drain the stream by marking its run as a success, and wait until the driver has drained."""

@@ -2,7 +2,7 @@
 
 Airflow and a driver host start on free ports of loopback; a stream is deployed, watched, corrected by a backfill, and
 every answer is compared with the truth. On request there are other streams: one whose corrections start by themselves
-while it goes on, and two of top-k queries, of which one is calibrated while it goes on.
+while it goes on, two of top-k queries, of which one is calibrated while it goes on, and a join of two films.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tailrace.demo.generated_data import DELAYS, GAME2, STREAMS, TRADES, declare
+from tailrace.demo.generated_data import COPIES, DELAYS, GAME2, READINGS, TRADES, declare
 from tailrace.demo.narration import look_around
 from tailrace.demo.scenes import Scene
 from tailrace.drivers.embedded import UMASK, EmbeddedHost
@@ -30,7 +30,9 @@ Tell = Callable[[str], None]
 BACKFILL = ("2013-01-01T05:00:00+00:00", "2013-02-15T05:00:00+00:00")  # the half months of the sample's arrivals
 
 
-def demonstrate(home: Path, bounded: bool, game2: bool = False, topk: bool = False, start_s: float = START_S) -> bool:
+def demonstrate(
+    home: Path, bounded: bool, game2: bool = False, topk: bool = False, emd: bool = False, start_s: float = START_S
+) -> bool:
     """Start, stream, correct, compare and print the result; True when every corrected answer is right.
 
     Parameters
@@ -43,6 +45,8 @@ def demonstrate(home: Path, bounded: bool, game2: bool = False, topk: bool = Fal
         Stream the query game2 too, over a stream that is generated for it.
     topk : bool
         Stream two more queries: delays, over the same flights, and trades, over a stream that is generated for it.
+    emd : bool
+        Stream the query copies: near-duplicate frames of a clip and of its copy.
     start_s : float
         Seconds that Airflow may take to start.
 
@@ -62,6 +66,7 @@ def demonstrate(home: Path, bounded: bool, game2: bool = False, topk: bool = Fal
     runners = {FLIGHTS: _flights}
     runners |= {GAME2: _game2} if game2 else {}
     runners |= {DELAYS: _delays, TRADES: _trades} if topk else {}
+    runners |= {COPIES: _copies} if emd else {}
     files = declare(home, list(runners)) if len(runners) > 1 else [FLIGHTS]
     tell = _Steps(2 * len(runners) + 2)
     tell("starting Airflow and the driver host")
@@ -109,7 +114,13 @@ def _delays(scene: Scene, tell: Tell) -> tuple[str, bool]:
 def _trades(scene: Scene, tell: Tell) -> tuple[str, bool]:
     scene.unpause()
     tell(f"[bold]stream_{scene.name}[/]: the largest trades; a calibration moves K on the way")
-    return _stream_and_correct(scene, tell, STREAMS[TRADES].rows // 3)
+    return _stream_and_correct(scene, tell, READINGS[TRADES].rows // 3)
+
+
+def _copies(scene: Scene, tell: Tell) -> tuple[str, bool]:
+    scene.unpause()
+    tell(f"[bold]stream_{scene.name}[/]: near-duplicate frames of a clip and of its darker copy, which comes later")
+    return _stream_and_correct(scene, tell)
 
 
 def _stream_and_correct(scene: Scene, tell: Tell, calibrate_at: int | None = None) -> tuple[str, bool]:

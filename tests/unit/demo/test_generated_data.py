@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tailrace.demo import generated_data
-from tailrace.demo.generated_data import DELAYS, GAME2, STREAMS, TRADES, declare
+from tailrace.demo.generated_data import COPIES, DELAYS, GAME2, READINGS, STREAMS, TRADES, declare
 from tailrace.generators.delays import epoch_ms
 from tailrace.ground.duration import ms
 from tailrace.query.loading import load
@@ -26,15 +26,15 @@ def test_declared_queries_point_to_their_data(tmp_path):
     assert flights == load(FLIGHTS)
     assert delays == load(DELAYS)
     assert delays.stream[1].source.path == flights.stream[1].source.path
-    assert game2.stream[1].source.path == tmp_path / "data" / "game2"
-    assert trades.stream[1].source.path == tmp_path / "data" / "trades"
+    assert game2.stream[1].source.path == tmp_path / "data" / "game2" / "readings"
+    assert trades.stream[1].source.path == tmp_path / "data" / "trades" / "trades"
     assert [query.name for query in (flights, game2, delays, trades)] == [file.stem for file in files]
 
 
 @pytest.mark.parametrize("file", [GAME2, TRADES], ids=lambda file: file.stem)
 def test_a_generated_stream_has_the_columns_rate_and_delays_of_its_query(tmp_path, file):
     query = load(declare(tmp_path, [file])[0])
-    stream, parameters = query.stream[1], STREAMS[file]
+    stream, parameters = query.stream[1], READINGS[file]
     parts = sorted(stream.source.path.iterdir())
     table = pa.concat_tables(pq.read_table(path) for path in parts)
     assert (len(table), len(parts)) == (parameters.rows, parameters.files)
@@ -55,9 +55,28 @@ def test_a_generated_stream_has_the_columns_rate_and_delays_of_its_query(tmp_pat
         assert delays.mean() == pytest.approx(6_000, rel=0.02)
 
 
+def test_the_copy_of_a_film_is_darker_shown_later_and_arrives_in_disorder(tmp_path):
+    query = load(declare(tmp_path, [COPIES])[0])
+    film, copy = (pq.read_table(query.streams[side].source.path) for side in ("left", "right"))
+    assert {query.streams[side].source.path for side in ("left", "right")} == {
+        tmp_path / "data" / "copies" / side for side in ("left", "right")
+    }
+    assert len(film) == len(copy) == STREAMS[COPIES].rows
+    assert film["arrival_time"].equals(film["event_time"])
+    arrival, event = (epoch_ms(copy[column]) for column in ("arrival_time", "event_time"))
+    assert (np.diff(arrival) >= 0).all()
+    assert (np.diff(event) < 0).any()
+    assert (arrival - event).mean() == pytest.approx(400, rel=0.1)
+    by_id = copy.sort_by("id")
+    assert (epoch_ms(by_id["event_time"]) - epoch_ms(film["event_time"]) == 1000).all()
+    levels = np.arange(256)
+    light, dark = (np.array(table["hist"].to_pylist()) @ levels for table in (film, by_id))
+    assert (dark < light).all()
+
+
 def test_a_third_of_the_stream_is_enough_for_a_calibration():
     """It covers the 30 windows that a calibration measures, and ten mean delays of 6 s for their late tuples."""
-    policy, window, parameters = load(TRADES).policy, load(TRADES).window, STREAMS[TRADES]
+    policy, window, parameters = load(TRADES).policy, load(TRADES).window, READINGS[TRADES]
     seconds = parameters.rows / 3 / parameters.rate
     assert (policy.queries * window.slide_ms + window.size_ms) / 1000 + 10 * 6 < seconds
 
@@ -65,5 +84,5 @@ def test_a_third_of_the_stream_is_enough_for_a_calibration():
 def test_without_flags_the_demonstration_declares_the_flights_query_alone():
     assert [file.name for file in FLIGHTS.parent.iterdir()] == ["flights.yaml"]
     assert {path.name for path in Path(generated_data.__file__).parent.glob("*.yaml")} == {
-        f.name for f in (DELAYS, GAME2, TRADES)
+        f.name for f in (COPIES, DELAYS, GAME2, TRADES)
     }

@@ -12,7 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
+from tailrace.demo.comparison import Comparison, compare
+from tailrace.demo.generated_data import COPIES, TRADES, declare
 from tailrace.demo.narration import line, summary
+from tailrace.demo.true_pairs import true_pairs
 from tailrace.demo.truth import share_found, share_off, share_right, truth
 from tailrace.query.loading import load
 from tailrace.query.query import declared_query
@@ -49,7 +52,14 @@ def test_without_a_key_there_is_one_group(nothing):
 def summary_of_answers(**columns: list) -> str:
     console = Console(width=120, no_color=True)
     with console.capture() as captured:
-        console.print(summary(load(FLIGHTS), answers(**columns), answers(), {"windows right": [0.5, 1.0]}, 2))
+        console.print(
+            summary(
+                load(FLIGHTS),
+                answers(**columns),
+                answers(),
+                Comparison("2 windows", {"windows right": [0.5, 1.0]}, True),
+            )
+        )
     return captured.get()
 
 
@@ -66,9 +76,10 @@ def test_a_constant_slack_is_printed_once():
 
 
 def test_extra_shares_are_printed_for_both_versions():
+    shares = {"windows off": [0.125, 0.0], "found": [0.5, 1]}
     console = Console(width=120, no_color=True)
     with console.capture() as captured:
-        console.print(summary(load(FLIGHTS), answers(), answers(), {"windows off": [0.125, 0.0], "found": [0.5, 1]}, 2))
+        console.print(summary(load(FLIGHTS), answers(), answers(), Comparison("2 windows", shares, True)))
     off_line, found_line = (line for line in captured.get().splitlines() if "off" in line or "found" in line)
     assert "12.50%" in off_line
     assert "0.00%" in off_line
@@ -103,7 +114,7 @@ def test_a_ranking_is_right_when_all_its_ranks_and_its_count_are():
 def summary_of_rankings(streamed: pa.Table) -> str:
     console = Console(width=120, no_color=True)
     with console.capture() as captured:
-        console.print(summary(load(FLIGHTS), streamed, streamed, {}, 2))
+        console.print(summary(load(TRADES), streamed, streamed, Comparison("2 windows", {}, True)))
     return captured.get()
 
 
@@ -139,3 +150,33 @@ def test_an_answer_is_off_by_its_relative_error_and_a_missing_answer_is_off():
 
 def test_long_waits_are_printed_in_minutes():
     assert "100 min" in summary_of_answers(as_of=[500 + 5_999_000, 600 + 6_003_000])
+
+
+def pairs(*ids: tuple[str, str]) -> pa.Table:
+    count = len(ids)
+    times = {"left_time": pa.array([0] * count, pa.int64()), "right_time": pa.array([300] * count, pa.int64())}
+    columns = {"left_id": pa.array([left for left, _ in ids]), "right_id": pa.array([right for _, right in ids])}
+    stamps = {"as_of": pa.array([700] * count), "k_ms": pa.array([500] * count), "coverage": pa.array([1.0] * count)}
+    return pa.table(columns | times | stamps)
+
+
+def test_pairs_are_compared_with_all_true_ones(tmp_path):
+    query = load(declare(tmp_path, [COPIES])[0])
+    true = sorted(true_pairs(query))
+    assert ("left-000000", "right-000000") in true  # the copy of the first frame
+    whole, half = pairs(*true), pairs(*true[: len(true) // 2])
+    comparison = compare(query, half, whole)
+    assert comparison.is_right
+    assert comparison.truth == f"{len(true):,} pairs"
+    assert comparison.shares["pairs found"] == [pytest.approx(0.5, abs=1e-3), 1]
+    assert not compare(query, whole, half).is_right
+    assert not compare(query, whole, pairs(*true, true[0])).is_right, "one comes twice"
+    wrong = compare(query, whole, pairs(*true, ("left-000000", "right-000999")))
+    assert not wrong.is_right
+    assert wrong.shares["of these, true"][1] < 1
+    console = Console(width=120, no_color=True)
+    with console.capture() as captured:
+        console.print(summary(query, half, whole, comparison))
+    text = captured.get()
+    assert "400 ms" in text.splitlines()[-2]  # the later of both times is 300
+    assert "coverage" not in text  # a pair holds its two tuples

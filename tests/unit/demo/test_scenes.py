@@ -107,9 +107,9 @@ def test_a_calibration_that_proposes_nothing_is_an_error(scene, monkeypatch, sta
 @pytest.mark.parametrize(
     ("flags", "options"),
     [
-        ([], (False, False, False, 600.0)),
-        (["--bounded", "--game2"], (True, True, False, 600.0)),
-        (["--topk", "--start-s", "900"], (False, False, True, 900.0)),
+        ([], (False, False, False, False, 600.0)),
+        (["--bounded", "--game2"], (True, True, False, False, 600.0)),
+        (["--topk", "--emd", "--start-s", "900"], (False, False, True, True, 900.0)),
     ],
 )
 def test_the_command_passes_its_flags_on_and_fails_when_an_answer_is_wrong(
