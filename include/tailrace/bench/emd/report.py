@@ -29,7 +29,7 @@ def report(directory: Path, effort: Effort, tell: Tell) -> Path:
     tables |= {"filters": methods.filters(thresholds), "scales": methods.by_scale(frames, tell)}
     tables |= {"windows": windows, "windows_compared": methods.compared(windows, "within")}
     tables |= {"periods": balance.by_period(seconds, tell), "spans": balance.by_span(seconds, tell)}
-    tables |= {"tasks": balance.by_tasks(seconds, tell)}
+    tables |= {"tasks_table": balance.by_tasks(seconds, tell)}
     cuts = balance.cut(cut_s, tell)
     tables |= {"cut": [each.row() for each in cuts]}
     tables |= speed.speeds(effort.rows, effort.rounds, tell)
@@ -37,7 +37,7 @@ def report(directory: Path, effort: Effort, tell: Tell) -> Path:
     figures.by_setting(windows, "within", "|W| in s", directory / "000-window.png")
     figures.filters(tables["filters"], directory / "000-filters.png")
     figures.by_period_and_span(tables["periods"], tables["spans"], directory / "000-feedback.png")
-    figures.by_tasks(tables["tasks"], directory / "000-tasks.png")
+    figures.by_tasks(tables["tasks_table"], directory / "000-tasks.png")
     figures.cut(cuts, directory / "000-cut.png")
     settings: dict[str, Any] = {
         "frames": frames,
