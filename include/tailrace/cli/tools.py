@@ -14,6 +14,8 @@ from tailrace.ground.duration import parse_time_ms
 from tailrace.ground.errors import refuse
 from tailrace.terminal import screen
 
+_FEWEST_ROWS = 10_000  # of a measurement of EMD joins: 10 s of both streams
+
 
 class System(StrEnum):
     aggregate = "aggregate"
@@ -116,8 +118,8 @@ def bench(
     from tailrace.bench import side_by_side
     from tailrace.bench.workloads import CASES
 
-    if system is System.emd and (case or flink):
-        raise refuse("--case" if case else "--flink", "nothing else than ours joins histograms", "bench emd without it")
+    if system is System.emd:
+        _check_emd(rows, case, flink)
     cases = CASES.get(system.value, ())
     for part in case or []:
         if not any(part in workload.name for workload in cases):
@@ -148,6 +150,21 @@ def bench(
         print(side_by_side.as_json(measurements))
     else:
         screen.out.print(side_by_side.table(side_by_side.summary(measurements)))
+
+
+def _check_emd(rows: int, case: list[str] | None, flink: Path | None) -> None:
+    """Refuse options that a measurement of EMD joins has no use for, and too few rows.
+
+    Raises
+    ------
+    Refused
+        With what would be right.
+    """
+    for option, value in {"--case": case, "--flink": flink}.items():
+        if value:
+            raise refuse(option, "it is for windows beside other engines, and no other one joins histograms", "none")
+    if rows < _FEWEST_ROWS:
+        raise refuse(f"--rows {rows}", "no window of a join is ever full", f"{_FEWEST_ROWS} or more")
 
 
 def schema(
