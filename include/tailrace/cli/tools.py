@@ -164,7 +164,7 @@ def _check_emd(rows: int, case: list[str] | None, flink: Path | None) -> None:
         if value:
             raise refuse(option, "it is for windows beside other engines, and no other one joins histograms", "none")
     if rows < _FEWEST_ROWS:
-        raise refuse(f"--rows {rows}", "no window of a join is ever full", f"{_FEWEST_ROWS} or more")
+        raise refuse(f"--rows {rows}", "that is too short for plans to follow the load", f"{_FEWEST_ROWS} or more")
 
 
 def schema(

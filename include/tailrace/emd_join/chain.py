@@ -28,7 +28,7 @@ _WORTH = 3
 
 @dataclass(frozen=True, eq=False)
 class ChainSearch:
-    """The search by the forest's keys and the chain of filters: feasible solutions, LB_IM, UB_P, triangle (Fig. 3).
+    """The search by the forest's keys and the chain of filters: triangle, feasible solutions, UB_P, LB_IM (Fig. 3).
 
     Queries are processed in the order of a tour of their keys. Neighbours in key tend to be near, and only a near
     query's dual solutions bound tightly, and its distances decide by the triangle inequality. No locality outlives a

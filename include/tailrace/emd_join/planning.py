@@ -52,7 +52,7 @@ def _search(section: EmdJoinSection, costs: Costs) -> tuple[Search, str, str]:
         how = f"filter chain: normal, dual and centroid lower bounds, {upper}network simplex"
         return HeadSearch(costs, section.threshold, forest, places, section.distances), how, why
     upper = "" if section.distances else "UB_P, "
-    how = f"filter chain: ranges of keys, feasible dual solutions, LB_IM, {upper}triangle, network simplex"
+    how = f"filter chain: ranges of keys, triangle, feasible dual solutions, {upper}LB_IM, network simplex"
     return ChainSearch(costs, section.threshold, forest, section.distances), how, why
 
 

@@ -50,8 +50,8 @@ def shots(
     shot_length : float
         Mean number of frames of a shot, at least 1; lengths are geometric.
     scene_length : float, optional
-        Mean number of frames of a scene, at least 1; lengths are geometric, and a scene begins with a shot. Absent:
-        every shot is a scene of its own.
+        Mean number of frames of a scene, at least that of a shot; lengths are geometric, and a scene begins with a
+        shot. Absent: there are no scenes.
     drift : float
         Standard deviation of an object's step from frame to frame, as a share of a channel's range.
     objects : int
@@ -69,7 +69,7 @@ def shots(
     walk = (int(shot.max(initial=0)) + 1, objects, len(shape))
     middles = rng.random(walk)
     if scene_length is not None:
-        is_new = rng.random(walk[0]) < -np.expm1(shot_length / scene_length * -1)
+        is_new = rng.random(walk[0]) < shot_length / scene_length
         scene = np.cumsum(is_new, dtype=np.int64)
         about = rng.random((walk[0] + 1, 1, walk[2]))[scene] + rng.normal(0, _SCENE_SPREAD, (walk[0], 1, walk[2]))
         middles = about + rng.normal(0, _SCENE_SPREAD, walk)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailrace.bench.emd.balance import PERIOD_MS, Cut
+from tailrace.bench.emd.balance import Cut
 from tailrace.bench.emd.methods import METHODS
 from tailrace.bench.plots import Figure, label
 from tailrace.bench.progress import Row
@@ -39,10 +39,9 @@ def filters(rows: list[Row], file: Path) -> None:
     cases = list(dict.fromkeys(row["case"] for row in rows))
     with Figure(file, 2) as axes:
         for ax, filter_name in zip(axes, ("feasible", "triangle"), strict=True):
-            for index, locality in enumerate((True, False)):
-                heights = [100 * row[f"share {filter_name}"] for row in rows if row["locality"] == locality]
-                places = np.arange(len(cases)) + 0.4 * index
-                ax.bar(places, heights, 0.4, color=_JOINS[index], label="with locality" if locality else "without")
+            for index, method in enumerate(METHODS[:2]):
+                heights = [100 * row[f"share {filter_name}"] for row in rows if row["method"] == method]
+                ax.bar(np.arange(len(cases)) + 0.4 * index, heights, 0.4, color=_COLOURS[method], label=method)
             label(ax, f"filter {filter_name}", "", "share of the candidates in range in %")
             ax.set_xticks(np.arange(len(cases)) + 0.2, [case.replace(", ", ",\n") for case in cases], fontsize=7)
 
@@ -65,7 +64,7 @@ def by_period_and_span(periods: list[Row], spans: list[Row], file: Path) -> None
 
 def by_tasks(rows: list[Row], file: Path) -> None:
     """Draw imbalance (figure 8) and throughput (figure 14) by the number of tasks."""
-    measures = {"imbalance of the run": "imbalance of exact distances", "R-tuples/s": _MEASURES["R-tuples/s"]}
+    measures = {"imbalance of periods": "mean imbalance of 2.5 s", "R-tuples/s": _MEASURES["R-tuples/s"]}
     joins = list(dict.fromkeys(row["join"] for row in rows))
     with Figure(file, len(joins), len(measures)) as axes:
         grid = np.array(axes).reshape(len(measures), len(joins))
@@ -80,10 +79,10 @@ def cut(cuts: Sequence[Cut], file: Path) -> None:
     """Draw the imbalance of each feedback period around a cut in a film."""
     with Figure(file) as (ax,):
         for each in cuts:
-            periods = (np.arange(len(each.imbalances)) - each.at) * PERIOD_MS / 1000
+            periods = np.arange(len(each.imbalances)) - each.at
             ax.step(periods, each.imbalances, where="post", color=_COLOURS[each.method], label=each.method)
         ax.axvline(0, color="black", lw=0.8, ls=":")
-        label(ax, "a cut in a film, 8 tasks", "time from the cut in s", "imbalance of a feedback period")
+        label(ax, "a cut in a film, 8 tasks", "feedback periods from the cut", "imbalance of a feedback period")
 
 
 def _lines(ax: Axes, rows: list[Row], setting: str, measure: str) -> None:

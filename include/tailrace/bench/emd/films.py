@@ -28,7 +28,7 @@ UNIT = 64
 """The grey levels of a unit of θ: as wide as a cell of 4 × 4 × 4 colours, so θ means alike on both ground distances."""
 
 _SHOT = 6  # mean frames of a generated shot: the paper takes key frames, of which a shot has few
-_SCENE_SHOTS = 160  # of a scene, on the average
+_SCENE_SHOTS = 640  # of a scene, on the average
 _GREY, _COLOUR = (256,), (4, 4, 4)
 
 Masses = np.ndarray

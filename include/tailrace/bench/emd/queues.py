@@ -1,8 +1,11 @@
-"""The queues of the tasks in a simulation: what waits in them, and the load that is estimated of it (eq. 7)."""
+"""The queues of the tasks in a simulation: the work that waits in them, and what is done of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,47 +13,75 @@ from tailrace.ground.columns import Floats
 from tailrace.partition.feedback_balancing import estimated_load
 
 
-@dataclass(frozen=True)
-class Costs:
-    """What work takes a task, in ms: an exact distance, and the filters of one tuple of R (eq. 6)."""
+class Work(NamedTuple):
+    """The work that a batch brings to a task: its tuples of R, the time that they take, and their load by span."""
 
-    exact_ms: float
-    filter_ms: float
+    tuples: float
+    work_ms: float
+    span: Floats
+    load: Floats
+
+    def part(self, share: float) -> Work:
+        """A share of it."""
+        return Work(self.tuples * share, self.work_ms * share, self.span, self.load * share)
 
 
 @dataclass
-class Queues:
-    """The queues of the tasks over a feedback period; each attribute has the shape (tasks,).
+class TaskQueue:
+    """The queue of a task, first in, first out; `done` is what the task has processed in a feedback period."""
 
-    Attributes
-    ----------
-    behind_ms : ndarray
-        The work that waits in each queue.
-    tuples, load, work_ms : ndarray
-        The tuples of R that came in the period, their exact distances, and the work that they take.
-    """
+    waiting: deque[Work] = field(default_factory=deque)
+    done: list[Work] = field(default_factory=list)
 
-    behind_ms: Floats
-    tuples: Floats
+    @property
+    def behind_ms(self) -> float:
+        """The time that the waiting work takes."""
+        return sum(work.work_ms for work in self.waiting)
+
+    def run(self, ms: float) -> None:
+        """Let the task work for so long."""
+        while self.waiting:
+            work = self.waiting.popleft()
+            share = 1.0 if work.work_ms <= ms else ms / work.work_ms
+            self.done.append(work.part(share))
+            ms -= share * work.work_ms
+            if share < 1:
+                self.waiting.appendleft(work.part(1 - share))
+                return
+
+
+class PeriodLoad(NamedTuple):
+    """The load of a feedback period: of each span what was processed (V_true), and V_est, shape (tasks,)."""
+
+    span: Floats
     load: Floats
-    work_ms: Floats
+    estimated: Floats
 
-    @staticmethod
-    def empty(tasks: int) -> Queues:
-        return Queues(*np.zeros((4, tasks)))
 
-    def add(self, tuples: Floats, load: Floats, work_ms: Floats, batch_ms: int) -> Floats:
-        """Add a batch; returns the time from its end to each task's end with it, in ms."""
-        self.tuples, self.load, self.work_ms = self.tuples + tuples, self.load + load, self.work_ms + work_ms
-        done_ms = self.behind_ms + work_ms
-        self.behind_ms = np.maximum(done_ms - batch_ms, 0.0)
-        return done_ms
+class Queues:
+    """The queues of all tasks. A task has as long for a batch as the batch lasts; what is left then waits."""
 
-    def take_estimate(self) -> Floats:
-        """V_est of each task at the end of a period, and the begin of the next one."""
-        share = np.divide(self.behind_ms, self.work_ms, out=np.zeros(len(self.tuples)), where=self.work_ms > 0)
-        waiting = self.tuples * np.minimum(share, 1.0)
-        processed = self.tuples - waiting
-        estimate = estimated_load(self.tuples, processed, self.load * processed / np.maximum(self.tuples, 1.0))
-        self.tuples, self.load, self.work_ms = np.zeros((3, len(self.tuples)))
-        return estimate
+    def __init__(self, tasks: int, batch_ms: int) -> None:
+        self.queues = [TaskQueue() for _ in range(tasks)]
+        self._batch_ms = batch_ms
+
+    def add(self, batch: Sequence[Work]) -> Floats:
+        """Add a batch, and let the tasks work for its length; returns the time to each task's end with it, in ms."""
+        for queue, work in zip(self.queues, batch, strict=True):
+            queue.waiting.append(work)
+        end_ms = np.array([queue.behind_ms for queue in self.queues])
+        for queue in self.queues:
+            queue.run(self._batch_ms)
+        return end_ms
+
+    def take_load(self) -> PeriodLoad:
+        """The load of the feedback period that is over, and the begin of the next one."""
+        done = [work for queue in self.queues for work in queue.done]
+        processed = np.array([sum(work.tuples for work in queue.done) for queue in self.queues])
+        load = np.array([sum(work.load.sum() for work in queue.done) for queue in self.queues])
+        waiting = np.array([sum(work.tuples for work in queue.waiting) for queue in self.queues])
+        estimated = estimated_load(processed + waiting, processed, load)
+        for queue in self.queues:
+            queue.done = []
+        span = np.concatenate([np.zeros(0), *(work.span for work in done)])
+        return PeriodLoad(span, np.concatenate([np.zeros(0), *(work.load for work in done)]), estimated)

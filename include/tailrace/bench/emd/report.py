@@ -10,8 +10,8 @@ from tailrace.bench.emd.films import LEVELS, UNIT
 from tailrace.bench.page import Effort, write
 from tailrace.bench.progress import Tell
 
-_SECONDS, _CUT_SECONDS = 40, 50
-"""Seconds of the streams on which balance, and a cut, are measured."""
+_SECONDS, _CUT_PERIODS = 40, 20
+"""Seconds of the streams on which balance is measured, and feedback periods of the film with a cut."""
 
 
 def report(directory: Path, effort: Effort, tell: Tell) -> Path:
@@ -21,7 +21,7 @@ def report(directory: Path, effort: Effort, tell: Tell) -> Path:
     """
     directory.mkdir(parents=True, exist_ok=True)
     frames = min(effort.rows, methods.FRAMES)
-    seconds, cut_s = (min(effort.rows // balance.RATE, most) for most in (_SECONDS, _CUT_SECONDS))
+    seconds = min(effort.rows // balance.RATE, _SECONDS)
     methods.warm_up()
     thresholds, windows = methods.by_threshold(frames, tell), methods.by_window(frames, tell)
     compared = methods.compared(thresholds, "threshold")
@@ -30,8 +30,8 @@ def report(directory: Path, effort: Effort, tell: Tell) -> Path:
     tables |= {"windows": windows, "windows_compared": methods.compared(windows, "within")}
     tables |= {"periods": balance.by_period(seconds, tell), "spans": balance.by_span(seconds, tell)}
     tables |= {"tasks_table": balance.by_tasks(seconds, tell)}
-    cuts = balance.cut(cut_s, tell)
-    tables |= {"cut": [each.row() for each in cuts]}
+    cuts = balance.cut(_CUT_PERIODS, tell)
+    tables |= {"cut": [each.row() for each in cuts], "queues": balance.queues(_CUT_PERIODS, tell)}
     tables |= speed.speeds(effort.rows, effort.rounds, tell)
     figures.by_setting(thresholds, "threshold", "θ", directory / "000-threshold.png")
     figures.by_setting(windows, "within", "|W| in s", directory / "000-window.png")
@@ -47,5 +47,6 @@ def report(directory: Path, effort: Effort, tell: Tell) -> Path:
         "levels": LEVELS,
     }
     settings |= {"fast": balance.RATE, "seconds": seconds, "many": balance.TASKS, "theta": balance.THRESHOLD}
+    settings |= {"batch": methods.BATCH_MS // 1000, "busy": f"{balance.BUSY:.0%}"}
     settings |= {"full": speed.RATE, "darker": speed.DARKER}
     return write(directory / "000.md", Path(__file__).with_name("000.md"), "emd", effort, settings, tables)

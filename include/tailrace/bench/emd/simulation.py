@@ -16,30 +16,40 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tailrace.bench.emd.queues import Costs, Queues
+from tailrace.bench.emd.queues import Queues, Work
+from tailrace.bench.emd.simulated import Simulated
 from tailrace.emd_join.kind import EmdJoin
 from tailrace.emd_join.methods import EmdDdsj
+from tailrace.engine.feedback import Feedback
 from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
 from tailrace.engine.task import Message, Task, TaskBatch, TaskState
 from tailrace.generators.delays import epoch_ms
 from tailrace.ground.columns import Floats
+from tailrace.ground.facts import Facts
 from tailrace.partition import feedback_balancing
-from tailrace.partition.feedback_balancing import load_imbalance
 from tailrace.query.query import Query
 from tailrace.sources.segments import Segment
 
 
 @dataclass(frozen=True)
+class Costs:
+    """What work takes a task, in ms: an exact distance, and the filters of one tuple of R (eq. 6)."""
+
+    exact_ms: float
+    filter_ms: float
+
+
+@dataclass(frozen=True)
 class QueuedEmdDdsj(EmdDdsj):
-    """EMD-DDSJ whose plans regard the queues of the tasks, as they were before the last batch of the period."""
+    """EMD-DDSJ whose plans regard the queues of the tasks: what was processed, and what waits."""
 
     queues: Queues
 
     def next_plan(
         self, plan: Mapping[str, Any] | None, loads: Mapping[str, Floats], tasks: int
     ) -> Mapping[str, Any] | None:
-        spans = loads["span"].astype(np.int64)
-        return feedback_balancing.next_plan(plan, spans, loads["load"], self.queues.take_estimate(), tasks)
+        period = self.queues.take_load()
+        return feedback_balancing.next_plan(plan, period.span, period.load, period.estimated, tasks)
 
 
 @dataclass(frozen=True)
@@ -55,54 +65,46 @@ class TimedTask(Task):
         return batch
 
 
-@dataclass(frozen=True)
-class Simulated:
-    """A simulated run of b batches over k tasks.
+class QueuedFeedback(Feedback):
+    """The feedback of a run, which puts each batch into the queues before it makes a plan.
 
     Attributes
     ----------
-    exact, tuples, work_ms : ndarray, shape (b, k)
-        The exact distances of each task, the tuples of R that came to it, and the work that this took.
-    latency_ms : ndarray, shape (b, k)
-        The time from the end of a batch to the task's end with it.
-    counts : dict
-        The pairs that each filter rejected or accepted, over the run.
-    pairs : int
-        The number of answers.
-    plans : int
-        The number of plans that were stamped.
+    batches : list of (exact, tuples, work_ms, latency_ms)
+        As in `Simulated`, of each batch.
     """
 
-    exact: Floats
-    tuples: Floats
-    work_ms: Floats
-    latency_ms: Floats
-    counts: Mapping[str, int]
-    pairs: int
-    plans: int
+    def __init__(self, kind: EmdJoin, tasks: list[TimedTask], queues: Queues, costs: Costs | None) -> None:
+        super().__init__(kind, len(tasks))
+        self.batches: list[tuple[Floats, Floats, Floats, Floats]] = []
+        self._timed, self._queues, self._costs = tasks, queues, costs
 
-    @property
-    def imbalance(self) -> float:
-        """(max − mean) / mean of the tasks' exact distances over the run (section 6.2)."""
-        return load_imbalance(self.exact.sum(axis=0))
+    def observe(self, metrics: Iterable[Mapping[str, Any]], facts: Facts) -> None:
+        rows = list(metrics)
+        work = [self._work(row, task) for row, task in zip(rows, self._timed, strict=True)]
+        exact, tuples, work_ms = (
+            np.array(column, float)
+            for column in zip(*((each.load.sum(), each.tuples, each.work_ms) for each in work), strict=True)
+        )
+        self.batches.append((exact, tuples, work_ms, self._queues.add(work)))
+        super().observe(rows, facts)
 
-    def imbalances(self, batches: int) -> list[float]:
-        """The imbalance of each stretch of so many batches."""
-        return [load_imbalance(self.exact[at : at + batches].sum(axis=0)) for at in range(0, len(self.exact), batches)]
-
-    @property
-    def throughput(self) -> float:
-        """The tuples of R a second that the busiest task keeps up with."""
-        return float(self.tuples.sum() / self.work_ms.sum(axis=0).max() * 1000)
-
-    @property
-    def mean_latency_ms(self) -> float:
-        """The mean over the tuples of R of the time from the end of their batch to the task's end with it."""
-        return float((self.latency_ms * self.tuples).sum() / max(self.tuples.sum(), 1))
+    def _work(self, row: Mapping[str, Any], task: TimedTask) -> Work:
+        loads = {name: np.asarray(values, np.float64) for name, values in dict(row["loads"] or {}).items()}
+        span, load, tuples = (loads.get(name, np.zeros(0)) for name in ("span", "load", "tuples"))
+        if self._costs is None:
+            return Work(float(tuples.sum()), 1000 * task.step_s[-1], span, load)
+        work_ms = load.sum() * self._costs.exact_ms + tuples.sum() * self._costs.filter_ms
+        return Work(float(tuples.sum()), float(work_ms), span, load)
 
 
 def simulate(
-    query: Query, streams: Mapping[str, pa.Table], tasks: int, batch_ms: int, costs: Costs | None = None
+    query: Query,
+    streams: Mapping[str, pa.Table],
+    tasks: int,
+    batch_ms: int,
+    costs: Costs | None = None,
+    regards_queues: bool = True,
 ) -> Simulated:
     """Run a join over two streams in order of arrival, batch by batch.
 
@@ -112,33 +114,27 @@ def simulate(
         The length of a batch, in arrival time; a multiple of the query's tick.
     costs : Costs, optional
         By which a task's work is computed; by default its CPU time is measured.
+    regards_queues : bool
+        Whether the plans of EMD-DDSJ regard what waits; else V_est is 0, as if each batch were finished.
     """
-    queues = Queues.empty(tasks)
     formats = {name: MemoryFormat({name: table}) for name, table in streams.items()}
     stage = stage_in_memory(query, formats)
-    kind = stage.kind
+    kind, queues = stage.kind, Queues(tasks, batch_ms)
     assert isinstance(kind, EmdJoin)
-    if isinstance(kind.method, EmdDdsj):
+    if isinstance(kind.method, EmdDdsj) and regards_queues:
         kind = replace(kind, method=QueuedEmdDdsj(kind.method.width, kind.method.feedback_ms, queues))
     engine = LocalEngine(replace(stage, kind=kind, tasks=tasks), restarts=False)
     timed = [TimedTask(*(getattr(task, name) for name in Task.__dataclass_fields__)) for task in engine.tasks]
-    engine.tasks = list(timed)
-    batches, counts, pairs = [], Counter[str](), 0
+    engine.tasks, engine.feedback = list(timed), QueuedFeedback(kind, timed, queues, costs)
+    counts, pairs, plans = list[Counter[str]](), list[int](), list[int]()
     for segments in _batches(formats, streams, batch_ms):
         rows = engine.batch(query.policy, segments, complete=True)
-        metrics = rows["metrics"].sort_by("task").to_pylist()
-        loads = [dict(row["loads"] or {"load": [], "tuples": []}) for row in metrics]
-        exact, tuples = (np.array([sum(load[name]) for load in loads], float) for name in ("load", "tuples"))
-        counts += sum((Counter(dict(row["counts"] or {})) for row in metrics), Counter[str]())
-        pairs += rows["results"].num_rows if "results" in rows else 0
-        if costs is None:
-            work_ms = np.array([1000 * task.step_s[-1] for task in timed])
-        else:
-            work_ms = exact * costs.exact_ms + tuples * costs.filter_ms
-        batches.append((exact, tuples, work_ms, queues.add(tuples, exact, work_ms, batch_ms)))
-    plans = max((fact.version for fact in engine.facts if fact.about == "plan"), default=0)
-    exact, tuples, work_ms, latency_ms = (np.array(column, float) for column in zip(*batches, strict=True))
-    return Simulated(exact, tuples, work_ms, latency_ms, counts, pairs, plans)
+        of_tasks = (Counter(dict(row or {})) for row in rows["metrics"].column("counts").to_pylist())
+        counts.append(sum(of_tasks, Counter[str]()))
+        pairs.append(rows["results"].num_rows if "results" in rows else 0)
+        plans.append(max((fact.version for fact in engine.facts if fact.about == "plan"), default=0))
+    exact, tuples, work_ms, latency_ms = (np.array(column) for column in zip(*engine.feedback.batches, strict=True))
+    return Simulated(batch_ms, exact, tuples, work_ms, latency_ms, counts, np.array(pairs), np.array(plans))
 
 
 def _batches(

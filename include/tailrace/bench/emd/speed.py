@@ -91,7 +91,7 @@ def _in_process(threshold: float, window_s: int, rounds: int, tell: Tell) -> Row
     row = {name: statistics.median(each[name] for each in passes) for name in passes[0]}
     figures = f"{row['R-tuples/s']:,.0f} R-tuples/s, {row['batch ms']:.0f} ms a batch"
     tell(f"in process, θ {threshold:g}, |W| {window_s} s: {figures}")
-    return {"θ": threshold, "|W| s": window_s} | row
+    return {"θ": threshold, "W s": window_s} | row
 
 
 def _pass(query: Query, streams: dict[str, pa.Table], warm_s: int) -> Row:
