@@ -31,6 +31,8 @@ def by_setting(rows: list[Row], setting: str, name: str, file: Path) -> None:
             for ax, (measure, y_label) in zip(across, _MEASURES.items(), strict=True):
                 _lines(ax, mine, setting, measure)
                 ax.set_yscale("symlog" if measure == "exact" else "log")
+                if measure == "exact":
+                    ax.set_ylim(bottom=0)
                 label(ax, case, name, y_label)
 
 
