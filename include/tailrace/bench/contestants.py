@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tailrace.bench.workloads import Workload
+from tailrace.query.query import Query
 from tailrace.spark import app
 from tailrace.stream.run_options import RunOptions
 
@@ -68,15 +69,19 @@ def native(spark: SparkSession, workload: Workload, directory: Path, parallelism
 
 def tailrace(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
     """Run our query as a user does, but in the session that runs already."""
+    options = RunOptions(-(-workload.rows // len(workload.files)))
+    return measured_run(spark, workload.query(parallelism), directory, options)
+
+
+def measured_run(spark: SparkSession, query: Query, directory: Path, options: RunOptions) -> Pace:
+    """Run a query to the end of its input and return the pace; the first batch counts as the start."""
     times, backlog, start = list[float](), list[int](), time.perf_counter()
 
     def on_batch(batch: int, rows_left: int, tables: object) -> None:
         times.append(time.perf_counter() - start)
         backlog.append(rows_left)
 
-    app.run(
-        workload.query(parallelism), directory, RunOptions(-(-workload.rows // len(workload.files))), on_batch, spark
-    )
+    app.run(query, directory, options, on_batch, spark)
     return Pace([float(length) for length in np.diff([0.0, *times])], backlog[0], times[-1] - times[0])
 
 

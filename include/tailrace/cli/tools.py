@@ -98,7 +98,7 @@ def bench(
     rows: Annotated[
         int, typer.Option(help="Rows of a case; those that take long have an eighth or a sixteenth.", min=1)
     ] = 16_000_000,
-    files: Annotated[int, typer.Option(help="Files, each a batch at most.", min=2)] = 4,
+    files: Annotated[int, typer.Option(help="Files, each a batch at most; emd has its own.", min=2)] = 4,
     rounds: Annotated[int, typer.Option(help="Rounds that count; one more is dropped.", min=1)] = 5,
     case: Annotated[list[str] | None, typer.Option(help="A part of a case's name: dense, 60/5.")] = None,
     flink: Annotated[

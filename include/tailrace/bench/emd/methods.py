@@ -23,7 +23,7 @@ WINDOW_CASES = (2, 4)
 SLOWER = 2
 """How many times as slow their streams are, so that they are longer than |W|; so are their batches."""
 
-_FIRST = 3  # the first batch that counts: then there is a plan, and the window is full (by |W|: up to 11 s of it)
+_FIRST = 3  # the first batch that counts: by then there is a plan, and the window is full
 
 
 def warm_up() -> None:
@@ -45,7 +45,7 @@ def by_window(frames: int, tell: Tell) -> list[Row]:
 
 
 def by_scale(frames: int, tell: Tell) -> list[Row]:
-    """Run the real clip S ⋈ SS on the line by the scales that the errata name: raw bins, and all of them."""
+    """Run the real clip S ⋈ SS on the line with θ in grey levels, and in units of all 255 of them."""
     settings = [{"scale": scale, "threshold": each} for scale in (1, 255) for each in THRESHOLDS[::2]]
     return list(_runs(CASES[0], frames, settings, tell))
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 import statistics
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from tailrace.bench.contestants import Pace
+from tailrace.bench.contestants import measured_run
 from tailrace.bench.emd.films import as_streams, join_query
 from tailrace.bench.progress import Row, Tell
 from tailrace.engine.chunk_stores import ChunkFiles
@@ -24,6 +21,8 @@ from tailrace.generators.generated_shots import shots
 from tailrace.generators.histogram_stream import write
 from tailrace.query.query import Query
 from tailrace.sources.segments import Segment
+from tailrace.spark.session import session
+from tailrace.stream.run_options import RunOptions
 
 RATE, WINDOW_S, DARKER, SPARK_TASKS = 1000, 5, 2, 2
 """Tuples a second of either stream, |W|, levels by which the right film is darker than the left, and tasks on Spark."""
@@ -54,9 +53,7 @@ def by_window(tell: Tell) -> list[Row]:
 
 
 def on_spark(seconds: int, rounds: int, tell: Tell) -> list[Row]:
-    """Measure bounded runs on Spark by θ; of `rounds` and one more, which is dropped."""
-    from tailrace.spark.session import session  # noqa: PLC0415 (needs Java)
-
+    """Measure bounded runs on Spark by θ: medians of `rounds`, after one that is dropped."""
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name, session("tailrace bench", SPARK_TASKS) as spark:
         directory = Path(name)
@@ -65,7 +62,8 @@ def on_spark(seconds: int, rounds: int, tell: Tell) -> list[Row]:
         for threshold in THRESHOLDS:
             passes = []
             for number in range(rounds + 1):
-                pace = _spark_pass(spark, _query(threshold, WINDOW_S, directory), directory / "out")
+                out = directory / f"{threshold:g}-{number}"
+                pace = measured_run(spark, _query(threshold, WINDOW_S, directory), out, RunOptions())
                 passes += [pace] if number else []
                 tell(f"Spark, θ {threshold:g}, round {number}: {pace.warm_rows / pace.warm_s / 2:,.0f} R-tuples/s")
             rates = [pace.warm_rows / pace.warm_s / 2 for pace in passes]
@@ -129,18 +127,3 @@ def _seconds(formats: dict[str, MemoryFormat], streams: dict[str, pa.Table]) -> 
         [replace(segment, ordinal=2 * number + side) for side, segment in enumerate(pair)]
         for number, pair in enumerate(zip(*logs, strict=True))
     ]
-
-
-def _spark_pass(spark: Any, query: Query, directory: Path) -> Pace:
-    from tailrace.spark import app  # noqa: PLC0415 (needs Java)
-    from tailrace.stream.run_options import RunOptions  # noqa: PLC0415
-
-    ends, backlog, start = list[float](), list[int](), time.perf_counter()
-
-    def on_batch(batch: int, rows_left: int, tables: object) -> None:
-        ends.append(time.perf_counter() - start)
-        backlog.append(rows_left)
-
-    app.run(query, directory, RunOptions(), on_batch, spark)
-    shutil.rmtree(directory)
-    return Pace([float(length) for length in np.diff([0.0, *ends])], backlog[0], ends[-1] - ends[0])
