@@ -33,6 +33,8 @@ BATCH_ROWS = 400
 STREAMS = ("left", "right")
 HISTOGRAMS = np.random.default_rng(3).multinomial(40, np.ones(BINS) / BINS, SHAPES).astype(float)
 """By the number that a tuple has as its value; masses, not shares."""
+CUT = 12_000
+"""Event time, ms from the start, at which all histograms become others; batch 3 is the first one behind it."""
 POINTS = [(point, batch) for point in ("K1", "K2", "K3", "K4") for batch in (0, 3)]
 
 
@@ -47,14 +49,15 @@ JOIN = Join(reach=300, tick=100, k=100, alike=are_alike)
 
 @cache
 def streams() -> list[list[Item]]:
-    """Two streams in order of arrival, whose histograms drift, some of them far too late."""
+    """Two streams in order of arrival, whose histograms drift and jump at a film cut, some of them far too late."""
     draw, made = random.Random(11), []
     for side, speed in enumerate((20, 35)):
         items = []
         for number in range(24_000 // speed):
             event = EPOCH + number * speed
             delay = draw.randrange(150) + (draw.randrange(3000) if draw.random() < 0.05 else 0)
-            value = str((number * speed // 4_000 + draw.randrange(6)) % SHAPES)
+            after_cut = 7 * (number * speed >= CUT)
+            value = str((number * speed // 4_000 + draw.randrange(6) + after_cut) % SHAPES)
             items.append(Item(event, event + delay, f"{'lr'[side]}{number}", value))
         made.append(sorted(items, key=lambda item: item.arrival_time))
     return made

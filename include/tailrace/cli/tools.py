@@ -138,10 +138,10 @@ def bench(
         screen.err.print(f"written: {write_report(report, Effort(rows, files, rounds, flink), tell)}")
         return
     if system is System.emd:
-        from tailrace.bench.emd.speed import speeds
-        from tailrace.bench.page import markdown
+        from tailrace.bench.emd.report import speeds
+        from tailrace.bench.page import Effort, markdown
 
-        tables = speeds(rows, rounds, tell)
+        tables = speeds(Effort(rows, files, rounds), tell)
         print(dumps(tables, indent=1) if json else "\n\n".join(map(markdown, tables.values())))
         return
     selection = [workload for workload in cases if any(part in workload.name for part in case or [""])]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tailrace.bench.emd import balance, figures, methods, speed
+from tailrace.bench.emd import balance, figures, methods, spark_speed, speed
 from tailrace.bench.emd.films import LEVELS, UNIT
 from tailrace.bench.page import Effort, write
-from tailrace.bench.progress import Tell
+from tailrace.bench.progress import Row, Tell
 
 _SECONDS, _CUT_PERIODS = 40, 20
 """Seconds of the streams on which balance is measured, and feedback periods of the film with a cut."""
@@ -32,7 +32,7 @@ def report(directory: Path, effort: Effort, tell: Tell) -> Path:
     tables |= {"tasks_table": balance.by_tasks(seconds, tell)}
     cuts = balance.cut(_CUT_PERIODS, tell)
     tables |= {"cut": [each.row() for each in cuts], "queues": balance.queues(_CUT_PERIODS, tell)}
-    tables |= speed.speeds(effort.rows, effort.rounds, tell)
+    tables |= speeds(effort, tell)
     figures.by_setting(thresholds, "threshold", "θ", directory / "000-threshold.png")
     figures.by_setting(windows, "within", "|W| in s", directory / "000-window.png")
     figures.filters(tables["filters"], directory / "000-filters.png")
@@ -50,3 +50,13 @@ def report(directory: Path, effort: Effort, tell: Tell) -> Path:
     settings |= {"batch": methods.BATCH_MS // 1000, "busy": f"{balance.BUSY:.0%}"}
     settings |= {"full": speed.RATE, "darker": speed.DARKER}
     return write(directory / "000.md", Path(__file__).with_name("000.md"), "emd", effort, settings, tables)
+
+
+def speeds(effort: Effort, tell: Tell) -> dict[str, list[Row]]:
+    """Measure the join in closed form, in process and on Spark: the tables of the page's last section."""
+    return {
+        "speed": speed.by_threshold(effort.rounds, tell),
+        "state": speed.by_window(tell),
+        "spark": spark_speed.by_threshold(effort.rows, effort.rounds, tell),
+        "spark_state": spark_speed.by_window(tell),
+    }
