@@ -14,7 +14,7 @@ from tailrace.bench.progress import Row, Tell
 METHODS = ("emd_ddsj", "shuffle", "head")
 THRESHOLDS = (0.1, 0.3, 0.5, 0.7, 0.9)
 WINDOWS_S = (1, 3, 5, 7, 9, 11)
-FRAMES, RATE, TASKS, BATCH_MS = 200, 12.5, 5, 2000
+FRAMES, RATE, TASKS, BATCH_MS = 600, 12.5, 5, 2000
 """The frames of a stream, frames a second, tasks, and the length of a batch."""
 
 WINDOW_CASES = (2, 4)
