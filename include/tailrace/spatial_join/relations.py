@@ -42,9 +42,9 @@ def related(relation: str, left: Geometries, right: Geometries) -> Mask:
     left, right : Geometries, length n
     """
     if isinstance(left, Points) and isinstance(right, Points):
-        same = (left.x == right.x) & (left.y == right.y)
+        same: Mask = (left.x == right.x) & (left.y == right.y)
         if relation == "disjoint":
             return ~same
-        return same if relation in _OF_SAME_POINTS else np.zeros(len(same), bool)
+        return same if relation in _OF_SAME_POINTS else np.zeros(len(left), bool)
     a, b = left.shapes, right.shapes
-    return np.asarray(_EXACT[relation](a, b) & ~shapely.is_empty(a) & ~shapely.is_empty(b))
+    return np.asarray(_EXACT[relation](a, b) & ~shapely.is_empty(a) & ~shapely.is_empty(b), bool)
