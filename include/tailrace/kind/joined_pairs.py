@@ -47,6 +47,11 @@ class JoinedPairs(ABC):
     sort_key: ClassVar[str | None] = None
 
     @property
+    def bin_ms(self) -> int | None:
+        """The length of the bins of event time by which rows are stored, see `ChunkedRows`."""
+        return None
+
+    @property
     def row_weight(self) -> int:
         return 1
 
@@ -82,10 +87,10 @@ class JoinedPairs(ABC):
         return pa.schema([*self.answers.fields(left, right), *values, ("tuples", pa.int64())])
 
     def start(self) -> PairState:
-        return PairState()
+        return PairState.of({}, self.bin_ms)
 
     def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> PairState:
-        return PairState.of(chunks)
+        return PairState.of(chunks, self.bin_ms)
 
     def step(self, state: PairState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
         state, pairs, late = interval_join.step(self.reach_ms, self.match, state, arrived, frontier, self.sort_key)

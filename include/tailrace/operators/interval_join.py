@@ -68,8 +68,9 @@ class PairState:
         return {"left": self.left.chunks, "right": self.right.chunks}
 
     @staticmethod
-    def of(chunks: Chunks) -> PairState:
-        return PairState(ChunkedRows(chunks["left"]), ChunkedRows(chunks["right"]))
+    def of(chunks: Chunks, bin_ms: int | None = None) -> PairState:
+        """The state with these chunks, in bins of this length as in `ChunkedRows`."""
+        return PairState(*(ChunkedRows(chunks.get(side, ()), bin_ms) for side in ("left", "right")))
 
 
 class Pairs(NamedTuple):
