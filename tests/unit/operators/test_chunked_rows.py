@@ -90,7 +90,8 @@ def test_bins_expire_as_a_whole_and_merge_only_within_themselves():
     for batch in range(6):
         state = stored(state.append(rows([10 * batch, 10 * batch + 150, 10 * batch + 300]), 0, "event_time"))
     times = [chunk.rows.column("event_time").to_pylist() for chunk in state.chunks]
-    assert sorted(time for chunk in times for time in chunk) == sorted(10 * batch + start for batch in range(6) for start in (0, 150, 300))
+    expected = sorted(10 * batch + start for batch in range(6) for start in (0, 150, 300))
+    assert sorted(time for chunk in times for time in chunk) == expected
     assert len(times) < 12, "chunks of a bin are merged"
     state = state.append(rows([]), 200, "event_time")
     assert {time // 100 for chunk in state.chunks for time in chunk.rows.column("event_time").to_pylist()} == {2, 3}
