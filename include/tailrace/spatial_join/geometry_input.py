@@ -69,12 +69,15 @@ class GeometryInput:
         if self.degrees:
             with np.errstate(invalid="ignore"):  # the bounds of an empty one are NaN
                 is_far = (np.abs(shapely.bounds(shapes)) > [LONGITUDE, LATITUDE, LONGITUDE, LATITUDE]).any(axis=1)
-            yield is_far, f"{name} is not in degrees: longitudes lie between -180 and 180, latitudes between -90 and 90"
+            yield (
+                np.asarray(is_far, bool),
+                f"{name} is not in degrees: longitudes lie between -180 and 180, latitudes between -90 and 90",
+            )
         invalid = ~shapely.is_valid(shapes)
         reasons = np.full(len(shapes), "", object)
         reasons[invalid] = [str(reason).partition("[")[0] for reason in shapely.is_valid_reason(shapes[invalid])]
         for reason in np.unique(reasons[invalid].astype(str)).tolist():
-            yield reasons == reason, f"{name} is not valid: {reason.lower()}"
+            yield np.asarray(reasons == reason, bool), f"{name} is not valid: {reason.lower()}"
 
     def rows(self, tuples: pa.RecordBatch) -> list[pa.Array]:
         """The columns of `schema`, of accepted tuples."""
