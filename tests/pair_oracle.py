@@ -59,6 +59,7 @@ class Join:
     `idle`: a stream that has brought nothing for longer than this, in arrival time, holds t_max back no longer.
     `deduplicate`: repeats of an id in a stream are dropped, while a tuple with this id is, or would be, kept.
     `alike`: whether a left and a right value make a pair.
+    `interval`: from where to where the right time minus the left one lies, both ends included; None: within reach.
     """
 
     reach: int
@@ -68,6 +69,11 @@ class Join:
     idle: int = 60_000
     deduplicate: bool = False
     alike: Callable[[str, str], bool] = eq
+    interval: tuple[int, int] | None = None
+
+    def near(self, left: Item, right: Item) -> bool:
+        lower, upper = self.interval or (-self.reach, self.reach)
+        return lower <= right.event_time - left.event_time <= upper
 
 
 class Pair(NamedTuple):
@@ -184,7 +190,7 @@ def joined(log: Log, join: Join) -> Outcome:
                 outcome.registered.append((one.side, one.item.id, outcome.frontier))
             for other in kept[1 - one.side]:
                 a, b = (one.item, other) if one.side == LEFT else (other, one.item)
-                if join.alike(a.value, b.value) and abs(a.event_time - b.event_time) <= join.reach:
+                if join.alike(a.value, b.value) and join.near(a, b):
                     outcome.pairs[a.id, b.id] = pair = Pair(a.event_time, b.event_time, end, k, version)
                     outcome.answered.append((a.id, b.id, pair))
             kept[one.side].append(one.item)
@@ -251,9 +257,4 @@ def batch_pairs(log: Log, join: Join, before: int | None = None) -> set[tuple[st
     """All pairs of what arrived before a point of arrival time, repeats left out."""
     arrived = [one for one in placed(log, join.tick)[0] if before is None or one.end <= before]
     left, right = (first_arrivals((one for one in arrived if one.side == side), join.tick) for side in (LEFT, RIGHT))
-    return {
-        (a.id, b.id)
-        for a in left
-        for b in right
-        if join.alike(a.value, b.value) and abs(a.event_time - b.event_time) <= join.reach
-    }
+    return {(a.id, b.id) for a in left for b in right if join.alike(a.value, b.value) and join.near(a, b)}
