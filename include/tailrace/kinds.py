@@ -9,7 +9,9 @@ from tailrace.emd_join.kind import EmdJoin
 from tailrace.emd_join.planning import plan_of
 from tailrace.kind.inputs import NameTypes
 from tailrace.kind.protocol import Kind
-from tailrace.query.query import AggregateQuery, EmdJoinQuery, Query, TopKQuery, WindowedQuery
+from tailrace.query.joins import EmdJoinQuery
+from tailrace.query.query import Query
+from tailrace.query.windowed import AggregateQuery, TopKQuery, WindowedQuery
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 

@@ -26,7 +26,7 @@ def _be_a_distance(value: Any) -> Any:
 Distance = Annotated[
     float | str,
     BeforeValidator(_be_a_distance),
-    WithJsonSchema({"type": ["number", "string"], "minimum": 0, "pattern": rf"^\s*{_LENGTH.pattern}\s*$"}),
+    WithJsonSchema({"type": ["string", "number"], "minimum": 0, "pattern": rf"^\s*{_LENGTH.pattern}\s*$"}),
 ]
 """A distance as it is written: a length with its unit, or a bare number."""
 

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from tailrace.ground.duration import Duration, ms
 from tailrace.ground.fields import Column, PositiveDuration, Section, field_error
-from tailrace.partition.grid import MOST_CELLS
+from tailrace.partition.grid import MOST_CELLS, Grid
 from tailrace.spatial_join.distance_field import Distance, limit_of
 from tailrace.spatial_join.geometry_columns import Geometries
 from tailrace.spatial_join.table_section import Table
@@ -173,6 +173,11 @@ class SpatialJoinSection(Section):
     def is_by_cell(self) -> bool:
         """Whether tuples are spread over tasks by cells."""
         return self.join != "table" and self.method == "indexed" and not self.has_any_distance
+
+    @property
+    def cells(self) -> Grid | None:
+        """The grid by whose cells tuples are spread over tasks; None where they are not."""
+        return Grid(self.extent or WORLD, self.grid or CELLS) if self.is_by_cell else None
 
     @property
     def limit(self) -> float | None:
