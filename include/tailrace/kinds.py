@@ -9,9 +9,11 @@ from tailrace.emd_join.kind import EmdJoin
 from tailrace.emd_join.planning import plan_of
 from tailrace.kind.inputs import NameTypes
 from tailrace.kind.protocol import Kind
-from tailrace.query.joins import EmdJoinQuery
+from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
 from tailrace.query.query import Query
 from tailrace.query.windowed import AggregateQuery, TopKQuery, WindowedQuery
+from tailrace.spatial_join.interval_join import SpatialIntervalJoin
+from tailrace.spatial_join.planning import explanation_of, stream_join_of
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 
@@ -46,11 +48,25 @@ def _emd_join(query: Query, names: Sequence[NameTypes]) -> Kind:
     )
 
 
+def _spatial_join(query: Query, names: Sequence[NameTypes]) -> Kind:
+    assert isinstance(query, SpatialJoinQuery)
+    section, (left, right) = query.spatial_join, names
+    assert section.interval is not None
+    return SpatialIntervalJoin(
+        section.interval.reach_ms,
+        (left, right),
+        join=stream_join_of(section),
+        interval=section.interval.bounds_ms,
+        bins=section.bin_ms,
+        explanation=explanation_of(section),
+    )
+
+
 def _sliding(query: WindowedQuery) -> Sliding:
     return Sliding(query.window.size_ms, query.window.slide_ms)
 
 
-KINDS = {"aggregate": _aggregate, "topk": _topk, "emd_join": _emd_join}
+KINDS = {"aggregate": _aggregate, "topk": _topk, "emd_join": _emd_join, "spatial_join": _spatial_join}
 
 
 def build(query: Query, names: Sequence[NameTypes] | None = None) -> Kind:

@@ -34,8 +34,6 @@ class JoinedPairs(ABC):
         The longest distance of the event times of a pair.
     names : pair of NameTypes
         The types of the key and id of either stream.
-    values : tuple of str
-        The columns of an answer between its identity and `tuples`, all doubles.
     sort_key : str or None
         The column of prepared rows by which `match` gets them in order.
     """
@@ -43,8 +41,12 @@ class JoinedPairs(ABC):
     reach_ms: int
     names: tuple[NameTypes, NameTypes] = (NameTypes(), NameTypes())
 
-    values: ClassVar[tuple[str, ...]] = ()
     sort_key: ClassVar[str | None] = None
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The columns of an answer between its identity and `tuples`, all doubles."""
+        return ()
 
     @property
     def bin_ms(self) -> int | None:
