@@ -23,7 +23,9 @@ _POLE = np.pi / 2 - 1e-6  # what comes as near to a pole as 6 m counts as reachi
 
 
 class Boxes(NamedTuple):
-    """Envelopes to search, and the row that each belongs to; a row may have several of them, or none.
+    """Envelopes to search, and the row that each belongs to; a row has one, or two of them, or none.
+
+    The first ones of the rows come first, ascending by row, then the second ones.
 
     Attributes
     ----------
