@@ -36,8 +36,6 @@ def explanation_of(section: SpatialJoinSection) -> Explanation:
         why = "method: native is declared" if section.method == "native" else "disjoint geometries are in any two cells"
         found = "a local index" if section.method == "indexed" else "nested loops over all pairs"
         return Explanation("right to all tasks, left by the hash of its id", found, why)
-    spread = (
-        f"by {grid.n} × {grid.n} cells, left ones to all that their partners may lie in, balanced by the pairs found"
-    )
+    spread = f"by {grid.n} × {grid.n} cells, left to all where partners may lie, balanced by the pairs found"
     reason = "pairs lie near each other, so a cell and its surroundings are enough to find them"
     return Explanation(spread, "points among points by sorted strips, all else by an R-tree of envelopes", reason)
