@@ -122,7 +122,7 @@ def step(
     columns = {name: np.concatenate([each.columns[name] for each in found])[met] for name in found[0].columns}
     counts = sum((Counter(each.counts) for each in found), Counter[str]())
     rows = sides[0].rows(left[met]), sides[1].rows(right[met])
-    pairs = Pairs(*rows, columns, decided_at[met], _joined(found), counts)
+    pairs = Pairs(*rows, columns, decided_at[met], joined_loads(found), counts)
 
     bound = frontier.last - reach_ms
     stored = (side.append(rows, bound, sort_key) for side, rows in zip((state.left, state.right), new, strict=True))
@@ -152,7 +152,8 @@ def in_order(rows: pa.Table, key: str | None) -> pa.RecordBatch:
     return single_batch(rows if key is None else rows.sort_by(key))
 
 
-def _joined(found: Sequence[Matches]) -> dict[str, Floats]:
+def joined_loads(found: Sequence[Matches]) -> dict[str, Floats]:
+    """The loads of several searches, one after the other."""
     measured = [each.loads for each in found if each.loads]
     return {name: np.concatenate([loads[name] for loads in measured]) for name in (measured[0] if measured else ())}
 

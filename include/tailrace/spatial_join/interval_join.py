@@ -2,83 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
-from tailrace.ground.columns import Floats
-from tailrace.kind.explanation import Explanation
-from tailrace.kind.inputs import Input
-from tailrace.kind.joined_pairs import JoinedPairs
 from tailrace.operators.interval_join import Matches
-from tailrace.partition.routes import Partition, Place
-from tailrace.spatial_join.stream_join import StreamJoin
-
-_SHORTEST_FEEDBACK_MS = 10_000
+from tailrace.spatial_join.joined_streams import JoinedStreams
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpatialIntervalJoin(JoinedPairs):
+class SpatialIntervalJoin(JoinedStreams):
     """Pairs of related geometries with lower ≤ right_time − left_time ≤ upper (BSINLJ: definition 6, Algorithm 4).
 
     Attributes
     ----------
-    join : StreamJoin
     interval : (int, int)
         lower and upper in ms.
     bins : int or None
         The length of the bins in which rows are stored, in ms (eq. 4).
-    explanation : Explanation
-    place : Place or None
-        The task that the kind runs in; None: there is one.
     """
 
-    join: StreamJoin
     interval: tuple[int, int]
     bins: int | None
-    explanation: Explanation
-    place: Place | None = None
-
-    @property
-    def values(self) -> tuple[str, ...]:
-        return self.join.derived
 
     @property
     def bin_ms(self) -> int | None:
         return self.bins
-
-    @property
-    def inputs(self) -> tuple[Input, ...]:
-        return tuple(
-            Input(each.columns, names, each.types, each.check)
-            for each, names in zip(self.join.inputs, self.names, strict=True)
-        )
-
-    @property
-    def partition(self) -> Partition:
-        return self.join.partition
-
-    @property
-    def feedback_ms(self) -> int:
-        """As long as rows live: so few plans are in force at once."""
-        return max(self.reach_ms, _SHORTEST_FEEDBACK_MS)
-
-    def next_plan(
-        self, plan: Mapping[str, Any] | None, loads: Mapping[str, Floats], tasks: int
-    ) -> Mapping[str, Any] | None:
-        return self.join.next_plan(plan, loads, tasks)
-
-    def at(self, place: Place) -> Self:
-        return replace(self, place=place)
-
-    def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
-        geometry, count = self.join.inputs[side], tuples.num_rows
-        columns = [tuples.column(name) for name in ("id", "event_time", "tick")]
-        columns += [pa.repeat(pa.scalar(value, pa.int64()), count) for value in (1, 0)]
-        names = ["id", "event_time", "tick", "tuples", "plan", *geometry.schema.names]
-        return pa.RecordBatch.from_arrays([*columns, *geometry.rows(tuples)], names=names)
 
     def match(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch], new: int) -> Matches:
         """Find the pairs of new rows of one side; both directions are Algorithm 4's."""
