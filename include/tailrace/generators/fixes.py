@@ -48,12 +48,12 @@ class Fixes(NamedTuple):
     lat: NDArray[np.float64]
 
     @property
-    def count(self) -> int:
+    def rows(self) -> int:
         return len(self.event_ms)
 
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Fixes:
         """Select rows by index, mask or slice."""
-        return Fixes(*(column[rows] for column in self))
+        return Fixes._make(column[rows] for column in self)
 
     def as_batch(self) -> pa.RecordBatch:
         """The fixes as tuples of a stream, with the columns of `SCHEMA`."""
@@ -72,4 +72,17 @@ class Fixes(NamedTuple):
 
 def concat(parts: Sequence[Fixes]) -> Fixes:
     """Concatenate fixes; at least one part is given."""
-    return Fixes(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return Fixes._make(np.concatenate(columns) for columns in zip(*parts, strict=True))
+
+
+def no_fixes() -> Fixes:
+    return Fixes._make(np.empty(0, kind) for kind in (np.int64, np.int64, np.int64, np.int64, np.float64, np.float64))
+
+
+def numbers(taxi: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many rows before each one are of the same taxi; shape (n,)."""
+    order = np.argsort(taxi, kind="stable")
+    in_order = taxi[order]
+    result = np.empty(len(taxi), np.int64)
+    result[order] = np.arange(len(taxi)) - np.searchsorted(in_order, in_order)
+    return result

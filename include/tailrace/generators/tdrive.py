@@ -23,9 +23,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from tailrace.generators.fixes import SCHEMA, Fixes, concat
+from tailrace.generators.fixes import SCHEMA, Fixes, concat, no_fixes, numbers
 from tailrace.ground.errors import refuse
 
 LISTED = 100
@@ -87,7 +86,7 @@ def read(path: Path) -> TDrive:
     Refused
         When there is no such file, none in the directory, or lines but not one that holds a fix.
     """
-    parts = [Fixes(*(np.empty(0, kind) for kind in (np.int64, np.int64, np.int32, np.int64, np.float64, np.float64)))]
+    parts = [no_fixes()]
     listed: list[RejectedLine] = []
     rejected = 0
     for file in _files(path):
@@ -97,12 +96,12 @@ def read(path: Path) -> TDrive:
             rejected += len(bad)
             listed += (RejectedLine(file, first + row, _fault(lines[row])) for row in bad[: LISTED - len(listed)])
     fixes = concat(parts)
-    if rejected and not fixes.count:
+    if rejected and not fixes.rows:
         file, line, reason = listed[0]
         raise refuse(f"{file}:{line}", f"{reason}, and no other line holds a fix", "1,2008-02-02 15:36:08,116.51,39.92")
-    fixes = fixes._replace(number=_numbers(fixes.taxi))
+    fixes = fixes._replace(number=numbers(fixes.taxi))
     fixes = fixes.take(np.argsort(fixes.event_ms, kind="stable"))
-    chunks = [fixes.take(slice(row, row + _ROWS)).as_batch() for row in range(0, fixes.count, _ROWS)]
+    chunks = [fixes.take(slice(row, row + _ROWS)).as_batch() for row in range(0, fixes.rows, _ROWS)]
     return TDrive(pa.Table.from_batches(chunks, SCHEMA), rejected, tuple(listed))
 
 
@@ -156,12 +155,3 @@ def _fault(line: str) -> str:
         if not re.fullmatch(pattern, value):
             return f"{value[:40]!r} is no {name}"
     return f"{values[1]!r} is no day of the calendar"
-
-
-def _numbers(taxi: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many rows before each one are of the same taxi."""
-    order = np.argsort(taxi, kind="stable")
-    sorted_taxi = taxi[order]
-    numbers = np.empty(len(taxi), np.int64)
-    numbers[order] = np.arange(len(taxi)) - np.searchsorted(sorted_taxi, sorted_taxi)
-    return numbers
