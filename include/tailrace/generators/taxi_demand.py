@@ -26,7 +26,7 @@ _SPOTS = {
     "Guloudajie": (116.391, 39.948, 1.5),
     "Asian Games Village": (116.410, 39.987, 2.0),
     "the South Station": (116.374, 39.868, 1.5),
-    "the airport": (116.595, 40.078, 6.0),
+    "the airport": (116.595, 40.078, 12.0),
     "Tongzhou": (116.660, 39.905, 1.2),
     "Huilongguan": (116.330, 40.070, 1.2),
     "Tiantongyuan": (116.410, 40.070, 1.2),
@@ -37,15 +37,16 @@ _SPOTS = {
     "Liangxiang": (116.140, 39.735, 0.6),
     "Shijingshan": (116.180, 39.925, 1.2),
     "Mentougou": (116.100, 39.950, 0.4),
-    "Huairou": (116.635, 40.310, 0.3),
-    "Miyun": (116.840, 40.375, 0.2),
-    "Pinggu": (117.110, 40.140, 0.2),
-    "Yanqing": (115.970, 40.455, 0.15),
-    "Fangshan": (115.990, 39.700, 0.2),
+    "Huairou": (116.635, 40.310, 0.9),
+    "Miyun": (116.840, 40.375, 0.8),
+    "Pinggu": (117.110, 40.140, 0.9),
+    "Yanqing": (115.970, 40.455, 0.7),
+    "Fangshan": (115.990, 39.700, 0.7),
 }
-"""Longitude, latitude, and how many trips end there; a crossing at the centre of the city has 1."""
+"""Longitude, latitude, and how many trips end there beside those that end anywhere: 1 at a crossing downtown."""
 
 _REACH_S = 700.0  # the odds of a destination fall by e with so much travel time
+_ANYWHERE = 0.015  # what stays of them however far it is
 _SAME_PLACE = 0.3  # the odds of a trip about the place where it starts, of what they would be by that
 
 
@@ -61,7 +62,7 @@ def destinations(origin: Ints, rng: np.random.Generator) -> Ints:
 def _cumulative_odds() -> Floats:
     """The cumulative odds of destinations, those from crossing i between i and i + 1; shape (k · k,)."""
     seconds = beijing().seconds
-    odds = trip_ends() * np.exp(-seconds / _REACH_S)
+    odds = trip_ends() * (np.exp(-seconds / _REACH_S) + _ANYWHERE)
     np.fill_diagonal(odds, _SAME_PLACE * np.diag(odds))
     cumulative = np.cumsum(odds / odds.sum(axis=1, keepdims=True), axis=1)
     return np.asarray((cumulative + np.arange(len(odds))[:, None]).ravel())

@@ -28,7 +28,7 @@ _SIDE_S = 240.0  # spent on side streets at each end of a trip
 _SIDE_KM, _FARTHEST_KM = 0.36, 0.8  # how far ends lie from a crossing: standard deviation, at most, by direction
 _NOISE_KM = 0.008  # a moving taxi's fix is off by so much at most, by direction
 
-_SHORT_STAND_S, _LONG_STAND_S, _LONG_SHARE = 150.0, 1900.0, 0.45
+_SHORT_STAND_S, _LONG_STAND_S, _LONG_SHARE = 180.0, 2400.0, 0.45
 _SHIFTS = ((7.5, 1.5, 0.62), (16.0, 2.5, 0.38))  # hour at which taxis start, its standard deviation, share of them
 
 

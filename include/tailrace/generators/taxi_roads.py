@@ -1,7 +1,7 @@
 """Roads of Beijing in outline, and the fastest routes on them: streets, the ring roads, expressways to towns.
 
-Drawn by hand from where the roads are: a grid of streets inside the Fifth Ring, some of whose lines are the sides of the
-four inner ring roads; the Sixth Ring; and expressways that leave the grid. Places are true to some hundred metres.
+Drawn by hand from where the roads are: a grid of streets inside the Fifth Ring, some of whose lines are the sides of
+the four inner ring roads; the Sixth Ring; and expressways that leave the grid. Places are true to some hundred metres.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Stream of the fixes of taxis in Beijing, a model of T-Drive for streams of any length (paper 003, section 6.1).
 
-T-Drive has 17,662,984 fixes of 10,357 taxis in a week, 177 s apart on average. With that gap all day it would have twice
-as many; so taxis are on duty for 12 hours a day here, which makes 17.7 million. From fix to fix they move 0.64 km on
-average, and 0.62 km in T-Drive. The shares of faults are assumed.
+T-Drive has 17,662,984 fixes of 10,357 taxis in a week; those of a taxi are 177 s and 623 m apart on average. With that
+gap all day there would be twice as many: so taxis are on duty for 12 hours a day here, which makes 17.7 million fixes,
+635 m apart. The shares of faults are assumed.
 
 `taxi_roads.py` has the roads, `taxi_demand.py` where trips end, `taxi_fleet.py` how taxis move, and `taxi_faults.py`
 wrong positions.
