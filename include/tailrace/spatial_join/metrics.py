@@ -67,7 +67,8 @@ class Planar:
 
     def azimuth(self, left: Geometries, right: Geometries) -> Floats:
         start, end = _centres(left), _centres(right)
-        return _turned(np.degrees(np.arctan2(end.x - start.x, end.y - start.y)))
+        with np.errstate(over="ignore"):
+            return _turned(np.degrees(np.arctan2(end.x - start.x, end.y - start.y)))
 
     def places(self, points: Points) -> Floats:
         return np.stack([points.x, points.y])
@@ -119,8 +120,8 @@ def _centres(geometries: Geometries) -> Points:
     """The points themselves, or the centroids in the coordinates' plane."""
     if isinstance(geometries, Points):
         return geometries
-    centroids = shapely.centroid(geometries.shapes)
-    return Points(np.asarray(shapely.get_x(centroids)), np.asarray(shapely.get_y(centroids)))
+    x, y, *_ = shapely.bounds(shapely.centroid(geometries.shapes)).T  # NaN for an empty one, where get_x raises
+    return Points(x, y)
 
 
 def _turned(degrees: Floats) -> Floats:

@@ -39,7 +39,7 @@ class PointIndex:
     def of(points: Points, condition: Condition) -> PointIndex:
         """Sort points into strips."""
         _, bottom, _, top = condition.boxes(np.zeros((1, 4))).bounds[0]
-        strips = Strips.of(points, float(top - bottom) / 2)
+        strips = Strips.of(points, float(top / 2 - bottom / 2))
         points = points.take(strips.order)
         return PointIndex(condition, strips, points, condition.metric.places(points))
 
