@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyproj import Geod
 
-from pair_oracle import Join, joined
-from pair_runs import FOREVER, JOINS, SIDES, Batch, Sample, assert_as_the_oracle, log_of, logs, run
+from pair_oracle import InWindow, Item, Join, Pair, in_windows, joined
+from pair_runs import FOREVER, JOINS, SIDES, Batch, Sample, assert_as_the_oracle, late_of, log_of, logs, run
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query
@@ -43,8 +44,8 @@ POINTS = (
 )
 RELATIONS = ("intersects", "within", "contains", "covers", "touches", "equals", "overlaps", "crosses", "covered_by")
 INTERVALS = st.sampled_from([(-60, 60), (0, 0), (-10, 60), (5, 30), (-40, -3)])
-VARIANTS = [{"grid": n, "extent": EXTENT} for n in (1, 4, 16)]
-VARIANTS += [{"grid": 4, "extent": EXTENT, "bin": "20 ms"}, {"method": "native"}, {}]
+WINDOWS = st.sampled_from([(60, 60), (60, 20), (50, 30), (10, 10), (1, 1)])
+GRIDS = [{"grid": n, "extent": EXTENT} for n in (1, 4, 16)] + [{}]
 
 
 def holds(relation: str, left: str, right: str) -> bool:
@@ -57,19 +58,26 @@ def holds(relation: str, left: str, right: str) -> bool:
 
 def make_kind(section: dict) -> Callable[[Join, int], Kind]:
     def make(join: Join, feedback: int) -> Kind:
-        lower, upper = join.interval
         stream = {"source": {"format": "parquet", "path": "x"}, "event_time": "event_time", "id": "id"}
         geometry = {side: {"wkt": "value"} for side in SIDES}
-        interval = {"interval": {"lower": f"{lower} ms", "upper": f"{upper} ms"}}
-        query = declared_query(
-            {
-                "name": "meet",
-                "kind": "spatial_join",
-                "streams": dict.fromkeys(SIDES, stream | {"arrival_time": "arrival_time"}),
-                "spatial_join": {"join": "interval", "geometry": geometry} | interval | section,
-            }
+        if join.windows is None:
+            lower, upper = join.interval
+            when = {"join": "interval", "interval": {"lower": f"{lower} ms", "upper": f"{upper} ms"}}
+            window = {}
+        else:
+            size, slide = join.windows
+            when, window = {"join": "window"}, {"window": {"size": f"{size} ms", "slide": f"{slide} ms"}}
+        return build(
+            declared_query(
+                {
+                    "name": "meet",
+                    "kind": "spatial_join",
+                    "streams": dict.fromkeys(SIDES, stream | {"arrival_time": "arrival_time"}),
+                    "spatial_join": {"geometry": geometry} | when | section,
+                }
+                | window
+            )
         )
-        return build(query)
 
     return make
 
@@ -78,29 +86,68 @@ def plan_of(number: int, tasks: int) -> dict:
     return {"bounds": sorted(np.random.default_rng(number).uniform(-1, 16, tasks - 1).tolist())}
 
 
-@pytest.mark.parametrize("more", VARIANTS, ids=str)
-@SOME
-@given(data=st.data(), relation=st.sampled_from([*RELATIONS, *["dwithin"] * 5, "disjoint"]))
-def test_the_answers_are_those_of_brute_force(more: dict, data: st.DataObject, relation: str) -> None:
-    batches: list[Batch] = data.draw(logs())
-    interval, near = data.draw(INTERVALS), relation == "dwithin"
-    texts = dict(zip("ab", data.draw(st.permutations(POINTS if near else SHAPES)), strict=False))
+class Case(NamedTuple):
+    """What is run, and what its kind is made of."""
+
+    batches: list[Batch]
+    join: Join
+    tasks: int
+    sample: Sample
+    texts: dict[str, str]
+
+    def run(self) -> tuple[dict[str, list[dict]], Join]:
+        return run(self.batches, self.join, self.tasks, FOREVER, self.sample)
+
+    @property
+    def tuples(self) -> list[Item]:
+        return [item for batch in self.batches for _, items in batch.segments for item in items]
+
+
+@st.composite
+def cases(draw: st.DrawFn, more: dict) -> Case:
+    batches = draw(logs())
+    relation = draw(st.sampled_from([*RELATIONS, *["dwithin"] * 5, "disjoint"]))
+    near = relation == "dwithin"
+    texts = dict(zip("ab", draw(st.permutations(POINTS if near else SHAPES)), strict=False))
     section = more | {"relation": relation} | ({"distance": "1 km", "select": ["distance"]} if near else {})
     if relation == "disjoint":
         section = {name: value for name, value in section.items() if name not in ("grid", "extent")}
     if relation == "disjoint" or more.get("method") == "native":
         batches = [batch._replace(plan=None) for batch in batches]
-    join = replace(
-        data.draw(JOINS),
-        reach=max(map(abs, interval)),
-        interval=interval,
-        alike=lambda a, b: holds(relation, texts[a], texts[b]),
-    )
+    join = replace(draw(JOINS), alike=lambda a, b: holds(relation, texts[a], texts[b]))
     sample = Sample(make_kind(section), texts.__getitem__, plan_of)
-    rows, join = run(batches, join, data.draw(st.integers(1, 4)), FOREVER, sample)
-    tuples = [item for batch in batches for _, items in batch.segments for item in items]
-    assert_as_the_oracle(rows, joined(log_of(batches), join), len(tuples))
-    shape_of = {item.id: shapely.from_wkt(texts[item.value]) for item in tuples}
-    for row in rows.get("results", []) if near else []:
-        a, b = shape_of[row["left_id"]], shape_of[row["right_id"]]
-        assert row["distance"] == pytest.approx(GEOD.inv(a.x, a.y, b.x, b.y)[2], abs=1e-6)
+    return Case(batches, join, draw(st.integers(1, 4)), sample, texts)
+
+
+@pytest.mark.parametrize("more", [*GRIDS, {"grid": 4, "extent": EXTENT, "bin": "20 ms"}, {"method": "native"}], ids=str)
+@SOME
+@given(data=st.data())
+def test_the_pairs_of_an_interval_are_those_of_brute_force(more: dict, data: st.DataObject) -> None:
+    case, interval = data.draw(cases(more)), data.draw(INTERVALS)
+    case = case._replace(join=replace(case.join, reach=max(map(abs, interval)), interval=interval))
+    rows, join = case.run()
+    assert_as_the_oracle(rows, joined(log_of(case.batches), join), len(case.tuples))
+    shape_of = {item.id: shapely.from_wkt(case.texts[item.value]) for item in case.tuples}
+    for row in rows.get("results", []):
+        if "distance" in row:
+            a, b = shape_of[row["left_id"]], shape_of[row["right_id"]]
+            assert row["distance"] == pytest.approx(GEOD.inv(a.x, a.y, b.x, b.y)[2], abs=1e-6)
+
+
+@pytest.mark.parametrize("more", [*GRIDS, {"method": "native"}], ids=str)
+@SOME
+@given(data=st.data())
+def test_the_pairs_of_each_window_are_those_of_brute_force(more: dict, data: st.DataObject) -> None:
+    case, windows = data.draw(cases(more)), data.draw(WINDOWS)
+    case = case._replace(join=replace(case.join, windows=windows, reach=windows[0]))
+    rows, join = case.run()
+    expected, late = in_windows(log_of(case.batches), join)
+    found = {
+        InWindow(row["left_id"], row["right_id"], row["window_end"]): Pair(*(row[name] for name in Pair._fields))
+        for row in rows.get("results", [])
+    }
+    assert len(found) == len(rows.get("results", [])), "a pair was answered twice in a window"
+    assert found == expected
+    assert late_of(rows) == late
+    assert all(row["window_end"] - row["window_start"] == windows[0] for row in rows.get("results", []))
+    assert sum(row["rows"] for row in rows["metrics"]) == len(case.tuples)

@@ -19,7 +19,7 @@ from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import Floats, Ints, single_batch
 from tailrace.operators.chunk import Chunks
 from tailrace.operators.chunked_rows import ChunkedRows
-from tailrace.operators.interval_join import Match, Matches, in_order, joined_loads
+from tailrace.operators.interval_join import Match, in_order, joined_loads
 from tailrace.windows.sliding import Sliding
 
 OPEN_AFTER = "open_after"
@@ -80,8 +80,11 @@ def step(
     live = [rows.filter(pa.array(_has_open_window(windows, rows))) for rows in new]
     old = [[chunk.rows for chunk in side.chunks] for side in (state.left, state.right)]
     found = [match([live[0]], [*old[1], live[1]], 0), match(old[0], [live[1]], 1)]
-    parts = [_pairs([live[0]], [*old[1], live[1]], found[0]), _pairs(old[0], [live[1]], found[1])]
-    pairs = single_batch(pa.concat_tables(parts))
+    before = [sum(rows.num_rows for rows in side) for side in old]
+    left = np.concatenate([found[0].left + before[0], found[1].left])
+    right = np.concatenate([found[0].right, found[1].right + before[1]])
+    columns = {name: np.concatenate([each.columns[name] for each in found]) for name in found[0].columns}
+    pairs = _pairs([[*old[0], live[0]], [*old[1], live[1]]], (left, right), columns)
     pairs = pairs.filter(pa.array(_shares_open_window(windows, pairs)))
 
     waiting = pa.Table.from_batches([*(chunk.rows for chunk in state.pairs.chunks), pairs])
@@ -90,10 +93,10 @@ def step(
     counts = sum((Counter(each.counts) for each in found), Counter[str]())
 
     bound = ((frontier.last - windows.size_ms) // windows.slide_ms + 1) * windows.slide_ms  # all windows before closed
-    left, right = (side.append(part, bound, None) for side, part in zip((state.left, state.right), live, strict=True))
+    stored = [side.append(part, bound, None) for side, part in zip((state.left, state.right), live, strict=True)]
     late = tuple(_late(windows, rows) for rows in new)
     return (
-        WindowPairState(left, right, state.pairs.append(pairs, bound, None)),
+        WindowPairState(*stored, state.pairs.append(pairs, bound, None)),
         ClosedPairs(answered, end, joined_loads(found), counts),
         late,
     )
@@ -115,20 +118,20 @@ def _has_open_window(windows: Sliding, rows: pa.RecordBatch) -> np.ndarray:
     return np.asarray(windows.last_end(event_time) > after)
 
 
-def _pairs(left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch], found: Matches) -> pa.Table:
+def _pairs(
+    sides: Sequence[Sequence[pa.RecordBatch]], index: tuple[Ints, Ints], values: Mapping[str, Floats]
+) -> pa.RecordBatch:
     """The found pairs as rows: `event_time` is the earlier one, from which on they share windows."""
-    columns: dict[str, pa.Array] = {}
+    names, columns = ["id", "event_time", OPEN_AFTER], dict[str, pa.Array]()
     times, after = [], []
-    for name, batches, index in (("left", left, found.left), ("right", right, found.right)):
-        rows = pa.Table.from_batches([batch.select(["id", "event_time", OPEN_AFTER]) for batch in batches]).take(
-            pa.array(index)
-        )
-        columns[f"{name}_id"], columns[f"{name}_time"] = rows["id"], rows["event_time"]
-        times.append(rows["event_time"].to_numpy())
-        after.append(rows[OPEN_AFTER].to_numpy())
-    columns |= {name: pa.array(values) for name, values in found.columns.items()}
-    earlier = {"event_time": pa.array(np.minimum(*times)), OPEN_AFTER: pa.array(np.maximum(*after))}
-    return pa.table(columns | earlier)
+    for name, batches, rows in zip(("left", "right"), sides, index, strict=True):
+        mine = pa.Table.from_batches([batch.select(names) for batch in batches]).take(pa.array(rows))
+        columns |= {f"{name}_id": mine["id"], f"{name}_time": mine["event_time"]}
+        times.append(mine["event_time"].to_numpy())
+        after.append(mine[OPEN_AFTER].to_numpy())
+    columns |= {name: pa.array(each) for name, each in values.items()}
+    columns |= {"event_time": pa.array(np.minimum(*times)), OPEN_AFTER: pa.array(np.maximum(*after))}
+    return single_batch(pa.table(columns))
 
 
 def _shares_open_window(windows: Sliding, pairs: pa.RecordBatch) -> np.ndarray:
