@@ -96,7 +96,7 @@ def step(
     stored = [side.append(part, bound, None) for side, part in zip((state.left, state.right), live, strict=True)]
     late = tuple(_late(windows, rows) for rows in new)
     return (
-        WindowPairState(*stored, state.pairs.append(pairs, bound, None)),
+        WindowPairState(stored[0], stored[1], state.pairs.append(pairs, bound, None)),
         ClosedPairs(answered, end, joined_loads(found), counts),
         late,
     )
