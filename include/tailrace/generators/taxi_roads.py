@@ -96,7 +96,6 @@ class Roads:
         time = base + np.minimum(seconds, self.seconds[origin, destination])
         before = np.searchsorted(self.times, time, side="right") - 1
         after = np.minimum(before + 1, len(self.times) - 1)
-        after = np.where(self.times[after] < base + _SPAN, after, before)
         step = self.times[after] - self.times[before]
         share = np.divide(time - self.times[before], step, out=np.zeros(len(time)), where=step > 0)
         start = self.places[self.crossings[before]]

@@ -73,6 +73,14 @@ def test_taxis_report_on_duty_only() -> None:
     assert local_h.groupby(frame["taxi"]).count().min() > 3 * 4 * 3600 / MEAN_GAP_S / 2
 
 
+def test_off_duty_a_taxi_stands_when_its_trip_is_over() -> None:
+    frame = right_stream(1000, duration_ms=48 * HOUR_MS, hours=2)
+    gap, east, north = (frame.groupby("taxi")[name].diff().to_numpy() for name in ("seconds", "lon", "lat"))
+    moved_km = np.hypot(85.4 * east, 111 * north)[gap > 10 * 3600]
+    assert len(moved_km) > 1000
+    assert (moved_km < 2).mean() > 0.4  # a taxi that drove on all night would be as near for one in ten
+
+
 @pytest.mark.parametrize("share", [0.02, 0.5])
 def test_the_share_of_outliers_is_as_declared_and_all_else_stays(share: float) -> None:
     right, wrong = (stream(duplicates=0, outliers=outliers).to_pandas() for outliers in (0, share))

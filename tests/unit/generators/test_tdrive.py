@@ -63,6 +63,7 @@ def test_the_files_of_a_directory_are_read_in_the_order_of_their_numbers(tmp_pat
     write(tmp_path / "log" / "9.txt", FIRST.replace("1,", "9,", 1))
     write(tmp_path / "log" / "11.txt")  # of a taxi without fixes
     write(tmp_path / "guide.pdf", "no data")
+    (tmp_path / "directory.txt").mkdir()
     (tmp_path / "log" / "12.txt.gz").write_bytes(gzip.compress(FIRST.encode()))
     assert read(tmp_path).table["taxi"].to_pylist() == [9, 10, 1]
 
