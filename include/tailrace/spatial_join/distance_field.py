@@ -15,9 +15,14 @@ _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(m|km)")
 
 
 def _be_a_distance(value: Any) -> Any:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
-    if is_number or (isinstance(value, str) and _LENGTH.fullmatch(value.strip())):
+    if isinstance(value, str) and _LENGTH.fullmatch(value.strip()):
         return value
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)  # a file has numbers as text
+    except (TypeError, ValueError):
+        number = math.nan
+    if 0 <= number < math.inf:
+        return number
     raise field_error(
         f"{value!r} is no distance", "a length with its unit, 500 m or 1 km; with crs: planar a bare number"
     )

@@ -115,6 +115,8 @@ class SpatialJoinSection(Section):
         return self
 
     def _check_join(self) -> None:
+        if self.join == "table":
+            raise field_error("this version does not join with a table yet", "join: interval, or join: window", "join")
         if self.method == "external" and self.join != "table":
             raise field_error("method external answers joins with a table", "method: indexed, or join: table", "method")
         for name, wants in (("table", "table"), ("interval", "interval")):
@@ -156,6 +158,9 @@ class SpatialJoinSection(Section):
 
     def _check_select(self) -> None:
         for name in self.select:
+            if name not in DERIVED:
+                wrong, right = f"this version does not select {name} yet", f"{' or '.join(DERIVED)}"
+                raise field_error(wrong, right, "select")
             side, _, column = name.partition(".")
             if not ((side in ("left", "right") and column) or name in DERIVED):
                 right = f"a column of either side, left.taxi or right.name, or {' or '.join(DERIVED)}"
