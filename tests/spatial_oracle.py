@@ -20,7 +20,7 @@ def relation_holds(relation: str, one: shapely.Geometry, two: shapely.Geometry) 
 
 
 def geodesic(one: shapely.Geometry, two: shapely.Geometry) -> float:
-    """The least geodesic of points of two geometries, by a grid over the edges that closes in on its best point."""
+    """The least geodesic of points of two geometries, by grids over the edges that close in on their best points."""
     if one.is_empty or two.is_empty:
         return math.nan
     if one.intersects(two):
@@ -28,11 +28,8 @@ def geodesic(one: shapely.Geometry, two: shapely.Geometry) -> float:
     both = [(edge, other) for edge in _edges(one) for other in _edges(two)]
     coarse = [_edge_distance(*edges, rounds=1) for edges in both]
     steps = [sum(2e5 * np.abs(end - start).sum() for start, end in edges) / _STEPS for edges in both]
-    return min(
-        _edge_distance(*edges)
-        for edges, first, step in zip(both, coarse, steps, strict=True)
-        if first - step <= min(coarse)
-    )
+    near = [edges for edges, best, step in zip(both, coarse, steps, strict=True) if best - step <= min(coarse)]
+    return min(_edge_distance(*order) for edges in near for order in (edges, edges[::-1]))
 
 
 def planar(one: shapely.Geometry, two: shapely.Geometry) -> float:
@@ -64,22 +61,37 @@ def _edges(shape: shapely.Geometry) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(corners[0], corners[0])] if len(corners) == 1 else list(pairwise(corners))
 
 
-def _edge_distance(edge, other, rounds: int = 13) -> float:
-    low, high, best = np.zeros(2), np.ones(2), math.inf
-    for _ in range(rounds):
-        shares = [np.linspace(low[side], high[side], _STEPS + 1) for side in (0, 1)]
-        s, t = (grid.ravel() for grid in np.meshgrid(*shares, indexing="ij"))
-        x, y, x2, y2 = (
-            np.clip(start[axis] + share * (end[axis] - start[axis]), *sorted([start[axis], end[axis]]))
-            for (start, end), share in ((edge, s), (other, t))
-            for axis in (0, 1)
+def _edge_distance(edge, other, rounds: int = 16) -> float:
+    """The least geodesic over the points of an edge of the least one over the points of the other."""
+
+    def to_other(s: np.ndarray) -> np.ndarray:
+        x, y = (part[:, None] for part in _at(edge, s))
+        return _closing_in(lambda t: GEOD.inv(*np.broadcast_arrays(x, y, *_at(other, t)))[2], len(s), rounds).min(
+            axis=1
         )
-        lengths = GEOD.inv(x, y, x2, y2)[2]
-        at = lengths.argmin()
-        best = min(best, float(lengths[at]))
-        step, centre = (high - low) / _STEPS, np.array([s[at], t[at]])
-        low, high = np.maximum(centre - 2 * step, 0), np.minimum(centre + 2 * step, 1)
-    return best
+
+    return float(_closing_in(lambda s: to_other(s[0])[None], 1, rounds).min())
+
+
+def _closing_in(measure, rows: int, rounds: int) -> np.ndarray:
+    """The values of a measure of shares, in rows: on a grid, then on finer ones about the least value of each row."""
+    low, high = np.zeros((rows, 1)), np.ones((rows, 1))
+    grid, found = np.linspace(0, 1, _STEPS + 1), []
+    for _ in range(rounds):
+        shares = low + grid * (high - low)
+        found.append(measure(shares))
+        step = (high - low) / (len(grid) - 1)
+        centre = np.take_along_axis(shares, found[-1].argmin(axis=1)[:, None], axis=1)
+        low, high = np.maximum(centre - step, 0), np.minimum(centre + step, 1)
+        grid = np.linspace(0, 1, 9)
+    return np.concatenate(found, axis=1)
+
+
+def _at(edge, share: np.ndarray) -> tuple[np.ndarray, ...]:
+    start, end = edge
+    return tuple(
+        np.clip(start[axis] + share * (end[axis] - start[axis]), *sorted([start[axis], end[axis]])) for axis in (0, 1)
+    )
 
 
 LONGITUDES = st.one_of(

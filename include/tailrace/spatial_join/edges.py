@@ -84,8 +84,7 @@ class Edges:
     def at(self, edge: Ints, share: Floats) -> Floats:
         """The points at shares 0…1 of edges: longitude and latitude in degrees, shape (2, k)."""
         start, end = self.start[:, edge], self.end[:, edge]
-        lon, lat = np.where(share == 1, end, start + share * (end - start))
-        return np.stack([lon, np.clip(lat, -90, 90)])  # near an edge's end, rounding may lead beyond the pole
+        return np.where(share == 1, end, start + share * (end - start))  # rounding leads beyond a pole at 1
 
     def sagitta(self, edge: Ints, low: Floats, high: Floats) -> Floats:
         """How far pieces of edges, by shares low…high, stray in space from straight lines of even speed; metres.

@@ -9,15 +9,18 @@ import shapely
 
 from tailrace.ground.columns import Floats, Ints
 from tailrace.spatial_join.edges import Edges, Level
-from tailrace.spatial_join.ellipsoid import GEOD, longest_chord, longest_geodesic, places_of
+from tailrace.spatial_join.ellipsoid import GEOD, POLAR, longest_chord, longest_geodesic, places_of
 from tailrace.spatial_join.geometries import Geometries, Points, Shaped
 from tailrace.spatial_join.pieces import Piece, halve, nearest_shares
 
-_RELATIVE, _ABSOLUTE = 2.5e-7, 1e-4
+_RELATIVE, _FAR_RELATIVE, _ABSOLUTE = 2.5e-7, 2.5e-6, 1e-4
 """Pieces are cut until they are straight to within so much of the chord, and so many metres.
 
-A point of a piece then is at most twice that farther than the nearest one: within 1e-6 of the distance, or 1 mm.
+The point found on a piece then is at most twice that farther than the nearest one. Beyond a quarter of the ellipsoid
+chords hardly grow with distances, and exclude little: there pieces stay longer.
 """
+
+_FAR = 2**0.5 * POLAR
 
 _BLOCK = 1 << 14  # pairs searched at once
 
@@ -40,7 +43,7 @@ def shape_distances(left: Geometries, right: Geometries, limit: float = np.inf) 
     Returns
     -------
     ndarray, shape (n,)
-        At most 1e-6 of it, or 1 mm, too long; never shorter but by the error of pyproj. NaN where one is empty.
+        At most 1e-6 of it, or 1 mm, too long, and 1e-4 beyond 10,000 km; not too short. NaN where one is empty.
     """
     found = np.full(len(left), np.inf)
     shapes = left.shapes, right.shapes
@@ -95,7 +98,8 @@ class _Search:
             self._lower(pair, chord)
             stray = [self.edges[0].sagitta(*one), self.edges[1].sagitta(*two)]
             near = straight - stray[0] - stray[1] <= self.reach[pair]
-            bent = stray[0] + stray[1] > _ABSOLUTE + _RELATIVE * np.minimum(chord, self.reach[pair])
+            nearest = np.minimum(chord, self.reach[pair])
+            bent = stray[0] + stray[1] > _ABSOLUTE + np.where(nearest > _FAR, _FAR_RELATIVE, _RELATIVE) * nearest
             done, open_ = np.flatnonzero(near & ~bent), np.flatnonzero(near & bent)
             lengths = GEOD.inv(*points[0][:, done], *points[1][:, done])[2]
             np.minimum.at(found, pair[done], lengths)

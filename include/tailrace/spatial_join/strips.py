@@ -38,7 +38,7 @@ class Runs:
         """The box (by its place in `order`) and the place of each point, at most `BLOCK` and those of a run at once."""
         ends = np.cumsum(self.count)
         total = int(ends[-1]) if len(ends) else 0
-        cuts = np.unique(np.append(np.searchsorted(ends, np.arange(0, total, BLOCK)), len(ends)))
+        cuts = np.unique(np.append(np.searchsorted(ends, np.arange(0, total, BLOCK), "right"), len(ends)))
         for low, high in pairwise(cuts):
             run, place = _expand(self.start[low:high], self.count[low:high])
             yield self.box[low:high][run], place

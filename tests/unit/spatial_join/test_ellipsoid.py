@@ -89,6 +89,7 @@ def test_boxes_go_on_beyond_the_antimeridian_and_around_the_poles():
     assert near[3] == [[-180, 180]]
     assert widened(np.array([[-1.0, 0, 1, 0]]), 1.9e7).bounds.tolist() == [[-180, -90, 180, 90]]
     assert (np.abs(boxes.bounds) <= [180, 90] * 2).all()
+    assert widened(np.array([[-100.0, 0, 100, 1]]), 9.5e6).bounds[:, [0, 2]].tolist() == [[-180, 180]], "no overlap"
 
 
 def test_nothing_is_widened_to_nothing():

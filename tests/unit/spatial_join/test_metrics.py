@@ -64,6 +64,7 @@ def test_planar_distances_of_points(one, two, limit):
     assert Planar().distance(left, right).tolist() == [exact]
     assert Planar().within(left, right, limit).tolist() == [exact <= limit]
     boxes = Planar().widened(left.bounds, limit)
+    assert np.isfinite(boxes.bounds).all()
     inside = (boxes.bounds[0, :2] <= two).all() and (two <= boxes.bounds[0, 2:]).all()
     assert inside or exact > limit
 
