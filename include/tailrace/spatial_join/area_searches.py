@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,8 +12,8 @@ import shapely
 from tailrace.spatial_join.edge_index import BOUNDARY, INTERIOR, EdgeIndex
 from tailrace.spatial_join.geometries import Mask, Points, Shapes
 from tailrace.spatial_join.pairs import NO_PAIRS, Pairs, joined, ordered
-from tailrace.spatial_join.raster import Raster
-from tailrace.spatial_join.raster_levels import raster_of
+from tailrace.spatial_join.raster import Candidates, Raster
+from tailrace.spatial_join.raster_levels import rasters_of
 
 POINT_IN_AREA: dict[str, frozenset[int]] = {
     "within": frozenset({INTERIOR}),
@@ -46,21 +46,38 @@ class AreaSearch(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RasterSearch:
-    """Points in cells that polygons cover are answered without geometry, those in mixed cells by the edge index."""
+    """Points in cells that polygons cover are answered without geometry, those in mixed cells by the edge index.
 
-    raster: Raster
+    Attributes
+    ----------
+    rasters : sequence of Raster
+        At least one.
+    index : EdgeIndex
+    locations : frozenset of int
+        The locations in which a point has the relation.
+    """
+
+    rasters: Sequence[Raster]
     index: EdgeIndex
     locations: frozenset[int]
 
     def find(self, points: Points) -> Pairs:
         """See `AreaSearch`."""
-        covered, others, is_certain = self.raster.candidates(points)
+        covered, others, is_certain = self._candidates(points)
         takes_interior = INTERIOR in self.locations
         accepted = is_certain & takes_interior
         doubtful = np.flatnonzero(~is_certain)
         accepted[doubtful] = _is_located(self.index, self.locations, points, others.take(doubtful))
         others = ordered(others.take(accepted))
         return _merged(covered, others) if takes_interior else others
+
+    def _candidates(self, points: Points) -> Candidates:
+        """Those of all rasters; a point has some in one of them at most."""
+        found = [raster.candidates(points) for raster in self.rasters]
+        if len(found) == 1:
+            return found[0]
+        covered, others, is_certain = zip(*found, strict=True)
+        return Candidates(ordered(joined(covered)), joined(others), np.concatenate(is_certain))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +150,9 @@ def area_search(areas: Shapes, relation: str, how: str) -> AreaSearch:
         return NoSearch()
     if how in ("raster", "edges"):
         index = EdgeIndex.of(areas)
-        raster = raster_of(index) if how == "raster" else None
-        if raster is not None:
-            return RasterSearch(raster, index, locations)
+        rasters = rasters_of(index) if how == "raster" else None
+        if rasters is not None:
+            return RasterSearch(rasters, index, locations) if rasters else NoSearch()
         return EdgeSearch(shapely.STRtree(areas), index, locations)
     prepared = np.asarray(shapely.force_2d(areas), object)  # copies, so that no one else meets prepared geometries
     shapely.prepare(prepared)

@@ -15,7 +15,7 @@ import shapely
 
 from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.spatial_join.geometries import Mask, Shapes
-from tailrace.spatial_join.table_file import TableColumns, read_columns
+from tailrace.spatial_join.table_file import TableColumns, is_text, read_columns
 
 OnInvalid = Literal["refuse", "make_valid", "skip"]
 
@@ -120,10 +120,12 @@ def _checked_ids(path: Path, rows: TableColumns, id: str) -> pa.Array:
         raise refuse(
             where, f"{rows.unit} {first} has no id ({ids.null_count:,} of {len(ids):,} have none)", "an id each"
         )
-    is_text = pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type) or pa.types.is_string_view(ids.type)
-    if not is_text and not pa.types.is_integer(ids.type) and not pa.types.is_null(ids.type):
+    if not is_text(ids.type) and not pa.types.is_integer(ids.type) and not pa.types.is_null(ids.type):
         raise refuse(where, f"ids are of the type {ids.type}", "integers or texts")
-    ids = ids.cast(pa.string() if is_text else pa.int64())
+    try:
+        ids = ids.cast(pa.string() if is_text(ids.type) else pa.int64())
+    except pa.ArrowInvalid:
+        raise refuse(where, "an id is 2**63 or more", "integers below 2**63, or texts") from None
     counts = ids.value_counts()
     repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
     if len(repeated):

@@ -32,11 +32,14 @@ class PolygonEdges:
     ----------
     row : ndarray, shape (e,)
         The row of the geometry that an edge bounds; ascending.
+    part : ndarray, shape (e,)
+        The polygon that it bounds, by its number among those of all rows; ascending.
     x1, y1, x2, y2 : ndarray, shape (e,)
         Both ends; y1 ≤ y2.
     """
 
     row: Ints
+    part: Ints
     x1: Floats
     y1: Floats
     x2: Floats
@@ -50,17 +53,32 @@ class PolygonEdges:
         places, ring = shapely.get_coordinates(rings, return_index=True)
         start, end = places[:-1], places[1:]
         real = (ring[:-1] == ring[1:]) & (start != end).any(axis=1)
-        start, end, row = start[real], end[real], row_of_part[part_of_ring[ring[:-1][real]]]
+        start, end, part = start[real], end[real], part_of_ring[ring[:-1][real]]
         upward = (start[:, 1] <= end[:, 1])[:, None]
         lower, upper = np.where(upward, start, end), np.where(upward, end, start)
-        return PolygonEdges(row, *(np.ascontiguousarray(part) for part in (*lower.T, *upper.T)))
+        return PolygonEdges(row_of_part[part], part, *(np.ascontiguousarray(end) for end in (*lower.T, *upper.T)))
 
     def __len__(self) -> int:
         return len(self.row)
 
     def take(self, rows: Ints) -> PolygonEdges:
         """Select edges by index."""
-        return PolygonEdges(self.row[rows], self.x1[rows], self.y1[rows], self.x2[rows], self.y2[rows])
+        ends = (end[rows] for end in (self.x1, self.y1, self.x2, self.y2))
+        return PolygonEdges(self.row[rows], self.part[rows], *ends)
+
+    def envelopes(self, of: Ints) -> tuple[Ints, Floats]:
+        """The envelopes of the edges that belong together: distinct values of `of`, shape (k,), and bounds, (k, 4).
+
+        Parameters
+        ----------
+        of : ndarray, shape (e,)
+            What each edge belongs to, as its row or its part; ascending.
+        """
+        distinct, first = np.unique(of, return_index=True)
+        left, right = np.minimum(self.x1, self.x2), np.maximum(self.x1, self.x2)
+        lows = (np.minimum.reduceat(side, first) for side in (left, self.y1))
+        highs = (np.maximum.reduceat(side, first) for side in (right, self.y2))
+        return distinct, np.column_stack([*lows, *highs])
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,17 +1,17 @@
-"""Builds a raster level by level: cells near an edge are mixed, and of each run of other cells one point decides."""
+"""Builds rasters level by level: cells near an edge are mixed, and of each run of other cells one point decides."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import shapely
 
 from tailrace.ground.columns import Ints
 from tailrace.spatial_join.cell_contents import ContentsBuilder
 from tailrace.spatial_join.cells import BITS, Frame
 from tailrace.spatial_join.crossed_cells import CellBoxes, UnitEdges, boxes_of, crossed_cells, expand
-from tailrace.spatial_join.edge_index import EXTERIOR, INTERIOR, EdgeIndex, Locations
+from tailrace.spatial_join.edge_index import EXTERIOR, INTERIOR, EdgeIndex, Locations, PolygonEdges
+from tailrace.spatial_join.frames import frames_of
 from tailrace.spatial_join.geometries import Points
 from tailrace.spatial_join.raster import Raster
 
@@ -53,26 +53,40 @@ class _Level:
     edge: Ints
 
 
-def raster_of(index: EdgeIndex) -> Raster | None:
-    """The raster of the polygons whose edges are indexed; none where there are none, or doubles can't number cells."""
+def rasters_of(index: EdgeIndex) -> list[Raster] | None:
+    """The rasters of the polygons whose edges are indexed, one a frame; none where doubles can't number cells."""
     if not len(index.edges):
+        return []
+    parts, bounds = index.edges.envelopes(index.edges.part)
+    groups = frames_of(bounds)
+    if groups is None:
         return None
-    frame = Frame.around(np.asarray(shapely.total_bounds(index.shapes[np.unique(index.edges.row)])))
-    return None if frame is None else _Builder(index, frame).build()
+    of_part = np.empty(parts[-1] + 1, np.int64)
+    for number, (_, members) in enumerate(groups):
+        of_part[parts[members]] = number
+    of_edge = of_part[index.edges.part]
+    return [
+        _Builder(index, index.edges.take(np.flatnonzero(of_edge == number)), frame).build()
+        for number, (frame, _) in enumerate(groups)
+    ]
 
 
 class _Builder:
-    def __init__(self, index: EdgeIndex, frame: Frame) -> None:
+    """Builds the raster of some edges; no other edge comes near their frame."""
+
+    def __init__(self, index: EdgeIndex, edges: PolygonEdges, frame: Frame) -> None:
         self._index = index
         self._frame = frame
-        self._edges = UnitEdges.of(index.edges, frame)
-        bounds = shapely.bounds(index.shapes)
-        self._envelopes = np.column_stack([frame.units(side % 2, bounds[:, side]) for side in range(4)])
+        self._row = edges.row
+        self._edges = UnitEdges.of(edges, frame)
+        rows, bounds = edges.envelopes(edges.row)
+        self._envelopes = np.zeros((len(index.shapes), 4))
+        self._envelopes[rows] = np.column_stack([frame.units(side % 2, bounds[:, side]) for side in range(4)])
         self._contents = ContentsBuilder(len(index.shapes))
-        self._cells_left = most_cells(len(index.edges))
+        self._cells_left = most_cells(len(edges))
 
     def build(self) -> Raster:
-        rows, tile = np.unique(self._index.edges.row, return_inverse=True)
+        rows, tile = np.unique(self._row, return_inverse=True)
         zero = np.zeros(1, np.int64)
         level = _Level(zero, zero, zero, np.zeros_like(rows), rows, tile, np.arange(len(tile)))
         shift, levels, grids = BITS, list[int](), list[Ints]()

@@ -21,7 +21,8 @@ class Strips:
     first : ndarray, shape (r + 1,)
         The first strip of each row; a row has a power of two of them, or none.
     bottom : ndarray, shape (s,)
-        The lower end of each strip, which belongs to it; ∞ for the strips that fill up a row's power of two.
+        The lower end of each strip, which belongs to it; ∞ for the strips that fill up a row's power of two, and for
+        the last one, which is of no row.
     first_entry : ndarray, shape (s + 1,)
         The first entry of each strip.
     """
@@ -92,6 +93,6 @@ def _padded(breaks: Floats, owner: Ints, rows: int) -> Strips:
     count = np.bincount(owner, minlength=rows)
     size = np.where(count > 0, 1 << np.ceil(np.log2(np.maximum(count, 1))).astype(np.int64), 0)
     first = np.concatenate([[0], np.cumsum(size)])
-    bottom = np.full(first[-1], np.inf)
+    bottom = np.full(first[-1] + 1, np.inf)
     bottom[first[owner] + np.arange(len(breaks)) - (np.cumsum(count) - count)[owner]] = breaks
     return Strips(first, bottom, np.zeros(0, np.int64))

@@ -67,7 +67,7 @@ def read_columns(path: Path, content: bytes, id: str, geometry: str, columns: Se
 def _geojson(where: str, content: bytes, id: str, geometry: str, columns: Sequence[str]) -> TableColumns:
     try:
         collection = json.loads(content)
-    except ValueError as error:  # also of bytes that are no UTF-8
+    except (ValueError, RecursionError) as error:  # also of bytes that are no UTF-8
         raise refuse(where, f"it is no JSON: {error}", _GEOJSON) from None
     features = collection.get("features") if isinstance(collection, dict) else None
     if not isinstance(features, list) or not all(isinstance(feature, dict) for feature in features):
@@ -132,8 +132,10 @@ def _of_table(where: str, table: pa.Table, id: str, geometry: str, columns: Sequ
     given = table[geometry].combine_chunks()
     if isinstance(given.type, pa.BaseExtensionType):  # as of Parquet's own geometries, stored as WKB
         given = given.storage
-    texts = pa.types.is_string(given.type) or pa.types.is_large_string(given.type)
-    if not texts and not any(test(given.type) for test in _BINARY):
+    texts = is_text(given.type)
+    if texts:
+        given = given.cast(pa.large_string())
+    elif not any(test(given.type) for test in _BINARY):
         raise refuse(where, f"the column {geometry} is of the type {given.type}", "WKT as text, or WKB as binary")
     values = given.to_numpy(zero_copy_only=False)
     return TableColumns(
@@ -154,6 +156,11 @@ def _parsed(values: Shapes, is_hex: Mask | None) -> Shapes:
         shapes[is_hex] = shapely.from_wkb(values[is_hex], on_invalid="ignore")
         shapes[~is_hex] = shapely.from_wkt(values[~is_hex], on_invalid="ignore")
     return shapes
+
+
+def is_text(type: pa.DataType) -> bool:
+    """Whether a type of Arrow's is one of texts."""
+    return bool(pa.types.is_string(type) or pa.types.is_large_string(type) or pa.types.is_string_view(type))
 
 
 def _check_names(where: str, names: Sequence[str], wanted: Sequence[str]) -> None:
