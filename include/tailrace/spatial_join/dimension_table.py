@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import shapely
 
 from tailrace.ground.errors import Problem, Refused, refuse
-from tailrace.spatial_join.geometries import Mask, Shapes
+from tailrace.spatial_join.geometries import Shapes
 from tailrace.spatial_join.table_file import TableColumns, is_text, read_columns
 
 OnInvalid = Literal["refuse", "make_valid", "skip"]
@@ -23,6 +23,7 @@ _LONGITUDE, _LATITUDE = 180.0, 90.0
 _MOST_PROBLEMS = 20
 _AREAS = (shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON)
 _REMEDY = "a valid geometry, or on_invalid: "
+_NO_DEGREES = "its coordinates are no degrees: longitudes lie between -180 and 180, latitudes between -90 and 90"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,7 @@ class DimensionTable:
         int64 or string; distinct, none is null.
     shapes : ndarray of shapely geometries, shape (n,)
         In the plane; valid or empty.
-    columns : Table
+    columns : dict of str to Array
         The other columns that were asked for.
     version : str
         The SHA-256 of the file's content, in hexadecimal digits.
@@ -45,7 +46,7 @@ class DimensionTable:
 
     ids: pa.Array
     shapes: Shapes
-    columns: pa.Table
+    columns: Mapping[str, pa.Array]
     version: str
     skipped: tuple[Problem, ...] = ()
 
@@ -90,24 +91,18 @@ def read(
     rows = read_columns(path, content, id, geometry, columns)
     ids = _checked_ids(path, rows, id)
     wheres = [f"{path}: {rows.unit} {number + 1} ({id} {value})" for number, value in enumerate(ids.to_pylist())]
-    shapes = np.asarray(shapely.force_2d(rows.shapes), object)
-    faults = _faults(shapes, rows.is_given, degrees)
-    is_invalid = _is_invalid(shapes, faults)
-    if on_invalid == "make_valid":
-        shapes[is_invalid] = _mended(shapes[is_invalid])
-    else:
-        faults[is_invalid] = [f"its geometry is invalid: {why}" for why in shapely.is_valid_reason(shapes[is_invalid])]
-    faulty = np.flatnonzero(faults != "")
+    shapes, faults = _checked(rows, on_invalid == "make_valid", degrees)
+    is_faulty = faults != ""
     remedy = _REMEDY + ("skip" if on_invalid == "make_valid" else "make_valid or skip")
-    problems = tuple(Problem(wheres[row], str(faults[row]), remedy) for row in faulty.tolist())
+    problems = [Problem(wheres[row], faults[row], remedy) for row in np.flatnonzero(is_faulty).tolist()]
     if problems and on_invalid != "skip":
         more = len(problems) - _MOST_PROBLEMS
-        raise Refused(
-            [*problems[:_MOST_PROBLEMS], *([Problem(str(path), f"{more:,} more", remedy)] if more > 0 else [])]
-        )
-    kept = pa.array(np.flatnonzero(faults == ""))
-    version = hashlib.sha256(content).hexdigest()
-    return DimensionTable(ids.take(kept), shapes[faults == ""], rows.columns.take(kept), version, problems)
+        raise Refused(problems[:_MOST_PROBLEMS] + [Problem(str(path), f"{more:,} more", remedy)] * (more > 0))
+    kept = pa.array(~is_faulty)
+    taken = {name: column.filter(kept) for name, column in rows.columns.items()}
+    return DimensionTable(
+        ids.filter(kept), shapes[~is_faulty], taken, hashlib.sha256(content).hexdigest(), tuple(problems)
+    )
 
 
 def _checked_ids(path: Path, rows: TableColumns, id: str) -> pa.Array:
@@ -135,31 +130,44 @@ def _checked_ids(path: Path, rows: TableColumns, id: str) -> pa.Array:
     return ids
 
 
-def _faults(shapes: Shapes, is_given: Mask, degrees: bool) -> Shapes:
-    """What is wrong with each geometry that no repair would mend; an empty text if nothing is."""
+def _checked(rows: TableColumns, makes_valid: bool, degrees: bool) -> tuple[Shapes, Shapes]:
+    """The geometries in the plane, made valid if that is wanted; and what is wrong with each, an empty text if nothing.
+
+    GEOS may fail to tell whether a geometry is valid, or to mend it: that is a fault, too.
+    """
+    shapes = np.asarray(shapely.force_2d(rows.shapes), object)
     faults = np.full(len(shapes), "", object)
     coordinates, row = shapely.get_coordinates(shapes, return_index=True)
     if degrees:
-        faults[row[(np.abs(coordinates) > [_LONGITUDE, _LATITUDE]).any(axis=1)]] = (
-            "its coordinates are no degrees: longitudes lie between -180 and 180, latitudes between -90 and 90"
-        )
+        faults[row[(np.abs(coordinates) > [_LONGITUDE, _LATITUDE]).any(axis=1)]] = _NO_DEGREES
     faults[row[~np.isfinite(coordinates).all(axis=1)]] = "a coordinate is NaN or infinite"
     faults[shapely.get_type_id(shapes) > shapely.GeometryType.GEOMETRYCOLLECTION] = "its geometry is of curves"
     faults[shapely.is_missing(shapes)] = "its geometry could not be read"
-    faults[~is_given] = "it has no geometry"
-    return faults
+    faults[~rows.is_given] = "it has no geometry"
+    for at in np.flatnonzero(faults == ""):
+        why = _asked(shapely.is_valid_reason, shapes[at])
+        if why == "Valid Geometry":
+            continue
+        mended = _asked(_mended, shapes[at]) if makes_valid else why
+        if isinstance(mended, str):
+            faults[at] = f"its geometry is invalid: {mended}"
+        else:
+            shapes[at] = mended
+    return shapes, faults
 
 
-def _is_invalid(shapes: Shapes, faults: Shapes) -> Mask:
-    invalid = np.zeros(len(shapes), bool)
-    sound = faults == ""
-    invalid[sound] = ~shapely.is_valid(shapes[sound])
-    return invalid
+def _asked(question: Callable[[Any], Any], shape: Any) -> Any:
+    """The answer of GEOS, or the text of its failure."""
+    try:
+        return question(shape)
+    except shapely.GEOSException as error:
+        return str(error)
 
 
-def _mended(shapes: Shapes) -> Shapes:
-    """Invalid geometries made valid; of areas without the lines that are left of spikes, unless nothing else is."""
-    mended = np.asarray(shapely.make_valid(shapes, method="structure", keep_collapsed=False), object)
-    whole = ~np.isin(shapely.get_type_id(shapes), _AREAS) | shapely.is_empty(mended)
-    mended[whole] = shapely.make_valid(shapes[whole])
-    return mended
+def _mended(shape: Any) -> Any:
+    """An invalid geometry made valid; an area without the lines that are left of spikes, unless nothing else is."""
+    if shapely.get_type_id(shape) in _AREAS:
+        area = shapely.make_valid(shape, method="structure", keep_collapsed=False)
+        if not area.is_empty:
+            return area
+    return shapely.make_valid(shape)

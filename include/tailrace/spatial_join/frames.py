@@ -14,6 +14,9 @@ _MOST_FRAMES = 4
 _LEAST_SHARE = 2.0**-16
 """The part of a frame's side below which polygons get a frame of their own: they would lie in less than 2**14 units."""
 
+_LEAST_GAP = 1 / 16
+"""The part of a frame's side that a gap must have: more than the borders around the frames on both sides of it."""
+
 
 def frames_of(bounds: Floats) -> list[tuple[Frame, Ints]] | None:
     """Frames around polygons, and the polygons in each; no polygon comes near the frame of others.
@@ -45,7 +48,7 @@ def frames_of(bounds: Floats) -> list[tuple[Frame, Ints]] | None:
 def _cut(bounds: Floats) -> tuple[float, Mask]:
     """The cut of envelopes at the widest gap, along x or y: the part of the extent that the smaller side has; one side.
 
-    Of the two cuts it is that with the smaller side; where there is no gap, the part is 1.
+    Of the two cuts it is that with the smaller side; where no gap is wide enough, the part is 1.
     """
     found = (1.0, np.ones(len(bounds), bool))
     bounds = bounds / 4  # so that no difference overflows
@@ -54,9 +57,10 @@ def _cut(bounds: Floats) -> tuple[float, Mask]:
         order = np.argsort(low)
         reach = np.maximum.accumulate(high[order])
         gaps = low[order][1:] - reach[:-1]
-        if (gaps > 0).any():
+        extent = reach[-1] - low[order[0]]
+        if gaps.max(initial=0) > _LEAST_GAP * extent:
             at = int(gaps.argmax())
             below, above = reach[at] - low[order[0]], reach[-1] - low[order[at + 1]]
-            share = float(min(below, above) / (reach[-1] - low[order[0]]))
+            share = float(min(below, above) / extent)
             found = min(found, (share, low <= low[order[at]]), key=lambda cut: cut[0])
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ class TableColumns:
         None where there is none, or it could not be read.
     is_given : ndarray of bool, shape (n,)
         Whether a row has a value for its geometry.
-    columns : Table
+    columns : dict of str to Array
         The other columns.
     unit : str
         The name of a row: feature or row.
@@ -45,7 +45,7 @@ class TableColumns:
     ids: pa.Array
     shapes: Shapes
     is_given: Mask
-    columns: pa.Table
+    columns: Mapping[str, pa.Array]
     unit: str
 
 
@@ -87,7 +87,7 @@ def _geojson(where: str, content: bytes, id: str, geometry: str, columns: Sequen
     given = [feature.get("geometry") for feature in features]
     texts = np.array([None if one is None else json.dumps(one) for one in given], object)
     shapes = shapely.from_geojson(texts, on_invalid="ignore") if len(texts) else texts
-    others = pa.table({name: table[name] for name in columns}) if columns else _no_columns(len(features))
+    others = {name: table[name] for name in columns}
     return TableColumns(ids, shapes, np.array([one is not None for one in given], bool), others, "feature")
 
 
@@ -142,7 +142,7 @@ def _of_table(where: str, table: pa.Table, id: str, geometry: str, columns: Sequ
         table[id].combine_chunks(),
         _parsed(values, np.asarray(pc.fill_null(pc.match_substring_regex(given, _HEX), False)) if texts else None),
         np.asarray(given.is_valid()),
-        table.select(list(columns)),
+        {name: table[name].combine_chunks() for name in columns},
         "row",
     )
 
@@ -168,10 +168,6 @@ def _check_names(where: str, names: Sequence[str], wanted: Sequence[str]) -> Non
         if names.count(name) != 1:
             wrong = f"it has no column {name}" if name not in names else f"it has more than one column {name}"
             raise refuse(where, wrong, f"one of {', '.join(names)}")
-
-
-def _no_columns(rows: int) -> pa.Table:
-    return pa.table({"row": pa.nulls(rows)}).select([])
 
 
 _BINARY = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
