@@ -181,5 +181,6 @@ def located_by_geos(points: Points, shapes: Shapes) -> Locations:
     if not len(points):
         return np.zeros(0, np.int8)
     ends = points.shapes
-    inside, met = shapely.within(ends, shapes), shapely.intersects(ends, shapes)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        inside, met = shapely.within(ends, shapes), shapely.intersects(ends, shapes)
     return np.where(inside, INTERIOR, np.where(met, BOUNDARY, EXTERIOR)).astype(np.int8)

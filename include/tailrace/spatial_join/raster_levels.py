@@ -24,8 +24,8 @@ _MIXED = 2  # beside INTERIOR and EXTERIOR
 
 
 def most_cells(edges: int) -> int:
-    """How many cells a raster of so many edges may have: it costs in proportion to them, and 8 MB more at most."""
-    return min(max(256 * edges, 1 << 18), 1 << 21) + 16 * edges
+    """How many cells a raster of so many edges may have: it costs in proportion to them, and 16 MB more at most."""
+    return min(max(256 * edges, 1 << 18), 1 << 22) + 16 * edges
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +105,11 @@ class _Builder:
     def _bits(self, level: _Level, shift: int, fewest: int) -> int | None:
         """The most bits of grids for which there are cells left, also if each row has its own."""
         for bits in range(min(_MOST_BITS, shift - _LEAST_SHIFT), fewest - 1, -1):
-            tiles = self._boxes(level, bits, shift - bits)
-            if max(len(level.x) << 2 * bits, int(tiles.sizes.sum())) <= self._cells_left or bits == 0:
+            if bits == 0:
+                return bits
+            if len(level.x) << 2 * bits > self._cells_left:
+                continue
+            if self._boxes(level, bits, shift - bits).sizes.sum() <= self._cells_left:
                 return bits
         return None
 

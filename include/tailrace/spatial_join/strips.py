@@ -44,7 +44,7 @@ class Strips:
         breaks, owner = _distinct_ends(row, np.concatenate([low, high]))
         place = np.arange(len(breaks)) - np.searchsorted(owner, owner)
         edges = np.bincount(row, minlength=rows)
-        step = np.full(rows, 2)
+        step = np.ones(rows, np.int64)
         while True:
             kept = place % step[owner] == 0
             strips = _padded(breaks[kept], owner[kept], rows)

@@ -59,6 +59,12 @@ def test_a_slanted_edge_is_found_in_the_cells_of_its_sides_margin():
     assert {(0, 0, 8), (0, 1, 7)} <= found
 
 
+def test_all_of_a_steep_edge_counts_for_the_columns_in_whose_margin_it_is():
+    assert {(0, 0, line) for line in range(SIDE)} <= cells_of([(16.5, 0, 16.5, 192)])[0]
+    assert (0, 0, 11) in cells_of([(16.5, 0, 17.4, 192)])[0]
+    assert (0, 1, 0) in cells_of([(14.6, 0, 15.5, 192)])[0]
+
+
 def test_only_cells_of_the_box_are_found():
     box = CellBoxes(*(np.array([side]) for side in (2, 3, 4, 3)))
     assert cells_of([(0, 56, 192, 56)], box)[0] == {(0, 2, 3), (0, 3, 3), (0, 4, 3)}

@@ -41,6 +41,10 @@ def test_far_polygons_have_frames_of_their_own(far):
     assert groups == [[0, 2], [1], [3]]
 
 
+def test_distances_that_overflow_are_no_fault():
+    assert frames_of(np.array([[-1.7e308, 0, -1.6e308, 1], [1.6e308, 0, 1.7e308, 1]])) is None
+
+
 def test_near_polygons_share_a_frame_and_there_are_no_more_than_four():
     assert len(frames_of(np.array([box(0, 0), box(100, 100)]))) == 1
     assert len(frames_of(np.array([box(1e6**power, 0) for power in range(9)]))) == 4

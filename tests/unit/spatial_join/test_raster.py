@@ -115,6 +115,14 @@ def test_points_beyond_the_frame_have_no_candidates():
     assert not len(others.left)
 
 
+def test_points_next_to_a_table_have_no_candidates_where_doubles_are_wide():
+    base = 2.0**53
+    shapes = np.array([shapely.box(base, base, base + 8, base + 8)], object)
+    points = Points(np.array([base - 2, base + 10, base + 4]), np.array([base + 4, base + 4, base - 2]))
+    _, others, _ = raster_of_all(EdgeIndex.of(shapes)).candidates(points)
+    assert not len(others.left)
+
+
 def test_tables_without_area_or_too_wide_for_doubles_have_no_raster():
     assert rasters_of(EdgeIndex.of(np.array([shapely.Point(0, 0), shapely.Polygon()], object))) == []
     assert rasters_of(EdgeIndex.of(np.array([shapely.box(-1.7e308, 0, 1.7e308, 1)], object))) is None

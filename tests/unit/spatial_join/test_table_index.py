@@ -147,6 +147,16 @@ def test_a_condition_beyond_envelopes_widens_them_and_decides(how, as_points):
     assert how == "scan" or sum(asked) < len(left) * len(shapes) / 2
 
 
+def test_a_test_decides_in_place_of_disjoint():
+    shapes, points = areas(20, "tiles"), Points(np.array([0.1, 0.9]), np.array([0.1, 0.9]))
+
+    def refine(one, other):
+        return shapely.intersects(one.shapes, other.shapes)
+
+    got = TableIndex.of(shapes, "disjoint", refine=refine).matches(points)
+    assert listed(got) == by_geos("intersects", points, shapes)
+
+
 def test_tables_that_no_raster_fits_are_searched_by_edges():
     wide = np.array([shapely.box(-1.7e308, 0, 1.7e308, 1), shapely.box(0, 0.5, 1, 2)], object)
     assert isinstance(area_search(wide, "within", "raster"), EdgeSearch)
