@@ -22,12 +22,25 @@ class Pairs(NamedTuple):
         """The same pairs with the sides exchanged."""
         return Pairs(self.right, self.left)
 
+    def take(self, rows: Ints | Mask) -> Pairs:
+        """Select pairs by index or mask."""
+        return Pairs(self.left[rows], self.right[rows])
+
     @staticmethod
     def joined(parts: Iterable[tuple[Ints, Ints]]) -> Pairs:
         """Concatenate pairs of several parts."""
         none = np.zeros(0, np.int64)
         left, right = zip((none, none), *parts, strict=True)
         return Pairs(np.concatenate(left), np.concatenate(right))
+
+
+NO_PAIRS = Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def ordered(pairs: Pairs) -> Pairs:
+    """Sort pairs by their left row, then by their right one."""
+    key = pairs.left * (pairs.right.max(initial=0) + 1) + pairs.right
+    return pairs if (key[1:] >= key[:-1]).all() else pairs.take(np.argsort(key, kind="stable"))
 
 
 class Times(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from tailrace.ground.duration import Duration, ms
 from tailrace.ground.fields import Column, PositiveDuration, Section, field_error
@@ -106,6 +106,13 @@ class SpatialJoinSection(Section):
         default="quarantine", description="what becomes of a stream's invalid geometries, or make_valid: quarantine"
     )
 
+    @field_validator("join")
+    @classmethod
+    def _be_of_this_version(cls, join: str) -> str:
+        if join == "table":
+            raise field_error("this version does not join with a table yet", "join: interval, or join: window")
+        return join
+
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
         self._check_join()
@@ -115,8 +122,6 @@ class SpatialJoinSection(Section):
         return self
 
     def _check_join(self) -> None:
-        if self.join == "table":
-            raise field_error("this version does not join with a table yet", "join: interval, or join: window", "join")
         if self.method == "external" and self.join != "table":
             raise field_error("method external answers joins with a table", "method: indexed, or join: table", "method")
         for name, wants in (("table", "table"), ("interval", "interval")):
