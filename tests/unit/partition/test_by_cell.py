@@ -151,11 +151,10 @@ def test_a_plan_of_other_tasks_is_an_error() -> None:
 
 @MANY
 @given(
-    loads=st.dictionaries(st.integers(0, 255), st.floats(0, 1e6) | st.just(0.0), max_size=30),
+    loads=st.dictionaries(st.integers(0, 255), st.integers(0, 10**6).map(float), max_size=30),
     tasks=st.integers(2, 9),
-    balanced=st.booleans(),
 )
-def test_a_plan_gives_all_tasks_the_same_load(loads: dict[int, float], tasks: int, balanced: bool) -> None:
+def test_a_plan_gives_all_tasks_the_same_load(loads: dict[int, float], tasks: int) -> None:
     grid = Grid(EXTENT, 16)
     cells, load = np.array(list(loads), np.int64), np.array(list(loads.values()), float)
     first = {"bounds": [-1.0] * (tasks - 1)}
