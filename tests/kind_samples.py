@@ -12,7 +12,8 @@ from oracle import Tuple
 from tailrace.kind.inputs import NameTypes
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
-from tailrace.query.query import Query, declared_query
+from tailrace.query.declared import declared_query
+from tailrace.query.query import Query
 
 SAMPLES = {
     "sum": {"kind": "aggregate", "aggregate": {"function": "sum", "column": "value"}},

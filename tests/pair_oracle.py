@@ -59,6 +59,8 @@ class Join:
     `idle`: a stream that has brought nothing for longer than this, in arrival time, holds t_max back no longer.
     `deduplicate`: repeats of an id in a stream are dropped, while a tuple with this id is, or would be, kept.
     `alike`: whether a left and a right value make a pair.
+    `interval`: from where to where the right time minus the left one lies, both ends included; None: within reach.
+    `windows`: size and slide; then a pair is answered in each window that holds both, see `in_windows`.
     """
 
     reach: int
@@ -68,6 +70,17 @@ class Join:
     idle: int = 60_000
     deduplicate: bool = False
     alike: Callable[[str, str], bool] = eq
+    interval: tuple[int, int] | None = None
+    windows: tuple[int, int] | None = None
+
+    def ends(self, time: int) -> list[int]:
+        """The ends of all windows that hold a time."""
+        size, slide = self.windows
+        return [start + size for start in range(time // slide * slide, time - size, -slide)][::-1]
+
+    def near(self, left: Item, right: Item) -> bool:
+        lower, upper = self.interval or (-self.reach, self.reach)
+        return lower <= right.event_time - left.event_time <= upper
 
 
 class Pair(NamedTuple):
@@ -87,6 +100,17 @@ class Placed(NamedTuple):
     item: Item
 
 
+class Move(NamedTuple):
+    """F moved: the tuples that were taken in before, F before and after, the end of the tick, its K and its facts."""
+
+    members: list[Placed]
+    before: int | None
+    after: int | None
+    end: int
+    k: int
+    version: int
+
+
 @dataclass
 class Outcome:
     """What the stream answers, and what it registers as late: (side, id) with the frontier that it found.
@@ -101,6 +125,7 @@ class Outcome:
     repeats: int = 0
     t_max: int | None = None
     frontier: int | None = None
+    moves: list[Move] = field(default_factory=list)
 
 
 def placed(log: Log, tick: int) -> tuple[list[Placed], list[int]]:
@@ -170,9 +195,9 @@ def joined(log: Log, join: Join) -> Outcome:
     for number, end, members in in_ticks(tuples, join.tick):
         while quiets and quiets[0] < end:
             quiets.pop(0)
-            pass_everything(outcome, largest)
+            pass_everything(outcome, largest, join)
             purge(outcome, join, kept)
-        version, k = 1, join.k
+        before, version, k = outcome.frontier, 1, join.k
         for index, (since, changed) in enumerate(join.changes, 2):
             if number >= since:
                 version, k = index, changed
@@ -184,13 +209,13 @@ def joined(log: Log, join: Join) -> Outcome:
                 outcome.registered.append((one.side, one.item.id, outcome.frontier))
             for other in kept[1 - one.side]:
                 a, b = (one.item, other) if one.side == LEFT else (other, one.item)
-                if join.alike(a.value, b.value) and abs(a.event_time - b.event_time) <= join.reach:
+                if join.alike(a.value, b.value) and join.near(a, b):
                     outcome.pairs[a.id, b.id] = pair = Pair(a.event_time, b.event_time, end, k, version)
                     outcome.answered.append((a.id, b.id, pair))
             kept[one.side].append(one.item)
         for one in members:
-            before = largest[one.side]
-            largest[one.side] = one.item.event_time if before is None else max(one.item.event_time, before)
+            newest = largest[one.side]
+            largest[one.side] = one.item.event_time if newest is None else max(one.item.event_time, newest)
         came = [first if first is not None else end for first in came]
         came = [end if any(one.side == side for one in members) else came[side] for side in (LEFT, RIGHT)]
         waited_for = [largest[side] for side in (LEFT, RIGHT) if end - came[side] <= join.idle]
@@ -199,8 +224,9 @@ def joined(log: Log, join: Join) -> Outcome:
             outcome.t_max = t_max if outcome.t_max is None else max(outcome.t_max, t_max)
             frontier = outcome.t_max - k
             outcome.frontier = frontier if outcome.frontier is None else max(outcome.frontier, frontier)
+        outcome.moves.append(Move(firsts, before, outcome.frontier, end, k, version))
         purge(outcome, join, kept)
-    pass_everything(outcome, largest)
+    pass_everything(outcome, largest, join)
     return outcome
 
 
@@ -222,12 +248,13 @@ def first_tuples(
     return found
 
 
-def pass_everything(outcome: Outcome, largest: list[int | None]) -> None:
-    """F moves past every event time that was seen."""
+def pass_everything(outcome: Outcome, largest: list[int | None], join: Join) -> None:
+    """F moves past every event time that was seen, and to the end of every window."""
     seen = [time for time in largest if time is not None]
     if seen:
-        past = max(seen) + 1
-        outcome.frontier = past if outcome.frontier is None else max(outcome.frontier, past)
+        before, past = outcome.frontier, max(seen) + 1 if join.windows is None else join.ends(max(seen))[-1]
+        outcome.frontier = past if before is None else max(before, past)
+        outcome.moves.append(outcome.moves[-1]._replace(members=[], before=before, after=outcome.frontier))
 
 
 def purge(outcome: Outcome, join: Join, kept: list[list[Item]]) -> None:
@@ -251,9 +278,52 @@ def batch_pairs(log: Log, join: Join, before: int | None = None) -> set[tuple[st
     """All pairs of what arrived before a point of arrival time, repeats left out."""
     arrived = [one for one in placed(log, join.tick)[0] if before is None or one.end <= before]
     left, right = (first_arrivals((one for one in arrived if one.side == side), join.tick) for side in (LEFT, RIGHT))
+    return {(a.id, b.id) for a in left for b in right if join.alike(a.value, b.value) and join.near(a, b)}
+
+
+class InWindow(NamedTuple):
+    """A pair in a window."""
+
+    left_id: str
+    right_id: str
+    end: int
+
+
+def in_windows(log: Log, join: Join) -> tuple[dict[InWindow, Pair], dict[tuple[int, str], int]]:
+    """The pairs of each window as it closes, of what came while it was open; and the late tuples with F before them.
+
+    A window that ends at or before F has closed; a tuple is late if one that would hold it had.
+    """
+    answers: dict[InWindow, Pair] = {}
+    late: dict[tuple[int, str], int] = {}
+    came: list[tuple[Placed, int | None]] = []
+    for move in joined(log, join).moves:
+        for one in move.members:
+            if move.before is not None and join.ends(one.item.event_time)[0] <= move.before:
+                late[one.side, one.item.id] = move.before
+            came.append((one, move.before))
+        for left, left_before in came:
+            for right, right_before in came:
+                if left.side != LEFT or right.side != RIGHT or not join.alike(left.item.value, right.item.value):
+                    continue
+                for end in {*join.ends(left.item.event_time)} & {*join.ends(right.item.event_time)}:
+                    was_open = all(before is None or before < end for before in (left_before, right_before))
+                    is_due = move.after is not None and end <= move.after
+                    already = move.before is not None and end <= move.before
+                    if was_open and is_due and not already:
+                        pair = Pair(left.item.event_time, right.item.event_time, move.end, move.k, move.version)
+                        answers[InWindow(left.item.id, right.item.id, end)] = pair
+    return answers, late
+
+
+def batch_in_windows(log: Log, join: Join) -> set[InWindow]:
+    """All pairs in windows of all that arrived, repeats left out."""
+    arrived = placed(log, join.tick)[0]
+    left, right = (first_arrivals((one for one in arrived if one.side == side), join.tick) for side in (LEFT, RIGHT))
     return {
-        (a.id, b.id)
+        InWindow(a.id, b.id, end)
         for a in left
         for b in right
-        if join.alike(a.value, b.value) and abs(a.event_time - b.event_time) <= join.reach
+        if join.alike(a.value, b.value)
+        for end in {*join.ends(a.event_time)} & {*join.ends(b.event_time)}
     }

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from tailrace.engine import stream_reader
 from tailrace.kind.inputs import Input, NameTypes
-from tailrace.query.query import JoinQuery
+from tailrace.query.joins import JoinQuery
 from tailrace.windows.sliding import Sliding
 
 STREAMS = ("left", "right")

@@ -107,10 +107,14 @@ def log_of(batches: Sequence[Batch]) -> Log:
 
 
 class Sample(NamedTuple):
-    """A kind, made for a join and a feedback period in ms; and what it reads in the place of a tuple's value."""
+    """A kind, made for a join and a feedback period in ms; and what it reads in the place of a tuple's value.
+
+    `plan` makes the partition plan of a drawn number, for so many tasks.
+    """
 
     make: Callable[[Join, int], Kind]
     content: Callable[[str], object] = str
+    plan: Callable[[int, int], dict] = lambda number, tasks: {"salt": number}
 
 
 TOY = Sample(lambda join, feedback: ToyJoin(join.reach, feedback_ms=feedback))
@@ -175,7 +179,7 @@ def run(
         output = engine.batch(
             policy_of_k(k),
             mine,
-            plan=None if batch.plan is None else {"salt": batch.plan},
+            plan=None if batch.plan is None else sample.plan(batch.plan, tasks),
             heartbeats={SIDES[side]: time for side, time in batch.silence.heartbeats},
             idle=tuple(SIDES[side] for side in batch.silence.idle),
             closes=batch.silence.quiet or ends,

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 
 from oracle import Passed, Settings, Tuple
 from tailrace.disorder.cache_duration import CacheDuration
-from tailrace.query.query import Query, declared_query
+from tailrace.query.declared import declared_query
+from tailrace.query.query import Query
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.proposals import Proposal, Proposals

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tailrace.aggregate.kind import Aggregate
 from tailrace.emd_join.kind import EmdJoin
 from tailrace.emd_join.planning import plan_of
 from tailrace.kind.inputs import NameTypes
 from tailrace.kind.protocol import Kind
-from tailrace.query.query import AggregateQuery, EmdJoinQuery, Query, TopKQuery, WindowedQuery
+from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
+from tailrace.query.query import Query
+from tailrace.query.windowed import AggregateQuery, TopKQuery, WindowedQuery
+from tailrace.spatial_join.interval_join import SpatialIntervalJoin
+from tailrace.spatial_join.planning import explanation_of, stream_join_of
+from tailrace.spatial_join.window_join import SpatialWindowJoin
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 
@@ -44,11 +50,23 @@ def _emd_join(query: Query, names: Sequence[NameTypes]) -> Kind:
     )
 
 
+def _spatial_join(query: Query, names: Sequence[NameTypes]) -> Kind:
+    assert isinstance(query, SpatialJoinQuery)
+    section, (left, right) = query.spatial_join, names
+    parts: dict[str, Any] = {"join": stream_join_of(section), "explanation": explanation_of(section)}
+    if section.interval is not None:
+        reach_ms, interval = section.interval.reach_ms, section.interval.bounds_ms
+        return SpatialIntervalJoin(reach_ms, (left, right), interval=interval, bins=section.bin_ms, **parts)
+    assert query.window is not None
+    sliding = Sliding(query.window.size_ms, query.window.slide_ms)
+    return SpatialWindowJoin(sliding.size_ms - 1, (left, right), sliding=sliding, **parts)
+
+
 def _sliding(query: WindowedQuery) -> Sliding:
     return Sliding(query.window.size_ms, query.window.slide_ms)
 
 
-KINDS = {"aggregate": _aggregate, "topk": _topk, "emd_join": _emd_join}
+KINDS = {"aggregate": _aggregate, "topk": _topk, "emd_join": _emd_join, "spatial_join": _spatial_join}
 
 
 def build(query: Query, names: Sequence[NameTypes] | None = None) -> Kind:

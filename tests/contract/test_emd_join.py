@@ -17,7 +17,7 @@ from pair_oracle import Join, joined
 from pair_runs import FOREVER, JOINS, SIDES, Batch, Sample, assert_as_the_oracle, log_of, logs, run
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
-from tailrace.query.query import declared_query
+from tailrace.query.declared import declared_query
 
 SOME = settings(max_examples=25, deadline=None, phases=[Phase.generate])
 THRESHOLD = 0.5

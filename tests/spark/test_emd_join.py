@@ -17,7 +17,8 @@ from kill_points import arm, leave
 from pair_oracle import Item, Join, Pair, Read, batch_pairs, joined
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.errors import Damaged
-from tailrace.query.query import Query, declared_query
+from tailrace.query.declared import declared_query
+from tailrace.query.query import Query
 from tailrace.spark.app import run
 from tailrace.spark.correct import correct
 from tailrace.storage.layout import Layout

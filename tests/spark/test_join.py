@@ -15,7 +15,7 @@ import toy_join
 from pair_oracle import Item, Join, Pair, Read, batch_pairs, joined
 from tailrace.correction import history_scan
 from tailrace.kinds import KINDS
-from tailrace.query.query import JoinQuery
+from tailrace.query.joins import JoinQuery
 from tailrace.spark.app import run
 from tailrace.spark.correct import correct
 from tailrace.storage.layout import Layout

@@ -116,12 +116,6 @@ class IdentifiedPairs:
     pairs: pa.Table
     times: Ints
 
-    @staticmethod
-    def of(rows: Rows) -> IdentifiedPairs:
-        """The pairs of these rows, with the event times that these give."""
-        times = np.concatenate([np.asarray(rows.column(f"{side}_time")) for side in SIDES])
-        return IdentifiedPairs(rows.select(PAIR.determining), times)
-
     def ranges(self) -> Ranges:
         times = np.unique(self.times)
         return merge_ranges(times - 1, times + 1)

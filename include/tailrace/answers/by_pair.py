@@ -2,24 +2,77 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from tailrace.answers.affected_pairs import ClosedPairs, IdentifiedPairs, MissedPairs
+from tailrace.answers.affected_pairs import SIDES, ClosedPairs, IdentifiedPairs, MissedPairs
 from tailrace.answers.identity import PAIR, Identity
+from tailrace.answers.model import AffectedAnswers, AnswerModel
 from tailrace.ground.columns import Ints
 from tailrace.ground.matching import Rows
 
 
-@dataclass(frozen=True)
-class ByPair:
-    """The answer model of kinds that answer each pair of tuples once (`answers.model.AnswerModel`).
+class PairAnswers(AnswerModel, ABC):
+    """Base of the answer models by pairs (`answers.model.AnswerModel`).
 
     Which pair two ids make is settled as soon as both ids have arrived: by the first tuple of each. So a pair is right
     for ever, or wrong for ever; and a correction gives rows only for pairs that are missing or wrong, or may be wrong
     in a version that it does not read (`correction.pair_versions`).
+    """
+
+    @property
+    @abstractmethod
+    def identity(self) -> Identity: ...
+
+    @property
+    def late_time(self) -> str:
+        return "event_time"
+
+    def fields(self, left: pa.DataType, right: pa.DataType) -> list[pa.Field]:
+        """The fields of the identity, given the types of the two streams' ids; times are in ms."""
+        types = {"left_id": left, "right_id": right}
+        return [pa.field(name, types.get(name, pa.int64())) for name in self.identity.columns]
+
+    def late(self, id_type: pa.DataType) -> pa.Schema:
+        """The schema of a late row: its id, of the type that ids of both streams fit into, and its event time in ms."""
+        return pa.schema([("id", id_type), ("event_time", pa.int64())])
+
+    def once(self, answers: Rows) -> Rows:
+        return answers
+
+    @property
+    def can_lack_tuples(self) -> bool:
+        return False  # it holds its two
+
+    def missed(self, late: pa.Table, *names: str) -> pa.Table:
+        """No rows: which pairs a late tuple missed, only its partners tell."""
+        return late.slice(0, 0).select(list(names))
+
+    def of(self, rows: Rows) -> AffectedAnswers:
+        times = np.concatenate([np.asarray(rows.column(f"{side}_time")) for side in SIDES])
+        return self.identified(rows, times)
+
+    @abstractmethod
+    def identified(self, answers: Rows, times: Ints) -> AffectedAnswers:
+        """The answers of these rows, whose tuples have these event times: those of the rows may be others."""
+
+    @abstractmethod
+    def shortest_wait(self, answers: Rows, came: Ints, t_max: Ints) -> Ints:
+        """The shortest slack K (allowed lateness) with which the stream gives each answer, in ms; shape (n,).
+
+        Parameters
+        ----------
+        came, t_max : ndarray, shape (2, n)
+            The tick in which the left and the right tuple of each answer came, and t_max before it.
+        """
+
+
+@dataclass(frozen=True)
+class ByPair(PairAnswers):
+    """The answer model of kinds that answer each pair of tuples once (`answers.model.AnswerModel`).
 
     Attributes
     ----------
@@ -41,10 +94,6 @@ class ByPair:
     def horizon_columns(self) -> tuple[str, ...]:
         return "left_time", "right_time"
 
-    @property
-    def late_time(self) -> str:
-        return "event_time"
-
     def expires(self, event_times: Ints) -> Ints:
         return event_times + self.reach_ms + 1  # it is kept while F is at most its event time + reach
 
@@ -55,25 +104,12 @@ class ByPair:
     def order(self) -> tuple[str, ...]:
         return "left_time", "right_time", "left_id", "right_id"
 
-    def fields(self, left: pa.DataType, right: pa.DataType) -> list[pa.Field]:
-        """The fields of the identity, given the types of the two streams' ids; times are in ms."""
-        types = left, right, pa.int64(), pa.int64()
-        return [pa.field(name, kind) for name, kind in zip(PAIR.columns, types, strict=True)]
-
-    def late(self, id_type: pa.DataType) -> pa.Schema:
-        """The schema of a late row: its id, of the type that ids of both streams fit into, and its event time in ms."""
-        return pa.schema([("id", id_type), ("event_time", pa.int64())])
-
-    def once(self, answers: Rows) -> Rows:
-        return answers
-
-    @property
-    def can_lack_tuples(self) -> bool:
-        return False  # it holds its two
-
-    def missed(self, late: pa.Table, *names: str) -> pa.Table:
-        """No rows: which pairs a late tuple missed, only its partners tell."""
-        return late.slice(0, 0).select(list(names))
+    def shortest_wait(self, answers: Rows, came: Ints, t_max: Ints) -> Ints:
+        """The first tuple is still stored if its event time is at least F − reach before the tick of the later one."""
+        left, right = (np.asarray(answers.column(name)) for name in self.horizon_columns)
+        first = np.where(came[0] < came[1], left, right)
+        needed = t_max.max(axis=0) - self.reach_ms - first
+        return np.where(came[0] == came[1], 0, np.maximum(needed, 0))
 
     def missed_by(self, late: pa.Table) -> MissedPairs:
         return MissedPairs.of(late, self.reach_ms)
@@ -81,5 +117,5 @@ class ByPair:
     def closed(self, event_times: tuple[int, int], frontier: int) -> ClosedPairs:
         return ClosedPairs(event_times, self.reach_ms, frontier)
 
-    def of(self, rows: Rows) -> IdentifiedPairs:
-        return IdentifiedPairs.of(rows)
+    def identified(self, answers: Rows, times: Ints) -> IdentifiedPairs:
+        return IdentifiedPairs(pa.table(answers.select(self.identity.determining)), times)

@@ -66,3 +66,6 @@ WINDOW = Identity(("key", "window_start", "window_end"), ("key", "window_end"))
 
 PAIR = Identity(("left_id", "right_id", "left_time", "right_time"), ("left_id", "right_id"))
 """Answers by pairs of a left and a right tuple."""
+
+PAIR_IN_WINDOW = Identity((*PAIR.columns, "window_start", "window_end"), (*PAIR.determining, "window_end"))
+"""Answers by pairs of a left and a right tuple, in each window that holds both."""

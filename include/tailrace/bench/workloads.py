@@ -11,7 +11,8 @@ import pyarrow as pa
 from tailrace.bench.questions import SUM, TOP_K, TOP_K_AT_ONCE, Question
 from tailrace.generators.delays import Exponential, epoch_ms
 from tailrace.generators.replay import generate, write
-from tailrace.query.query import Query, declared_query
+from tailrace.query.declared import declared_query
+from tailrace.query.query import Query
 
 MEAN_DELAY_MS = 200
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.dataset as ds
 
-from tailrace.answers.by_pair import ByPair
+from tailrace.answers.by_pair import PairAnswers
 from tailrace.calibration.calibration_input import MOST_ROWS, LoggedHistory
 from tailrace.calibration.measure import Accuracies
 from tailrace.calibration.recent_pairs import RecentPairs
@@ -188,7 +188,7 @@ class _CalibrationRun:
         most = MOST_ROWS // kind.row_weight
         sides = zip(self.stage.readers, self.logs, strict=True)
         histories = tuple(LoggedHistory(reader, log, most) for reader, log in sides)
-        if isinstance(kind.answers, ByPair):
+        if isinstance(kind.answers, PairAnswers):
             return RecentPairs(kind, histories, policy.queries, policy.accuracy)
         return RecentWindows(kind, histories[0], policy.queries, policy.accuracy)
 

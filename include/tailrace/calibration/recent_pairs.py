@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tailrace.answers.by_pair import ByPair
+from tailrace.answers.by_pair import PairAnswers
 from tailrace.calibration.measure import Accuracies, settling_ms
 from tailrace.calibration.recent_windows import History, Measurement, RecentTuples, not_ready
 from tailrace.ground.columns import Floats, Ints, unify
@@ -109,10 +109,8 @@ def _needed(kind: Kind, recent: Sequence[RecentTuples], size: int) -> tuple[Ints
     times = np.array([np.asarray(pairs.column(f"{side}_time")) for side in ("left", "right")])
     ids = (pairs.column(name) for name in ("left_id", "right_id"))
     came = np.array([_came(side, names) for side, names in zip(recent, ids, strict=True)])
-    first = np.where(came[0] < came[1], times[0], times[1])
-    assert isinstance(kind.answers, ByPair)
-    needed = _t_max_before(recent, came.max(axis=0)) - kind.answers.reach_ms - first
-    needed = np.where(came[0] == came[1], 0, np.maximum(needed, 0))
+    assert isinstance(kind.answers, PairAnswers)
+    needed = kind.answers.shortest_wait(pairs, came, np.array([_t_max_before(recent, tick) for tick in came]))
     return (times.max(axis=0) // size + 1) * size, needed
 
 

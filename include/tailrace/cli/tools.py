@@ -6,7 +6,7 @@ from enum import StrEnum
 from importlib import import_module
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,10 @@ from tailrace.ground.duration import parse_time_ms
 from tailrace.ground.errors import refuse
 from tailrace.terminal import screen
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SHOWN_LINES = 5  # of those that were kept out
 _FEWEST_ROWS = 10_000  # of a measurement of EMD joins: 10 s of both streams
 
 
@@ -31,6 +35,7 @@ class Format(StrEnum):
 class SourceFormat(StrEnum):
     parquet = "parquet"
     debs2013 = "debs2013"
+    tdrive = "tdrive"
 
 
 def replay(
@@ -46,7 +51,11 @@ def replay(
     ] = "2026-01-01",
     source: Annotated[Path | None, typer.Option(help="Replay this file in place of made tuples …")] = None,
     source_format: Annotated[
-        SourceFormat, typer.Option(help="… which is Parquet, or the CSV of the DEBS 2013 football match …")
+        SourceFormat,
+        typer.Option(
+            help="… which is Parquet, the CSV of the DEBS 2013 football match, or the taxis of T-Drive, a file of them "
+            "or a directory …"
+        ),
     ] = SourceFormat.parquet,
     event_time: Annotated[str, typer.Option(help="… and has its event time in this column.")] = "event_time",
     seed: Annotated[int, typer.Option(help="The same seed makes the same stream.")] = 1,
@@ -54,7 +63,6 @@ def replay(
     format: Annotated[Format, typer.Option(help="How they are stored.")] = Format.parquet,
 ) -> None:
     """Make an out-of-order stream with a seeded delay model, in files in the order of arrival."""
-    from tailrace.generators import debs2013
     from tailrace.generators import replay as replaying
     from tailrace.generators.delays import delay_model
 
@@ -64,12 +72,27 @@ def replay(
         if source is None:
             table = replaying.generate(rows, rate, keys, delays, seed, start_ms)
         else:
-            parquet = source_format is SourceFormat.parquet
-            tuples = replaying.read(source) if parquet else debs2013.read(source, start_ms)
-            table = replaying.disorder(tuples, event_time, delays, seed)
+            table = replaying.disorder(_read_source(source, source_format, start_ms), event_time, delays, seed)
         replaying.write(table, output, files, format.value, lambda rows: screen.err.print(f"wrote {rows:,} rows"))
     except (ValueError, OSError) as error:
         raise refuse("replay", str(error), "tailrace replay --help tells each option") from error
+
+
+def _read_source(source: Path, source_format: SourceFormat, start_ms: int) -> pa.Table:
+    """Read the tuples to replay, and tell which lines of T-Drive were kept out."""
+    from tailrace.generators import debs2013, tdrive
+    from tailrace.generators import replay as replaying
+
+    if source_format is SourceFormat.parquet:
+        return replaying.read(source)
+    if source_format is SourceFormat.debs2013:
+        return debs2013.read(source, start_ms)
+    table, rejected, listed = tdrive.read(source)
+    if rejected:
+        screen.err.print(f"lines that hold no fix, kept out: {rejected:,}", soft_wrap=True)
+        for file, line, reason in listed[:_SHOWN_LINES]:
+            screen.err.print(f"    {file}:{line}: {reason}", soft_wrap=True, markup=False)
+    return table
 
 
 def demo(

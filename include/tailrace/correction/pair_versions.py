@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.answers.affected_pairs import SIDES, IdentifiedPairs
+from tailrace.answers.affected_pairs import SIDES
+from tailrace.answers.by_pair import PairAnswers
 from tailrace.answers.model import AffectedAnswers
 from tailrace.answers.versions import of_others, with_retractions, with_stamps, without_retracted
 from tailrace.correction.history_scan import HistoryScan
@@ -72,7 +73,8 @@ def next_pairs(
     if not rest.num_rows:
         return found
     times = [past.event_times(side, _one_chunk(rest.column(f"{name}_id"))) for side, name in enumerate(SIDES)]
-    pairs = IdentifiedPairs(rest.select(kind.answers.identity.determining), np.concatenate(times))
+    assert isinstance(kind.answers, PairAnswers)
+    pairs = kind.answers.identified(rest, np.concatenate(times))
     return pa.concat_tables([found, past.evaluate(pairs)])
 
 

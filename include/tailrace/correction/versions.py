@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tailrace.answers.by_pair import ByPair
+from tailrace.answers.by_pair import PairAnswers
 from tailrace.answers.model import AffectedAnswers
 from tailrace.answers.versions import of_others, streamed_versions, with_retractions, with_stamps, without_retracted
 from tailrace.correction import pair_versions
@@ -23,7 +23,7 @@ def revise(past: HistoryScan, answers: AnswerTables, affected: AffectedAnswers, 
     kind, ranges = past.stage.kind, affected.ranges()
     low, high = ranges
     versions, late = answers.versions((low - 1, high)), answers.late(ranges)  # of every tuple in [low, high)
-    if isinstance(kind.answers, ByPair):
+    if isinstance(kind.answers, PairAnswers):
         rows = pair_versions.revise(past, versions, late, affected, before, interval)
     else:
         versions = select(versions, affected.contains(versions))

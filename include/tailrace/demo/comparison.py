@@ -10,7 +10,9 @@ from tailrace.demo.true_pairs import given_pairs, true_pairs
 from tailrace.demo.truth import given, share_found, share_off, share_right, truth
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.disorder.promising_policy import PromisingPolicy
-from tailrace.query.query import EmdJoinQuery, Query, TopKQuery
+from tailrace.query.joins import EmdJoinQuery
+from tailrace.query.query import Query
+from tailrace.query.windowed import TopKQuery
 
 
 class Comparison(NamedTuple):

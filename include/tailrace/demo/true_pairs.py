@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tailrace.query.query import EmdJoinQuery
+from tailrace.query.joins import EmdJoinQuery
 
 Pairs = set[tuple[str, str]]
 

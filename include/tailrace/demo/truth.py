@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tailrace.aggregate.section import AggregateSection
-from tailrace.query.query import AggregateQuery, Query, TopKQuery, WindowedQuery
+from tailrace.query.query import Query
+from tailrace.query.windowed import AggregateQuery, TopKQuery, WindowedQuery
 
 Window = tuple[str | int | None, int, int]
 Held = list[tuple[float, Any]]

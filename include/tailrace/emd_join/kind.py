@@ -53,8 +53,11 @@ class EmdJoin(JoinedPairs):
     explanation: Explanation
     distances: bool = True
 
-    values: ClassVar[tuple[str, ...]] = ("distance",)
     sort_key: ClassVar[str | None] = KEY
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        return ("distance",)
 
     @property
     def row_weight(self) -> int:

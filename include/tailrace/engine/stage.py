@@ -71,7 +71,7 @@ class Stage:
     def task(self, index: int) -> Task:
         """One of the tasks, by its number."""
         store = MemoryChunks() if self.chunks is None else ChunkFiles(self.chunks / str(index))
-        return Task(self.kind, self.streams, self.tick_ms, index, store, self.deduplicates)
+        return Task(self.kind, self.streams, self.tick_ms, index, store, self.tasks, self.deduplicates)
 
     def messages(self, segment: Segment, header: BatchHeader) -> list[Message]:
         """Read a segment of a batch; returns the messages to the tasks: prepared rows, statistics, rows for tables."""

@@ -24,10 +24,11 @@ from tailrace.engine.tick_buffer import CompleteTicks, TickBuffer
 from tailrace.ground import wire
 from tailrace.ground.columns import single_batch
 from tailrace.ground.wire import Batches
-from tailrace.kind.capabilities import combined, tick_contents
+from tailrace.kind.capabilities import at_place, combined, tick_contents
 from tailrace.kind.protocol import Kind
 from tailrace.kind.step import Step
 from tailrace.operators.chunk import Chunk, ChunkedState
+from tailrace.partition.routes import Place
 
 _ROWS_AT_ONCE = 500_000
 
@@ -87,6 +88,8 @@ class Task:
     ----------
     store : ChunkStore
         Of the chunks of its state.
+    tasks : int
+        The number of all tasks.
     """
 
     kind: Kind
@@ -94,6 +97,7 @@ class Task:
     tick_ms: int
     index: int
     store: ChunkStore
+    tasks: int = 1
     deduplicates: bool = False
 
     def advance(self, state: bytes | None, messages: Iterable[Message]) -> tuple[bytes, list[Message]]:
@@ -135,7 +139,8 @@ class Task:
         if self.deduplicates:
             rows, repeats = self._without_repeats(complete, repeats, frontier)
             repeated = sum(map(output_tables.total, complete.rows)) - sum(map(output_tables.total, rows))
-        step = self.kind.step(before.state, rows, frontier)
+        kind = at_place(self.kind, Place(self.index, self.tasks, head.plans))
+        step = kind.step(before.state, rows, frontier)
 
         measured = output_tables.task_counts(self.kind.answers, segments, len(complete.ticks), step, frontier)
         measured |= {"repeats": repeated} | output_tables.clock_columns(clock, coverage, pending)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import pyarrow as pa
 
 from tailrace.disorder.tick_statistics import SAMPLE, ErrorModel, TickContents
 from tailrace.ground.columns import Floats
+from tailrace.kind.protocol import Kind
+from tailrace.partition.routes import Place
 from tailrace.windows.sliding import Sliding
 
 
@@ -77,6 +79,19 @@ class Balances(Protocol):
         mapping or None
             The plan in force where it is to stay; None where no plan is needed.
         """
+
+
+@runtime_checkable
+class Owns(Protocol):
+    """A kind of which several tasks may find the same answer, and one task owns it."""
+
+    def at(self, place: Place) -> Self:
+        """The kind whose steps give the answers that belong to one task, in a batch."""
+
+
+def at_place(kind: Kind, place: Place) -> Kind:
+    """Return the kind as it runs in a task; unchanged where no two tasks find the same answer."""
+    return kind.at(place) if isinstance(kind, Owns) else kind
 
 
 def combined(kind: object, rows: pa.RecordBatch) -> pa.RecordBatch:

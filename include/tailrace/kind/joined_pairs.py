@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from tailrace.answers.by_pair import ByPair
+from tailrace.answers.by_pair import ByPair, PairAnswers
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import Floats, single_batch
 from tailrace.kind.inputs import Input, NameTypes, common_id_type
@@ -34,8 +34,6 @@ class JoinedPairs(ABC):
         The longest distance of the event times of a pair.
     names : pair of NameTypes
         The types of the key and id of either stream.
-    values : tuple of str
-        The columns of an answer between its identity and `tuples`, all doubles.
     sort_key : str or None
         The column of prepared rows by which `match` gets them in order.
     """
@@ -43,8 +41,17 @@ class JoinedPairs(ABC):
     reach_ms: int
     names: tuple[NameTypes, NameTypes] = (NameTypes(), NameTypes())
 
-    values: ClassVar[tuple[str, ...]] = ()
     sort_key: ClassVar[str | None] = None
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The columns of an answer between its identity and `tuples`, all doubles."""
+        return ()
+
+    @property
+    def bin_ms(self) -> int | None:
+        """The length of the bins of event time by which rows are stored, see `ChunkedRows`."""
+        return None
 
     @property
     def row_weight(self) -> int:
@@ -68,7 +75,7 @@ class JoinedPairs(ABC):
         return Sliding(max(self.reach_ms, 1), max(self.reach_ms, 1))
 
     @property
-    def answers(self) -> ByPair:
+    def answers(self) -> PairAnswers:
         return ByPair(self.reach_ms)
 
     @property
@@ -81,13 +88,13 @@ class JoinedPairs(ABC):
         values = [(name, pa.float64()) for name in self.values]
         return pa.schema([*self.answers.fields(left, right), *values, ("tuples", pa.int64())])
 
-    def start(self) -> PairState:
-        return PairState()
+    def start(self) -> Any:
+        return PairState.of({}, self.bin_ms)
 
-    def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> PairState:
-        return PairState.of(chunks)
+    def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> Any:
+        return PairState.of(chunks, self.bin_ms)
 
-    def step(self, state: PairState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
+    def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
         state, pairs, late = interval_join.step(self.reach_ms, self.match, state, arrived, frontier, self.sort_key)
         answers = self._answers(pairs.left, pairs.right, pairs.columns)
         return Step(state, answers, pairs.decided_at, late, pairs.loads, pairs.counts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -20,20 +20,41 @@ class ChunkedRows:
 
     A chunk is dropped when all of its rows have expired, and rewritten when most have. A chunk is merged with the one
     before while neither is full and it is as large; so there are few small ones, and a row is rewritten seldom.
+
+    Attributes
+    ----------
+    bin_ms : int or None
+        The rows of a chunk all have event times in one bin of this length, by which chunks expire as a whole (paper
+        003, eq. 4); None: a chunk has rows of any event time.
     """
 
     chunks: tuple[Chunk, ...] = ()
+    bin_ms: int | None = None
 
     def append(self, rows: pa.RecordBatch, bound: int, sort_key: str | None) -> ChunkedRows:
         """Append rows, which are in order of `sort_key`, and drop those with an event time before `bound` (ms)."""
         left = [living for chunk in self.chunks if (living := _living(chunk, bound)) is not None]
-        new = _living(Chunk(rows), bound)
-        if new is not None:
-            left.append(new)
-        while len(left) > 1 and _are_merged(left[-2].rows.num_rows, left[-1].rows.num_rows):
-            merged = pa.Table.from_batches([chunk.rows for chunk in left[-2:]])
-            left[-2:] = [Chunk(single_batch(merged if sort_key is None else merged.sort_by(sort_key)))]
-        return ChunkedRows(tuple(left))
+        if self.bin_ms is None:
+            return replace(self, chunks=_append(left, rows, bound, sort_key))
+        bins: dict[int, list[Chunk]] = {}
+        for chunk in left:
+            bins.setdefault(chunk.rows.column("event_time")[0].as_py() // self.bin_ms, []).append(chunk)
+        bin_of = np.asarray(rows.column("event_time")) // self.bin_ms
+        by_bin = rows.take(pa.array(np.argsort(bin_of, kind="stable")))
+        numbers, counts = np.unique(bin_of, return_counts=True)
+        for number, count, end in zip(numbers.tolist(), counts.tolist(), np.cumsum(counts).tolist(), strict=True):
+            new = by_bin.slice(end - count, count)
+            bins[number] = list(_append(bins.get(number, []), new, bound, sort_key))
+        return replace(self, chunks=tuple(chunk for number in sorted(bins) for chunk in bins[number]))
+
+
+def _append(chunks: list[Chunk], rows: pa.RecordBatch, bound: int, sort_key: str | None) -> tuple[Chunk, ...]:
+    new = _living(Chunk(rows), bound)
+    left = chunks if new is None else [*chunks, new]
+    while len(left) > 1 and _are_merged(left[-2].rows.num_rows, left[-1].rows.num_rows):
+        merged = pa.Table.from_batches([chunk.rows for chunk in left[-2:]])
+        left[-2:] = [Chunk(single_batch(merged if sort_key is None else merged.sort_by(sort_key)))]
+    return tuple(left)
 
 
 def _are_merged(earlier: int, later: int) -> bool:

@@ -68,8 +68,9 @@ class PairState:
         return {"left": self.left.chunks, "right": self.right.chunks}
 
     @staticmethod
-    def of(chunks: Chunks) -> PairState:
-        return PairState(ChunkedRows(chunks["left"]), ChunkedRows(chunks["right"]))
+    def of(chunks: Chunks, bin_ms: int | None = None) -> PairState:
+        """The state with these chunks, in bins of this length as in `ChunkedRows`."""
+        return PairState(*(ChunkedRows(chunks.get(side, ()), bin_ms) for side in ("left", "right")))
 
 
 class Pairs(NamedTuple):
@@ -121,7 +122,7 @@ def step(
     columns = {name: np.concatenate([each.columns[name] for each in found])[met] for name in found[0].columns}
     counts = sum((Counter(each.counts) for each in found), Counter[str]())
     rows = sides[0].rows(left[met]), sides[1].rows(right[met])
-    pairs = Pairs(*rows, columns, decided_at[met], _joined(found), counts)
+    pairs = Pairs(*rows, columns, decided_at[met], joined_loads(found), counts)
 
     bound = frontier.last - reach_ms
     stored = (side.append(rows, bound, sort_key) for side, rows in zip((state.left, state.right), new, strict=True))
@@ -151,7 +152,8 @@ def in_order(rows: pa.Table, key: str | None) -> pa.RecordBatch:
     return single_batch(rows if key is None else rows.sort_by(key))
 
 
-def _joined(found: Sequence[Matches]) -> dict[str, Floats]:
+def joined_loads(found: Sequence[Matches]) -> dict[str, Floats]:
+    """The loads of several searches, one after the other."""
     measured = [each.loads for each in found if each.loads]
     return {name: np.concatenate([loads[name] for loads in measured]) for name in (measured[0] if measured else ())}
 

@@ -13,7 +13,8 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from tailrace.ground.duration import format_time
 from tailrace.orchestration import settings
 from tailrace.orchestration.triggers import TELL_S
-from tailrace.query.query import Query, WindowedQuery
+from tailrace.query.query import Query
+from tailrace.query.windowed import WindowedQuery
 from tailrace.storage.layout import Layout
 from tailrace.windows.sliding import Sliding
 

@@ -21,11 +21,14 @@ class Routes(NamedTuple):
         The index of the row, and the number of the task.
     home : ndarray of bool, shape (m,)
         True at one task of each row, its home: there it counts. The others get a replica.
+    plan : int
+        The version of the newest plan; 0 before the first. Rows that have a column `plan` get it there.
     """
 
     row: NDArray[np.int64]
     task: NDArray[np.int64]
     home: NDArray[np.bool_]
+    plan: int = 0
 
     def rows_of(self, rows: pa.RecordBatch, task: int) -> pa.RecordBatch:
         """Select the rows that go to a task; in the column `tuples` a replica stands for no tuple."""
@@ -35,7 +38,26 @@ class Routes(NamedTuple):
         if not home.all():
             index = part.schema.get_field_index("tuples")
             part = part.set_column(index, "tuples", pc.if_else(pa.array(home), part.column(index), 0))
+        if "plan" in part.schema.names:
+            index = part.schema.get_field_index("plan")
+            part = part.set_column(index, "plan", pa.repeat(pa.scalar(self.plan, pa.int64()), part.num_rows))
         return _with_own_dictionaries(part)
+
+
+class Place(NamedTuple):
+    """One of the tasks of a query, in a batch.
+
+    Attributes
+    ----------
+    task, tasks : int
+        Its number, and the number of all tasks.
+    plans : tuple of Fact
+        As in `Partition.assign`.
+    """
+
+    task: int
+    tasks: int
+    plans: Facts = ()
 
 
 class Partition(Protocol):

@@ -18,7 +18,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from tailrace.ground.duration import _UNIT_OF, format_duration, ms
-from tailrace.query.query import ADAPTER
+from tailrace.query.declared import ADAPTER
 
 Json = dict[str, Any]
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from tailrace.query.query import Query, declared_query
+from tailrace.query.declared import declared_query
+from tailrace.query.query import Query
 from tailrace.query.refusals import explain
 from tailrace.query.yaml_file import YamlFile, read
 

@@ -15,16 +15,14 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from tailrace.ground.duration import format_duration, ms
-from tailrace.query.query import AnyQuery
+from tailrace.query.declared import AnyQuery
 from tailrace.query.sections import Disorder
 from tailrace.query.yaml_file import FieldPath
 
 # In the contract, but not in this version yet: values by their field, and fields.
 LATER_VALUES = {
-    "kind": ("spatial_join",),
     "format": ("kafka",),
 }
-LATER_FIELDS = ("spatial_join",)
 LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 _BESIDE_POLICY = [name for name in Disorder.model_fields if name != "policy"]
 
@@ -116,7 +114,7 @@ def _surplus(place: _Place) -> tuple[str, str]:
         assert place.choice is not None
         return f"kind {place.choice[1]} takes no section {name}", f"kind: {name}, or no such section"
     beside = _BESIDE_POLICY if place.path[0] == "disorder" else []
-    return _unknown_name("field", name, [*place.owner.model_fields, *beside], LATER_FIELDS)
+    return _unknown_name("field", name, [*place.owner.model_fields, *beside])
 
 
 def _messages(error: str, field: str, value: Any, context: dict[str, Any], hint: str) -> tuple[str, str]:
@@ -166,7 +164,7 @@ def _is_section(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
-def _unknown_name(noun: str, word: str, choices: list[str], later: Sequence[str]) -> tuple[str, str]:
+def _unknown_name(noun: str, word: str, choices: list[str], later: Sequence[str] = ()) -> tuple[str, str]:
     names = ", ".join(choices)
     if word in later:
         return f"this version does not have the {noun} {word} yet", f"one of {names}"

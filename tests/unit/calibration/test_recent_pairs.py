@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,10 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pair_oracle import LEFT, RIGHT, Item, Join, Read, batch_pairs, joined
+from pair_oracle import LEFT, RIGHT, Item, Join, Read, batch_in_windows, batch_pairs, in_windows, joined
 from tailrace.calibration.measure import EventTimeCourse
 from tailrace.calibration.recent_pairs import RecentPairs
 from tailrace.calibration.recent_windows import NotReady, RecentTuples
+from tailrace.kind.explanation import Explanation
+from tailrace.spatial_join.condition import Condition
+from tailrace.spatial_join.geometry_input import GeometryInput
+from tailrace.spatial_join.metrics import Planar
+from tailrace.spatial_join.stream_join import StreamJoin
+from tailrace.spatial_join.window_join import SpatialWindowJoin
+from tailrace.windows.sliding import Sliding
 from toy_join import ToyJoin
 
 REACH, TICK = 50, 10
@@ -26,6 +34,8 @@ class MemoryHistory:
     """The tuples of one stream, each with the tick of its arrival."""
 
     items: list[Item]
+    column: str = "value"
+    content: Callable[[str], str] = str
 
     def span(self) -> tuple[int, int]:
         times = [item.event_time for item in self.items]
@@ -35,7 +45,12 @@ class MemoryHistory:
         items = [item for item in self.items if item.event_time >= low]
         event, tick = (np.array(column, np.int64) for column in ([i.event_time for i in items], ticks(items)))
         course = EventTimeCourse.of(tick, event)
-        columns = {"event_time": event, "tick": tick, "id": [i.id for i in items], "value": [i.value for i in items]}
+        columns = {
+            "event_time": event,
+            "tick": tick,
+            "id": [i.id for i in items],
+            self.column: [self.content(i.value) for i in items],
+        }
         tuples = pa.RecordBatch.from_pydict({name: pa.array(column) for name, column in columns.items()})
         return RecentTuples(low, tuples, course, course.delays(tick, event))
 
@@ -86,8 +101,50 @@ def test_recall_by_duration_is_that_of_streams_with_this_k(left, right, duration
             assert share == pytest.approx(len(of_stretch[end] & streamed) / len(of_stretch[end]))
 
 
+SIZE, SLIDE = 60, 20
+OF_WINDOWS: list[bool] = []
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    left=stream(LEFT),
+    right=stream(RIGHT),
+    durations=st.sets(st.integers(0, 200), min_size=1, max_size=3),
+    n=st.integers(1, 3),
+)
+def test_recall_of_pairs_in_windows_is_that_of_streams_with_this_k(left, right, durations, n):
+    """Each value is a point; a pair counts once in each window that holds it."""
+    log, waits = [Read(LEFT, item) for item in left] + [Read(RIGHT, item) for item in right], sorted(durations)
+    inputs = GeometryInput({"wkt": "value"}), GeometryInput({"wkt": "value"})
+    join = StreamJoin(inputs, Condition("equals", None, Planar()))
+    kind = SpatialWindowJoin(SIZE - 1, join=join, explanation=Explanation("", "", ""), sliding=Sliding(SIZE, SLIDE))
+    point = {"a": "POINT (0 0)", "b": "POINT (1 1)"}.__getitem__
+    sides = MemoryHistory(left, "wkt", point), MemoryHistory(right, "wkt", point)
+    try:
+        found = RecentPairs(kind, sides, n, 0.9).measure(np.array(waits)).measured
+    except NotReady:
+        OF_WINDOWS.append(False)
+        return
+    OF_WINDOWS.append(True)
+    times = {item.id: item.event_time for item in left + right}
+    windowed = Join(SIZE, TICK, windows=(SIZE, SLIDE))
+    of_stretch = {
+        end: {
+            pair
+            for pair in batch_in_windows(log, windowed)
+            if end - SIZE <= max(times[pair.left_id], times[pair.right_id]) < end
+        }
+        for end in found.ends.tolist()
+    }
+    for duration, quality in zip(waits, found.quality.tolist(), strict=True):
+        streamed = in_windows(log, replace(windowed, k=duration, idle=FOREVER))[0].keys()
+        for end, share in zip(found.ends.tolist(), quality, strict=True):
+            assert share == pytest.approx(len(of_stretch[end] & streamed) / len(of_stretch[end]))
+
+
 def test_enough_of_the_generated_streams_were_measured():
     assert sum(MEASURED) >= len(MEASURED) / 4
+    assert sum(OF_WINDOWS) >= len(OF_WINDOWS) / 4
 
 
 def test_a_calibration_ends_though_the_delays_of_what_it_reads_change_to_and_fro():

@@ -14,7 +14,7 @@ from tailrace.demo.generated_data import COPIES, DELAYS, GAME2, READINGS, STREAM
 from tailrace.generators.delays import epoch_ms
 from tailrace.ground.duration import ms
 from tailrace.query.loading import load
-from tailrace.query.query import TopKQuery
+from tailrace.query.windowed import TopKQuery
 
 FLIGHTS = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
 

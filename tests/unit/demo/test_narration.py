@@ -17,8 +17,8 @@ from tailrace.demo.generated_data import COPIES, TRADES, declare
 from tailrace.demo.narration import line, summary
 from tailrace.demo.true_pairs import true_pairs
 from tailrace.demo.truth import share_found, share_off, share_right, truth
+from tailrace.query.declared import declared_query
 from tailrace.query.loading import load
-from tailrace.query.query import declared_query
 from tailrace.storage.status import Status
 
 FLIGHTS = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"

@@ -14,8 +14,8 @@ from tailrace.emd_join.line_search import LineSearch
 from tailrace.emd_join.planning import plan_of
 from tailrace.ground.errors import Refused
 from tailrace.partition.by_span import ByHash, BySpan
+from tailrace.query.joins import EmdJoinQuery
 from tailrace.query.loading import load
-from tailrace.query.query import EmdJoinQuery
 
 QUERY = """
 name: similar

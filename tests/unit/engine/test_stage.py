@@ -18,8 +18,9 @@ from tailrace.engine.stream_reader import columns_of, name_types_of
 from tailrace.ground import wire
 from tailrace.ground.facts import stamp
 from tailrace.partition.by_key import task_of
+from tailrace.query.declared import declared_query
 from tailrace.query.loading import load
-from tailrace.query.query import Query, declared_query
+from tailrace.query.query import Query
 from tailrace.sources.formats import FORMATS
 from tailrace.sources.segments import Segment
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -19,16 +21,20 @@ def rows(times: list[int], first: int = 0) -> pa.RecordBatch:
 
 def stored(state: ChunkedRows) -> ChunkedRows:
     """The state after a batch has been written: all chunks have names."""
-    return ChunkedRows(tuple(Chunk(chunk.rows, chunk.name or f"c{id(chunk)}") for chunk in state.chunks))
+    chunks = tuple(Chunk(chunk.rows, chunk.name or f"c{id(chunk)}") for chunk in state.chunks)
+    return replace(state, chunks=chunks)
 
 
 def new_rows(state: ChunkedRows) -> int:
     return sum(chunk.rows.num_rows for chunk in state.chunks if chunk.name is None)
 
 
-@given(st.lists(st.tuples(st.lists(st.integers(0, 50), max_size=6), st.integers(0, 12)), max_size=20))
-def test_every_living_row_is_stored_once_and_in_order_within_its_chunk(batches):
-    state, bound, living, first = ChunkedRows(), 0, {}, 0
+BATCHES = st.lists(st.tuples(st.lists(st.integers(-9, 50), max_size=6), st.integers(0, 12)), max_size=20)
+
+
+@given(BATCHES, st.sampled_from([None, 1, 7, 100]))
+def test_every_living_row_is_stored_once_and_in_order_within_its_chunk(batches, bin_ms):
+    state, bound, living, first = ChunkedRows((), bin_ms), 0, {}, 0
     for drawn, moved in batches:
         times, bound = sorted(drawn), bound + moved
         state = stored(state.append(rows(times, first), bound, "event_time"))
@@ -41,6 +47,7 @@ def test_every_living_row_is_stored_once_and_in_order_within_its_chunk(batches):
         assert len(held) <= 2 * len(living), "most of what a chunk holds is alive"
         for chunk in state.chunks:
             assert chunk.rows.num_rows
+            assert bin_ms is None or len({time // bin_ms for time in chunk.rows.column("event_time").to_pylist()}) == 1
             assert (np.diff(chunk.rows.column("event_time")) >= 0).all()
 
 
@@ -76,3 +83,15 @@ def test_a_stored_chunk_that_mostly_lives_stays_as_it_is():
     after = before.append(rows([]), 10, None)
     assert after.chunks[0].rows is before.chunks[0].rows
     assert after.chunks[0].name == before.chunks[0].name
+
+
+def test_bins_expire_as_a_whole_and_merge_only_within_themselves():
+    state = ChunkedRows((), 100)
+    for batch in range(6):
+        state = stored(state.append(rows([10 * batch, 10 * batch + 150, 10 * batch + 300]), 0, "event_time"))
+    times = [chunk.rows.column("event_time").to_pylist() for chunk in state.chunks]
+    expected = sorted(10 * batch + start for batch in range(6) for start in (0, 150, 300))
+    assert sorted(time for chunk in times for time in chunk) == expected
+    assert len(times) < 12, "chunks of a bin are merged"
+    state = state.append(rows([]), 200, "event_time")
+    assert {time // 100 for chunk in state.chunks for time in chunk.rows.column("event_time").to_pylist()} == {2, 3}

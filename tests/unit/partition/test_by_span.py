@@ -94,7 +94,7 @@ def test_each_task_has_every_right_row_and_one_of_them_is_its_home(partition: Pa
     for task in range(tasks):
         assert routes.rows_of(batch, task).column("id").to_pylist() == batch.column("id").to_pylist()
     assert sorted(routes.row[routes.home].tolist()) == list(range(len(keys)))
-    homes = {row: task for row, task, home in zip(*map(np.ndarray.tolist, routes), strict=True) if home}
+    homes = {row: task for row, task, home in zip(*map(np.ndarray.tolist, routes[:3]), strict=True) if home}
     assert [homes[row] for row in range(len(keys))] == task_of(batch.column("id"), tasks).tolist()
 
 

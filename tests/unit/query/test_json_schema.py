@@ -25,9 +25,10 @@ from tailrace.cli.commands import main
 from tailrace.ground.duration import _UNIT_OF, Duration, parse_duration, parse_time_ms
 from tailrace.ground.errors import Refused
 from tailrace.ground.fields import NonNegativeDuration, Section
+from tailrace.query.joins import EmdJoinQuery
 from tailrace.query.json_schema import json_schema
 from tailrace.query.loading import load
-from tailrace.query.query import AggregateQuery, EmdJoinQuery, TopKQuery
+from tailrace.query.windowed import AggregateQuery, TopKQuery
 from unit.query.test_loading import GOOD, WRONG, Wrong
 from unit.query.test_query import SMALLEST
 

@@ -14,7 +14,7 @@ from tailrace.disorder.k_slack import KSlack
 from tailrace.ground.errors import Problem, Refused
 from tailrace.query import refusals
 from tailrace.query.loading import load
-from tailrace.query.query import AggregateQuery
+from tailrace.query.windowed import AggregateQuery
 from tailrace.query.yaml_file import MAX_MESSAGE
 from tailrace.topk.section import TopKSection
 
@@ -94,9 +94,6 @@ WRONG = [
     Wrong("name: flights\n", "", 1, "name", "missing", "name: ball_load"),
     Wrong("name: flights", "name: Flights-2", 1, "name", "'Flights-2'", "a-z, 0-9 and _"),
     Wrong("name: flights", "name:", 1, "name", "no value", "ball_load"),
-    Wrong(
-        "kind: aggregate", "kind: spatial_join", 2, "kind", "does not have the kind spatial_join yet", "aggregate, topk"
-    ),
     Wrong("parallelism: 2", "topk: {k: 5, score: delay}", 13, "topk", "kind aggregate takes no section topk", "topk"),
     Wrong("kind: aggregate", "kind: agregate", 2, "kind", "'agregate' is no kind", "aggregate (of"),
     Wrong(

@@ -14,8 +14,9 @@ from pydantic import TypeAdapter, ValidationError
 from pair_query import PairQuery
 from tailrace.disorder.k_slack import KSlack
 from tailrace.disorder.no_slack import NoSlack
+from tailrace.query.declared import declared_query
 from tailrace.query.json_schema import json_schema
-from tailrace.query.query import Query, declared_query
+from tailrace.query.query import Query
 from tailrace.query.sections import Disorder
 
 SMALLEST: dict[str, Any] = {

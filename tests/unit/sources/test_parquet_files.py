@@ -13,7 +13,7 @@ import pytest
 
 from tailrace.engine.stream_reader import columns_of, readers_of
 from tailrace.ground.errors import Refused
-from tailrace.query.query import declared_query
+from tailrace.query.declared import declared_query
 from tailrace.sources import parquet_files
 from tailrace.sources.check import Columns
 from tailrace.sources.parquet_files import ParquetFiles

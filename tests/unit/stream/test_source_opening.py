@@ -15,7 +15,8 @@ from planner_driver import entries
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.errors import SourceChanged
 from tailrace.kinds import build
-from tailrace.query.query import Query, declared_query
+from tailrace.query.declared import declared_query
+from tailrace.query.query import Query
 from tailrace.sources.feed import Feed
 from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.replay_feed import ReplayFeed

@@ -14,7 +14,8 @@ from tailrace.bench.progress import Row, Tell
 from tailrace.bench.simulate import Simulated, Stream, simulate
 from tailrace.generators.delays import MODELS, DelayModel, epoch_ms
 from tailrace.generators.replay import TIME, disorder, generate
-from tailrace.query.query import Query, declared_query
+from tailrace.query.declared import declared_query
+from tailrace.query.query import Query
 
 RATE, SECONDS, SEED = 1000, 540, 1
 """Tuples a second and seconds: 540,000 tuples, as game 1 has 544,223."""

@@ -19,7 +19,8 @@ from tailrace.generators.generated_shots import jitter, shots
 from tailrace.generators.histogram_stream import as_stream
 from tailrace.generators.replay import START_MS
 from tailrace.generators.sample_clips import read_clip
-from tailrace.query.query import Query, declared_query
+from tailrace.query.declared import declared_query
+from tailrace.query.query import Query
 
 LEVELS = 58
 """The number of grey levels by which SS is darker than S (section 6.1)."""

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.generators.delays import Exponential
 from tailrace.generators.replay import generate
-from tailrace.query.query import Query, declared_query
+from tailrace.query.declared import declared_query
+from tailrace.query.query import Query
 
 K, SIZE_MS, SLIDE_MS, TICK_MS = 5, 60_000, 5_000, 100
 ACCURACY = 0.95

@@ -1,0 +1,153 @@
+"""Partitioning of a join of two streams by cells of a grid, with copies at boundaries and one owner a pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.ground.columns import Floats, Ints, group_sums
+from tailrace.ground.facts import Facts
+from tailrace.partition.by_key import hash_of, task_of
+from tailrace.partition.grid import Grid
+from tailrace.partition.routes import Place, Routes
+
+Boxes = Callable[[int, pa.RecordBatch], tuple[Ints, Floats]]
+"""(side, rows) → the boxes within which the partners of rows lie: the index of the row, shape (m,), and minx, miny,
+maxx, maxy of each, shape (m, 4). A row may have several, or none."""
+
+LEFT = 0
+
+_MANY = 4096
+"""The most cells that a row's boxes are spread out over; a larger row goes to all tasks."""
+
+_TOLERATED = 1.25
+"""The greatest load of a task, in means of all, at which a plan stays."""
+
+
+@dataclass(frozen=True)
+class ByCell:
+    """The grid partitioning of paper 003 (section 2.1, Algorithm 3), with a plan that follows the load.
+
+    A right row stands at a position on the Z-curve of cells: the number of its cell plus a fraction, the hash of its
+    id. A plan, {"bounds": [b_1, …, b_{k−1}]}, cuts the curve in k ranges, one a task; so it can cut a hot cell too. A
+    right row goes to the task of its position, once for each cell that it meets. A left row goes to every task that has
+    a part of one of its cells. Without a plan the ranges are equal.
+
+    Rows are routed by every plan under which a living row was placed. A pair belongs to one task: that of the position
+    of its right row in the cell of its reference point, by the plan of its older row.
+
+    Attributes
+    ----------
+    boxes : callable
+        The boxes of rows, see `Boxes`: those of a pair that matches meet.
+    """
+
+    grid: Grid
+    boxes: Boxes
+
+    @property
+    def needs_earlier_plans(self) -> bool:
+        return True
+
+    def assign(self, side: int, rows: pa.RecordBatch, plans: Facts, tasks: int) -> Routes:
+        """Route rows with the column `id` and those that `boxes` needs; see `Partition.assign`."""
+        ids, count = rows.column("id"), rows.num_rows
+        row, boxes = self.boxes(side, rows)
+        many = self.grid.counts(boxes) > _MANY
+        box, cell = self.grid.cells(boxes[~many])
+        in_cell = row[~many][box]
+        low, high = (cell, cell + 1) if side == LEFT else 2 * (cell + fraction(ids)[in_cell],)
+        routes = [np.unique(row[many]) * tasks + task for task in range(tasks)]
+        home = np.full(count, -1)
+        for bounds in _bounds_of(self.grid, plans, tasks).values():  # the newest last
+            first = np.searchsorted(bounds, low, "right")
+            counts = np.maximum(np.searchsorted(bounds, high, "left"), first) - first + 1
+            routes.append(np.repeat(in_cell, counts) * tasks + np.repeat(first, counts) + _places(counts))
+            home[in_cell] = first
+        elsewhere = np.flatnonzero(home < 0)
+        home[elsewhere] = task_of(ids.take(pa.array(elsewhere)), tasks)
+        routes.append(elsewhere * tasks + home[elsewhere])
+        row, task = np.divmod(np.unique(np.concatenate(routes)), tasks)
+        return Routes(row, task, task == home[row], plans[-1].version if plans else 0)
+
+    def owners(self, cell: Ints, right_ids: pa.Array, plan: Ints, place: Place) -> Ints:
+        """The task to which each pair belongs, shape (m,).
+
+        Parameters
+        ----------
+        cell : ndarray, shape (m,)
+            The cell of the reference point of each pair: a point that lies in a box of either row.
+        right_ids : Array, length m
+        plan : ndarray, shape (m,)
+            The version of the plan under which its older row was placed.
+        """
+        position, owner = cell + fraction(right_ids), np.zeros(len(cell), np.int64)
+        bounds = _bounds_of(self.grid, place.plans, place.tasks)
+        for version in np.unique(plan).tolist():
+            mine = plan == version
+            owner[mine] = np.searchsorted(bounds[version], position[mine], "right")
+        return owner
+
+
+def fraction(ids: pa.Array) -> Floats:
+    """Hash each id to a number in [0, 1), a multiple of 2^−24; shape (m,)."""
+    return (hash_of(ids) >> np.uint64(40)).astype(np.float64) * 2.0**-24
+
+
+def next_plan(
+    grid: Grid, plan: Mapping[str, Any] | None, cells: Ints, load: Floats, tasks: int
+) -> Mapping[str, Any] | None:
+    """Cut the Z-curve into ranges of equal load, if the plan in force (None: equal ranges) is not balanced any more.
+
+    Parameters
+    ----------
+    cells, load : ndarray, shape (m,)
+        The load of a cell in a task and batch; cells may repeat.
+
+    Returns
+    -------
+    mapping or None
+        The plan in force where it is to stay.
+    """
+    cells, (load,) = group_sums(cells, load)
+    total = float(load.sum())
+    if total <= 0:
+        return plan
+    before = _equal(grid, tasks) if plan is None else np.asarray(plan["bounds"], float)
+    shares = np.diff(_load_below(before, cells, load), prepend=0.0, append=total)
+    if shares.max() <= _TOLERATED * total / tasks:
+        return plan
+    up_to, targets = np.cumsum(load), total * np.arange(1, tasks) / tasks
+    cell = np.searchsorted(up_to, targets)
+    return {"bounds": (cells[cell] + 1 - (up_to[cell] - targets) / load[cell]).tolist()}
+
+
+def _load_below(bounds: Floats, cells: Ints, load: Floats) -> Floats:
+    """The load of all positions below each bound; within a cell it is spread evenly."""
+    cell = np.searchsorted(cells + 1.0, bounds, "right")  # the first one that does not end before the bound
+    part = np.clip(bounds - np.append(cells, np.inf)[cell], 0.0, 1.0)
+    return np.asarray(np.append(0.0, np.cumsum(load))[cell] + part * np.append(load, 0.0)[cell])
+
+
+def _bounds_of(grid: Grid, plans: Facts, tasks: int) -> dict[int, Floats]:
+    """The inner bounds of the tasks' ranges by the version of each plan; 0 is that of rows before the first plan."""
+    bounds = {0: _equal(grid, tasks)} if not plans or plans[0].version == 1 else {}
+    for plan in plans:
+        bounds[plan.version] = np.asarray(plan.value["bounds"], float)
+        if len(bounds[plan.version]) != tasks - 1:
+            wrong = f"plan {plan.version} is for {len(bounds[plan.version]) + 1} tasks, and the query has {tasks}"
+            raise ValueError(wrong)
+    return bounds
+
+
+def _equal(grid: Grid, tasks: int) -> Floats:
+    return np.asarray(grid.numbers * np.arange(1, tasks) / tasks)
+
+
+def _places(counts: Ints) -> Ints:
+    """0, 1, … within each of the groups of these lengths."""
+    return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)

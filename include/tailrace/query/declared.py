@@ -1,0 +1,26 @@
+"""One declared continuous query of any kind, discriminated by that; loading.py loads it from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
+
+from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
+from tailrace.query.query import Query
+from tailrace.query.windowed import AggregateQuery, TopKQuery
+
+AnyQuery = Annotated[AggregateQuery | TopKQuery | EmdJoinQuery | SpatialJoinQuery, Field(discriminator="kind")]
+ADAPTER: TypeAdapter[Query] = TypeAdapter(AnyQuery)
+
+
+def declared_query(fields: Mapping[str, Any], directory: Path | None = None) -> Query:
+    """The query with these fields, as they stand in a file of this directory.
+
+    Raises
+    ------
+    pydantic.ValidationError
+    """
+    return ADAPTER.validate_python(fields, context={} if directory is None else {"directory": directory})

@@ -1,0 +1,119 @@
+"""Declared queries over pairs: of two streams, or of a stream and a table."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from tailrace.disorder.no_slack import NoSlack
+from tailrace.emd_join.section import EmdJoinSection
+from tailrace.ground.duration import ms
+from tailrace.ground.fields import field_error
+from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
+from tailrace.query.sections import JoinWindow, Stream, Window
+from tailrace.spatial_join.section import SpatialJoinSection
+
+SIDES = ("left", "right")
+"""The names of the streams of a join, in the order of its kind's inputs."""
+
+
+class JoinQuery(Query):
+    """A query over pairs of tuples, one of each of two streams."""
+
+    sides: ClassVar[tuple[str, ...]] = SIDES
+
+    streams: dict[str, Stream] = Field(
+        description="the two streams, left and right: {left: {source: ..., id: ...}, right: {source: ..., id: ...}}",
+        json_schema_extra={"minProperties": 2, "maxProperties": 2, "propertyNames": {"enum": ["left", "right"]}},
+    )
+
+
+class EmdJoinQuery(JoinQuery):
+    """The pairs of similar histograms, under the Earth Mover's Distance, of two streams."""
+
+    kind: Literal["emd_join"] = Field(description=KIND)
+    window: JoinWindow = Field(description="how far the event times of a pair are apart at most: {size: 5 s}")
+    emd_join: EmdJoinSection = Field(description="which pairs are found: {threshold: 0.5, histogram: hist}")
+
+    @model_validator(mode="after")
+    def _take_no_keys(self) -> Self:
+        for name, stream in self.streams.items():
+            if stream.key is not None:
+                raise field_error("kind emd_join takes no key: all pairs are compared", "no key", f"streams.{name}.key")
+        return self
+
+    @property
+    def _default_tick(self) -> timedelta:
+        return min(self.window.slide or LONGEST_DEFAULT_TICK, LONGEST_DEFAULT_TICK)
+
+    def structure(self) -> dict[str, Any]:
+        """As of any query, with the settings that hold, written or not; and a matrix by its content."""
+        section = self.emd_join
+        structure = super().structure() | {
+            "emd_join.bins": len(section.costs),
+            "emd_join.span": section.span_width,
+            "emd_join.feedback": ms(section.feedback_period),
+            "emd_join.ground_distance.digest": section.ground_distance.digest,
+        }
+        structure.pop("emd_join.ground_distance.matrix", None)
+        return structure
+
+
+class SpatialJoinQuery(Query):
+    """The pairs of related geometries of a stream and a table, or of two streams."""
+
+    streams: dict[str, Stream] = Field(
+        description="the streams, left and, but for join table, right: {left: {source: ..., id: ...}}",
+        json_schema_extra={"minProperties": 1, "maxProperties": 2, "propertyNames": {"enum": ["left", "right"]}},
+    )
+    kind: Literal["spatial_join"] = Field(description=KIND)
+    window: Window | None = Field(
+        default=None, description="the sliding windows, of join window: {size: 5 min, slide: 1 min}"
+    )
+    spatial_join: SpatialJoinSection = Field(
+        description="which pairs are found: {join: interval, relation: dwithin, distance: 1 km}"
+    )
+
+    @field_validator("streams")
+    @classmethod
+    def _take_its_streams(cls, streams: dict[str, Stream], info: ValidationInfo) -> dict[str, Stream]:
+        if streams.keys() in ({"left"}, {"left", "right"}):
+            return {name: streams[name] for name in SIDES if name in streams}
+        right = "left, and right too unless it is joined with a table"
+        raise field_error(f"kind spatial_join takes the streams left and right, here is {', '.join(streams)}", right)
+
+    @model_validator(mode="after")
+    def _fit_to_the_join(self) -> Self:
+        section = self.spatial_join
+        wanted = SIDES[:1] if section.join == "table" else SIDES
+        if tuple(self.streams) != wanted:
+            wrong = f"join {section.join} takes {len(wanted)} streams, here is {', '.join(self.streams)}"
+            raise field_error(wrong, f"the streams {' and '.join(wanted)}", "streams")
+        if (self.window is None) == (section.join == "window"):
+            if self.window is None:
+                raise field_error("join window needs a window", "window: {size: 5 min, slide: 1 min}", "window")
+            raise field_error(f"join {section.join} takes no window", "no window, or join: window", "window")
+        if section.join == "table" and not isinstance(self.policy, NoSlack):
+            wrong = f"a join with a table answers each tuple as it comes, and policy {self.policy.policy} waits"
+            raise field_error(wrong, "policy: none", "disorder.policy")
+        for name, stream in self.streams.items():
+            if stream.key is not None:
+                wrong = "kind spatial_join takes no key: the geometries tell what is joined"
+                raise field_error(wrong, "no key", f"streams.{name}.key")
+        return self
+
+    @property
+    def _default_tick(self) -> timedelta:
+        return LONGEST_DEFAULT_TICK if self.window is None else min(self.window.slide, LONGEST_DEFAULT_TICK)
+
+    def structure(self) -> dict[str, Any]:
+        """As of any query, with the settings that hold, written or not."""
+        section = self.spatial_join
+        return super().structure() | {
+            "spatial_join.distance": section.limit,
+            "spatial_join.grid": section.cells.n if section.cells else None,
+            "spatial_join.extent": section.cells.extent if section.cells else None,
+            "spatial_join.bin": section.bin_ms,
+        }

@@ -1,0 +1,59 @@
+"""Declared queries over the sliding windows of one stream: aggregates and top-k."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from tailrace.aggregate.promise import refusal
+from tailrace.aggregate.section import AggregateSection
+from tailrace.disorder.no_slack import NoSlack
+from tailrace.disorder.promising_policy import PromisingPolicy
+from tailrace.ground.fields import field_error
+from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
+from tailrace.query.sections import Window
+from tailrace.topk.section import TopKSection
+
+
+class WindowedQuery(Query):
+    """A query over sliding windows of one stream."""
+
+    window: Window = Field(description="span and step of the windows: {size: 500 ms, slide: 100 ms}")
+
+    @property
+    def _default_tick(self) -> timedelta:
+        return min(self.window.slide, LONGEST_DEFAULT_TICK)
+
+
+class AggregateQuery(WindowedQuery):
+    """An aggregate function over the sliding windows of each key."""
+
+    promises_errors: ClassVar[bool] = True
+
+    kind: Literal["aggregate"] = Field(description=KIND)
+    aggregate: AggregateSection = Field(description="what is computed: {function: sum, column: speed}")
+
+    @model_validator(mode="after")
+    def _promise_what_can_be_kept(self) -> Self:
+        policy = self.policy
+        if isinstance(policy, PromisingPolicy):
+            reason = refusal(self.aggregate.function, policy.error, policy.risk)
+            if reason is not None:
+                raise field_error(*reason, "disorder.risk" if 0 < policy.error < 1 else "disorder.error")
+        return self
+
+
+class TopKQuery(WindowedQuery):
+    """The k best tuples in the sliding windows of each key."""
+
+    kind: Literal["topk"] = Field(description=KIND)
+    topk: TopKSection = Field(description="what is found: {k: 5, score: price}")
+
+    @model_validator(mode="after")
+    def _pair_methods_with_policies(self) -> Self:
+        if self.topk.method != "adaptive" and not isinstance(self.policy, NoSlack):
+            wrong = f"method {self.topk.method} does not wait, and policy {self.policy.policy} tells how long to"
+            raise field_error(wrong, "policy: none, or method: adaptive", "topk.method")
+        return self

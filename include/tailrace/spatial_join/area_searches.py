@@ -1,0 +1,183 @@
+"""Ways to find the polygons of a table to which points are related: raster, edge index, R-tree and scan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import shapely
+
+from tailrace.spatial_join.edge_index import BOUNDARY, INTERIOR, EdgeIndex
+from tailrace.spatial_join.geometries import Mask, Points, Shapes
+from tailrace.spatial_join.pairs import NO_PAIRS, Pairs, ordered
+from tailrace.spatial_join.raster import Candidates, Raster
+from tailrace.spatial_join.raster_levels import rasters_of
+
+POINT_IN_AREA: dict[str, frozenset[int]] = {
+    "within": frozenset({INTERIOR}),
+    "covered_by": frozenset({INTERIOR, BOUNDARY}),
+    "intersects": frozenset({INTERIOR, BOUNDARY}),
+    "touches": frozenset({BOUNDARY}),
+    **dict.fromkeys(("equals", "crosses", "contains", "overlaps", "covers"), frozenset[int]()),
+}
+"""The locations in which a point has the relation to a polygon; disjoint is what does not intersect."""
+
+_PREPARED: dict[str, Callable[..., Mask]] = {
+    "within": shapely.contains,
+    "covered_by": shapely.covers,
+    "intersects": shapely.intersects,
+    "touches": shapely.touches,
+}
+"""The converse relations, since GEOS prepares the left geometry; for points its prepared predicates are exact."""
+
+_BLOCK = 1 << 14
+"""The number of points of a block, of each of which a shapely object is made."""
+
+
+class AreaSearch(Protocol):
+    """A search for the polygons of a table to which points have a relation."""
+
+    def find(self, points: Points) -> Pairs:
+        """The pairs that are related, in ascending order of the point, then of the row."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class RasterSearch:
+    """Points in cells that polygons cover are answered without geometry, those in mixed cells by the edge index.
+
+    Attributes
+    ----------
+    rasters : sequence of Raster
+        At least one.
+    index : EdgeIndex
+    locations : frozenset of int
+        The locations in which a point has the relation.
+    """
+
+    rasters: Sequence[Raster]
+    index: EdgeIndex
+    locations: frozenset[int]
+
+    def find(self, points: Points) -> Pairs:
+        """See `AreaSearch`."""
+        covered, others, is_certain = self._candidates(points)
+        takes_interior = INTERIOR in self.locations
+        accepted = is_certain & takes_interior
+        doubtful = np.flatnonzero(~is_certain)
+        accepted[doubtful] = _is_located(self.index, self.locations, points, others.take(doubtful))
+        others = ordered(others.take(accepted))
+        return _merged(covered, others) if takes_interior else others
+
+    def _candidates(self, points: Points) -> Candidates:
+        """Those of all rasters; a point has some in one of them at most."""
+        found = [raster.candidates(points) for raster in self.rasters]
+        if len(found) == 1:
+            return found[0]
+        covered, others, is_certain = zip(*found, strict=True)
+        return Candidates(ordered(Pairs.joined(covered)), Pairs.joined(others), np.concatenate(is_certain))
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeSearch:
+    """The paper's two levels: an R-tree of the rows' envelopes, then ray casting over indexed edges (algorithm 1)."""
+
+    tree: shapely.STRtree
+    index: EdgeIndex
+    locations: frozenset[int]
+
+    def find(self, points: Points) -> Pairs:
+        """See `AreaSearch`."""
+        parts = [NO_PAIRS]
+        for block, _, pairs in _by_envelopes(self.tree, points):
+            related = pairs.take(_is_located(self.index, self.locations, points.take(block), pairs))
+            parts.append(Pairs(related.left + block.start, related.right))
+        return Pairs.joined(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class TreeSearch:
+    """An R-tree of the rows' envelopes, then GEOS's predicate of prepared polygons."""
+
+    tree: shapely.STRtree
+    prepared: Shapes
+    relation: str
+
+    def find(self, points: Points) -> Pairs:
+        """See `AreaSearch`."""
+        parts = [NO_PAIRS]
+        for block, shapes, pairs in _by_envelopes(self.tree, points):
+            related = pairs.take(_PREPARED[self.relation](self.prepared[pairs.right], shapes[pairs.left]))
+            parts.append(Pairs(related.left + block.start, related.right))
+        return Pairs.joined(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class ScanSearch:
+    """The paper's baseline `native`: each row is tested against all points, without an index."""
+
+    prepared: Shapes
+    relation: str
+
+    def find(self, points: Points) -> Pairs:
+        """See `AreaSearch`."""
+        parts = [NO_PAIRS]
+        for first in range(0, len(points), _BLOCK):
+            shapes = points.take(slice(first, first + _BLOCK)).shapes
+            found = [np.flatnonzero(_PREPARED[self.relation](polygon, shapes)) for polygon in self.prepared]
+            rows = np.repeat(np.arange(len(found)), list(map(len, found)))
+            parts.append(ordered(Pairs(np.concatenate([NO_PAIRS.left, *found]) + first, rows)))
+        return Pairs.joined(parts)
+
+
+class NoSearch:
+    """No polygon is related to any point."""
+
+    def find(self, points: Points) -> Pairs:
+        """See `AreaSearch`."""
+        return NO_PAIRS
+
+
+def area_search(areas: Shapes, relation: str, how: str) -> AreaSearch:
+    """The search for polygons and multipolygons, by its name: raster, edges, rtree or scan.
+
+    A raster whose cells doubles can't number, and one of no polygons, is none: then edges are searched.
+    """
+    locations = POINT_IN_AREA[relation]
+    if not locations:
+        return NoSearch()
+    if how in ("raster", "edges"):
+        index = EdgeIndex.of(areas)
+        rasters = rasters_of(index) if how == "raster" else None
+        if rasters is not None:
+            return RasterSearch(rasters, index, locations) if rasters else NoSearch()
+        return EdgeSearch(shapely.STRtree(areas), index, locations)
+    prepared = np.asarray(shapely.force_2d(areas), object)  # copies, so that no one else meets prepared geometries
+    shapely.prepare(prepared)
+    return TreeSearch(shapely.STRtree(areas), prepared, relation) if how == "rtree" else ScanSearch(prepared, relation)
+
+
+def _is_located(index: EdgeIndex, locations: frozenset[int], points: Points, pairs: Pairs) -> Mask:
+    return np.isin(index.locate(points.take(pairs.left), pairs.right), list(locations))
+
+
+def _by_envelopes(tree: shapely.STRtree, points: Points) -> Iterator[tuple[slice, Shapes, Pairs]]:
+    """Blocks of points, as shapely objects too, with the pairs of a point of the block and an envelope it lies in."""
+    for first in range(0, len(points), _BLOCK):
+        block = slice(first, first + _BLOCK)
+        shapes = points.take(block).shapes
+        yield block, shapes, ordered(Pairs(*tree.query(shapes)))
+
+
+def _merged(pairs: Pairs, others: Pairs) -> Pairs:
+    """Merge pairs in ascending order, of which no left row is in both."""
+    place = np.searchsorted(pairs.left, others.left) + np.arange(len(others.left))
+    is_first = np.ones(len(pairs.left) + len(place), bool)
+    is_first[place] = False
+    merged = Pairs(np.empty(len(is_first), np.int64), np.empty(len(is_first), np.int64))
+    for column, one, other in zip(merged, pairs, others, strict=True):
+        column[is_first] = one
+        column[place] = other
+    return merged

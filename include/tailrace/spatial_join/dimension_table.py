@@ -1,0 +1,173 @@
+"""The dimension table of a stream–table join (paper 003, definition 3): rows with ids and checked geometries."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import shapely
+
+from tailrace.ground.errors import Problem, Refused, refuse
+from tailrace.spatial_join.geometries import Shapes
+from tailrace.spatial_join.table_file import TableColumns, is_text, read_columns
+
+OnInvalid = Literal["refuse", "make_valid", "skip"]
+
+_LONGITUDE, _LATITUDE = 180.0, 90.0
+_MOST_PROBLEMS = 20
+_AREAS = (shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON)
+_REMEDY = "a valid geometry, or on_invalid: "
+_NO_DEGREES = "its coordinates are no degrees: longitudes lie between -180 and 180, latitudes between -90 and 90"
+
+
+@dataclass(frozen=True, eq=False)
+class DimensionTable:
+    """A table of geometries.
+
+    Attributes
+    ----------
+    ids : Array
+        int64 or string; distinct, none is null.
+    shapes : ndarray of shapely geometries, shape (n,)
+        In the plane; valid or empty.
+    columns : dict of str to Array
+        The other columns that were asked for.
+    version : str
+        The SHA-256 of the file's content, in hexadecimal digits.
+    skipped : tuple of Problem
+        The rows that were left out, and why.
+    """
+
+    ids: pa.Array
+    shapes: Shapes
+    columns: Mapping[str, pa.Array]
+    version: str
+    skipped: tuple[Problem, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def read(
+    path: Path,
+    id: str = "id",
+    geometry: str = "geometry",
+    columns: Sequence[str] = (),
+    on_invalid: OnInvalid = "refuse",
+    degrees: bool = True,
+) -> DimensionTable:
+    """Read a table from GeoJSON, (Geo)Parquet or CSV.
+
+    Parameters
+    ----------
+    path : Path
+    id : str
+        The column of the ids; of GeoJSON the member `id` of a feature, if that is the name, or else a property.
+    geometry : str
+        The column of the geometries: WKB, or WKT, or of CSV also WKB in hexadecimal digits. Not of GeoJSON.
+    columns : sequence of str
+        Other columns, or properties, to take along.
+    on_invalid : str
+        What becomes of a geometry that is missing, unreadable, out of range or invalid. `make_valid` mends the invalid
+        ones with `shapely.make_valid`, areas so that they stay areas, and refuses the others; `skip` leaves out rows.
+    degrees : bool
+        Whether coordinates are longitude and latitude, which have a range.
+
+    Raises
+    ------
+    Refused
+        For what is no table, for rows without an id or with one that another row has, and for geometries.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise refuse(str(path), f"it can't be read: {error.strerror or error}", "a readable file") from None
+    rows = read_columns(path, content, id, geometry, columns)
+    ids = _checked_ids(path, rows, id)
+    wheres = [f"{path}: {rows.unit} {number + 1} ({id} {value})" for number, value in enumerate(ids.to_pylist())]
+    shapes, faults = _checked(rows, on_invalid == "make_valid", degrees)
+    is_faulty = faults != ""
+    remedy = _REMEDY + ("skip" if on_invalid == "make_valid" else "make_valid or skip")
+    problems = [Problem(wheres[row], faults[row], remedy) for row in np.flatnonzero(is_faulty).tolist()]
+    if problems and on_invalid != "skip":
+        more = len(problems) - _MOST_PROBLEMS
+        raise Refused(problems[:_MOST_PROBLEMS] + [Problem(str(path), f"{more:,} more", remedy)] * (more > 0))
+    kept = pa.array(~is_faulty)
+    taken = {name: column.filter(kept) for name, column in rows.columns.items()}
+    return DimensionTable(
+        ids.filter(kept), shapes[~is_faulty], taken, hashlib.sha256(content).hexdigest(), tuple(problems)
+    )
+
+
+def _checked_ids(path: Path, rows: TableColumns, id: str) -> pa.Array:
+    """The ids as int64 or string, none null and none twice."""
+    where, ids = f"{path}: {id}", rows.ids
+    if pa.types.is_dictionary(ids.type):
+        ids = ids.dictionary_decode()
+    if ids.null_count:
+        first = pc.index(ids.is_null(), True).as_py() + 1
+        raise refuse(
+            where, f"{rows.unit} {first} has no id ({ids.null_count:,} of {len(ids):,} have none)", "an id each"
+        )
+    if not is_text(ids.type) and not pa.types.is_integer(ids.type) and not pa.types.is_null(ids.type):
+        raise refuse(where, f"ids are of the type {ids.type}", "integers or texts")
+    try:
+        ids = ids.cast(pa.string() if is_text(ids.type) else pa.int64())
+    except pa.ArrowInvalid:
+        raise refuse(where, "an id is 2**63 or more", "integers below 2**63, or texts") from None
+    counts = ids.value_counts()
+    repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+    if len(repeated):
+        value = repeated[0]
+        first, second = np.flatnonzero(pc.equal(ids, value).to_numpy(zero_copy_only=False))[:2] + 1
+        raise refuse(where, f"{rows.unit}s {first} and {second} have the same id {value}", "an id for one row only")
+    return ids
+
+
+def _checked(rows: TableColumns, makes_valid: bool, degrees: bool) -> tuple[Shapes, Shapes]:
+    """The geometries in the plane, made valid if that is wanted; and what is wrong with each, an empty text if nothing.
+
+    GEOS may fail to tell whether a geometry is valid, or to mend it: that is a fault, too.
+    """
+    shapes = np.asarray(shapely.force_2d(rows.shapes), object)
+    faults = np.full(len(shapes), "", object)
+    coordinates, row = shapely.get_coordinates(shapes, return_index=True)
+    if degrees:
+        faults[row[(np.abs(coordinates) > [_LONGITUDE, _LATITUDE]).any(axis=1)]] = _NO_DEGREES
+    faults[row[~np.isfinite(coordinates).all(axis=1)]] = "a coordinate is NaN or infinite"
+    faults[shapely.get_type_id(shapes) > shapely.GeometryType.GEOMETRYCOLLECTION] = "its geometry is of curves"
+    faults[shapely.is_missing(shapes)] = "its geometry could not be read"
+    faults[~rows.is_given] = "it has no geometry"
+    for at in np.flatnonzero(faults == ""):
+        why = _asked(shapely.is_valid_reason, shapes[at])
+        if why == "Valid Geometry":
+            continue
+        mended = _asked(_mended, shapes[at]) if makes_valid else why
+        if isinstance(mended, str):
+            faults[at] = f"its geometry is invalid: {mended}"
+        else:
+            shapes[at] = mended
+    return shapes, faults
+
+
+def _asked(question: Callable[[Any], Any], shape: Any) -> Any:
+    """The answer of GEOS, or the text of its failure."""
+    try:
+        return question(shape)
+    except shapely.GEOSException as error:
+        return str(error)
+
+
+def _mended(shape: Any) -> Any:
+    """An invalid geometry made valid; an area without the lines that are left of spikes, unless nothing else is."""
+    if shapely.get_type_id(shape) in _AREAS:
+        area = shapely.make_valid(shape, method="structure", keep_collapsed=False)
+        if not area.is_empty:
+            return area
+    return shapely.make_valid(shape)

@@ -1,0 +1,98 @@
+"""Horizontal strips of each row of a table: intervals of y, and the intervals that overlap a strip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailrace.ground.columns import Floats, Ints
+
+_ENTRIES_AN_EDGE = 6
+"""The most strips that the edges of a row lie in, on average: where many edges are tall, strips are few and thick."""
+
+
+@dataclass(frozen=True, eq=False)
+class Strips:
+    """The strips of each row, between some of the y at which its edges end, so that outliers stretch only their own.
+
+    Attributes
+    ----------
+    first : ndarray, shape (r + 1,)
+        The first strip of each row; a row has a power of two of them, or none.
+    bottom : ndarray, shape (s,)
+        The lower end of each strip, which belongs to it; ∞ for the strips that fill up a row's power of two, and for
+        the last one, which is of no row.
+    first_entry : ndarray, shape (s + 1,)
+        The first entry of each strip.
+    """
+
+    first: Ints
+    bottom: Floats
+    first_entry: Ints
+
+    @staticmethod
+    def of(row: Ints, low: Floats, high: Floats, rows: int) -> tuple[Strips, Ints]:
+        """Cut strips for intervals [low, high] of y of some rows; and the interval of each entry, strip by strip.
+
+        Parameters
+        ----------
+        row : ndarray, shape (e,)
+            The row of each interval, below `rows`; ascending.
+        low, high : ndarray, shape (e,)
+        """
+        breaks, owner = _distinct_ends(row, np.concatenate([low, high]))
+        place = np.arange(len(breaks)) - np.searchsorted(owner, owner)
+        edges = np.bincount(row, minlength=rows)
+        step = np.ones(rows, np.int64)
+        while True:
+            kept = place % step[owner] == 0
+            strips = _padded(breaks[kept], owner[kept], rows)
+            bottom_strip, top_strip = strips.strip_at(row, low), strips.strip_at(row, high)
+            entries = np.bincount(row, top_strip - bottom_strip + 1, minlength=rows)
+            crowded = (entries > _ENTRIES_AN_EDGE * edges) & (np.bincount(owner[kept], minlength=rows) > 1)
+            if not crowded.any():
+                break
+            step[crowded] *= 2
+        count = top_strip - bottom_strip + 1
+        interval = np.repeat(np.arange(len(row)), count)
+        strip = np.arange(len(interval)) - np.repeat(np.cumsum(count) - count, count) + bottom_strip[interval]
+        order = np.argsort(strip, kind="stable")
+        first_entry = np.searchsorted(strip[order], np.arange(len(strips.bottom) + 1))
+        return Strips(strips.first, strips.bottom, first_entry), interval[order]
+
+    def strip_at(self, row: Ints, y: Floats) -> Ints:
+        """The strip of a row that holds y, the lowest one where y is below all; of a row without strips it is none."""
+        strip = self.first[row]
+        half = (self.first[row + 1] - strip) >> 1
+        for _ in range(int(half.max(initial=0)).bit_length()):
+            strip += half * (self.bottom[strip + half] <= y)
+            half >>= 1
+        return strip
+
+    def entries_at(self, row: Ints, y: Floats) -> tuple[Ints, Ints]:
+        """The first entry of the strip of a row that holds y, and how many there are: 0 for a row without strips."""
+        strip = self.strip_at(row, y)
+        first = self.first_entry[strip]
+        end = self.first_entry[np.minimum(strip + 1, self.first[row + 1])]
+        return first, end - first
+
+
+def _distinct_ends(row: Ints, ends: Floats) -> tuple[Floats, Ints]:
+    """The distinct ends of each row's intervals, in ascending order of row and end, and their rows."""
+    owner = np.concatenate([row, row])
+    order = np.lexsort((ends, owner))
+    ends, owner = ends[order], owner[order]
+    new = np.ones(len(ends), bool)
+    new[1:] = (ends[1:] != ends[:-1]) | (owner[1:] != owner[:-1])
+    return ends[new], owner[new]
+
+
+def _padded(breaks: Floats, owner: Ints, rows: int) -> Strips:
+    """The strips from each break to the next, filled up to a power of two for each row: a search halves them."""
+    count = np.bincount(owner, minlength=rows)
+    size = np.where(count > 0, 1 << np.ceil(np.log2(np.maximum(count, 1))).astype(np.int64), 0)
+    first = np.concatenate([[0], np.cumsum(size)])
+    bottom = np.full(first[-1] + 1, np.inf)
+    bottom[first[owner] + np.arange(len(breaks)) - (np.cumsum(count) - count)[owner]] = breaks
+    return Strips(first, bottom, np.zeros(0, np.int64))

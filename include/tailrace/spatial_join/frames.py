@@ -1,0 +1,66 @@
+"""The frames of a table's rasters: one around all polygons, or several where most of it would be empty space."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tailrace.ground.columns import Floats, Ints
+from tailrace.spatial_join.cells import Frame
+from tailrace.spatial_join.geometries import Mask
+
+_MOST_FRAMES = 4
+"""Each frame is another look at every point."""
+
+_LEAST_SHARE = 2.0**-16
+"""The part of a frame's side below which polygons get a frame of their own: they would lie in less than 2**14 units."""
+
+_LEAST_GAP = 1 / 16
+"""The part of a frame's side that a gap must have: more than the borders around the frames on both sides of it."""
+
+
+def frames_of(bounds: Floats) -> list[tuple[Frame, Ints]] | None:
+    """Frames around polygons, and the polygons in each; no polygon comes near the frame of others.
+
+    Parameters
+    ----------
+    bounds : ndarray, shape (p, 4)
+        The envelopes of the polygons: minx, miny, maxx, maxy. At least one.
+
+    Returns
+    -------
+    list or None
+        None where doubles can't number the cells of one of the frames.
+    """
+    groups = [np.arange(len(bounds))]
+    while len(groups) < _MOST_FRAMES:
+        cuts = [_cut(bounds[group]) for group in groups]
+        at = min(range(len(groups)), key=lambda number: cuts[number][0])
+        share, is_below = cuts[at]
+        if share >= _LEAST_SHARE:
+            break
+        groups += [groups[at][is_below], groups[at][~is_below]]
+        del groups[at]
+    frames = [Frame.around(np.concatenate([bounds[g, :2].min(axis=0), bounds[g, 2:].max(axis=0)])) for g in groups]
+    found = [(frame, group) for frame, group in zip(frames, groups, strict=True) if frame is not None]
+    return found if len(found) == len(groups) else None
+
+
+def _cut(bounds: Floats) -> tuple[float, Mask]:
+    """The cut of envelopes at the widest gap, along x or y: the part of the extent that the smaller side has; one side.
+
+    Of the two cuts it is that with the smaller side; where no gap is wide enough, the part is 1.
+    """
+    found = (1.0, np.ones(len(bounds), bool))
+    bounds = bounds / 4  # so that no difference overflows
+    for axis in (0, 1):
+        low, high = bounds[:, axis], bounds[:, axis + 2]
+        order = np.argsort(low)
+        reach = np.maximum.accumulate(high[order])
+        gaps = low[order][1:] - reach[:-1]
+        extent = reach[-1] - low[order[0]]
+        if gaps.max(initial=0) > _LEAST_GAP * extent:
+            at = int(gaps.argmax())
+            below, above = reach[at] - low[order[0]], reach[-1] - low[order[at + 1]]
+            share = float(min(below, above) / extent)
+            found = min(found, (share, low <= low[order[at]]), key=lambda cut: cut[0])
+    return found

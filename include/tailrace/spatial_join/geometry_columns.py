@@ -1,0 +1,48 @@
+"""The columns of a stream that hold its geometries: x and y of points, or texts or bytes of any geometries."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from tailrace.ground.fields import Column, Section, field_error
+
+_COLUMNS = "{x: lon, y: lat}, or {wkt: geom}, or {wkb: geom}"
+
+
+class GeometryColumns(Section):
+    """Where the geometries of a stream are: in two columns of points, or in one column of WKT or WKB."""
+
+    x: Column | None = Field(default=None, description="column of the points' x, or longitude: lon")
+    y: Column | None = Field(default=None, description="column of the points' y, or latitude: lat")
+    wkt: Column | None = Field(default=None, description="column of geometries as WKT text: geom")
+    wkb: Column | None = Field(default=None, description="column of geometries as WKB bytes: geom")
+
+    @model_validator(mode="after")
+    def _be_one(self) -> Self:
+        named = {name for name in ("x", "y", "wkt", "wkb") if getattr(self, name) is not None}
+        if named not in ({"x", "y"}, {"wkt"}, {"wkb"}):
+            here = ", ".join(sorted(named)) or "nothing"
+            raise field_error(f"geometries are in x and y, in wkt or in wkb, and here is {here}", _COLUMNS)
+        return self
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The source's columns by the part of the geometry that they hold."""
+        return {name: str(column) for name, column in self.model_dump().items() if column is not None}
+
+
+class Geometries(Section):
+    """Where the geometries of each stream are."""
+
+    left: GeometryColumns = Field(description=f"columns of the left stream's geometries, {_COLUMNS}: {{wkt: geom}}")
+    right: GeometryColumns | None = Field(
+        default=None, description=f"columns of the right stream's geometries, {_COLUMNS}: {{wkt: geom}}"
+    )
+
+    def of(self, side: int) -> GeometryColumns:
+        """The columns of a stream, by the number of its side."""
+        columns = self.right if side else self.left
+        assert columns is not None
+        return columns

@@ -1,0 +1,35 @@
+"""The kind `spatial_join` with `join: interval`: pairs of two streams in an interval of event time (paper 003)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tailrace.operators.interval_join import Matches
+from tailrace.spatial_join.joined_streams import JoinedStreams
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpatialIntervalJoin(JoinedStreams):
+    """Pairs of related geometries with lower ≤ right_time − left_time ≤ upper (BSINLJ: definition 6, Algorithm 4).
+
+    Attributes
+    ----------
+    interval : (int, int)
+        lower and upper in ms.
+    bins : int or None
+        The length of the bins in which rows are stored, in ms (eq. 4).
+    """
+
+    interval: tuple[int, int]
+    bins: int | None
+
+    @property
+    def bin_ms(self) -> int | None:
+        return self.bins
+
+    def match(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch], new: int) -> Matches:
+        """Find the pairs of new rows of one side; both directions are Algorithm 4's."""
+        return self.join.match((left, right), new, self.interval, self.place)

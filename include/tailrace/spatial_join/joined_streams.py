@@ -1,0 +1,70 @@
+"""Common base of the two kinds of spatial joins of streams: by interval and by window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import pyarrow as pa
+
+from tailrace.ground.columns import Floats
+from tailrace.kind.explanation import Explanation
+from tailrace.kind.inputs import Input
+from tailrace.kind.joined_pairs import JoinedPairs
+from tailrace.partition.routes import Partition, Place
+from tailrace.spatial_join.stream_join import StreamJoin
+
+_SHORTEST_FEEDBACK_MS = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinedStreams(JoinedPairs):
+    """Pairs of related geometries of two streams; a kind adds which event times make a pair.
+
+    Attributes
+    ----------
+    join : StreamJoin
+    explanation : Explanation
+    place : Place or None
+        The task that the kind runs in; None: there is one.
+    """
+
+    join: StreamJoin
+    explanation: Explanation
+    place: Place | None = None
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        return self.join.derived
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        return tuple(
+            Input(each.columns, names, each.types, each.check)
+            for each, names in zip(self.join.inputs, self.names, strict=True)
+        )
+
+    @property
+    def partition(self) -> Partition:
+        return self.join.partition
+
+    @property
+    def feedback_ms(self) -> int:
+        """As long as rows live: so few plans are in force at once."""
+        return max(self.reach_ms, _SHORTEST_FEEDBACK_MS)
+
+    def next_plan(
+        self, plan: Mapping[str, Any] | None, loads: Mapping[str, Floats], tasks: int
+    ) -> Mapping[str, Any] | None:
+        return self.join.next_plan(plan, loads, tasks)
+
+    def at(self, place: Place) -> Self:
+        return replace(self, place=place)
+
+    def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
+        geometry, count = self.join.inputs[side], tuples.num_rows
+        columns = [tuples.column(name) for name in ("id", "event_time", "tick")]
+        columns += [pa.repeat(pa.scalar(value, pa.int64()), count) for value in (1, 0)]
+        names = ["id", "event_time", "tick", "tuples", "plan", *geometry.schema.names]
+        return pa.RecordBatch.from_arrays([*columns, *geometry.rows(tuples)], names=names)

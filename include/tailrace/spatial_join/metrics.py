@@ -1,0 +1,130 @@
+"""Metrics: distances, widened envelopes and azimuths, in the plane and on the ellipsoid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import shapely
+
+from tailrace.ground.columns import Floats
+from tailrace.spatial_join import ellipsoid
+from tailrace.spatial_join.chords import Chords, squares
+from tailrace.spatial_join.ellipsoid import GEOD, Boxes
+from tailrace.spatial_join.geometries import Geometries, Mask, Points
+from tailrace.spatial_join.shape_distance import shape_distances
+
+
+class Metric(Protocol):
+    """Distances of geometries; one that is empty has none."""
+
+    def distance(self, left: Geometries, right: Geometries) -> Floats:
+        """The distance of the i-th left and the i-th right geometry, 0 where they intersect; shape (n,)."""
+
+    def within(self, left: Geometries, right: Geometries, limit: float) -> Mask:
+        """Test whether the i-th left and the i-th right geometry are at most so far apart; shape (n,)."""
+
+    def widened(self, bounds: Floats, limit: float) -> Boxes:
+        """Widen envelopes, shape (n, 4), so that they meet the envelope of each geometry within the limit."""
+
+    def azimuth(self, left: Geometries, right: Geometries) -> Floats:
+        """The direction from left to right, of points or centroids: degrees from north clockwise, 0…360; shape (n,).
+
+        It is 0 where both are at one place.
+        """
+
+    def places(self, points: Points) -> Floats:
+        """Coordinates of points in a space where straight lengths bound the distances; shape (d, n)."""
+
+    def chords(self, limit: float) -> Chords:
+        """The straight lengths between places that decide the limit."""
+
+
+@dataclass(frozen=True)
+class Planar:
+    """Euclidean distances, in the coordinates' own unit."""
+
+    def distance(self, left: Geometries, right: Geometries) -> Floats:
+        if isinstance(left, Points) and isinstance(right, Points):
+            with np.errstate(over="ignore"):  # points too far apart for doubles are infinitely far
+                return np.hypot(left.x - right.x, left.y - right.y)
+        return np.asarray(shapely.distance(left.shapes, right.shapes))
+
+    def within(self, left: Geometries, right: Geometries, limit: float) -> Mask:
+        if isinstance(left, Points) and isinstance(right, Points):
+            return np.asarray(self.distance(left, right) <= limit)
+        return np.asarray(shapely.dwithin(left.shapes, right.shapes, limit))
+
+    def widened(self, bounds: Floats, limit: float) -> Boxes:
+        row = np.flatnonzero(~np.isnan(bounds[:, 0]))
+        bounds = bounds[row]
+        largest = np.finfo(np.float64).max
+        with np.errstate(over="ignore"):
+            reach = limit + 16 * np.finfo(np.float64).eps * (np.abs(bounds) + limit)
+            wide = np.concatenate([bounds[:, :2] - reach[:, :2], bounds[:, 2:] + reach[:, 2:]], axis=1)
+        return Boxes(np.clip(wide, -largest, largest), row)
+
+    def azimuth(self, left: Geometries, right: Geometries) -> Floats:
+        start, end = _centres(left), _centres(right)
+        with np.errstate(over="ignore"):
+            return _turned(np.degrees(np.arctan2(end.x - start.x, end.y - start.y)))
+
+    def places(self, points: Points) -> Floats:
+        return np.stack([points.x, points.y])
+
+    def chords(self, limit: float) -> Chords:
+        if not 1e-140 < limit < 1e140:  # noqa: PLR2004 (squares of lengths would not be normal doubles)
+            return Chords(-1.0, np.inf)
+        return Chords(limit * (1 - 1e-12), limit * (1 + 1e-12))
+
+
+@dataclass(frozen=True)
+class Geodesic:
+    """Geodesics on the ellipsoid WGS84, in metres, of geometries in degrees (x is the longitude, y the latitude).
+
+    Edges are straight in the coordinates, and geometries intersect or not in the coordinates' plane; but distances go
+    over the antimeridian and the poles. Those of points are pyproj's; those of other geometries are at most
+    1e-6 of it, or 1 mm, longer than the least one, up to 10,000 km (`shape_distance`).
+    """
+
+    def distance(self, left: Geometries, right: Geometries) -> Floats:
+        if isinstance(left, Points) and isinstance(right, Points):
+            return np.asarray(GEOD.inv(left.x, left.y, right.x, right.y)[2])
+        return shape_distances(left, right)
+
+    def within(self, left: Geometries, right: Geometries, limit: float) -> Mask:
+        if not (isinstance(left, Points) and isinstance(right, Points)):
+            return np.asarray(shape_distances(left, right, limit) <= limit)
+        places = self.places(left), self.places(right)
+        near, unsure = self.chords(limit).decide(squares(*places, slice(None), slice(None)))
+        near[unsure] = self.distance(left.take(unsure), right.take(unsure)) <= limit
+        return near
+
+    def widened(self, bounds: Floats, limit: float) -> Boxes:
+        return ellipsoid.widened(bounds, limit)
+
+    def azimuth(self, left: Geometries, right: Geometries) -> Floats:
+        start, end = _centres(left), _centres(right)
+        forward, _, distance = GEOD.inv(start.x, start.y, end.x, end.y)
+        return _turned(np.where(distance == 0, 0.0, forward))
+
+    def places(self, points: Points) -> Floats:
+        return ellipsoid.places_of(points.x, points.y)
+
+    def chords(self, limit: float) -> Chords:
+        return Chords(ellipsoid.shortest_chord(limit), float(ellipsoid.longest_chord(np.array(limit))))
+
+
+def _centres(geometries: Geometries) -> Points:
+    """The points themselves, or the centroids in the coordinates' plane."""
+    if isinstance(geometries, Points):
+        return geometries
+    x, y, *_ = shapely.bounds(shapely.centroid(geometries.shapes)).T  # NaN for an empty one, where get_x raises
+    return Points(x, y)
+
+
+def _turned(degrees: Floats) -> Floats:
+    """Bring directions into 0 ≤ degrees < 360."""
+    turned = np.mod(degrees, 360.0)
+    return np.asarray(np.where(turned == 360.0, 0.0, turned))  # noqa: PLR2004 (the remainder of a tiny negative angle)

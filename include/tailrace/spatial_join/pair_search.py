@@ -1,0 +1,157 @@
+"""The search in process for the pairs of two sides that fulfil a condition (paper 003, Algorithms 2 and 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import shapely
+
+from tailrace.ground.columns import Floats, Ints
+from tailrace.spatial_join.condition import Condition
+from tailrace.spatial_join.ellipsoid import Boxes
+from tailrace.spatial_join.geometries import Geometries, Mask, Points
+from tailrace.spatial_join.pairs import Pairs, Times
+from tailrace.spatial_join.point_index import PointIndex
+
+BLOCK = 1 << 18
+"""Candidates tested at once, more or less."""
+
+_FIRST_BOXES, _GROWTH = 16, 8
+
+
+def find_pairs(left: Geometries, right: Geometries, condition: Condition, times: Times | None = None) -> Pairs:
+    """Find all pairs that fulfil the condition, each once (SINLJ, Algorithm 2): one side is indexed, the other queries.
+
+    Parameters
+    ----------
+    left, right : Geometries, lengths n and m
+    times : Times, optional
+        An interval that the event times of a pair must keep too.
+    """
+    if len(right) >= len(left):
+        return LocalIndex.of(right, condition).matches(left, times=times)
+    return LocalIndex.of(left, condition).matches(right, swapped=True, times=times)
+
+
+def nested_loops(left: Geometries, right: Geometries, condition: Condition, times: Times | None = None) -> Pairs:
+    """Find all pairs that fulfil the condition by testing each pair: the baseline, without an index."""
+    return Pairs.joined(_tested(left, right, condition, times, _all_pairs(len(left), len(right))))
+
+
+@dataclass(frozen=True, eq=False)
+class LocalIndex:
+    """The index of one side's geometries, built once, that batches of the other side query (BSINLJ, Algorithm 4).
+
+    Points among points are found by strips, all else by an R-tree of envelopes. Each is built by the first query that
+    needs it.
+
+    Attributes
+    ----------
+    geometries : Geometries, length n
+    condition : Condition
+    """
+
+    geometries: Geometries
+    condition: Condition
+
+    @staticmethod
+    def of(geometries: Geometries, condition: Condition) -> LocalIndex:
+        """Index the geometries of one side for a condition."""
+        return LocalIndex(geometries, condition)
+
+    def matches(self, queries: Geometries, swapped: bool = False, times: Times | None = None) -> Pairs:
+        """Find the pairs of queries and indexed geometries that fulfil the condition, each once.
+
+        Parameters
+        ----------
+        queries : Geometries, length m
+            The left side; the right one if `swapped`.
+        swapped : bool
+            Whether the indexed geometries are the left side, and not the right one.
+        times : Times, optional
+            An interval that the event times of a pair, of left and right, must keep too.
+
+        Returns
+        -------
+        Pairs
+            Of left and right.
+        """
+        if isinstance(queries, Points) and self._points is not None:
+            of_queries = times.swapped if times is not None and swapped else times
+            pairs = Pairs.joined(self._points.matches(queries, of_queries))
+            return pairs.swapped if swapped else pairs
+        sides = (self.geometries, queries) if swapped else (queries, self.geometries)
+        return Pairs.joined(_tested(*sides, self.condition, times, self._candidates(queries, swapped)))
+
+    @cached_property
+    def _points(self) -> PointIndex | None:
+        """The strips, if the geometries are points and those far away are no matches."""
+        if self.condition.is_everywhere or not isinstance(self.geometries, Points):
+            return None
+        return PointIndex.of(self.geometries, self.condition)
+
+    @cached_property
+    def _tree(self) -> shapely.STRtree:
+        return shapely.STRtree(self.geometries.shapes)
+
+    @cached_property
+    def _bounds(self) -> Floats:
+        return self.geometries.bounds
+
+    def _candidates(self, queries: Geometries, swapped: bool) -> Iterator[tuple[Ints, Ints]]:
+        """Candidates, each once, as columns of rows of left and right."""
+        if self.condition.is_everywhere:
+            yield from _all_pairs(
+                *((len(self._bounds), len(queries)) if swapped else (len(queries), len(self._bounds)))
+            )
+            return
+        boxes = self.condition.boxes(queries.bounds)
+        shapes = np.asarray(shapely.box(*boxes.bounds.T), object)
+        is_second = np.append(False, boxes.row[1:] <= boxes.row[:-1])
+        firsts = int(is_second.argmax()) if is_second.any() else len(is_second)
+        begin, size = 0, _FIRST_BOXES
+        while begin < len(shapes):
+            box, own = self._tree.query(shapes[begin : begin + size])
+            query = boxes.row[box + begin]
+            if begin + size > firsts:
+                rows = self._not_met_before(box + begin, own, boxes, firsts)
+                query, own = query[rows], own[rows]
+            yield (own, query) if swapped else (query, own)
+            begin += size
+            size = max(1, min(size * _GROWTH, size * BLOCK // max(len(box), 1)))
+
+    def _not_met_before(self, box: Ints, own: Ints, boxes: Boxes, firsts: int) -> Mask:
+        """Those candidates of the second boxes of rows that the first ones have not met."""
+        first = np.searchsorted(boxes.row[:firsts], boxes.row[box])
+        one, two = boxes.bounds[first], self._bounds[own]
+        met = ((one[:, :2] <= two[:, 2:]) & (two[:, :2] <= one[:, 2:])).all(axis=1)
+        return np.asarray((box < firsts) | ~met)
+
+
+def _all_pairs(count: int, others: int) -> Iterator[tuple[Ints, Ints]]:
+    """Every pair of rows of two sides, in blocks."""
+    step = max(1, BLOCK // max(others, 1))
+    for begin in range(0, count, step):
+        rows = np.arange(begin, min(begin + step, count))
+        yield np.repeat(rows, others), np.tile(np.arange(others), len(rows))
+
+
+def _tested(
+    left: Geometries,
+    right: Geometries,
+    condition: Condition,
+    times: Times | None,
+    candidates: Iterator[tuple[Ints, Ints]],
+) -> Iterator[tuple[Ints, Ints]]:
+    """Those candidates that fulfil the condition; event times are compared first, which is the cheapest."""
+    for one, two in candidates:
+        for begin in range(0, len(one), BLOCK):
+            rows, others = one[begin : begin + BLOCK], two[begin : begin + BLOCK]
+            if times is not None:
+                on_time = times.hold(rows, others)
+                rows, others = rows[on_time], others[on_time]
+            holds = condition.holds(left.take(rows), right.take(others))
+            yield rows[holds], others[holds]

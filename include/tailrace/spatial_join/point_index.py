@@ -1,0 +1,72 @@
+"""The local index of points, for conditions on points: strips of them, and their places in space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailrace.ground.columns import Floats, Ints
+from tailrace.spatial_join.chords import squares
+from tailrace.spatial_join.condition import Condition
+from tailrace.spatial_join.geometries import Points
+from tailrace.spatial_join.pairs import Times
+from tailrace.spatial_join.relations import TOPOLOGICAL, related
+from tailrace.spatial_join.strips import Strips
+
+
+@dataclass(frozen=True, eq=False)
+class PointIndex:
+    """The n points of one side, sorted into strips as high as the limit of the distance.
+
+    Relations of points are symmetric, so it does not matter which side they are.
+
+    Attributes
+    ----------
+    points : Points
+        In the order of the strips.
+    places : ndarray, shape (d, n)
+        Their places in the space of the metric.
+    """
+
+    condition: Condition
+    strips: Strips
+    points: Points
+    places: Floats
+
+    @staticmethod
+    def of(points: Points, condition: Condition) -> PointIndex:
+        """Sort points into strips."""
+        _, bottom, _, top = condition.boxes(np.zeros((1, 4))).bounds[0]
+        strips = Strips.of(points, float(top / 2 - bottom / 2))
+        points = points.take(strips.order)
+        return PointIndex(condition, strips, points, condition.metric.places(points))
+
+    def matches(self, queries: Points, times: Times | None) -> Iterator[tuple[Ints, Ints]]:
+        """Pairs of a query and a point that fulfil the condition, block by block, as columns of rows."""
+        boxes = self.condition.boxes(queries.bounds)
+        runs = self.strips.runs(boxes.bounds)
+        row = boxes.row[runs.order]
+        queries = queries.take(row)
+        places = self.condition.metric.places(queries)
+        for box, place in runs.candidates():
+            if times is not None:
+                on_time = np.flatnonzero(times.hold(row[box], self.strips.order[place]))
+                box, place = box[on_time], place[on_time]  # noqa: PLW2901
+            rows = self._fulfilling(queries, places, box, place)
+            yield row[box[rows]], self.strips.order[place[rows]]
+
+    def _fulfilling(self, queries: Points, places: Floats, box: Ints, place: Ints) -> Ints:
+        """The candidates that fulfil the condition: by their chords, and where these are not sure, by the metric."""
+        condition, rows = self.condition, np.arange(len(box))
+        if condition.limit is not None:
+            chords = condition.metric.chords(condition.limit)
+            near, unsure = chords.decide(squares(places, self.places, box, place))
+            measured = queries.take(box[unsure]), self.points.take(place[unsure])
+            near[unsure] = condition.metric.distance(*measured) <= condition.limit
+            rows = np.flatnonzero(near)
+        if condition.relation in TOPOLOGICAL:
+            one, two = queries.take(box[rows]), self.points.take(place[rows])
+            rows = rows[related(condition.relation, one, two)]
+        return rows

@@ -1,0 +1,128 @@
+"""A raster of a table's polygons: cells inside, outside or mixed, so that most points need no geometry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailrace.ground.columns import Ints
+from tailrace.spatial_join.cells import BITS, Frame
+from tailrace.spatial_join.geometries import Mask, Points
+from tailrace.spatial_join.pairs import NO_PAIRS, Pairs
+
+_BLOCK = 1 << 15
+"""The number of points of a block, so that its columns stay in the cache."""
+
+
+_NO_ENTRIES = np.zeros(0, np.int32)
+
+
+class Candidates(NamedTuple):
+    """The pairs of a point and a row with the point in the row's polygon, and those for which that is not known.
+
+    Attributes
+    ----------
+    covered : Pairs
+        Points in cells that one polygon covers, and no other comes near; in ascending order of the point.
+    others : Pairs
+        Points in all other cells, with each row that covers the cell or has edges there; in no order.
+    is_certain : ndarray of bool, shape (p,)
+        The pairs among `others` whose polygon covers the cell; for what is left geometry decides.
+    """
+
+    covered: Pairs
+    others: Pairs
+    is_certain: Mask
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What cells hold, as linked lists: a cell names an entry, and each entry the next one; entry 0 is the end.
+
+    Attributes
+    ----------
+    row : ndarray, shape (c,)
+        The row of each entry.
+    is_certain : ndarray of bool, shape (c,)
+        Whether the row's polygon covers the cells, so that no point of them lies on its boundary.
+    rest : ndarray, shape (c,)
+        The next entry of the list.
+    """
+
+    row: Ints
+    is_certain: Mask
+    rest: NDArray[np.int32]
+
+    @cached_property
+    def kinds(self) -> NDArray[np.int8]:
+        """Whether the list that begins at an entry is empty (0), a single row that covers the cell (1), or else (2)."""
+        kinds = np.where(self.is_certain & (self.rest == 0), 1, 2).astype(np.int8)
+        kinds[0] = 0
+        return kinds
+
+
+@dataclass(frozen=True, eq=False)
+class Raster:
+    """A tree of square grids: the root covers the frame, and cells that edges pass are cut into grids of their own.
+
+    The levels are as deep as the number of edges pays for, and only where edges are: neither a polygon far from the
+    others nor empty space between them costs memory.
+
+    Attributes
+    ----------
+    frame : Frame
+    bits : tuple of int
+        For each level, the bits of a cell's place along a side: its grids have 2**bits cells a side.
+    cells : ndarray of int32
+        The cells of all grids, row by row, the root first: the entry of `contents` that the cell holds, or −1 − the
+        place of the first cell of its own grid.
+    contents : Contents
+    """
+
+    frame: Frame
+    bits: tuple[int, ...]
+    cells: NDArray[np.int32]
+    contents: Contents
+
+    def candidates(self, points: Points) -> Candidates:
+        """The rows to which points may be related: each point with the rows of its cell."""
+        covered, others, entries = [NO_PAIRS], [NO_PAIRS.left], [_NO_ENTRIES]
+        for first in range(0, len(points), _BLOCK):
+            entry = self._entries(points.take(slice(first, first + _BLOCK)))
+            kinds = self.contents.kinds.take(entry)
+            alone, other = np.flatnonzero(kinds == 1), np.flatnonzero(kinds == 2)  # noqa: PLR2004
+            covered.append(Pairs(alone + first, self.contents.row.take(entry.take(alone))))
+            others.append(other + first)
+            entries.append(entry[other])
+        return Candidates(Pairs.joined(covered), *self._listed(np.concatenate(others), np.concatenate(entries)))
+
+    def _listed(self, point: Ints, entry: NDArray[np.int32]) -> tuple[Pairs, Mask]:
+        """Each point with all rows of the list that begins at its entry, and whether they are certain."""
+        points, entries = [NO_PAIRS.left], [_NO_ENTRIES]
+        while len(point):
+            points.append(point)
+            entries.append(entry)
+            more = np.flatnonzero(self.contents.rest[entry])
+            point, entry = point[more], self.contents.rest[entry[more]]
+        entry = np.concatenate(entries)
+        return Pairs(np.concatenate(points), self.contents.row[entry]), self.contents.is_certain[entry]
+
+    def _entries(self, points: Points) -> NDArray[np.int32]:
+        """The first entry of the cell that each point lies in."""
+        x, y = self.frame.numbers(0, points.x), self.frame.numbers(1, points.y)
+        shift = BITS - self.bits[0]
+        entry = self.cells.take(((y >> shift) << self.bits[0]) + (x >> shift))
+        at = np.flatnonzero(entry < 0)
+        x, y = x[at], y[at]
+        for bits in self.bits[1:]:
+            shift -= bits
+            last = (1 << bits) - 1
+            found = self.cells.take(-1 - entry[at] + (((y >> shift) & last) << bits) + ((x >> shift) & last))
+            entry[at] = found
+            deeper = np.flatnonzero(found < 0)
+            at, x, y = at[deeper], x[deeper], y[deeper]
+        return entry

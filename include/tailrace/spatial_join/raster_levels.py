@@ -1,0 +1,180 @@
+"""Builds rasters level by level: cells near an edge are mixed, and of each run of other cells one point decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailrace.ground.columns import Ints
+from tailrace.spatial_join.cell_contents import ContentsBuilder
+from tailrace.spatial_join.cells import BITS, Frame
+from tailrace.spatial_join.crossed_cells import CellBoxes, UnitEdges, boxes_of, crossed_cells, expand
+from tailrace.spatial_join.edge_index import EXTERIOR, INTERIOR, EdgeIndex, Locations, PolygonEdges
+from tailrace.spatial_join.frames import frames_of
+from tailrace.spatial_join.geometries import Points
+from tailrace.spatial_join.raster import Raster
+
+_MOST_BITS, _FEWEST_BITS = 8, 2
+"""Bits along a side of the grids of one level: fewer are not worth a pass over the points."""
+
+_LEAST_SHIFT = 4  # cells are 16 units wide or more, so that few are mixed by the margin around edges alone
+
+_MIXED = 2  # beside INTERIOR and EXTERIOR
+
+
+def most_cells(edges: int) -> int:
+    """How many cells a raster of so many edges may have: it costs in proportion to them, and 16 MB more at most."""
+    return min(max(256 * edges, 1 << 18), 1 << 22) + 16 * edges
+
+
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """The grids of one level that are still to be filled, and the tiles: pairs of a grid and a row with edges in it.
+
+    Attributes
+    ----------
+    x, y : ndarray, shape (g,)
+        The lowest corner of each grid in units.
+    contents : ndarray, shape (g,)
+        The list of the rows that cover the whole grid.
+    grid, row : ndarray, shape (t,)
+        The grid and the row of each tile.
+    tile, edge : ndarray, shape (p,)
+        The edges that pass each tile.
+    """
+
+    x: Ints
+    y: Ints
+    contents: Ints
+    grid: Ints
+    row: Ints
+    tile: Ints
+    edge: Ints
+
+
+def rasters_of(index: EdgeIndex) -> list[Raster] | None:
+    """The rasters of the polygons whose edges are indexed, one a frame; none where doubles can't number cells."""
+    if not len(index.edges):
+        return []
+    parts, bounds = index.edges.envelopes(index.edges.part)
+    groups = frames_of(bounds)
+    if groups is None:
+        return None
+    of_part = np.empty(parts[-1] + 1, np.int64)
+    for number, (_, members) in enumerate(groups):
+        of_part[parts[members]] = number
+    of_edge = of_part[index.edges.part]
+    return [
+        _Builder(index, index.edges.take(np.flatnonzero(of_edge == number)), frame).build()
+        for number, (frame, _) in enumerate(groups)
+    ]
+
+
+class _Builder:
+    """Builds the raster of some edges; no other edge comes near their frame."""
+
+    def __init__(self, index: EdgeIndex, edges: PolygonEdges, frame: Frame) -> None:
+        self._index = index
+        self._frame = frame
+        self._row = edges.row
+        self._edges = UnitEdges.of(edges, frame)
+        rows, bounds = edges.envelopes(edges.row)
+        self._envelopes = np.zeros((len(index.shapes), 4))
+        self._envelopes[rows] = np.column_stack([frame.units(side % 2, bounds[:, side]) for side in range(4)])
+        self._contents = ContentsBuilder(len(index.shapes))
+        self._cells_left = most_cells(len(edges))
+
+    def build(self) -> Raster:
+        rows, tile = np.unique(self._row, return_inverse=True)
+        zero = np.zeros(1, np.int64)
+        level = _Level(zero, zero, zero, np.zeros_like(rows), rows, tile, np.arange(len(tile)))
+        shift, levels, grids = BITS, list[int](), list[Ints]()
+        bits = self._bits(level, shift, fewest=0)
+        while bits is not None:
+            shift -= bits
+            levels.append(bits)
+            cells, level, mixed = self._fill(level, bits, shift)
+            grids.append(cells)
+            self._cells_left -= len(cells)
+            bits = self._bits(level, shift, _FEWEST_BITS)
+            if bits is not None:
+                cells[mixed] = -1 - sum(map(len, grids)) - (np.arange(len(mixed)) << 2 * bits)
+        return Raster(self._frame, tuple(levels), np.concatenate(grids).astype(np.int32), self._contents.contents())
+
+    def _bits(self, level: _Level, shift: int, fewest: int) -> int | None:
+        """The most bits of grids for which there are cells left, also if each row has its own."""
+        for bits in range(min(_MOST_BITS, shift - _LEAST_SHIFT), fewest - 1, -1):
+            if bits == 0:
+                return bits
+            if len(level.x) << 2 * bits > self._cells_left:
+                continue
+            if self._boxes(level, bits, shift - bits).sizes.sum() <= self._cells_left:
+                return bits
+        return None
+
+    def _boxes(self, level: _Level, bits: int, shift: int) -> CellBoxes:
+        """The cells of each tile that the envelope of its row touches."""
+        row = boxes_of(self._envelopes[level.row], 1 << shift)
+        left, bottom = (corner[level.grid] >> shift for corner in (level.x, level.y))
+        last = (1 << bits) - 1
+        lows = np.maximum(row.left, left), np.maximum(row.bottom, bottom)
+        return CellBoxes(*lows, np.minimum(row.right, left + last), np.minimum(row.top, bottom + last))
+
+    def _fill(self, level: _Level, bits: int, shift: int) -> tuple[Ints, _Level, Ints]:
+        """The contents of the cells of all grids; the level below, a grid for each mixed cell; and those cells."""
+        boxes = self._boxes(level, bits, shift)
+        start = np.cumsum(boxes.sizes) - boxes.sizes
+        which, column, line = crossed_cells(self._edges, level.edge, boxes.take(level.tile), 1 << shift)
+        tile = level.tile[which]
+        status = np.full(int(boxes.sizes.sum()), EXTERIOR, np.int8)
+        status[start[tile] + (line - boxes.bottom[tile]) * boxes.widths[tile] + column - boxes.left[tile]] = _MIXED
+        self._decide(status, level, boxes, start, shift)
+
+        def cell_of(tile: Ints, column: Ints, line: Ints) -> Ints:
+            grid = level.grid[tile]
+            in_grid = ((line - (level.y[grid] >> shift)) << bits) + column - (level.x[grid] >> shift)
+            return (grid << 2 * bits) + in_grid
+
+        held = np.flatnonzero(status != EXTERIOR)
+        held_tile, held_column, held_line = _places(held, boxes, start)
+        cell, is_certain = cell_of(held_tile, held_column, held_line), status[held] == INTERIOR
+        shared = np.repeat(level.contents, 1 << 2 * bits)
+        contents, certain = self._contents.add(shared, cell, level.row[held_tile], is_certain)
+
+        rows = len(self._index.shapes)
+        tiles = np.sort(cell[~is_certain] * rows + level.row[held_tile[~is_certain]])
+        mixed, grid = np.unique(tiles // rows, return_inverse=True)
+        in_grid = mixed & ((1 << 2 * bits) - 1)
+        x = level.x[mixed >> 2 * bits] + ((in_grid & ((1 << bits) - 1)) << shift)
+        y = level.y[mixed >> 2 * bits] + ((in_grid >> bits) << shift)
+        passed = np.searchsorted(tiles, cell_of(tile, column, line) * rows + level.row[tile])
+        below = _Level(x, y, certain[mixed], grid, tiles % rows, passed, level.edge[which])
+        return contents, below, mixed
+
+    def _decide(self, status: Locations, level: _Level, boxes: CellBoxes, start: Ints, shift: int) -> None:
+        """Set the status of cells that no edge comes near: along a line all are alike up to the next mixed one.
+
+        Cells are mixed, too, if the point that decides, the centre of the first cell, is rounded out of its cell.
+        """
+        free = status != _MIXED
+        begins = free.copy()
+        begins[1:] &= ~free[:-1]
+        tile, line = expand(np.zeros_like(start), boxes.top - boxes.bottom + 1)
+        line_start = start[tile] + line * boxes.widths[tile]
+        begins[line_start] = free[line_start]
+        first = np.flatnonzero(begins)
+        tile, column, line = _places(first, boxes, start)
+        x = self._frame.coordinates(0, np.asarray((column + 0.5) * (1 << shift)))
+        y = self._frame.coordinates(1, np.asarray((line + 0.5) * (1 << shift)))
+        found = self._index.locate(Points(x, y), level.row[tile])
+        astray = (self._frame.numbers(0, x) >> shift != column) | (self._frame.numbers(1, y) >> shift != line)
+        found[astray | (np.abs(found) != 1)] = _MIXED
+        status[free] = found[np.cumsum(begins)[free] - 1]
+
+
+def _places(cells: Ints, boxes: CellBoxes, start: Ints) -> tuple[Ints, Ints, Ints]:
+    """The tile, column and line of cells that are numbered tile by tile, line by line."""
+    tile = np.repeat(np.arange(len(start)), boxes.sizes)[cells]
+    line, column = np.divmod(cells - start[tile], boxes.widths[tile])
+    return tile, column + boxes.left[tile], line + boxes.bottom[tile]

@@ -1,0 +1,162 @@
+"""The join of two streams' geometries in a task: candidates by a local index, and the pairs that belong to the task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.ground.columns import Floats, Ints, group_sums
+from tailrace.operators.interval_join import Matches
+from tailrace.partition import by_cell
+from tailrace.partition.by_cell import ByCell
+from tailrace.partition.by_span import ByHash
+from tailrace.partition.grid import Grid
+from tailrace.partition.routes import Partition, Place
+from tailrace.spatial_join.condition import Condition
+from tailrace.spatial_join.geometries import Geometries, Points
+from tailrace.spatial_join.geometry_input import GeometryInput
+from tailrace.spatial_join.pair_search import LocalIndex, nested_loops
+from tailrace.spatial_join.pairs import Pairs, Times
+
+Sides = Sequence[Sequence[pa.RecordBatch]]
+"""The rows of the left and of the right side, in batches."""
+
+
+@dataclass(frozen=True)
+class StreamJoin:
+    """Matches rows of two streams by their geometries and event times (paper 003, Algorithms 2 to 4).
+
+    The left stream is the driving one: copies of it go to all cells where its partners may lie.
+
+    Attributes
+    ----------
+    inputs : pair of GeometryInput
+        How the geometries of the left and the right stream are stored in rows.
+    condition : Condition
+    derived : tuple of str
+        What is computed of a pair: `distance`, `azimuth`.
+    grid : Grid or None
+        The grid by whose cells rows are spread over tasks; None: left ones by hash, and right ones to all tasks.
+    is_indexed : bool
+        False: all pairs are tested, as the paper's baseline does.
+    """
+
+    inputs: tuple[GeometryInput, GeometryInput]
+    condition: Condition
+    derived: tuple[str, ...] = ()
+    grid: Grid | None = None
+    is_indexed: bool = True
+
+    @property
+    def partition(self) -> Partition:
+        """The partitioning of both streams."""
+        return ByHash() if self.grid is None else ByCell(self.grid, self.boxes)
+
+    def boxes(self, side: int, rows: pa.RecordBatch) -> tuple[Ints, Floats]:
+        """The boxes of rows: those of left ones are widened by the distance; see `by_cell.Boxes`."""
+        bounds = self.inputs[side].geometries(rows).bounds
+        if side == by_cell.LEFT:
+            boxes = self.condition.boxes(bounds)
+            return boxes.row, boxes.bounds
+        row = np.flatnonzero(~np.isnan(bounds[:, 0]))
+        return row, bounds[row]
+
+    def match(self, sides: Sides, new: int, interval: tuple[int, int], place: Place | None) -> Matches:
+        """Find the pairs with lower ≤ right time − left time ≤ upper that belong to a task.
+
+        Parameters
+        ----------
+        sides : pair of sequences of RecordBatch
+            Rows with `id`, `event_time`, `plan` and their geometries.
+        new : int
+            The side that queries the other one, of one batch.
+        interval : (int, int)
+            lower and upper, in ms.
+        place : Place or None
+            The task; None: all pairs belong to it.
+        """
+        (mine,), others, first, found = sides[new], sides[1 - new], 0, []
+        for other in others:
+            if new == by_cell.LEFT:
+                part = self._matches(mine, other, new, interval, place)
+                found.append(part._replace(right=part.right + first))
+            else:
+                part = self._matches(other, mine, new, interval, place)
+                found.append(part._replace(left=part.left + first))
+            first += other.num_rows
+        pairs = Pairs.joined((each.left, each.right) for each in found)
+        none = np.zeros(0)
+        columns = {name: np.concatenate([none, *(each.columns[name] for each in found)]) for name in self.derived}
+        return Matches(pairs.left, pairs.right, columns, _joined([each.loads for each in found if each.loads]))
+
+    def next_plan(
+        self, plan: Mapping[str, Any] | None, loads: Mapping[str, Floats], tasks: int
+    ) -> Mapping[str, Any] | None:
+        """The next partition plan, see `Balances`; `loads` has `cell` and `load`."""
+        if self.grid is None:
+            return plan
+        return by_cell.next_plan(self.grid, plan, loads["cell"].astype(np.int64), loads["load"], tasks)
+
+    def _matches(
+        self, left: pa.RecordBatch, right: pa.RecordBatch, new: int, interval: tuple[int, int], place: Place | None
+    ) -> Matches:
+        left_ms, right_ms = (np.asarray(rows.column("event_time")) for rows in (left, right))
+        times = Times(left_ms, right_ms, *interval)
+        if not _can_meet(times):
+            return Matches(*Pairs.joined([]), dict.fromkeys(self.derived, np.zeros(0)))
+        one, two = (each.geometries(rows) for each, rows in zip(self.inputs, (left, right), strict=True))
+        if not self.is_indexed:
+            pairs = nested_loops(one, two, self.condition, times)
+        elif new == by_cell.LEFT:
+            pairs = LocalIndex.of(two, self.condition).matches(one, times=times)
+        else:
+            pairs = LocalIndex.of(one, self.condition).matches(two, swapped=True, times=times)
+        loads: dict[str, Floats] = {}
+        if self.grid is not None and place is not None and place.tasks > 1:
+            cell = self._cells(one.take(pairs.left), two.take(pairs.right))
+            ids = right.column("id").take(pa.array(pairs.right))
+            plan = np.minimum(*(_plans(rows, mine) for rows, mine in zip((left, right), pairs, strict=True)))
+            owned = ByCell(self.grid, self.boxes).owners(cell, ids, plan, place) == place.task
+            pairs, cell = Pairs(pairs.left[owned], pairs.right[owned]), cell[owned]
+            cells, (load,) = group_sums(cell, np.ones(len(cell)))
+            loads = {"cell": cells.astype(float), "load": load}
+        return Matches(pairs.left, pairs.right, self._derived(one.take(pairs.left), two.take(pairs.right)), loads)
+
+    def _cells(self, left: Geometries, right: Geometries) -> Ints:
+        """The cell of the reference point of each pair: the lower left corner of where its boxes meet."""
+        assert self.grid is not None
+        if isinstance(right, Points):
+            return self.grid.cell(right.x, right.y)
+        boxes, others = self.condition.boxes(left.bounds), right.bounds
+        mine, theirs = boxes.bounds, others[boxes.row]
+        meets = ((mine[:, :2] <= theirs[:, 2:]) & (theirs[:, :2] <= mine[:, 2:])).all(axis=1)
+        corner = np.maximum(mine[:, :2], theirs[:, :2])
+        x, y = others[:, 0].copy(), others[:, 1].copy()
+        row = boxes.row[meets][::-1]  # of equal indices the last assignment stays: that of the first box
+        x[row], y[row] = corner[meets][::-1].T
+        return self.grid.cell(x, y)
+
+    def _derived(self, left: Geometries, right: Geometries) -> dict[str, Floats]:
+        compute = {"distance": self.condition.distances, "azimuth": self.condition.metric.azimuth}
+        return {name: compute[name](left, right) for name in self.derived}
+
+
+def _can_meet(times: Times) -> bool:
+    """Whether the event times of two sides are near enough for a pair, and both have rows."""
+    left, right = times.left_ms, times.right_ms
+    if not (len(left) and len(right)):
+        return False
+    apart = int(right.min() - left.max()), int(right.max() - left.min())
+    return apart[0] <= times.upper and apart[1] >= times.lower
+
+
+def _plans(rows: pa.RecordBatch, index: Ints) -> Ints:
+    return np.asarray(rows.column("plan"))[index]
+
+
+def _joined(loads: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
+    return {name: np.concatenate([each[name] for each in loads]) for name in (loads[0] if loads else ())}

@@ -1,0 +1,115 @@
+"""Points sorted into horizontal strips, and in each by x: the points in a box are a few runs of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from tailrace.ground.columns import Floats, Ints
+from tailrace.spatial_join.geometries import Points
+
+BLOCK = 1 << 18
+"""Candidates at once: their columns stay in the cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """The runs of places in `Strips.order` whose points lie in boxes; none is empty.
+
+    Attributes
+    ----------
+    order : ndarray of int64, shape (m,)
+        The boxes in the order of the strips: looked up so, what belongs to neighbours stays in the cache.
+    box : ndarray of int64, shape (r,), ascending
+        The box of each run, by its place in `order`.
+    start, count : ndarray of int64, shape (r,)
+        The first place, and the number of places.
+    """
+
+    order: Ints
+    box: Ints
+    start: Ints
+    count: Ints
+
+    def candidates(self) -> Iterator[tuple[Ints, Ints]]:
+        """The box (by its place in `order`) and the place of each point, at most `BLOCK` and those of a run at once."""
+        ends = np.cumsum(self.count)
+        total = int(ends[-1]) if len(ends) else 0
+        cuts = np.unique(np.append(np.searchsorted(ends, np.arange(0, total, BLOCK), "right"), len(ends)))
+        for low, high in pairwise(cuts):
+            run, place = _expand(self.start[low:high], self.count[low:high])
+            yield self.box[low:high][run], place
+
+
+@dataclass(frozen=True, eq=False)
+class Strips:
+    """n points by strip and x. Only strips that hold a point are stored, so one that lies far away costs nothing.
+
+    The x of points are compared by rank: so no coordinate, however large, makes others indistinct.
+
+    Attributes
+    ----------
+    height : float
+        Of a strip; 0 where each y is a strip of its own.
+    strips : ndarray, ascending
+        The numbers of the strips that hold points, floor(y / height).
+    x : ndarray, shape (n,), ascending
+    order : ndarray of int64, shape (n,)
+        The points by strip, then by x.
+    keys : ndarray of int64, shape (n,), ascending
+        The place of the strip in `strips`, times n + 1, plus the rank of x, of the points in their order.
+    """
+
+    height: float
+    strips: Floats
+    x: Floats
+    order: Ints
+    keys: Ints
+
+    @staticmethod
+    def of(points: Points, height: float) -> Strips:
+        """Sort points into strips."""
+        by_x = np.argsort(points.x)
+        strips, strip = np.unique(_strip(points.y, height)[by_x], return_inverse=True)
+        keys = strip * (len(points) + 1) + np.arange(len(points))
+        order = np.argsort(keys)
+        return Strips(height, strips, points.x[by_x], by_x[order], keys[order])
+
+    def runs(self, bounds: Floats) -> Runs:
+        """Find the points in boxes; points of the same strip that are above or below a box are among them.
+
+        Parameters
+        ----------
+        bounds : ndarray, shape (m, 4)
+            minx, miny, maxx, maxy, both ends included.
+        """
+        by_x = np.argsort(bounds[:, 0])  # ascending needles are found several times faster
+        low = np.searchsorted(self.x, bounds[by_x, 0], "left")
+        high = np.searchsorted(self.x, bounds[by_x, 2], "right")
+        bottom = np.searchsorted(self.strips, _strip(bounds[by_x, 1], self.height), "left")
+        top = np.searchsorted(self.strips, _strip(bounds[by_x, 3], self.height), "right")
+        width = len(self.x) + 1
+        order = np.argsort(bottom * width + low)
+        box, strip = _expand(bottom[order], (top - bottom)[order])
+        keys = strip * width
+        start = np.searchsorted(self.keys, keys + low[order][box])
+        count = np.searchsorted(self.keys, keys + high[order][box]) - start
+        some = np.flatnonzero(count)
+        return Runs(by_x[order], box[some], start[some], count[some])
+
+
+def _strip(y: Floats, height: float) -> Floats:
+    """The numbers of the strips of coordinates, which ascend with them; infinite beyond the doubles."""
+    if height == 0:
+        return y
+    with np.errstate(over="ignore"):
+        return np.asarray(np.floor(y / height))
+
+
+def _expand(start: Ints, count: Ints) -> tuple[Ints, Ints]:
+    """Write runs of integers out: the run of each, and the integer."""
+    run = np.repeat(np.arange(len(count)), count)
+    return run, np.arange(len(run)) + np.repeat(start - (np.cumsum(count) - count), count)

@@ -1,0 +1,137 @@
+"""The index of a dimension table: the rows of the table to which geometries of a stream are related."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import shapely
+
+from tailrace.ground.columns import Ints
+from tailrace.spatial_join.area_searches import AreaSearch, area_search
+from tailrace.spatial_join.geometries import Geometries, Mask, Points, Shapes, geometries_of
+from tailrace.spatial_join.pairs import NO_PAIRS, Pairs, ordered
+from tailrace.spatial_join.relations import related
+from tailrace.spatial_join.shape_search import ShapeSearch, Test, Widen
+
+How = Literal["raster", "edges", "rtree", "scan"]
+"""How rows are found; the pairs are the same.
+
+raster: points in polygons by cells, and in mixed ones by the edge index. edges: an R-tree of envelopes, then ray
+casting over indexed edges (paper 003, section 2.2). rtree: an R-tree of envelopes, then GEOS. scan: each row is tested,
+without an index (the paper's baseline `native`). If a geometry is no point, or a row no polygon, raster and edges are
+as rtree.
+"""
+
+_AREAS = (shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON)
+
+_MOST_CELLS = 1 << 20
+"""The size of a matrix of geometries and rows that is held to tell which are not found."""
+
+
+@dataclass(frozen=True, eq=False)
+class TableIndex:
+    """Finds the rows of a table to which geometries are related; an empty geometry is related to none.
+
+    Attributes
+    ----------
+    everything : ShapeSearch
+        Finds rows for any geometries.
+    points : PointSearch or None
+        Finds rows for points; where there is none, `everything` does.
+    rest_of : ndarray of bool or None, shape (r,)
+        The rows that are not empty, if the answer is what the searches do not find, as of `disjoint`.
+    """
+
+    everything: ShapeSearch
+    points: PointSearch | None
+    rest_of: Mask | None
+
+    @staticmethod
+    def of(
+        shapes: Shapes, relation: str, how: How = "raster", widen: Widen | None = None, refine: Test | None = None
+    ) -> TableIndex:
+        """Index the rows of a table for a relation of a stream's geometries to them.
+
+        Parameters
+        ----------
+        shapes : ndarray of shapely geometries, shape (r,)
+            The rows; valid or empty, none is None.
+        relation : str
+            One of `relations.TOPOLOGICAL`; without effect where `refine` is given.
+        how : str
+        widen : callable, optional
+            Makes the boxes to search, where rows beyond the envelope of a geometry may match: as of a distance.
+        refine : callable, optional
+            Decides about each candidate in place of the relation.
+        """
+        table = geometries_of(shapes)
+        inverted = relation == "disjoint" and refine is None
+        relation = "intersects" if inverted else relation
+        test = refine or partial(related, relation)
+        everything = ShapeSearch(table, None if how == "scan" else shapely.STRtree(shapes), test, widen)
+        by_area = PointSearch.of(shapes, relation, how) if refine is None else None
+        return TableIndex(everything, by_area, ~shapely.is_empty(shapes) if inverted else None)
+
+    def matches(self, left: Geometries) -> Pairs:
+        """The pairs of a geometry and a row, ascending by the geometry, then by the row."""
+        if isinstance(left, Points) and self.points is not None:
+            found = self.points.find(left)
+        else:
+            found = self.everything.find(left)
+        return found if self.rest_of is None else _rest(found, left, self.rest_of)
+
+
+@dataclass(frozen=True, eq=False)
+class PointSearch:
+    """Finds the rows to which points are related: polygons by an area search, all others by a search of shapes.
+
+    Attributes
+    ----------
+    areas : AreaSearch
+    area_rows : ndarray
+        The rows that are polygons or multipolygons.
+    others : ShapeSearch
+    other_rows : ndarray
+        All other rows.
+    """
+
+    areas: AreaSearch
+    area_rows: Ints
+    others: ShapeSearch
+    other_rows: Ints
+
+    @staticmethod
+    def of(shapes: Shapes, relation: str, how: How) -> PointSearch:
+        """Index rows for a relation, not `disjoint`, of points to them."""
+        is_area = np.isin(shapely.get_type_id(shapes), _AREAS)
+        others = shapes[~is_area]
+        tree = None if how == "scan" else shapely.STRtree(others)
+        search = ShapeSearch(geometries_of(others), tree, partial(related, relation))
+        areas = area_search(shapes[is_area], relation, how)
+        return PointSearch(areas, np.flatnonzero(is_area), search, np.flatnonzero(~is_area))
+
+    def find(self, points: Points) -> Pairs:
+        """The pairs of a point and a row, ascending by the point, then by the row."""
+        areas = self.areas.find(points)
+        if not len(self.other_rows):
+            return areas
+        others = self.others.find(points)
+        numbered = Pairs(areas.left, self.area_rows[areas.right]), Pairs(others.left, self.other_rows[others.right])
+        return ordered(Pairs.joined(numbered))
+
+
+def _rest(found: Pairs, left: Geometries, rows: Mask) -> Pairs:
+    """The pairs of geometries and rows, neither of them empty, that are not among those found."""
+    is_there = np.ones(len(left), bool) if isinstance(left, Points) else ~shapely.is_empty(left.shapes)
+    step = max(_MOST_CELLS // max(len(rows), 1), 1)
+    parts = [NO_PAIRS]
+    for first in range(0, len(left), step):
+        rest = is_there[first : first + step, None] & rows
+        low, high = np.searchsorted(found.left, [first, first + step])
+        rest[found.left[low:high] - first, found.right[low:high]] = False
+        geometry, row = np.nonzero(rest)
+        parts.append(Pairs(geometry + first, row))
+    return Pairs.joined(parts)

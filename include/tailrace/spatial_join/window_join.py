@@ -1,0 +1,82 @@
+"""The kind `spatial_join` with `join: window`: pairs of two streams in each window that holds both (paper 003)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.answers.by_pair_in_window import ByPairInWindow
+from tailrace.disorder.clock import Frontier
+from tailrace.ground.columns import Floats, Ints, single_batch
+from tailrace.kind.step import Step
+from tailrace.operators import window_join
+from tailrace.operators.chunk import Chunks
+from tailrace.operators.interval_join import Matches
+from tailrace.operators.window_join import WindowPairState
+from tailrace.spatial_join.joined_streams import JoinedStreams
+from tailrace.windows.sliding import Sliding
+
+_TUPLES = 2  # that an answer stands for
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpatialWindowJoin(JoinedStreams):
+    """Pairs of related geometries in each window that holds both, answered when it closes (SINLJ: definition 6).
+
+    A pair is found once, when its later tuple comes, however many windows hold it.
+
+    Attributes
+    ----------
+    sliding : Sliding
+    """
+
+    sliding: Sliding
+
+    @property
+    def windows(self) -> Sliding:
+        return self.sliding
+
+    @property
+    def answers(self) -> ByPairInWindow:
+        return ByPairInWindow(self.sliding)
+
+    def start(self) -> WindowPairState:
+        return WindowPairState.of({})
+
+    def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> WindowPairState:
+        return WindowPairState.of(chunks)
+
+    def match(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch], new: int) -> Matches:
+        """Find the pairs of new rows of one side that are less than a window apart."""
+        apart = self.sliding.size_ms - 1
+        return self.join.match((left, right), new, (-apart, apart), self.place)
+
+    def step(self, state: WindowPairState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
+        state, closed, late = window_join.step(self.sliding, self.match, state, arrived, frontier)
+        answers = self._in_windows(closed.pairs, closed.end)
+        return Step(state, answers, frontier.closing(closed.end), late, closed.loads, closed.counts)
+
+    def _answers(
+        self, left: pa.Table | pa.RecordBatch, right: pa.Table | pa.RecordBatch, values: Mapping[str, Floats]
+    ) -> pa.RecordBatch:
+        times = [np.asarray(side.column("event_time")) for side in (left, right)]
+        row, end = window_join.shared_windows(self.sliding, *times)
+        pairs = pa.table(
+            {
+                f"{name}_{part}": side.column(column)
+                for part, column in (("id", "id"), ("time", "event_time"))
+                for name, side in (("left", left), ("right", right))
+            }
+            | {name: pa.array(values[name]) for name in self.values}
+        )
+        return self._in_windows(pairs.take(pa.array(row)), end)
+
+    def _in_windows(self, pairs: pa.Table, end: Ints) -> pa.RecordBatch:
+        """Answers of pairs, each in the window with an end."""
+        columns = {name: pairs[name] for name in pairs.column_names}
+        columns |= {"window_start": pa.array(end - self.sliding.size_ms), "window_end": pa.array(end)}
+        columns["tuples"] = pa.repeat(pa.scalar(_TUPLES, pa.int64()), pairs.num_rows)
+        return single_batch(pa.table([columns[name] for name in self.answer.names], schema=self.answer))

@@ -1,0 +1,260 @@
+"""A table is read from each format alike, and what can't be a table is refused with where, what, and what is right."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+import shapely
+
+from tailrace.ground.errors import Refused
+from tailrace.spatial_join.dimension_table import read
+
+SQUARE, BOW = shapely.box(0, 0, 1, 1), shapely.Polygon([(0, 0), (2, 2), (2, 0), (0, 2)])
+SPIKE = shapely.Polygon([(0, 0), (2, 0), (2, 1), (2, 5), (2, 1), (0, 1)])
+LINE = shapely.LineString([(0, 0), (3, 4)])
+
+
+def geojson(path, shapes, ids=None, names=None, member=True):
+    features = []
+    for number, shape in enumerate(shapes):
+        geometry = shape if shape is None or isinstance(shape, dict) else json.loads(shapely.to_geojson(shape))
+        feature = {"type": "Feature", "geometry": geometry, "properties": {}}
+        identity = number if ids is None else ids[number]
+        if identity is not None:
+            (feature if member else feature["properties"])["id"] = identity
+        if names is not None:
+            feature["properties"]["name"] = names[number]
+        features.append(feature)
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}), encoding="utf-8")
+    return path
+
+
+def table(path, geometries, **columns):
+    rows = pa.table({**columns, "geometry": geometries})
+    (pa.csv.write_csv if path.suffix == ".csv" else pa.parquet.write_table)(rows, path)
+    return path
+
+
+def refusal(path, **options):
+    with pytest.raises(Refused) as refused:
+        read(path, **options)
+    for problem in refused.value.problems:
+        assert str(path) in problem.where
+        assert problem.right
+    return refused.value.problems
+
+
+WRITERS = {
+    "member.geojson": lambda path, shapes, ids: geojson(path, shapes, ids, ["a", "b"]),
+    "property.json": lambda path, shapes, ids: geojson(path, shapes, ids, ["a", "b"], member=False),
+    "wkb.parquet": lambda path, shapes, ids: table(path, pa.array(shapely.to_wkb(shapes)), id=ids, name=["a", "b"]),
+    "large.geoparquet": lambda path, shapes, ids: table(
+        path, pa.array(shapely.to_wkb(shapes), pa.large_binary()), id=ids, name=["a", "b"]
+    ),
+    "wkt.parquet": lambda path, shapes, ids: table(path, pa.array(shapely.to_wkt(shapes)), id=ids, name=["a", "b"]),
+    "view.parquet": lambda path, shapes, ids: table(
+        path, pa.array(shapely.to_wkt(shapes), pa.string_view()), id=ids, name=["a", "b"]
+    ),
+    "wkt.csv": lambda path, shapes, ids: table(path, pa.array(shapely.to_wkt(shapes)), id=ids, name=["a", "b"]),
+    "hex.csv": lambda path, shapes, ids: table(
+        path, pa.array(shapely.to_wkb(shapes, hex=True)), id=ids, name=["a", "b"]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("ids", [[7, -3], ["north", "007"]])
+def test_formats(tmp_path, name, ids):
+    shapes = np.array([SQUARE, LINE], object)
+    rows = read(WRITERS[name](tmp_path / name, shapes, ids), columns=["name"])
+    assert rows.ids.to_pylist() == ids
+    assert rows.ids.type == (pa.string() if isinstance(ids[0], str) else pa.int64())
+    assert shapely.equals(rows.shapes, shapes).all()
+    assert {name: column.to_pylist() for name, column in rows.columns.items()} == {"name": ["a", "b"]}
+    assert rows.skipped == ()
+    assert len(rows) == 2
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_id_may_be_any_column_and_columns_need_not_be_taken(tmp_path, name):
+    rows = read(WRITERS[name](tmp_path / name, np.array([SQUARE, LINE], object), [1, 2]), id="name")
+    assert rows.ids.to_pylist() == ["a", "b"]
+    assert rows.columns == {}
+
+
+def test_heights_are_dropped_and_text_in_csv_may_have_lines_and_be_long(tmp_path):
+    ring = np.column_stack([np.cos(np.linspace(0, 6, 60_000)), np.sin(np.linspace(0, 6, 60_000))])
+    long = shapely.Polygon(ring)
+    path = tmp_path / "t.csv"
+    path.write_text(f'id,geometry,name\n1,"{long.wkt}","two\nlines"\n2,"POINT Z (1 2 3)",NA\n', encoding="utf-8")
+    rows = read(path, columns=["name"])
+    assert shapely.equals_exact(rows.shapes[0], long, 1e-9)
+    assert not shapely.has_z(rows.shapes).any()
+    assert {name: column.to_pylist() for name, column in rows.columns.items()} == {"name": ["two\nlines", "NA"]}
+
+
+def test_versions_differ_by_content(tmp_path):
+    first = read(geojson(tmp_path / "a.geojson", [SQUARE])).version
+    assert read(geojson(tmp_path / "b.geojson", [SQUARE])).version == first
+    assert read(geojson(tmp_path / "a.geojson", [LINE])).version != first
+
+
+def test_empty_tables_and_empty_geometries_are_tables(tmp_path):
+    assert len(read(geojson(tmp_path / "none.geojson", []))) == 0
+    assert len(read(table(tmp_path / "none.parquet", pa.array([], pa.binary()), id=pa.array([], pa.int64())))) == 0
+    (tmp_path / "none.csv").write_text("id,geometry\n")
+    assert len(read(tmp_path / "none.csv")) == 0
+    assert read(geojson(tmp_path / "a.geojson", [shapely.Polygon()])).shapes[0].is_empty
+
+
+FAULTY = {
+    "no geometry": (None, "no geometry"),
+    "unreadable": ({"type": "Polygon", "coordinates": [[[0, 0], [1]]]}, "could not be read"),
+    "far": (shapely.Point(116, 91), "degrees"),
+    "invalid": (BOW, "invalid: Self-intersection"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_faulty_geometries_are_refused_or_skipped(tmp_path, name):
+    shape, words = FAULTY[name]
+    path = geojson(tmp_path / "t.geojson", [SQUARE, shape, LINE], names=["a", "b", "c"])
+    (problem,) = refusal(path)
+    assert "feature 2 (id 1)" in problem.where
+    assert words in problem.wrong
+    assert "on_invalid: make_valid or skip" in problem.right
+    rows = read(path, columns=["name"], on_invalid="skip")
+    assert rows.ids.to_pylist() == [0, 2]
+    assert rows.columns["name"].to_pylist() == ["a", "c"]
+    assert shapely.equals(rows.shapes, np.array([SQUARE, LINE], object)).all()
+    assert [str(one.wrong) for one in rows.skipped] == [problem.wrong]
+    if name == "invalid":
+        assert read(path, on_invalid="make_valid").shapes[1].equals(shapely.make_valid(BOW))
+    else:
+        assert words in refusal(path, on_invalid="make_valid")[0].wrong
+
+
+@pytest.mark.parametrize("place", ["nan", "inf"])
+def test_coordinates_are_numbers(tmp_path, place):
+    bad = shapely.Point(0.0, float(place))
+    path = table(tmp_path / "t.parquet", pa.array(shapely.to_wkb(np.array([bad, SQUARE], object))), id=[1, 2])
+    for on_invalid in ("refuse", "make_valid"):
+        (problem,) = refusal(path, degrees=False, on_invalid=on_invalid)
+        assert "row 1 (id 1)" in problem.where
+        assert "NaN or infinite" in problem.wrong
+    assert read(path, degrees=False, on_invalid="skip").ids.to_pylist() == [2]
+
+
+def test_planar_coordinates_have_no_range(tmp_path):
+    path = geojson(tmp_path / "t.geojson", [shapely.Point(1e6, 1e6)])
+    assert len(read(path, degrees=False)) == 1
+    refusal(path)
+    assert len(read(geojson(tmp_path / "edge.geojson", [shapely.Point(-180, 90)]))) == 1
+
+
+def test_areas_made_valid_stay_areas(tmp_path):
+    path = geojson(tmp_path / "t.geojson", [SPIKE, shapely.Polygon([(0, 0), (1, 1), (2, 2)])])
+    mended = read(path, on_invalid="make_valid").shapes
+    assert mended[0].equals(shapely.box(0, 0, 2, 1))
+    assert mended[1].length == pytest.approx(8**0.5)
+    assert shapely.is_valid(mended).all()
+
+
+def test_what_geos_fails_to_check_is_a_fault(tmp_path, monkeypatch):
+    def fail(shape, **_):
+        raise shapely.GEOSException("it is too small")
+
+    path = geojson(tmp_path / "t.geojson", [SQUARE, BOW])
+    monkeypatch.setattr(shapely, "make_valid", fail)
+    assert "too small" in refusal(path, on_invalid="make_valid")[0].wrong
+    monkeypatch.setattr(shapely, "is_valid_reason", fail)
+    assert len(refusal(path)) == 2
+
+
+def test_no_more_than_twenty_faults_are_told(tmp_path):
+    problems = refusal(geojson(tmp_path / "t.geojson", [None] * 30))
+    assert len(problems) == 21
+    assert problems[-1].wrong == "10 more"
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        ([1, None, 2], "feature 2 has no id"),
+        ([1, 2, 1], "features 1 and 3 have the same id 1"),
+        (["a", "a", "b"], "features 1 and 2 have the same id a"),
+        ([1.5, 2.5, 3.5], "type double"),
+        ([1, "a", 2], "not of one type"),
+        ([True, False, True], "type bool"),
+    ],
+)
+@pytest.mark.parametrize("on_invalid", ["refuse", "skip"])
+def test_ids_are_there_once_and_integers_or_texts(tmp_path, ids, words, on_invalid):
+    path = geojson(tmp_path / "t.geojson", [SQUARE, LINE, None], ids)
+    assert words in refusal(path, on_invalid=on_invalid)[0].wrong
+
+
+def test_ids_fit_in_64_bits(tmp_path):
+    geometries = pa.array(shapely.to_wkb(np.array([SQUARE], object)))
+    path = table(tmp_path / "t.parquet", geometries, id=pa.array([2**63], pa.uint64()))
+    assert "2**63" in refusal(path)[0].wrong
+    assert read(table(path, geometries, id=pa.array(["a"]).dictionary_encode())).ids.to_pylist() == ["a"]
+
+
+def test_missing_ids_and_geometries_in_csv(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("id,geometry\na,POINT (1 1)\n,POINT (2 2)\n")
+    assert "row 2 has no id" in refusal(path)[0].wrong
+    path.write_text("id,geometry\na,\nb,POINT 2\nc,0102\n")
+    assert [one.wrong for one in refusal(path)] == [
+        "it has no geometry",
+        "its geometry could not be read",
+        "its geometry could not be read",
+    ]
+
+
+def test_columns_are_there(tmp_path):
+    path = geojson(tmp_path / "t.geojson", [SQUARE], names=["a"])
+    assert "no feature has town" in refusal(path, columns=["town"])[0].wrong
+    assert "name" in refusal(path, id="town")[0].right
+    assert "geometry" in refusal(path, geometry="shape")[0].right
+    path = table(tmp_path / "t.parquet", pa.array([b""]), id=[1])
+    assert "no column town" in refusal(path, columns=["town"])[0].wrong
+    assert "no column shape" in refusal(path, geometry="shape")[0].wrong
+    (tmp_path / "t.csv").write_text("id,geometry,id\n1,POINT (1 1),2\n")
+    assert "more than one column id" in refusal(tmp_path / "t.csv")[0].wrong
+
+
+def test_geometries_are_texts_or_bytes(tmp_path):
+    path = table(tmp_path / "t.parquet", pa.array([[0.0, 1.0]]), id=[1])
+    assert "list" in refusal(path)[0].wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.geojson", b"{"),
+        ("t.geojson", b"\xff\xfe\xff"),
+        ("t.geojson", b'{"type": "Topology", "objects": {}}'),
+        ("t.geojson", b"[1]"),
+        ("t.geojson", b"[" * 100_000),
+        ("t.geojson", b'{"type": "FeatureCollection", "features": [1]}'),
+        ("t.parquet", b"PAR1"),
+        ("t.csv", b""),
+        ("t.csv", b"id,geometry\n1\n"),
+        ("t.shp", b""),
+        ("t", b""),
+    ],
+)
+def test_what_is_no_table_is_refused(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    refusal(tmp_path / name)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    assert "can't be read" in refusal(tmp_path / "none.geojson")[0].wrong
