@@ -45,7 +45,8 @@ def filters(rows: list[Row], file: Path) -> None:
                 heights = [100 * row[f"share {filter_name}"] for row in rows if row["method"] == method]
                 ax.bar(np.arange(len(cases)) + 0.4 * index, heights, 0.4, color=_COLOURS[method], label=method)
             label(ax, f"filter {filter_name}", "", "share of the candidates in range in %")
-            ax.set_xticks(np.arange(len(cases)) + 0.2, [case.replace(", ", ",\n") for case in cases], fontsize=7)
+            names = [case.replace(", ", ",\n").replace(" with", "\nwith") for case in cases]
+            ax.set_xticks(np.arange(len(cases)) + 0.2, names, fontsize=7)
 
 
 def by_period_and_span(periods: list[Row], spans: list[Row], file: Path) -> None:
