@@ -15,6 +15,11 @@ from tailrace.spatial_join.ellipsoid import GEOD, Boxes
 from tailrace.spatial_join.geometries import Geometries, Mask, Points
 from tailrace.spatial_join.shape_distance import shape_distances
 
+_SQUARED = 1e-140, 1e140
+"""Limits between which the squares of lengths are normal doubles."""
+
+_CIRCLE = 360.0
+
 
 class Metric(Protocol):
     """Distances of geometries; one that is empty has none."""
@@ -74,7 +79,7 @@ class Planar:
         return np.stack([points.x, points.y])
 
     def chords(self, limit: float) -> Chords:
-        if not 1e-140 < limit < 1e140:  # noqa: PLR2004 (squares of lengths would not be normal doubles)
+        if not _SQUARED[0] < limit < _SQUARED[1]:
             return Chords(-1.0, np.inf)
         return Chords(limit * (1 - 1e-12), limit * (1 + 1e-12))
 
@@ -126,5 +131,5 @@ def _centres(geometries: Geometries) -> Points:
 
 def _turned(degrees: Floats) -> Floats:
     """Bring directions into 0 ≤ degrees < 360."""
-    turned = np.mod(degrees, 360.0)
-    return np.asarray(np.where(turned == 360.0, 0.0, turned))  # noqa: PLR2004 (the remainder of a tiny negative angle)
+    turned = np.mod(degrees, _CIRCLE)
+    return np.asarray(np.where(turned == _CIRCLE, 0.0, turned))  # the remainder of a tiny negative angle

@@ -50,10 +50,11 @@ class PointIndex:
         row = boxes.row[runs.order]
         queries = queries.take(row)
         places = self.condition.metric.places(queries)
-        for box, place in runs.candidates():
+        for candidates in runs.candidates():
+            box, place = candidates
             if times is not None:
                 on_time = np.flatnonzero(times.hold(row[box], self.strips.order[place]))
-                box, place = box[on_time], place[on_time]  # noqa: PLW2901
+                box, place = box[on_time], place[on_time]
             rows = self._fulfilling(queries, places, box, place)
             yield row[box[rows]], self.strips.order[place[rows]]
 

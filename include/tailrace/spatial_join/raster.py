@@ -20,6 +20,9 @@ _BLOCK = 1 << 15
 
 _NO_ENTRIES = np.zeros(0, np.int32)
 
+_COVERED, _LISTED = 1, 2
+"""Kinds of cells beside the empty ones, 0: one row covers it and is alone there; all others."""
+
 
 class Candidates(NamedTuple):
     """The pairs of a point and a row with the point in the row's polygon, and those for which that is not known.
@@ -60,7 +63,7 @@ class Contents:
     @cached_property
     def kinds(self) -> NDArray[np.int8]:
         """Whether the list that begins at an entry is empty (0), a single row that covers the cell (1), or else (2)."""
-        kinds = np.where(self.is_certain & (self.rest == 0), 1, 2).astype(np.int8)
+        kinds = np.where(self.is_certain & (self.rest == 0), _COVERED, _LISTED).astype(np.int8)
         kinds[0] = 0
         return kinds
 
@@ -94,7 +97,7 @@ class Raster:
         for first in range(0, len(points), _BLOCK):
             entry = self._entries(points.take(slice(first, first + _BLOCK)))
             kinds = self.contents.kinds.take(entry)
-            alone, other = np.flatnonzero(kinds == 1), np.flatnonzero(kinds == 2)  # noqa: PLR2004
+            alone, other = np.flatnonzero(kinds == _COVERED), np.flatnonzero(kinds == _LISTED)
             covered.append(Pairs(alone + first, self.contents.row.take(entry.take(alone))))
             others.append(other + first)
             entries.append(entry[other])
