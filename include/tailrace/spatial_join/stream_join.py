@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tailrace.ground.columns import Floats, Ints, group_sums
+from tailrace.ground.columns import Floats, Ints, group_sums, single_batch
 from tailrace.operators.interval_join import Matches
 from tailrace.partition import by_cell
 from tailrace.partition.by_cell import ByCell
@@ -79,19 +79,28 @@ class StreamJoin:
         place : Place or None
             The task; None: all pairs belong to it.
         """
-        (mine,), others, first, found = sides[new], sides[1 - new], 0, []
-        for other in others:
-            if new == by_cell.LEFT:
-                part = self._matches(mine, other, new, interval, place)
-                found.append(part._replace(right=part.right + first))
-            else:
-                part = self._matches(other, mine, new, interval, place)
-                found.append(part._replace(left=part.left + first))
-            first += other.num_rows
-        pairs = Pairs.joined((each.left, each.right) for each in found)
-        none = np.zeros(0)
-        columns = {name: np.concatenate([none, *(each.columns[name] for each in found)]) for name in self.derived}
-        return Matches(pairs.left, pairs.right, columns, _joined([each.loads for each in found if each.loads]))
+        (mine,), (others, index) = sides[new], self._within_reach(sides, new, interval)
+        if not (mine.num_rows and others.num_rows):
+            return Matches(*Pairs.joined([]), dict.fromkeys(self.derived, np.zeros(0)))
+        if new == by_cell.LEFT:
+            found = self._matches(mine, others, new, interval, place)
+            return found._replace(right=index[found.right])
+        found = self._matches(others, mine, new, interval, place)
+        return found._replace(left=index[found.left])
+
+    def _within_reach(self, sides: Sides, new: int, interval: tuple[int, int]) -> tuple[pa.RecordBatch, Ints]:
+        """The rows of the older side in batches near enough in time, as one batch; and the index of each among all."""
+        (mine,), others = sides[new], sides[1 - new]
+        names = ["id", "event_time", "plan", *self.inputs[1 - new].schema.names]
+        near, index, first = [], [np.zeros(0, np.int64)], 0
+        for rows in others:
+            left, right = (mine, rows) if new == by_cell.LEFT else (rows, mine)
+            if _can_meet(left, right, interval):
+                near.append(rows.select(names))
+                index.append(np.arange(first, first + rows.num_rows))
+            first += rows.num_rows
+        rows = single_batch(pa.Table.from_batches(near)) if near else mine.slice(0, 0)
+        return rows, np.concatenate(index)
 
     def next_plan(
         self, plan: Mapping[str, Any] | None, loads: Mapping[str, Floats], tasks: int
@@ -106,8 +115,6 @@ class StreamJoin:
     ) -> Matches:
         left_ms, right_ms = (np.asarray(rows.column("event_time")) for rows in (left, right))
         times = Times(left_ms, right_ms, *interval)
-        if not _can_meet(times):
-            return Matches(*Pairs.joined([]), dict.fromkeys(self.derived, np.zeros(0)))
         one, two = (each.geometries(rows) for each, rows in zip(self.inputs, (left, right), strict=True))
         if not self.is_indexed:
             pairs = nested_loops(one, two, self.condition, times)
@@ -145,18 +152,14 @@ class StreamJoin:
         return {name: compute[name](left, right) for name in self.derived}
 
 
-def _can_meet(times: Times) -> bool:
-    """Whether the event times of two sides are near enough for a pair, and both have rows."""
-    left, right = times.left_ms, times.right_ms
-    if not (len(left) and len(right)):
+def _can_meet(left: pa.RecordBatch, right: pa.RecordBatch, interval: tuple[int, int]) -> bool:
+    """Whether the event times of two batches are near enough for a pair, and both have rows."""
+    if not (left.num_rows and right.num_rows):
         return False
-    apart = int(right.min() - left.max()), int(right.max() - left.min())
-    return apart[0] <= times.upper and apart[1] >= times.lower
+    left_ms, right_ms = (np.asarray(rows.column("event_time")) for rows in (left, right))
+    lower, upper = interval
+    return bool(right_ms.min() - left_ms.max() <= upper and right_ms.max() - left_ms.min() >= lower)
 
 
 def _plans(rows: pa.RecordBatch, index: Ints) -> Ints:
     return np.asarray(rows.column("plan"))[index]
-
-
-def _joined(loads: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
-    return {name: np.concatenate([each[name] for each in loads]) for name in (loads[0] if loads else ())}
