@@ -243,7 +243,7 @@ def first_tuples(
         if (one.side, one.item.id) not in here and (until is None or (frontier is not None and until < frontier)):
             found.append(one)
         here.add((one.side, one.item.id))
-        last = one.item.event_time + join.reach
+        last = one.item.event_time + join.reach if join.windows is None else join.ends(one.item.event_time)[-1] - 1
         remembered[one.side][one.item.id] = last if until is None else max(until, last)
     return found
 

@@ -11,6 +11,7 @@ from tailrace.disorder.policies import policy_of, settings_of
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.progress import Progress
 from tailrace.ground.facts import Facts, newest, prune, prune_plans, stamp
+from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.kind.protocol import Kind
 
 DECLARED = "declared"
@@ -36,8 +37,12 @@ def next_facts(
         tick = -1 if progress.newest_tick is None else progress.newest_tick
         if progress.complete_tick is not None:
             facts = prune(facts, "settings", progress.complete_tick + 1)
-        earlier, expires = kind.partition.needs_earlier_plans, kind.answers.expires
-        facts = prune_plans(facts, lambda event: not earlier or expires(np.array([event]))[0] <= progress.frontier)
+        expires = kind.answers.expires
+        if kind.partition.needs_earlier_plans:
+            frontier, complete = progress.frontier, progress.complete_tick
+            facts = prune_plans(facts, lambda event: expires(np.array([event]))[0] <= frontier, complete)
+        else:
+            facts = prune_plans(facts, lambda event: True, AFTER_ALL)
     last = newest(facts, "settings")
     if last is not None and policy_of(last.value) == policy:
         return facts
@@ -48,5 +53,5 @@ def with_plan(
     facts: Facts, plan: Mapping[str, Any], evidence: str, progress: Progress | None, segments: int, batch: int
 ) -> Facts:
     """Append a partition plan to the facts of the next batch, which begins with the segment of the given ordinal."""
-    newest_event = None if progress is None else progress.newest_event
-    return stamp(facts, "plan", plan, segments, evidence, batch, newest_event)
+    newest_event, newest_tick = (None, None) if progress is None else (progress.newest_event, progress.newest_tick)
+    return stamp(facts, "plan", plan, segments, evidence, batch, newest_event, newest_tick)

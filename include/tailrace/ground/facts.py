@@ -30,8 +30,9 @@ class Fact:
         Where it comes from, in words.
     batch : int
         The batch before which it was stamped.
-    earlier_event : int or None
-        A plan: the greatest event time of the tuples before it, in ms; None where there were none.
+    earlier_event, earlier_tick : int or None
+        A plan: the greatest event time of the tuples before it, in ms, and the greatest number of their ticks; None
+        where there were none.
     """
 
     about: Subject
@@ -41,6 +42,7 @@ class Fact:
     evidence: str
     batch: int = 0
     earlier_event: int | None = None
+    earlier_tick: int | None = None
 
 
 Facts = tuple[Fact, ...]
@@ -60,11 +62,12 @@ def stamp(
     evidence: str,
     batch: int = 0,
     earlier_event: int | None = None,
+    earlier_tick: int | None = None,
 ) -> Facts:
     """Append a fact, as the next version of its subject."""
     before = newest(facts, about)
     version = 1 if before is None else before.version + 1
-    return (*facts, Fact(about, version, since, value, evidence, batch, earlier_event))
+    return (*facts, Fact(about, version, since, value, evidence, batch, earlier_event, earlier_tick))
 
 
 def prune(facts: Facts, about: Subject, since: int) -> Facts:
@@ -72,12 +75,27 @@ def prune(facts: Facts, about: Subject, since: int) -> Facts:
     return _without_superseded(facts, about, lambda new: new.since <= since)
 
 
-def prune_plans(facts: Facts, is_past: Callable[[int], bool]) -> Facts:
+def prune_plans(facts: Facts, is_past: Callable[[int], bool], complete_tick: int | None) -> Facts:
     """Drop the plans under which no living tuple can have been placed: whose tuples all have event times in the past.
 
-    `is_past` tells whether all tuples with event times up to a given one (ms) have expired. The newest plan stays.
+    The newest plan stays. A tuple that waits for its tick to be complete lives, however old it is: it still meets those
+    of its tick.
+
+    Parameters
+    ----------
+    is_past : callable
+        Tells whether all tuples with event times up to a given one (ms) have expired.
+    complete_tick : int or None
+        The newest complete tick.
     """
-    return _without_superseded(facts, "plan", lambda new: new.earlier_event is None or is_past(new.earlier_event))
+
+    def is_superseded_by(new: Fact) -> bool:
+        if new.earlier_event is None:
+            return True
+        none_waits = new.earlier_tick is None or (complete_tick is not None and new.earlier_tick <= complete_tick)
+        return none_waits and is_past(new.earlier_event)
+
+    return _without_superseded(facts, "plan", is_superseded_by)
 
 
 def _without_superseded(facts: Facts, about: Subject, superseded_by: Callable[[Fact], bool]) -> Facts:

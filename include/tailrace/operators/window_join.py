@@ -87,7 +87,9 @@ def step(
     pairs = _pairs([[*old[0], live[0]], [*old[1], live[1]]], (left, right), columns)
     pairs = pairs.filter(pa.array(_shares_open_window(windows, pairs)))
 
-    waiting = pa.Table.from_batches([*(chunk.rows for chunk in state.pairs.chunks), pairs])
+    closes = windows.end_until(frontier.start) < windows.end_until(frontier.last)
+    stored = [chunk.rows for chunk in state.pairs.chunks] if closes else []
+    waiting = pa.Table.from_batches([*stored, pairs])
     row, end = _closing(windows, waiting, frontier)
     answered = waiting.take(pa.array(row)).drop_columns(["event_time", OPEN_AFTER])
     counts = sum((Counter(each.counts) for each in found), Counter[str]())
@@ -129,7 +131,7 @@ def _pairs(
         columns |= {f"{name}_id": mine["id"], f"{name}_time": mine["event_time"]}
         times.append(mine["event_time"].to_numpy())
         after.append(mine[OPEN_AFTER].to_numpy())
-    columns |= {name: pa.array(each) for name, each in values.items()}
+    columns |= {name: pa.array(each, mask=np.isnan(each)) for name, each in values.items()}
     columns |= {"event_time": pa.array(np.minimum(*times)), OPEN_AFTER: pa.array(np.maximum(*after))}
     return single_batch(pa.table(columns))
 

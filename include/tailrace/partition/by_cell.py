@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,11 @@ maxx, maxy of each, shape (m, 4). A row may have several, or none."""
 
 LEFT = 0
 
-_MANY = 4096
-"""The most cells that a row's boxes are spread out over; a larger row goes to all tasks."""
+_CELLS_EACH = 64
+"""A row with a box of more cells than this times the tasks goes to all tasks: most of them have one of its cells."""
+
+_AT_ONCE = 1 << 20
+"""The number of cells of boxes that are looked at together."""
 
 _TOLERATED = 1.25
 """The greatest load of a task, in means of all, at which a plan stays."""
@@ -55,19 +59,24 @@ class ByCell:
 
     def assign(self, side: int, rows: pa.RecordBatch, plans: Facts, tasks: int) -> Routes:
         """Route rows with the column `id` and those that `boxes` needs; see `Partition.assign`."""
-        ids, count = rows.column("id"), rows.num_rows
+        ids = rows.column("id")
         row, boxes = self.boxes(side, rows)
-        many = self.grid.counts(boxes) > _MANY
-        box, cell = self.grid.cells(boxes[~many])
-        in_cell = row[~many][box]
-        low, high = (cell, cell + 1) if side == LEFT else 2 * (cell + fraction(ids)[in_cell],)
-        routes = [np.unique(row[many]) * tasks + task for task in range(tasks)]
-        home = np.full(count, -1)
-        for bounds in _bounds_of(self.grid, plans, tasks).values():  # the newest last
-            first = np.searchsorted(bounds, low, "right")
-            counts = np.maximum(np.searchsorted(bounds, high, "left"), first) - first + 1
-            routes.append(np.repeat(in_cell, counts) * tasks + np.repeat(first, counts) + _places(counts))
-            home[in_cell] = first
+        counts = self.grid.counts(boxes)
+        everywhere = counts > _CELLS_EACH * tasks
+        routes = [np.unique(row[everywhere]) * tasks + task for task in range(tasks)]
+        row, boxes, counts = row[~everywhere], boxes[~everywhere], counts[~everywhere]
+        parts = None if side == LEFT else fraction(ids)[row]
+        home, bounds = np.full(rows.num_rows, -1), _bounds_of(self.grid, plans, tasks)
+        for block in _blocks(counts):
+            box, cell = self.grid.cells(boxes[block])
+            in_cell = row[block][box]
+            low, high = (cell, cell + 1) if parts is None else 2 * (cell + parts[block][box],)
+            for inner in bounds.values():  # the newest last
+                first = np.searchsorted(inner, low, "right")
+                several = np.maximum(np.searchsorted(inner, high, "left"), first) - first + 1
+                task = np.repeat(first, several) + _places(several)
+                routes.append(np.unique(np.repeat(in_cell, several) * tasks + task))
+                home[in_cell] = first
         elsewhere = np.flatnonzero(home < 0)
         home[elsewhere] = task_of(ids.take(pa.array(elsewhere)), tasks)
         routes.append(elsewhere * tasks + home[elsewhere])
@@ -75,7 +84,9 @@ class ByCell:
         return Routes(row, task, task == home[row], plans[-1].version if plans else 0)
 
     def owners(self, cell: Ints, right_ids: pa.Array, plan: Ints, place: Place) -> Ints:
-        """The task to which each pair belongs, shape (m,).
+        """The task to which each pair belongs, −1 where a row has expired; shape (m,).
+
+        A chunk of stored rows may have some that have expired, placed under a plan that is forgotten since.
 
         Parameters
         ----------
@@ -85,9 +96,9 @@ class ByCell:
         plan : ndarray, shape (m,)
             The version of the plan under which its older row was placed.
         """
-        position, owner = cell + fraction(right_ids), np.zeros(len(cell), np.int64)
+        position, owner = cell + fraction(right_ids), np.full(len(cell), -1)
         bounds = _bounds_of(self.grid, place.plans, place.tasks)
-        for version in np.unique(plan).tolist():
+        for version in bounds.keys() & set(np.unique(plan).tolist()):
             mine = plan == version
             owner[mine] = np.searchsorted(bounds[version], position[mine], "right")
         return owner
@@ -146,6 +157,13 @@ def _bounds_of(grid: Grid, plans: Facts, tasks: int) -> dict[int, Floats]:
 
 def _equal(grid: Grid, tasks: int) -> Floats:
     return np.asarray(grid.numbers * np.arange(1, tasks) / tasks)
+
+
+def _blocks(counts: Ints) -> Iterator[slice]:
+    """Cut boxes, which have so many cells each, into blocks of `_AT_ONCE` cells or one box more."""
+    block = np.cumsum(counts) // _AT_ONCE
+    starts = np.flatnonzero(np.diff(block, prepend=-1)).tolist()
+    yield from (slice(start, end) for start, end in pairwise([*starts, len(counts)]))
 
 
 def _places(counts: Ints) -> Ints:

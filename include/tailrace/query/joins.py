@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from tailrace.disorder.no_slack import NoSlack
 from tailrace.emd_join.section import EmdJoinSection
 from tailrace.ground.duration import ms
 from tailrace.ground.fields import field_error
@@ -61,13 +60,9 @@ class EmdJoinQuery(JoinQuery):
         return structure
 
 
-class SpatialJoinQuery(Query):
-    """The pairs of related geometries of a stream and a table, or of two streams."""
+class SpatialJoinQuery(JoinQuery):
+    """The pairs of related geometries of two streams."""
 
-    streams: dict[str, Stream] = Field(
-        description="the streams, left and, but for join table, right: {left: {source: ..., id: ...}}",
-        json_schema_extra={"minProperties": 1, "maxProperties": 2, "propertyNames": {"enum": ["left", "right"]}},
-    )
     kind: Literal["spatial_join"] = Field(description=KIND)
     window: Window | None = Field(
         default=None, description="the sliding windows, of join window: {size: 5 min, slide: 1 min}"
@@ -76,28 +71,13 @@ class SpatialJoinQuery(Query):
         description="which pairs are found: {join: interval, relation: dwithin, distance: 1 km}"
     )
 
-    @field_validator("streams")
-    @classmethod
-    def _take_its_streams(cls, streams: dict[str, Stream], info: ValidationInfo) -> dict[str, Stream]:
-        if streams.keys() in ({"left"}, {"left", "right"}):
-            return {name: streams[name] for name in SIDES if name in streams}
-        right = "left, and right too unless it is joined with a table"
-        raise field_error(f"kind spatial_join takes the streams left and right, here is {', '.join(streams)}", right)
-
     @model_validator(mode="after")
     def _fit_to_the_join(self) -> Self:
         section = self.spatial_join
-        wanted = SIDES[:1] if section.join == "table" else SIDES
-        if tuple(self.streams) != wanted:
-            wrong = f"join {section.join} takes {len(wanted)} streams, here is {', '.join(self.streams)}"
-            raise field_error(wrong, f"the streams {' and '.join(wanted)}", "streams")
         if (self.window is None) == (section.join == "window"):
             if self.window is None:
                 raise field_error("join window needs a window", "window: {size: 5 min, slide: 1 min}", "window")
             raise field_error(f"join {section.join} takes no window", "no window, or join: window", "window")
-        if section.join == "table" and not isinstance(self.policy, NoSlack):
-            wrong = f"a join with a table answers each tuple as it comes, and policy {self.policy.policy} waits"
-            raise field_error(wrong, "policy: none", "disorder.policy")
         for name, stream in self.streams.items():
             if stream.key is not None:
                 wrong = "kind spatial_join takes no key: the geometries tell what is joined"

@@ -22,7 +22,10 @@ from tailrace.query.yaml_file import FieldPath
 # In the contract, but not in this version yet: values by their field, and fields.
 LATER_VALUES = {
     "format": ("kafka",),
+    "join": ("table",),
+    "method": ("external",),
 }
+LATER_FIELDS = ("table",)
 LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 _BESIDE_POLICY = [name for name in Disorder.model_fields if name != "policy"]
 
@@ -62,6 +65,8 @@ class _Place:
             return _Place(
                 (*self.path, part), self.annotation, self.choice, get_args(self.annotation)[1], self.declaration
             )
+        if not hasattr(self.annotation, "model_fields"):  # an element of a list: the field that holds it tells
+            return self
         field = self.annotation.model_fields.get(part)
         inner = None if field is None else _section_type(field.annotation)
         # In the file a policy's settings stand directly in `disorder`, in the model below `policy`.
@@ -114,7 +119,7 @@ def _surplus(place: _Place) -> tuple[str, str]:
         assert place.choice is not None
         return f"kind {place.choice[1]} takes no section {name}", f"kind: {name}, or no such section"
     beside = _BESIDE_POLICY if place.path[0] == "disorder" else []
-    return _unknown_name("field", name, [*place.owner.model_fields, *beside])
+    return _unknown_name("field", name, [*place.owner.model_fields, *beside], LATER_FIELDS)
 
 
 def _messages(error: str, field: str, value: Any, context: dict[str, Any], hint: str) -> tuple[str, str]:

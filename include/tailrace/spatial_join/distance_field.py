@@ -15,7 +15,7 @@ _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(m|km)")
 
 
 def _be_a_distance(value: Any) -> Any:
-    if isinstance(value, str) and _LENGTH.fullmatch(value.strip()):
+    if isinstance(value, str) and _LENGTH.fullmatch(value.strip()) and math.isfinite(limit_of(value)):
         return value
     try:
         number = math.nan if isinstance(value, bool) else float(value)  # a file has numbers as text

@@ -37,12 +37,8 @@ class Geometries(Section):
     """Where the geometries of each stream are."""
 
     left: GeometryColumns = Field(description=f"columns of the left stream's geometries, {_COLUMNS}: {{wkt: geom}}")
-    right: GeometryColumns | None = Field(
-        default=None, description=f"columns of the right stream's geometries, {_COLUMNS}: {{wkt: geom}}"
-    )
+    right: GeometryColumns = Field(description=f"columns of the right stream's geometries, {_COLUMNS}: {{wkt: geom}}")
 
     def of(self, side: int) -> GeometryColumns:
         """The columns of a stream, by the number of its side."""
-        columns = self.right if side else self.left
-        assert columns is not None
-        return columns
+        return self.right if side else self.left

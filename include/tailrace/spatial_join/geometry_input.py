@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 import shapely
+from numpy.typing import NDArray
 
 from tailrace.kind.inputs import Reject
 from tailrace.spatial_join.geometries import Geometries, Mask, Points, Shapes, geometries_of
@@ -95,14 +96,24 @@ class GeometryInput:
 
     def _read(self, column: pa.Array) -> Shapes:
         """The geometries of a column of texts or bytes, in the plane; None where there is none."""
-        read = shapely.from_wkt if pa.types.is_string(column.type) else shapely.from_wkb
-        with np.errstate(all="ignore"):  # coordinates may overflow, and are rejected then
-            shapes = np.asarray(read(column.to_numpy(zero_copy_only=False), on_invalid="ignore"), object)
-        shapes = np.asarray(shapely.force_2d(shapes), object)
+        shapes = np.asarray(shapely.force_2d(_parsed(column.to_numpy(zero_copy_only=False))), object)
         if self.makes_valid:
             mends = _are_finite(shapes) & ~shapely.is_valid(shapes) & ~shapely.is_missing(shapes)
             shapes[mends] = shapely.make_valid(shapes[mends])
         return shapes
+
+
+def _parsed(values: NDArray[np.object_]) -> Shapes:
+    """The geometries of texts or bytes; None where there is none."""
+    read = shapely.from_wkt if any(isinstance(value, str) for value in values) else shapely.from_wkb
+    with np.errstate(all="ignore"):  # coordinates may overflow, and are rejected then
+        try:
+            return np.asarray(read(values, on_invalid="ignore"), object)
+        except (NotImplementedError, shapely.GEOSException):  # for one of them, as a geometry of curves
+            if len(values) == 1:
+                return np.array([None], object)
+    middle = len(values) // 2
+    return np.concatenate([_parsed(values[:middle]), _parsed(values[middle:])])
 
 
 def _are_finite(shapes: Shapes) -> Mask:

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import shapely
 
-from tailrace.ground.columns import Floats
+from tailrace.ground.columns import Floats, Ints
 from tailrace.spatial_join import ellipsoid
 from tailrace.spatial_join.chords import Chords, squares
 from tailrace.spatial_join.ellipsoid import GEOD, Boxes
@@ -54,12 +54,18 @@ class Planar:
         if isinstance(left, Points) and isinstance(right, Points):
             with np.errstate(over="ignore"):  # points too far apart for doubles are infinitely far
                 return np.hypot(left.x - right.x, left.y - right.y)
-        return np.asarray(shapely.distance(left.shapes, right.shapes))
+        apart = np.asarray(shapely.distance(left.shapes, right.shapes))
+        points = _pairs_of_points(left, right)
+        apart[points] = self.distance(_centres(left.take(points)), _centres(right.take(points)))
+        return apart
 
     def within(self, left: Geometries, right: Geometries, limit: float) -> Mask:
         if isinstance(left, Points) and isinstance(right, Points):
             return np.asarray(self.distance(left, right) <= limit)
-        return np.asarray(shapely.dwithin(left.shapes, right.shapes, limit))
+        near = np.asarray(shapely.dwithin(left.shapes, right.shapes, limit))
+        points = _pairs_of_points(left, right)
+        near[points] = self.distance(_centres(left.take(points)), _centres(right.take(points))) <= limit
+        return near
 
     def widened(self, bounds: Floats, limit: float) -> Boxes:
         row = np.flatnonzero(~np.isnan(bounds[:, 0]))
@@ -119,6 +125,13 @@ class Geodesic:
 
     def chords(self, limit: float) -> Chords:
         return Chords(ellipsoid.shortest_chord(limit), float(ellipsoid.longest_chord(np.array(limit))))
+
+
+def _pairs_of_points(left: Geometries, right: Geometries) -> Ints:
+    """The pairs of two points: these are measured as points, whatever stands beside them, so that rounding is alike."""
+    alike = [shapely.get_type_id(side.shapes) == shapely.GeometryType.POINT for side in (left, right)]
+    empty = [shapely.is_empty(side.shapes) for side in (left, right)]
+    return np.flatnonzero(alike[0] & alike[1] & ~empty[0] & ~empty[1])
 
 
 def _centres(geometries: Geometries) -> Points:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from tailrace.ground.duration import Duration, ms
+from tailrace.ground.duration import Duration, format_duration, ms
 from tailrace.ground.fields import Column, PositiveDuration, Section, field_error
 from tailrace.partition.grid import MOST_CELLS, Grid
 from tailrace.spatial_join.distance_field import Distance, limit_of
 from tailrace.spatial_join.geometry_columns import Geometries
-from tailrace.spatial_join.table_section import Table
 
 WORLD = (-180.0, -90.0, 180.0, 90.0)
 CELLS = 64
@@ -21,11 +20,11 @@ CELLS = 64
 DERIVED = ("distance", "azimuth")
 """What can be selected of a pair beside the columns of its sides."""
 
-RESERVED = ("left_id", "right_id", "left_time", "right_time")
-
-_FOR_JOINS = {"table": ("table",), "interval": ("interval",), "bin": ("interval",), "grid": ("interval", "window")}
-_FOR_JOINS["extent"] = _FOR_JOINS["grid"]
 _SHORTEST_BIN_MS = 1000
+_BINS, _MOST_BINS = 16, 256
+"""The bins within reach of a tuple: the most by default, and the most of all, as each is a file of its own."""
+
+_EXTENT = "[minx, miny, maxx, maxy]"
 
 Relation = Literal[
     "equals",
@@ -67,8 +66,8 @@ class Interval(Section):
 class SpatialJoinSection(Section):
     """The pairs that a spatial join finds (paper 003, definitions 2 to 6), and how it finds them."""
 
-    join: Literal["table", "window", "interval"] = Field(
-        description="with what a stream is joined: a table, or another stream by window or by interval: interval"
+    join: Literal["window", "interval"] = Field(
+        description="how event times make a pair, by sliding window or by interval: interval"
     )
     geometry: Geometries = Field(
         description="columns of the geometries of each stream: {left: {x: lon, y: lat}, right: {wkt: geom}}"
@@ -80,11 +79,8 @@ class SpatialJoinSection(Section):
     distance: Distance | None = Field(
         default=None, description="how far the geometries of a pair are apart at most, beside the relation: 1 km"
     )
-    table: Table | None = Field(
-        default=None, description="the table, of join table: {path: districts.geojson, id: name}"
-    )
     select: tuple[Column, ...] = Field(
-        default=(), description="columns of an answer beside the ids: [left.taxi, right.name, distance]"
+        default=(), description="columns of an answer beside the ids: [distance, azimuth]"
     )
     grid: Annotated[int, Field(ge=1, le=MOST_CELLS)] | None = Field(
         default=None, description=f"cells along each side of the extent, {CELLS} if it is not given: 64"
@@ -99,43 +95,34 @@ class SpatialJoinSection(Section):
     bin: PositiveDuration | None = Field(
         default=None, description="length of the bins of event time in which tuples are stored, of join interval: 1 h"
     )
-    method: Literal["indexed", "native", "external"] = Field(
-        default="indexed", description="how pairs are found; native is a baseline, external is of join table: indexed"
+    method: Literal["indexed", "native"] = Field(
+        default="indexed", description="how pairs are found; native, the baseline, tests all of them: indexed"
     )
     on_invalid: Literal["quarantine", "make_valid"] = Field(
         default="quarantine", description="what becomes of a stream's invalid geometries, or make_valid: quarantine"
     )
 
-    @field_validator("join")
-    @classmethod
-    def _be_of_this_version(cls, join: str) -> str:
-        if join == "table":
-            raise field_error("this version does not join with a table yet", "join: interval, or join: window")
-        return join
-
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
         self._check_join()
+        self._check_bin()
         self._check_distance()
         self._check_grid()
         self._check_select()
         return self
 
     def _check_join(self) -> None:
-        if self.method == "external" and self.join != "table":
-            raise field_error("method external answers joins with a table", "method: indexed, or join: table", "method")
-        for name, wants in (("table", "table"), ("interval", "interval")):
-            if self.join == wants and getattr(self, name) is None:
-                raise field_error(f"join {self.join} needs the {name}", _example(type(self), name), name)
-        for name, joins in _FOR_JOINS.items():
-            if getattr(self, name) is not None and self.join not in joins:
-                raise field_error(f"join {self.join} takes no {name}", f"no {name}, or join: {joins[0]}", name)
-        if (self.geometry.right is None) != (self.join == "table"):
-            if self.join == "table":
-                wrong, right = "the right geometries are the table's", "no geometry.right"
-            else:
-                wrong, right = "the columns of the right stream's geometries are missing", "right: {x: lon, y: lat}"
-            raise field_error(wrong, right, "geometry.right")
+        if self.join == "interval" and self.interval is None:
+            right = "interval: {lower: -15 min, upper: 30 min}"
+            raise field_error("join interval needs the interval", right, "interval")
+        for name in ("interval", "bin"):
+            if self.join == "window" and getattr(self, name) is not None:
+                raise field_error(f"join window takes no {name}", f"no {name}, or join: interval", name)
+
+    def _check_bin(self) -> None:
+        if self.bin is not None and self.interval is not None and ms(self.bin) * _MOST_BINS < self.interval.reach_ms:
+            shortest = format_duration(-(-self.interval.reach_ms // _MOST_BINS))
+            raise field_error(f"the interval reaches over more than {_MOST_BINS} bins", f"{shortest} or more", "bin")
 
     def _check_distance(self) -> None:
         if self.relation == "dwithin" and self.distance is None:
@@ -156,7 +143,11 @@ class SpatialJoinSection(Section):
         if self.extent is not None:
             low_x, low_y, high_x, high_y = self.extent
             if not (all(map(math.isfinite, self.extent)) and low_x < high_x and low_y < high_y):
-                raise field_error(f"{list(self.extent)} is no extent", "[minx, miny, maxx, maxy]", "extent")
+                raise field_error(f"{list(self.extent)} is no extent", _EXTENT, "extent")
+            in_world = WORLD[0] <= low_x and WORLD[1] <= low_y and high_x <= WORLD[2] and high_y <= WORLD[3]
+            if self.crs == "degrees" and not in_world:
+                wrong = f"{list(self.extent)} reaches beyond the world, {list(WORLD)}"
+                raise field_error(wrong, f"{_EXTENT} in degrees, or crs: planar", "extent")
         elif self.crs == "planar" and self.is_by_cell:
             right = "extent: [minx, miny, maxx, maxy], what most tuples lie in"
             raise field_error("planar coordinates have no default extent", right, "extent")
@@ -164,15 +155,9 @@ class SpatialJoinSection(Section):
     def _check_select(self) -> None:
         for name in self.select:
             if name not in DERIVED:
-                wrong, right = f"this version does not select {name} yet", f"{' or '.join(DERIVED)}"
-                raise field_error(wrong, right, "select")
-            side, _, column = name.partition(".")
-            if not ((side in ("left", "right") and column) or name in DERIVED):
-                right = f"a column of either side, left.taxi or right.name, or {' or '.join(DERIVED)}"
-                raise field_error(f"{name!r} is nothing that can be selected", right, "select")
-        names = [name.replace(".", "_", 1) for name in self.select]
-        if repeated := {name for name in names if names.count(name) > 1 or name in RESERVED}:
-            raise field_error(f"an answer has {min(repeated)} already", "each column once", "select")
+                raise field_error(f"this version does not select {name} yet", f"{' or '.join(DERIVED)}", "select")
+            if self.select.count(name) > 1:
+                raise field_error(f"an answer has {name} already", "each column once", "select")
 
     @property
     def has_any_distance(self) -> bool:
@@ -182,7 +167,7 @@ class SpatialJoinSection(Section):
     @property
     def is_by_cell(self) -> bool:
         """Whether tuples are spread over tasks by cells."""
-        return self.join != "table" and self.method == "indexed" and not self.has_any_distance
+        return self.method == "indexed" and not self.has_any_distance
 
     @property
     def cells(self) -> Grid | None:
@@ -196,14 +181,9 @@ class SpatialJoinSection(Section):
 
     @property
     def bin_ms(self) -> int | None:
-        """The length of a bin: as declared, else that of the interval, and a second at least."""
+        """The length of a bin: as declared; else that of the interval, a 16th of the reach, and 1 s at least."""
         if self.interval is None or self.method == "native":
             return None
         lower, upper = self.interval.bounds_ms
-        return max(upper - lower, _SHORTEST_BIN_MS) if self.bin is None else ms(self.bin)
-
-
-def _example(section: type[Section], name: str) -> str:
-    """The example that ends the description of a field, as it stands in a file."""
-    description = section.model_fields[name].description or ""
-    return f"{name}: {description.split(': ', 1)[1]}"
+        default = max(upper - lower, self.interval.reach_ms // _BINS, _SHORTEST_BIN_MS)
+        return default if self.bin is None else ms(self.bin)

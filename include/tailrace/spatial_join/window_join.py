@@ -70,7 +70,7 @@ class SpatialWindowJoin(JoinedStreams):
                 for part, column in (("id", "id"), ("time", "event_time"))
                 for name, side in (("left", left), ("right", right))
             }
-            | {name: pa.array(values[name]) for name in self.values}
+            | {name: pa.array(values[name], mask=np.isnan(values[name])) for name in self.values}
         )
         return self._in_windows(pairs.take(pa.array(row)), end)
 

@@ -57,15 +57,16 @@ def tasks_of(routes: Routes, row: int) -> set[int]:
 
 
 @MANY
-@given(data=st.data(), n=st.integers(1, 20), tasks=st.integers(1, 5), many=st.sampled_from([2, 10**6]))
-def test_both_rows_of_a_pair_are_where_it_belongs(data: st.DataObject, n: int, tasks: int, many: int) -> None:
+@given(data=st.data(), n=st.integers(1, 20), tasks=st.integers(1, 5), at_once=st.sampled_from([1, 7, 1 << 20]))
+def test_both_rows_of_a_pair_are_where_it_belongs(data: st.DataObject, n: int, tasks: int, at_once: int) -> None:
     grid = Grid(EXTENT, n)
     partition = ByCell(grid, boxes_of)
     living = data.draw(plans(grid, tasks))
     versions = [0] * (not living or living[0].version == 1) + [plan.version for plan in living]
     rows, under, routes = [], [], []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(by_cell, "_MANY", many)
+        patch.setattr(by_cell, "_CELLS_EACH", data.draw(st.sampled_from([1, 64])))
+        patch.setattr(by_cell, "_AT_ONCE", at_once)
         for side in (0, 1):
             boxes = data.draw(st.lists(st.lists(a_box(), max_size=2), min_size=1, max_size=5))
             placed = data.draw(st.sampled_from(versions))  # all its rows came under this plan, the newest then

@@ -44,12 +44,13 @@ DWITHIN = f"{INTERVAL}, relation: dwithin, distance: 1 km"
 @pytest.mark.parametrize(
     ("section", "field", "wrong"),
     [
-        ("join: table, relation: within", "join", "does not join with a table yet"),
+        ("join: table, relation: within", "join", "does not have the join table yet"),
         (f"{INTERVAL}, relation: near", "relation", "'near' is no relation"),
         ("join: interval, relation: within", "interval", "join interval needs the interval"),
         ("join: window, interval: {lower: 0 s, upper: 1 s}, relation: within", "interval", "takes no interval"),
         ("join: window, bin: 1 h, relation: within", "bin", "takes no bin"),
-        (f"{INTERVAL}, relation: within, table: {{path: t.csv}}", "table", "join interval takes no table"),
+        (f"{INTERVAL}, relation: within, table: {{path: t.csv}}", "table", "does not have the field table yet"),
+        (f"{INTERVAL}, relation: within, bin: 5 s", "bin", "reaches over more than 256 bins"),
         (
             "join: interval, interval: {lower: 1 s, upper: 0 s}, relation: within",
             "interval.lower",
@@ -67,11 +68,15 @@ DWITHIN = f"{INTERVAL}, relation: dwithin, distance: 1 km"
         (f"{INTERVAL}, relation: dwithin, distance: 5, crs: planar", "extent", "no default extent"),
         (f"{DWITHIN}, extent: [1, 0, 0, 1]", "extent", "is no extent"),
         (f"{DWITHIN}, extent: [nan, 0, 1, 1]", "extent", "is no extent"),
+        (f"{DWITHIN}, extent: [1, 2, 3]", "extent", ""),
+        (f"{DWITHIN}, extent: [a, b, c, d]", "extent", ""),
+        (f"{DWITHIN}, extent: [400000, 4400000, 500000, 4500000]", "extent", "beyond the world"),
+        (f"{INTERVAL}, relation: dwithin, distance: {'9' * 320} km", "distance", ""),
         (f"{DWITHIN}, grid: 0", "grid", "'0' does not fit"),
         (f"{DWITHIN}, grid: 2000", "grid", "'2000' does not fit"),
         (f"{DWITHIN}, method: native, grid: 8", "grid", "method native uses no grid"),
         (f"{DWITHIN}, method: native, bin: 1 h", "bin", "method native uses no bin"),
-        (f"{DWITHIN}, method: external", "method", "answers joins with a table"),
+        (f"{DWITHIN}, method: external", "method", "does not have the method external yet"),
         (f"{INTERVAL}, relation: disjoint, grid: 8", "grid", "any two cells"),
         (f"{DWITHIN}, select: [left.taxi]", "select", "does not select left.taxi yet"),
         (f"{DWITHIN}, select: [distance, distance]", "select", "has distance already"),
@@ -81,16 +86,16 @@ DWITHIN = f"{INTERVAL}, relation: dwithin, distance: 1 km"
 def test_what_does_not_fit_is_refused(tmp_path, section, field, wrong):
     with pytest.raises(Refused) as refused:
         query_of(tmp_path, section)
-    (problem,) = refused.value.problems
-    assert f"spatial_join.{field}" in problem.where
-    assert wrong in problem.wrong
-    assert problem.right
+    for problem in refused.value.problems:
+        assert f"spatial_join.{field}" in problem.where
+        assert wrong in problem.wrong
+        assert problem.right
 
 
 @pytest.mark.parametrize(
     ("geometry", "field", "wrong"),
     [
-        ("geometry: {left: {x: lon, y: lat}}", "geometry.right", "right stream's geometries are missing"),
+        ("geometry: {left: {x: lon, y: lat}}", "geometry.right", "is missing"),
         ("geometry: {left: {x: lon}, right: {wkt: g}}", "geometry.left", "here is x"),
         ("geometry: {left: {wkt: g, wkb: g}, right: {wkt: g}}", "geometry.left", "here is wkb, wkt"),
         ("geometry: {left: {}, right: {wkt: g}}", "geometry.left", "here is nothing"),
@@ -121,7 +126,7 @@ def test_streams_are_left_and_right_and_have_no_keys(tmp_path):
     path = tmp_path / "query.yaml"
     good = f"{STREAMS}spatial_join: {{{GEOMETRY}, {DWITHIN}}}\n"
     for old, new, wrong in (
-        ("  right: {", "  middle: {", "takes the streams left and right, here is left, middle"),
+        ("  right: {", "  middle: {", "takes the 2 streams left and right, here is 2 streams: left, middle"),
         ("path: r}, ", "path: r}, key: taxi, ", "kind spatial_join takes no key"),
     ):
         assert old in good
@@ -129,7 +134,7 @@ def test_streams_are_left_and_right_and_have_no_keys(tmp_path):
         with pytest.raises(Refused, match=wrong):
             load(path)
     path.write_text("\n".join(line for line in good.splitlines() if "right: {source" not in line))
-    with pytest.raises(Refused, match="join interval takes 2 streams, here is left"):
+    with pytest.raises(Refused, match="takes the 2 streams left and right, here is 1 stream: left"):
         load(path)
 
 
@@ -143,6 +148,11 @@ def test_an_interval_becomes_a_join_with_bins_and_cells(tmp_path):
     assert kind.join.condition.metric == Geodesic()
     assert kind.join.condition.distance == 1000
     assert kind.values == ("distance", "azimuth")
+
+
+def test_bins_are_few_where_the_interval_is_far_away(tmp_path):
+    far = "join: interval, interval: {lower: 1 h, upper: 1 h}, relation: within"
+    assert build(query_of(tmp_path, far)).bin_ms == 3_600_000 // 16
 
 
 def test_a_window_becomes_a_join_that_answers_as_windows_close(tmp_path):
