@@ -14,7 +14,7 @@ from tailrace.kinds import KINDS
 
 
 def test_every_kind_has_a_sample() -> None:
-    of_pairs = {"emd_join"}  # in test_emd_join.py
+    of_pairs = {"emd_join", "spatial_join"}  # in test_emd_join.py and test_spatial_join.py
     assert {sample["kind"] for sample in SAMPLES.values()} | of_pairs == set(KINDS)
 
 
