@@ -1,4 +1,4 @@
-"""Sets of pairs in windows that a correction recomputes: by late tuples, by a range of event time, by identity."""
+"""Sets of pairs in windows that a correction recomputes: by late tuples, and by identity."""
 
 from __future__ import annotations
 
@@ -16,29 +16,6 @@ from tailrace.ground.columns import Ints
 from tailrace.ground.matching import Rows
 from tailrace.ground.ranges import Ranges, merge_ranges
 from tailrace.windows.sliding import Sliding
-
-
-@dataclass(frozen=True)
-class ClosedWindowPairs:
-    """Every pair in a window that closed (end ≤ frontier) and overlaps the event times [low, high)."""
-
-    event_times: tuple[int, int]
-    windows: Sliding
-    frontier: int
-
-    def ranges(self) -> Ranges:
-        low, high = self.event_times
-        low, high = low - self.windows.size_ms, min(high + self.windows.size_ms, self.frontier)
-        some = slice(0, int(low < high))
-        return np.array([low])[some], np.array([high])[some]
-
-    def contains(self, answers: Rows) -> NDArray[np.bool_]:
-        low, high = self.event_times
-        end = np.asarray(answers.column("window_end"))
-        return np.asarray((end > low) & (end - self.windows.size_ms < high) & (end <= self.frontier))
-
-    def parts(self, content: Content) -> list[Content]:
-        return [content]
 
 
 @dataclass(frozen=True)

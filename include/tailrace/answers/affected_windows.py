@@ -17,7 +17,7 @@ from tailrace.windows.sliding import Sliding
 
 @dataclass(frozen=True)
 class ClosedWindows:
-    """Every window that closed (end ≤ frontier) and overlaps the event times [low, high)."""
+    """Every answer of a window that closed (end ≤ frontier) and overlaps the event times [low, high)."""
 
     event_times: tuple[int, int]
     sliding: Sliding

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tailrace.answers.affected_window_pairs import ClosedWindowPairs, IdentifiedWindowPairs, MissedWindowPairs
+from tailrace.answers.affected_window_pairs import IdentifiedWindowPairs, MissedWindowPairs
+from tailrace.answers.affected_windows import ClosedWindows
 from tailrace.answers.by_pair import PairAnswers
 from tailrace.answers.identity import PAIR_IN_WINDOW, Identity
 from tailrace.ground.columns import Ints
@@ -49,12 +50,8 @@ class ByPairInWindow(PairAnswers):
     def missed_by(self, late: pa.Table) -> MissedWindowPairs:
         return MissedWindowPairs.of(late, self.windows)
 
-    def closed(self, event_times: tuple[int, int], frontier: int) -> ClosedWindowPairs:
-        return ClosedWindowPairs(event_times, self.windows, frontier)
+    def closed(self, event_times: tuple[int, int], frontier: int) -> ClosedWindows:
+        return ClosedWindows(event_times, self.windows, frontier)
 
     def identified(self, answers: Rows, times: Ints) -> IdentifiedWindowPairs:
-        return IdentifiedWindowPairs(_table(answers.select(self.identity.determining)), times, self.windows)
-
-
-def _table(rows: Rows) -> pa.Table:
-    return pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+        return IdentifiedWindowPairs(pa.table(answers.select(self.identity.determining)), times, self.windows)

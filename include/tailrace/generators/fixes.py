@@ -80,7 +80,7 @@ def no_fixes() -> Fixes:
 
 
 def numbers(taxi: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many rows before each one are of the same taxi; shape (n,)."""
+    """The number of earlier rows of the same taxi, for each row; shape (n,)."""
     order = np.argsort(taxi, kind="stable")
     in_order = taxi[order]
     result = np.empty(len(taxi), np.int64)

@@ -1,4 +1,4 @@
-"""Where taxi trips in Beijing end: downtown, at stations, the airport and other busy spots, and in the towns about."""
+"""The ends of taxi trips in Beijing: downtown, stations, the airport and other busy spots, and the towns about."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _cumulative_odds() -> Floats:
 
 @lru_cache(maxsize=1)
 def trip_ends() -> Floats:
-    """How many trips end at each crossing, by the distance from the centre and from busy spots; shape (k,)."""
+    """The odds that a trip ends at each crossing, by its distance from the centre and busy spots; shape (k,)."""
     places = beijing().places * KM_A_DEGREE
     from_centre = np.hypot(*(places - np.array(_CENTRE) * KM_A_DEGREE).T)
     odds = np.exp(-((from_centre / _CITY_KM) ** 2)) * (from_centre < 2.5 * _CITY_KM)

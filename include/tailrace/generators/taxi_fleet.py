@@ -118,7 +118,7 @@ class Fleet:
             is_due = self._next_departure[taxis] <= now
 
     def _places(self, taxis: Ints, now: Ints) -> Floats:
-        """Where taxis are, in degrees, as they report it: off by a little while they move; shape (n, 2)."""
+        """The places that taxis report, in degrees: off by a little while they move; shape (n, 2)."""
         arrival = self._arrival[taxis]
         passed = (np.minimum(now, arrival) - self._departure[taxis]) / self._pace[taxis]
         left = (arrival - np.minimum(now, arrival)) / self._pace[taxis]

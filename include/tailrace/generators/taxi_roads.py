@@ -91,7 +91,7 @@ class Roads:
     crossings: Ints
 
     def at(self, origin: Ints, destination: Ints, seconds: Floats) -> Floats:
-        """Where routes are after some travel time, at their ends at the latest; shape (n, 2), degrees."""
+        """The places on routes after some travel time, at their ends at the latest; shape (n, 2), degrees."""
         base = (origin * len(self.places) + destination) * float(_SPAN)
         time = base + np.minimum(seconds, self.seconds[origin, destination])
         before = np.searchsorted(self.times, time, side="right") - 1

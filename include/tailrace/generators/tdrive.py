@@ -31,7 +31,7 @@ LISTED = 100
 """Most rejected lines that are listed; the rest are only counted."""
 
 ENDINGS = (".txt", ".txt.gz")
-"""What the names of the files in a directory end with."""
+"""The endings of the names of files in a directory that are read."""
 
 _AHEAD_MS = 8 * 3600 * 1000  # local time of UTC; China has had no summer time since 1991
 _FORMAT = "%Y-%m-%d %H:%M:%S"
@@ -147,7 +147,7 @@ def _parse(lines: list[str]) -> tuple[Fixes, list[int]]:
 
 
 def _fault(line: str) -> str:
-    """Why a line holds no fix."""
+    """The reason for which a line holds no fix."""
     values = [value.strip() for value in line.split(",")]
     if len(values) != len(_FIELDS):
         return f"it has {len(values)} fields, not {len(_FIELDS)}"

@@ -20,7 +20,9 @@ from tailrace.operators.chunk import Chunks
 from tailrace.operators.interval_join import Matches, PairState
 from tailrace.windows.sliding import Sliding
 
-_TUPLES = 2  # that an answer stands for
+TUPLES = 2
+"""The number of tuples that an answer stands for."""
+
 _BLOCK_ROWS, _RIGHT_ROWS = 4096, 32_768  # of a block of an evaluation: left tuples, and right ones
 
 
@@ -147,5 +149,5 @@ class JoinedPairs(ABC):
     ) -> pa.RecordBatch:
         columns = [side.column(name) for name in ("id", "event_time") for side in (left, right)]
         columns += [pa.array(values[name], mask=np.isnan(values[name])) for name in self.values]
-        columns.append(pa.repeat(pa.scalar(_TUPLES, pa.int64()), left.num_rows))
+        columns.append(pa.repeat(pa.scalar(TUPLES, pa.int64()), left.num_rows))
         return single_batch(pa.table(columns, schema=self.answer))

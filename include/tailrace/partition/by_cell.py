@@ -14,13 +14,11 @@ from tailrace.ground.columns import Floats, Ints, group_sums
 from tailrace.ground.facts import Facts
 from tailrace.partition.by_key import hash_of, task_of
 from tailrace.partition.grid import Grid
-from tailrace.partition.routes import Place, Routes
+from tailrace.partition.routes import LEFT, Place, Routes
 
 Boxes = Callable[[int, pa.RecordBatch], tuple[Ints, Floats]]
 """(side, rows) → the boxes within which the partners of rows lie: the index of the row, shape (m,), and minx, miny,
 maxx, maxy of each, shape (m, 4). A row may have several, or none."""
-
-LEFT = 0
 
 _CELLS_EACH = 64
 """A row with a box of more cells than this times the tasks goes to all tasks: most of them have one of its cells."""

@@ -10,10 +10,7 @@ import pyarrow as pa
 from tailrace.ground.columns import Floats, Ints
 from tailrace.ground.facts import Facts
 from tailrace.partition.by_key import hash_of, task_of
-from tailrace.partition.routes import Routes
-
-LEFT = 0
-"""The input of which each row goes to a single task (R); each row of the other one (S) goes to all tasks."""
+from tailrace.partition.routes import LEFT, Routes
 
 FARTHEST_SPAN = 2.0**52
 """The outermost span on either side; doubles, as in the table `metrics`, hold all integers up to 2^53."""

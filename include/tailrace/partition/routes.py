@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from tailrace.ground.facts import Facts
 
+LEFT = 0
+"""The first input of a join."""
+
 
 class Routes(NamedTuple):
     """To which tasks some rows go: m pairs of a row and a task.

@@ -7,15 +7,13 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tailrace.answers.affected_pairs import SIDES
 from tailrace.emd_join.section import EmdJoinSection
 from tailrace.ground.duration import ms
 from tailrace.ground.fields import field_error
 from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
 from tailrace.query.sections import JoinWindow, Stream, Window
 from tailrace.spatial_join.section import SpatialJoinSection
-
-SIDES = ("left", "right")
-"""The names of the streams of a join, in the order of its kind's inputs."""
 
 
 class JoinQuery(Query):

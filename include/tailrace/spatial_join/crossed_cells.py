@@ -12,7 +12,7 @@ from tailrace.spatial_join.cells import Frame
 from tailrace.spatial_join.edge_index import PolygonEdges
 
 MARGIN = 1.0
-"""How near an edge may come to a cell that it does not cross, in units: far more than the errors of rounding."""
+"""The distance up to which an edge counts as crossing a cell, in units: far more than the errors of rounding."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,14 +14,12 @@ import pyarrow.compute as pc
 import shapely
 
 from tailrace.ground.errors import Problem, Refused, refuse
-from tailrace.spatial_join.geometries import Shapes
+from tailrace.spatial_join.geometries import LATITUDE, LONGITUDE, Shapes, mended
 from tailrace.spatial_join.table_file import TableColumns, is_text, read_columns
 
 OnInvalid = Literal["refuse", "make_valid", "skip"]
 
-_LONGITUDE, _LATITUDE = 180.0, 90.0
 _MOST_PROBLEMS = 20
-_AREAS = (shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON)
 _REMEDY = "a valid geometry, or on_invalid: "
 _NO_DEGREES = "its coordinates are no degrees: longitudes lie between -180 and 180, latitudes between -90 and 90"
 
@@ -139,7 +137,7 @@ def _checked(rows: TableColumns, makes_valid: bool, degrees: bool) -> tuple[Shap
     faults = np.full(len(shapes), "", object)
     coordinates, row = shapely.get_coordinates(shapes, return_index=True)
     if degrees:
-        faults[row[(np.abs(coordinates) > [_LONGITUDE, _LATITUDE]).any(axis=1)]] = _NO_DEGREES
+        faults[row[(np.abs(coordinates) > [LONGITUDE, LATITUDE]).any(axis=1)]] = _NO_DEGREES
     faults[row[~np.isfinite(coordinates).all(axis=1)]] = "a coordinate is NaN or infinite"
     faults[shapely.get_type_id(shapes) > shapely.GeometryType.GEOMETRYCOLLECTION] = "its geometry is of curves"
     faults[shapely.is_missing(shapes)] = "its geometry could not be read"
@@ -148,11 +146,11 @@ def _checked(rows: TableColumns, makes_valid: bool, degrees: bool) -> tuple[Shap
         why = _asked(shapely.is_valid_reason, shapes[at])
         if why == "Valid Geometry":
             continue
-        mended = _asked(_mended, shapes[at]) if makes_valid else why
-        if isinstance(mended, str):
-            faults[at] = f"its geometry is invalid: {mended}"
+        found = _asked(mended, shapes[at]) if makes_valid else why
+        if isinstance(found, str):
+            faults[at] = f"its geometry is invalid: {found}"
         else:
-            shapes[at] = mended
+            shapes[at] = found
     return shapes, faults
 
 
@@ -162,12 +160,3 @@ def _asked(question: Callable[[Any], Any], shape: Any) -> Any:
         return question(shape)
     except shapely.GEOSException as error:
         return str(error)
-
-
-def _mended(shape: Any) -> Any:
-    """An invalid geometry made valid; an area without the lines that are left of spikes, unless nothing else is."""
-    if shapely.get_type_id(shape) in _AREAS:
-        area = shapely.make_valid(shape, method="structure", keep_collapsed=False)
-        if not area.is_empty:
-            return area
-    return shapely.make_valid(shape)

@@ -87,7 +87,7 @@ class Edges:
         return np.where(share == 1, end, start + share * (end - start))  # rounding leads beyond a pole at 1
 
     def sagitta(self, edge: Ints, low: Floats, high: Floats) -> Floats:
-        """How far pieces of edges, by shares low…high, stray in space from straight lines of even speed; metres.
+        """The most that pieces of edges, by shares low…high, stray in space from straight lines of even speed; metres.
 
         At most max |P''| / 8, where P'' consists of the curvature along the meridian, that of the parallel, and the
         change of the parallel's radius with the latitude.

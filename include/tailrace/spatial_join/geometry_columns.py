@@ -12,7 +12,7 @@ _COLUMNS = "{x: lon, y: lat}, or {wkt: geom}, or {wkb: geom}"
 
 
 class GeometryColumns(Section):
-    """Where the geometries of a stream are: in two columns of points, or in one column of WKT or WKB."""
+    """The columns of a stream's geometries: two of points, or one of WKT or WKB."""
 
     x: Column | None = Field(default=None, description="column of the points' x, or longitude: lon")
     y: Column | None = Field(default=None, description="column of the points' y, or latitude: lat")
@@ -34,7 +34,7 @@ class GeometryColumns(Section):
 
 
 class Geometries(Section):
-    """Where the geometries of each stream are."""
+    """The columns of each stream's geometries."""
 
     left: GeometryColumns = Field(description=f"columns of the left stream's geometries, {_COLUMNS}: {{wkt: geom}}")
     right: GeometryColumns = Field(description=f"columns of the right stream's geometries, {_COLUMNS}: {{wkt: geom}}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +12,16 @@ import shapely
 from numpy.typing import NDArray
 
 from tailrace.kind.inputs import Reject
-from tailrace.spatial_join.geometries import Geometries, Mask, Points, Shapes, geometries_of
+from tailrace.spatial_join.geometries import (
+    LATITUDE,
+    LONGITUDE,
+    Geometries,
+    Mask,
+    Points,
+    Shapes,
+    geometries_of,
+    mended,
+)
 
 TYPES = {"x": pa.float64(), "y": pa.float64(), "wkt": pa.string(), "wkb": pa.binary()}
 """The Arrow type of each part of a geometry, as it is declared."""
@@ -19,13 +29,10 @@ TYPES = {"x": pa.float64(), "y": pa.float64(), "wkt": pa.string(), "wkb": pa.bin
 WKB = "geometry"
 """The column of rows with the WKB of geometries that are not declared by x and y."""
 
-LONGITUDE, LATITUDE = 180.0, 90.0
-"""The greatest coordinates, in degrees."""
-
 
 @dataclass(frozen=True)
 class GeometryInput:
-    """How the geometries of one stream are read.
+    """Reads and checks the geometries of one stream.
 
     Attributes
     ----------
@@ -99,7 +106,9 @@ class GeometryInput:
         shapes = np.asarray(shapely.force_2d(_parsed(column.to_numpy(zero_copy_only=False))), object)
         if self.makes_valid:
             mends = _are_finite(shapes) & ~shapely.is_valid(shapes) & ~shapely.is_missing(shapes)
-            shapes[mends] = shapely.make_valid(shapes[mends])
+            for at in np.flatnonzero(mends):
+                with suppress(shapely.GEOSException):  # it stays invalid, and is rejected
+                    shapes[at] = mended(shapes[at])
         return shapes
 
 

@@ -1,4 +1,4 @@
-"""How a declared spatial join is run: its condition, its inputs, and what a person is told about it."""
+"""Plans a declared spatial join: its condition, its inputs, and its explanation for people."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def condition_of(section: SpatialJoinSection) -> Condition:
 
 
 def input_of(section: SpatialJoinSection, side: int) -> GeometryInput:
-    """How the geometries of a stream are read."""
+    """The reader of a stream's geometries."""
     columns = section.geometry.of(side).named
     return GeometryInput(columns, section.crs == "degrees", section.on_invalid == "make_valid")
 
@@ -30,7 +30,7 @@ def stream_join_of(section: SpatialJoinSection) -> StreamJoin:
 
 
 def explanation_of(section: SpatialJoinSection) -> Explanation:
-    """How the join of two streams is spread, and how a task finds pairs."""
+    """The explanation of how the join of two streams is spread, and how a task finds pairs."""
     grid = section.cells
     if grid is None:
         why = "method: native is declared" if section.method == "native" else "disjoint geometries are in any two cells"

@@ -44,7 +44,7 @@ class Candidates(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What cells hold, as linked lists: a cell names an entry, and each entry the next one; entry 0 is the end.
+    """The rows of cells, as linked lists: a cell names an entry, and each entry the next one; entry 0 is the end.
 
     Attributes
     ----------

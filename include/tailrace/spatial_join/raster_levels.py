@@ -24,7 +24,7 @@ _MIXED = 2  # beside INTERIOR and EXTERIOR
 
 
 def most_cells(edges: int) -> int:
-    """How many cells a raster of so many edges may have: it costs in proportion to them, and 16 MB more at most."""
+    """The most cells of a raster of so many edges: it costs in proportion to them, and 16 MB more at most."""
     return min(max(256 * edges, 1 << 18), 1 << 22) + 16 * edges
 
 

@@ -18,7 +18,7 @@ CELLS = 64
 """The default of `grid`."""
 
 DERIVED = ("distance", "azimuth")
-"""What can be selected of a pair beside the columns of its sides."""
+"""The columns that can be selected of a pair, beside its identity."""
 
 _SHORTEST_BIN_MS = 1000
 _BINS, _MOST_BINS = 16, 256

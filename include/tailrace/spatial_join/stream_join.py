@@ -15,7 +15,7 @@ from tailrace.partition import by_cell
 from tailrace.partition.by_cell import ByCell
 from tailrace.partition.by_span import ByHash
 from tailrace.partition.grid import Grid
-from tailrace.partition.routes import Partition, Place
+from tailrace.partition.routes import LEFT, Partition, Place
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.geometries import Geometries, Points
 from tailrace.spatial_join.geometry_input import GeometryInput
@@ -59,7 +59,7 @@ class StreamJoin:
     def boxes(self, side: int, rows: pa.RecordBatch) -> tuple[Ints, Floats]:
         """The boxes of rows: those of left ones are widened by the distance; see `by_cell.Boxes`."""
         bounds = self.inputs[side].geometries(rows).bounds
-        if side == by_cell.LEFT:
+        if side == LEFT:
             boxes = self.condition.boxes(bounds)
             return boxes.row, boxes.bounds
         row = np.flatnonzero(~np.isnan(bounds[:, 0]))
@@ -82,7 +82,7 @@ class StreamJoin:
         (mine,), (others, index) = sides[new], self._within_reach(sides, new, interval)
         if not (mine.num_rows and others.num_rows):
             return Matches(*Pairs.joined([]), dict.fromkeys(self.derived, np.zeros(0)))
-        if new == by_cell.LEFT:
+        if new == LEFT:
             found = self._matches(mine, others, new, interval, place)
             return found._replace(right=index[found.right])
         found = self._matches(others, mine, new, interval, place)
@@ -94,7 +94,7 @@ class StreamJoin:
         names = ["id", "event_time", "plan", *self.inputs[1 - new].schema.names]
         near, index, first = [], [np.zeros(0, np.int64)], 0
         for rows in others:
-            left, right = (mine, rows) if new == by_cell.LEFT else (rows, mine)
+            left, right = (mine, rows) if new == LEFT else (rows, mine)
             if _can_meet(left, right, interval):
                 near.append(rows.select(names))
                 index.append(np.arange(first, first + rows.num_rows))
@@ -118,7 +118,7 @@ class StreamJoin:
         one, two = (each.geometries(rows) for each, rows in zip(self.inputs, (left, right), strict=True))
         if not self.is_indexed:
             pairs = nested_loops(one, two, self.condition, times)
-        elif new == by_cell.LEFT:
+        elif new == LEFT:
             pairs = LocalIndex.of(two, self.condition).matches(one, times=times)
         else:
             pairs = LocalIndex.of(one, self.condition).matches(two, swapped=True, times=times)

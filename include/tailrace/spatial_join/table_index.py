@@ -11,13 +11,13 @@ import shapely
 
 from tailrace.ground.columns import Ints
 from tailrace.spatial_join.area_searches import AreaSearch, area_search
-from tailrace.spatial_join.geometries import Geometries, Mask, Points, Shapes, geometries_of
+from tailrace.spatial_join.geometries import AREAS, Geometries, Mask, Points, Shapes, geometries_of
 from tailrace.spatial_join.pairs import NO_PAIRS, Pairs, ordered
 from tailrace.spatial_join.relations import related
 from tailrace.spatial_join.shape_search import ShapeSearch, Test, Widen
 
 How = Literal["raster", "edges", "rtree", "scan"]
-"""How rows are found; the pairs are the same.
+"""The method by which rows are found; the pairs are the same.
 
 raster: points in polygons by cells, and in mixed ones by the edge index. edges: an R-tree of envelopes, then ray
 casting over indexed edges (paper 003, section 2.2). rtree: an R-tree of envelopes, then GEOS. scan: each row is tested,
@@ -25,7 +25,6 @@ without an index (the paper's baseline `native`). If a geometry is no point, or 
 as rtree.
 """
 
-_AREAS = (shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON)
 
 _MOST_CELLS = 1 << 20
 """The size of a matrix of geometries and rows that is held to tell which are not found."""
@@ -106,7 +105,7 @@ class PointSearch:
     @staticmethod
     def of(shapes: Shapes, relation: str, how: How) -> PointSearch:
         """Index rows for a relation, not `disjoint`, of points to them."""
-        is_area = np.isin(shapely.get_type_id(shapes), _AREAS)
+        is_area = np.isin(shapely.get_type_id(shapes), AREAS)
         others = shapes[~is_area]
         tree = None if how == "scan" else shapely.STRtree(others)
         search = ShapeSearch(geometries_of(others), tree, partial(related, relation))

@@ -11,6 +11,7 @@ import pyarrow as pa
 from tailrace.answers.by_pair_in_window import ByPairInWindow
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import Floats, Ints, single_batch
+from tailrace.kind.joined_pairs import TUPLES
 from tailrace.kind.step import Step
 from tailrace.operators import window_join
 from tailrace.operators.chunk import Chunks
@@ -18,8 +19,6 @@ from tailrace.operators.interval_join import Matches
 from tailrace.operators.window_join import WindowPairState
 from tailrace.spatial_join.joined_streams import JoinedStreams
 from tailrace.windows.sliding import Sliding
-
-_TUPLES = 2  # that an answer stands for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,5 +77,5 @@ class SpatialWindowJoin(JoinedStreams):
         """Answers of pairs, each in the window with an end."""
         columns = {name: pairs[name] for name in pairs.column_names}
         columns |= {"window_start": pa.array(end - self.sliding.size_ms), "window_end": pa.array(end)}
-        columns["tuples"] = pa.repeat(pa.scalar(_TUPLES, pa.int64()), pairs.num_rows)
+        columns["tuples"] = pa.repeat(pa.scalar(TUPLES, pa.int64()), pairs.num_rows)
         return single_batch(pa.table([columns[name] for name in self.answer.names], schema=self.answer))
