@@ -24,13 +24,13 @@ POINT_IN_AREA: dict[str, frozenset[int]] = {
 }
 """The locations in which a point has the relation to a polygon; disjoint is what does not intersect."""
 
-_PREPARED: dict[str, Callable[..., Mask]] = {
+_CONVERSE: dict[str, Callable[..., Mask]] = {
     "within": shapely.contains,
     "covered_by": shapely.covers,
     "intersects": shapely.intersects,
     "touches": shapely.touches,
 }
-"""The converse relations, since GEOS prepares the left geometry; for points its prepared predicates are exact."""
+"""The relations of a polygon to points: GEOS prepares the left geometry, and for points its prepared ones are exact."""
 
 _BLOCK = 1 << 14
 """The number of points of a block, of each of which a shapely object is made."""
@@ -109,16 +109,19 @@ class TreeSearch:
         """See `AreaSearch`."""
         parts = [NO_PAIRS]
         for block, shapes, pairs in _by_envelopes(self.tree, points):
-            related = pairs.take(_PREPARED[self.relation](self.prepared[pairs.right], shapes[pairs.left]))
+            related = pairs.take(_CONVERSE[self.relation](self.prepared[pairs.right], shapes[pairs.left]))
             parts.append(Pairs(related.left + block.start, related.right))
         return Pairs.joined(parts)
 
 
 @dataclass(frozen=True, eq=False)
 class ScanSearch:
-    """The paper's baseline `native`: each row is tested against all points, without an index."""
+    """The paper's baseline `native`: each row is tested against all points, without an index.
 
-    prepared: Shapes
+    The polygons are not prepared, since GEOS would index their edges.
+    """
+
+    polygons: Shapes
     relation: str
 
     def find(self, points: Points) -> Pairs:
@@ -126,7 +129,7 @@ class ScanSearch:
         parts = [NO_PAIRS]
         for first in range(0, len(points), _BLOCK):
             shapes = points.take(slice(first, first + _BLOCK)).shapes
-            found = [np.flatnonzero(_PREPARED[self.relation](polygon, shapes)) for polygon in self.prepared]
+            found = [np.flatnonzero(_CONVERSE[self.relation](polygon, shapes)) for polygon in self.polygons]
             rows = np.repeat(np.arange(len(found)), list(map(len, found)))
             parts.append(ordered(Pairs(np.concatenate([NO_PAIRS.left, *found]) + first, rows)))
         return Pairs.joined(parts)
@@ -154,9 +157,11 @@ def area_search(areas: Shapes, relation: str, how: str) -> AreaSearch:
         if rasters is not None:
             return RasterSearch(rasters, index, locations) if rasters else NoSearch()
         return EdgeSearch(shapely.STRtree(areas), index, locations)
-    prepared = np.asarray(shapely.force_2d(areas), object)  # copies, so that no one else meets prepared geometries
-    shapely.prepare(prepared)
-    return TreeSearch(shapely.STRtree(areas), prepared, relation) if how == "rtree" else ScanSearch(prepared, relation)
+    copies = np.asarray(shapely.force_2d(areas), object)  # no one else meets ours prepared, and theirs don't come so
+    if how == "scan":
+        return ScanSearch(copies, relation)
+    shapely.prepare(copies)
+    return TreeSearch(shapely.STRtree(areas), copies, relation)
 
 
 def _is_located(index: EdgeIndex, locations: frozenset[int], points: Points, pairs: Pairs) -> Mask:

@@ -49,7 +49,7 @@ class ShapeSearch:
         parts = [NO_PAIRS]
         for first in range(0, len(left), _BLOCK):
             block = left.take(slice(first, first + _BLOCK))
-            found = self._tested(block, self._candidates(block))
+            found = tested(self.test, block, self.table, self._candidates(block))
             parts.append(Pairs(found.left + first, found.right))
         return Pairs.joined(parts)
 
@@ -66,9 +66,11 @@ class ShapeSearch:
         is_new[1:] = (np.diff(pairs.left) != 0) | (np.diff(pairs.right) != 0)
         return pairs.take(is_new)
 
-    def _tested(self, block: Geometries, pairs: Pairs) -> Pairs:
-        is_pair = np.zeros(len(pairs.left), bool)
-        for first in range(0, len(is_pair), _TESTED):
-            some = slice(first, first + _TESTED)
-            is_pair[some] = self.test(block.take(pairs.left[some]), self.table.take(pairs.right[some]))
-        return pairs.take(is_pair)
+
+def tested(test: Test, left: Geometries, table: Geometries, candidates: Pairs) -> Pairs:
+    """The candidates, pairs of a left geometry and a row, that pass a test; not all are held as geometries at once."""
+    is_pair = np.zeros(len(candidates.left), bool)
+    for first in range(0, len(is_pair), _TESTED):
+        some = slice(first, first + _TESTED)
+        is_pair[some] = test(left.take(candidates.left[some]), table.take(candidates.right[some]))
+    return candidates.take(is_pair)

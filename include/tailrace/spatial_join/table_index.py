@@ -21,8 +21,8 @@ How = Literal["raster", "edges", "rtree", "scan"]
 
 raster: points in polygons by cells, and in mixed ones by the edge index. edges: an R-tree of envelopes, then ray
 casting over indexed edges (paper 003, section 2.2). rtree: an R-tree of envelopes, then GEOS. scan: each row is tested,
-without an index (the paper's baseline `native`). If a geometry is no point, or a row no polygon, raster and edges are
-as rtree.
+without an index of rows or of edges (the paper's baseline `native`). If a geometry is no point, or a row no polygon,
+raster and edges are as rtree.
 """
 
 

@@ -8,7 +8,7 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from table_shapes import AREAS, areas, by_geos, grid_polygons, hard_points, listed
+from table_shapes import AREAS, areas, by_geos, grid_polygons, hard_points, listed, mixed_rows
 from tailrace.spatial_join import area_searches, raster, shape_search, table_index
 from tailrace.spatial_join.area_searches import POINT_IN_AREA, EdgeSearch, RasterSearch, area_search
 from tailrace.spatial_join.geometries import Points, Shaped, geometries_of
@@ -28,25 +28,6 @@ def small_blocks(monkeypatch):
         (table_index, "_MOST_CELLS", 40),
     ):
         monkeypatch.setattr(module, name, size)
-
-
-def mixed_rows(seed):
-    """Polygons, among points, lines, collections and empty geometries."""
-    polygons = areas(seed, "stars")
-    corner = shapely.get_coordinates(polygons[0])[0]
-    return np.array(
-        [
-            shapely.Point(*corner),
-            *polygons[:3],
-            shapely.Polygon(),
-            shapely.LineString([corner, (0.5, 0.5)]),
-            *polygons[3:],
-            shapely.GeometryCollection([polygons[2], shapely.Point(3, 3)]),
-            shapely.MultiPoint([corner, (0.2, 0.3)]),
-            shapely.Point(),
-        ],
-        object,
-    )
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -186,6 +167,15 @@ def test_the_tables_own_geometries_stay_unprepared():
     for how in HOW:
         TableIndex.of(shapes, "within", how).matches(Points(np.array([0.5]), np.array([0.5])))
     assert not shapely.is_prepared(shapes).any()
+
+
+def test_a_scan_has_no_index_of_edges():
+    """Prepared polygons would be one."""
+    shapes = areas(1, "stars")
+    shapely.prepare(shapes)
+    index = TableIndex.of(shapes, "within", "scan")
+    index.matches(Points(np.array([0.5]), np.array([0.5])))
+    assert not shapely.is_prepared(index.points.areas.polygons).any()
 
 
 def test_the_relations_of_points_to_polygons_are_those_of_geos():

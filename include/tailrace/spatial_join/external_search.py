@@ -1,0 +1,134 @@
+"""The search by an external engine, the paper's variant by GeoMesa (003): its spatial join finds a table's rows."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import shapely
+
+from tailrace.spatial_join.external_engine import engine_of, extension_file
+from tailrace.spatial_join.geometries import Geometries, Points, Shapes, geometries_of
+from tailrace.spatial_join.pairs import NO_PAIRS, Pairs
+from tailrace.spatial_join.shape_search import Test, Widen, tested
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+_BLOCK = 1 << 17
+"""The number of geometries of a stream that a query takes."""
+
+_SHAPES = "SELECT row, ST_GeomFromWKB(shape) AS place FROM given"
+_POINTS = "SELECT row, ST_Point(x, y) AS place FROM given"
+_BOXES = "SELECT row, ST_MakeEnvelope(west, south, east, north) AS place FROM given"
+
+_JOIN = """
+SELECT DISTINCT given.row, rows.row
+FROM ({given}) AS given JOIN rows ON {function}(given.place, rows.place)
+ORDER BY ALL
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class ExternalSearch:
+    """Finds the rows of a table to which geometries are related; an empty geometry is related to none.
+
+    It can be pickled. A process has one engine, and its first search puts the table there, as long as this object
+    lives; the R-tree of the rows is made by each query.
+
+    Attributes
+    ----------
+    table : Geometries
+    relation : str
+    widen, refine : callable or None
+    """
+
+    table: Geometries
+    relation: str
+    widen: Widen | None = None
+    refine: Test | None = None
+    _connections: dict[int, Connection] = field(default_factory=dict, init=False, repr=False)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+
+    @staticmethod
+    def of(shapes: Shapes, relation: str, widen: Widen | None = None, refine: Test | None = None) -> ExternalSearch:
+        """Prepare a search for a relation of a stream's geometries to the rows of a table.
+
+        Parameters
+        ----------
+        shapes : ndarray of shapely geometries, shape (r,)
+            The rows; valid or empty, none is None.
+        relation : str
+            One of `relations.TOPOLOGICAL`; without effect where `refine` is given.
+        widen : callable, optional
+            Makes the boxes to search for candidates, where `refine` decides.
+        refine : callable, optional
+            Decides about candidates in place of the engine, which finds them by their envelopes: as of a distance on
+            the ellipsoid, which the engine does not know.
+
+        Raises
+        ------
+        Refused
+            When the engine is not installed.
+        """
+        extension_file()
+        return ExternalSearch(geometries_of(shapes), relation, widen, refine)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ExternalSearch, (self.table, self.relation, self.widen, self.refine)
+
+    def matches(self, left: Geometries) -> Pairs:
+        """The pairs of a geometry and a row, ascending by the geometry, then by the row."""
+        parts = [NO_PAIRS]
+        with self._lock:  # a connection has one result at a time
+            connection = self._connection()
+            for first in range(0, len(left), _BLOCK):
+                found = self._find(connection, left.take(slice(first, first + _BLOCK)))
+                parts.append(Pairs(found.left + first, found.right))
+        return Pairs.joined(parts)
+
+    def _find(self, connection: Connection, block: Geometries) -> Pairs:
+        if self.refine is None:
+            function = f"ST_{self.relation.replace('_', '')}"
+            if isinstance(block, Points):
+                columns = {"row": np.arange(len(block)), "x": block.x, "y": block.y}
+                return _joined(connection, columns, _POINTS, function)
+            return _joined(connection, _shape_columns(block.shapes), _SHAPES, function)
+        bounds, row = self.widen(block.bounds) if self.widen is not None else _envelopes(block)
+        sides = dict(zip(("west", "south", "east", "north"), bounds.T, strict=True))
+        candidates = _joined(connection, {"row": row, **sides}, _BOXES, "ST_Intersects_Extent")
+        return tested(self.refine, block, self.table, candidates)
+
+    def _connection(self) -> Connection:
+        """The connection of this process, with the rows that are not empty in the table `rows`."""
+        process = os.getpid()
+        if process not in self._connections:
+            connection = engine_of(process).cursor()
+            connection.register("given", pa.table(_shape_columns(self.table.shapes)))
+            connection.execute(f"CREATE TEMPORARY TABLE rows AS {_SHAPES}")
+            self._connections[process] = connection
+        return self._connections[process]
+
+
+def _joined(connection: Connection, columns: dict[str, Any], given: str, function: str) -> Pairs:
+    """The pairs of given geometries and rows that a function of the engine finds related, in order, each once."""
+    connection.register("given", pa.table(columns))
+    left, right = connection.execute(_JOIN.format(given=given, function=function)).to_arrow_table().columns
+    connection.unregister("given")
+    return Pairs(left.to_numpy(), right.to_numpy())
+
+
+def _shape_columns(shapes: Shapes) -> dict[str, Any]:
+    """The geometries that are not empty, as WKB, and their rows."""
+    row = np.flatnonzero(~shapely.is_empty(shapes))
+    return {"row": row, "shape": pa.array(shapely.to_wkb(shapes[row], output_dimension=2), pa.binary())}
+
+
+def _envelopes(block: Geometries) -> tuple[Any, Any]:
+    bounds = block.bounds
+    row = np.flatnonzero(~np.isnan(bounds[:, 0]))
+    return bounds[row], row
