@@ -98,7 +98,7 @@ class ExternalSearch:
                 columns = {"row": np.arange(len(block)), "x": block.x, "y": block.y}
                 return _joined(connection, columns, _POINTS, function)
             return _joined(connection, _shape_columns(block.shapes), _SHAPES, function)
-        bounds, row = self.widen(block.bounds) if self.widen is not None else _envelopes(block)
+        bounds, row = (block.bounds, np.arange(len(block))) if self.widen is None else self.widen(block.bounds)
         sides = dict(zip(("west", "south", "east", "north"), bounds.T, strict=True))
         candidates = _joined(connection, {"row": row, **sides}, _BOXES, "ST_Intersects_Extent")
         return tested(self.refine, block, self.table, candidates)
@@ -125,10 +125,4 @@ def _joined(connection: Connection, columns: dict[str, Any], given: str, functio
 def _shape_columns(shapes: Shapes) -> dict[str, Any]:
     """The geometries that are not empty, as WKB, and their rows."""
     row = np.flatnonzero(~shapely.is_empty(shapes))
-    return {"row": row, "shape": pa.array(shapely.to_wkb(shapes[row], output_dimension=2), pa.binary())}
-
-
-def _envelopes(block: Geometries) -> tuple[Any, Any]:
-    bounds = block.bounds
-    row = np.flatnonzero(~np.isnan(bounds[:, 0]))
-    return bounds[row], row
+    return {"row": row, "shape": pa.array(shapely.to_wkb(shapes[row]), pa.binary())}
