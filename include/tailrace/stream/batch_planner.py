@@ -22,7 +22,6 @@ from tailrace.stream.batch_segments import Selection, in_step, place, select
 from tailrace.stream.batch_size import BatchSize
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.silence import Silence, SilenceRules, after_downtime, with_waits
-from tailrace.stream.source_opening import problem_of
 from tailrace.stream.table_versions import TableVersions
 
 Settings = tuple[SlackPolicy, str]
@@ -119,11 +118,8 @@ class BatchPlanner:
     @property
     def problem(self) -> str | None:
         """The reasons for which nothing more comes of a source, or of the query, for now; None where there are none."""
-        problems = [
-            problem_of(self.feeds),
-            self.table and self.table.problem,
-            *self.silence.problems(self.position, self.now()),
-        ]
+        problems = [feed.problem for feed in self.feeds.values()] + ([self.table.problem] if self.table else [])
+        problems += self.silence.problems(self.position, self.now())
         return "; ".join(filter(None, problems)) or None
 
     def plan(self, progress: Progress | None = None) -> BatchRecord | None:
