@@ -143,7 +143,7 @@ def stage_of(
             MemoryFormat(tables),
             Columns(**{**vars(columns), "types": kind.inputs[0].types}),
             {},
-            kind.inputs[0].names,
+            kind.inputs[0].column_types,
             join.tick,
         )
         for name in SIDES

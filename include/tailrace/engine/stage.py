@@ -55,7 +55,7 @@ class Stage:
     ) -> Stage:
         """The stage of a declared query; the other parameters are those of `readers_of`."""
         readers = readers_of(query, types, histories)
-        kind = build(query, [reader.names for reader in readers])
+        kind = build(query, [reader.column_types for reader in readers])
         return Stage(kind, readers, query.parallelism, query.disorder.deduplicate, chunks)
 
     @property

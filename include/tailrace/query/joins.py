@@ -14,6 +14,7 @@ from tailrace.ground.fields import field_error
 from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
 from tailrace.query.sections import JoinWindow, Stream, Window
 from tailrace.spatial_join.section import SpatialJoinSection
+from tailrace.spatial_join.selection import columns_of_side
 
 
 class JoinQuery(Query):
@@ -80,7 +81,18 @@ class SpatialJoinQuery(JoinQuery):
             if stream.key is not None:
                 wrong = "kind spatial_join takes no key: the geometries tell what is joined"
                 raise field_error(wrong, "no key", f"streams.{name}.key")
+        self._select_no_identity()
         return self
+
+    def _select_no_identity(self) -> None:
+        """Refuse the selection of what an answer has as its identity."""
+        for side, (name, stream) in enumerate(self.streams.items()):
+            selected = set(columns_of_side(self.spatial_join.selection, side).values())
+            for part, answer in (("id", "id"), ("event_time", "time")):
+                if getattr(stream, part) in selected:
+                    column = f"{name}.{getattr(stream, part)}"
+                    wrong = f"{column} is the {part} of the stream {name}, which answers have as {name}_{answer}"
+                    raise field_error(wrong, f"no {column}", "spatial_join.select")
 
     @property
     def _default_tick(self) -> timedelta:

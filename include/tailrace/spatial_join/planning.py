@@ -6,7 +6,8 @@ from tailrace.kind.explanation import Explanation
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.geometry_input import GeometryInput
 from tailrace.spatial_join.metrics import Geodesic, Planar
-from tailrace.spatial_join.section import DERIVED, SpatialJoinSection
+from tailrace.spatial_join.section import SpatialJoinSection
+from tailrace.spatial_join.selection import DERIVED
 from tailrace.spatial_join.stream_join import StreamJoin
 
 

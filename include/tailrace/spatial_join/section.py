@@ -12,13 +12,11 @@ from tailrace.ground.fields import Column, PositiveDuration, Section, field_erro
 from tailrace.partition.grid import MOST_CELLS, Grid
 from tailrace.spatial_join.distance_field import Distance, limit_of
 from tailrace.spatial_join.geometry_columns import Geometries
+from tailrace.spatial_join.selection import Selected, check_selection, selected
 
 WORLD = (-180.0, -90.0, 180.0, 90.0)
 CELLS = 64
 """The default of `grid`."""
-
-DERIVED = ("distance", "azimuth")
-"""The columns that can be selected of a pair, beside its identity."""
 
 _SHORTEST_BIN_MS = 1000
 _BINS, _MOST_BINS = 16, 256
@@ -80,7 +78,7 @@ class SpatialJoinSection(Section):
         default=None, description="how far the geometries of a pair are apart at most, beside the relation: 1 km"
     )
     select: tuple[Column, ...] = Field(
-        default=(), description="columns of an answer beside the ids: [distance, azimuth]"
+        default=(), description="columns of an answer beside the ids: [left.taxi, right.name, distance]"
     )
     grid: Annotated[int, Field(ge=1, le=MOST_CELLS)] | None = Field(
         default=None, description=f"cells along each side of the extent, {CELLS} if it is not given: 64"
@@ -108,7 +106,7 @@ class SpatialJoinSection(Section):
         self._check_bin()
         self._check_distance()
         self._check_grid()
-        self._check_select()
+        check_selection(self.select)
         return self
 
     def _check_join(self) -> None:
@@ -152,12 +150,10 @@ class SpatialJoinSection(Section):
             right = "extent: [minx, miny, maxx, maxy], what most tuples lie in"
             raise field_error("planar coordinates have no default extent", right, "extent")
 
-    def _check_select(self) -> None:
-        for name in self.select:
-            if name not in DERIVED:
-                raise field_error(f"this version does not select {name} yet", f"{' or '.join(DERIVED)}", "select")
-            if self.select.count(name) > 1:
-                raise field_error(f"an answer has {name} already", "each column once", "select")
+    @property
+    def selection(self) -> tuple[Selected, ...]:
+        """The columns of an answer beside its identity, in order."""
+        return tuple(map(selected, self.select))
 
     @property
     def has_any_distance(self) -> bool:

@@ -21,6 +21,15 @@ CLASSES = ("buffered", "in_process", "expired")
 STAMPS = {"k_ms": INT, "as_of": TIME, "emitted_at": TIME, "facts_version": INT}
 """The columns that every answer has beside the kind's own."""
 
+TIMES = frozenset(
+    [
+        *("event_time", "arrival_time", "pane_start", "window_start", "window_end", "left_time", "right_time"),
+        *("as_of", "emitted_at", "arrived", "frontier", "t_max", "committed", "newest_event"),
+        *("started_at", "arrived_from", "arrived_to", "bucket_start", "bucket_end", "made_at", "until"),
+    ]
+)
+"""The columns of tables with times of the tables' own, which readers get in ms; a carried one stays a timestamp."""
+
 LATE_TIMES = ("pane_start", "event_time")
 """The columns of the table `late` that hold a tuple's event time, or its pane's start: a kind has one of them."""
 
@@ -75,16 +84,15 @@ def schemas(kind: Kind) -> dict[str, pa.Schema]:
 def history_schemas(streams: Iterable[StreamReader]) -> dict[str, pa.Schema]:
     """The schema of the history of each stream that is stored, by the name of its table."""
     return {
-        stream.history.name: history.schema(stream.names.id, stream.names.key, stream.columns.value_types())
+        stream.history.name: history.schema(stream.column_types.id, stream.column_types.key, stream.value_types)
         for stream in streams
         if stream.history is not None
     }
 
 
 def _with_times(columns: pa.Schema) -> dict[str, pa.DataType]:
-    """The types of columns by name, where times are in ms: those whose names end so."""
-    times = ("window_start", "window_end", "pane_start", "event_time", "left_time", "right_time")
-    return {field.name: TIME if field.name in times else field.type for field in columns}
+    """The types of columns by name, where times are in ms."""
+    return {field.name: TIME if field.name in TIMES else field.type for field in columns}
 
 
 STREAM_TABLES = ("history", "results", "late", "quarantine", "facts", "segments", "metrics")

@@ -17,7 +17,7 @@ from deltalake.transaction import AddAction
 
 from tailrace.sources import history
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import INT, TIME
+from tailrace.storage.table_schemas import INT, TIME, TIMES
 
 _LARGEST_MS = 1 << 53  # in microseconds it still fits into an int64
 
@@ -114,7 +114,7 @@ class Tables:
         return pc.max(actions.column(f"max.{column}")).as_py() if actions.num_rows else None
 
     def read(self, name: str, columns: Iterable[str] | None = None, where: Any = None) -> pa.Table:
-        """Read rows of a table, times as int64 milliseconds.
+        """Read rows of a table, times of its own as int64 milliseconds.
 
         Parameters
         ----------
@@ -160,9 +160,9 @@ def with_times(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def in_ms(rows: pa.Table) -> pa.Table:
-    """Convert every timestamp column of some rows to int64 milliseconds."""
+    """Convert the times of some rows to int64 milliseconds, but for those that are carried along."""
     for index, field in enumerate(rows.schema):
-        if pa.types.is_timestamp(field.type):
+        if field.name in TIMES and pa.types.is_timestamp(field.type):
             ms = rows.column(index).cast(pa.timestamp("ms", "UTC"), safe=False).cast(INT)
             rows = rows.set_column(index, field.name, ms)
     return rows

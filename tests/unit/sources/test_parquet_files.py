@@ -258,7 +258,7 @@ def test_a_key_of_any_type_of_text_is_text(path: Path, kind: pa.DataType) -> Non
     declared = {"name": "q", "kind": "aggregate", "streams": {"s": stream}, "window": {"size": "1 s", "slide": "1 s"}}
     query = declared_query(declared | {"aggregate": {"function": "sum", "column": "speed"}})
     (reader,) = readers_of(query, {"s": FILES.types(path, columns_of(query)["s"])}, {"s": path.parent})
-    assert reader.names.key == pa.string()
+    assert reader.column_types.key == pa.string()
     tuples = reader.read(Segment(str(path), 0, 2)).tuples
     assert tuples.column("key").to_pylist() == ["a", "b"]
     assert (tuples.column("id").type, tuples.column("id").to_pylist()) == (pa.string(), ["n0", "n1"])

@@ -22,7 +22,7 @@ from tailrace.engine.local import MemoryFormat
 from tailrace.engine.stream_reader import SegmentContent
 from tailrace.ground.ranges import overlap
 from tailrace.ground.sortable import to_sortable_text
-from tailrace.kind.inputs import NameTypes
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log, Reader
 from tailrace.storage.table_schemas import schemas
@@ -132,7 +132,7 @@ def test_deduplication_reads_values_only_of_segments_with_rejected_records(rejec
 
 @pytest.mark.parametrize(("id_", "paths"), [(-5, ["a"]), (9, ["a"]), (10, ["a", "b"]), (2, ["a"]), (99, ["b"])])
 def test_integer_ids_stored_as_text_beside_another_streams_are_compared_as_numbers(id_, paths):
-    stream = replace(STREAM, names=NameTypes(pa.string(), pa.int64()))
+    stream = replace(STREAM, column_types=ColumnTypes(pa.string(), pa.int64()))
     text = {"min_id": [-7, 10], "max_id": [10, 100]}
     segments = SEGMENTS.assign(**{name: list(map(to_sortable_text, ids)) for name, ids in text.items()})
     ids = np.array([id_])
@@ -159,5 +159,5 @@ def test_large_integer_ids_are_exact_beside_a_segment_without_tuples(tmp_path):
     rows = [row | {"min_id": large, "max_id": large, "accepted": 1}, row | {"min_id": None, "max_id": None}]
     other = row | {"stream": "other", "accepted": 1}
     tables.add("segments", with_times(pa.Table.from_pylist([*rows, other]), schema))
-    log = Log.read(replace(STREAM, names=NameTypes(pa.string(), pa.int64())), tables, 0)
+    log = Log.read(replace(STREAM, column_types=ColumnTypes(pa.string(), pa.int64())), tables, 0)
     assert log.segments["min_id"].tolist() == [large]
