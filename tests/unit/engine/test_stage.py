@@ -17,6 +17,7 @@ from tailrace.engine.stage import Stage
 from tailrace.engine.stream_reader import column_types_of, columns_of
 from tailrace.ground import wire
 from tailrace.ground.facts import stamp
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.partition.by_key import task_of
 from tailrace.query.declared import declared_query
 from tailrace.query.loading import load
@@ -92,7 +93,7 @@ def test_keys_are_text_or_int64(found: str, expected: pa.DataType) -> None:
 
 def test_without_a_key_column_it_is_text() -> None:
     columns = columns_of(declared(Path("x"), key=None))["readings"]
-    assert column_types_of(columns, {"name": "int64"}) == (pa.string(), pa.int64())
+    assert column_types_of(columns, {"name": "int64"}) == ColumnTypes(pa.string(), pa.int64())
 
 
 def test_every_partial_goes_to_the_task_of_its_key_and_to_no_other(path: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.check import Checked, Columns, check
 
 NOW = 1_577_836_800_000  # 2020-01-01T00:00:00Z
@@ -30,7 +31,7 @@ def check_records(key_type: pa.DataType | None = None, columns: Columns = COLUMN
         "sensor": pa.array(["s"] * rows),
         "speed": pa.array([1.0] * rows),
     }
-    return check(pa.table(good | replaced), columns, np.arange(rows), key_type or pa.string(), NOW)
+    return check(pa.table(good | replaced), columns, np.arange(rows), ColumnTypes(key_type or pa.string()), NOW)
 
 
 def reasons(**replaced: pa.Array) -> dict[int, str]:
@@ -242,7 +243,7 @@ def shaped(columns: Columns, hist: pa.Array, wkb: pa.Array, label: pa.Array) -> 
     times = {name: pa.array([NOW] * rows) for name in ("happened", "came")}
     names = {"name": pa.array([f"n{row}" for row in range(rows)]), "sensor": pa.array(["s"] * rows)}
     raw = pa.table(times | names | {"hist": hist, "wkb": wkb, "label": label})
-    return check(raw, columns, np.arange(rows), pa.string(), None)
+    return check(raw, columns, np.arange(rows), ColumnTypes(), None)
 
 
 def test_lists_binary_and_text_reach_the_kind_in_its_types() -> None:
