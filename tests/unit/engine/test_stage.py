@@ -96,6 +96,13 @@ def test_without_a_key_column_it_is_text() -> None:
     assert column_types_of(columns, {"name": "int64"}) == ColumnTypes(pa.string(), pa.int64())
 
 
+def test_carried_columns_have_the_types_of_the_source() -> None:
+    columns = replace(columns_of(declared(Path("x")))["readings"], carried={"left_a": "a", "left_b": "b"})
+    types = {"sensor": "string", "name": "string", "a": "uint8", "b": "timestamp[ns, tz=Asia/Tokyo]"}
+    carried = {"left_a": pa.int16(), "left_b": pa.timestamp("us", "UTC")}
+    assert column_types_of(columns, types) == ColumnTypes(carried=carried)
+
+
 def test_every_partial_goes_to_the_task_of_its_key_and_to_no_other(path: Path) -> None:
     segments = unpacked(stage_of(declared(path)).messages(segment(path), PLAIN), "segment")
     assert sorted(segments) == [0, 1, 2]
