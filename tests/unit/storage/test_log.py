@@ -161,3 +161,16 @@ def test_large_integer_ids_are_exact_beside_a_segment_without_tuples(tmp_path):
     tables.add("segments", with_times(pa.Table.from_pylist([*rows, other]), schema))
     log = Log.read(replace(STREAM, column_types=ColumnTypes(pa.string(), pa.int64())), tables, 0)
     assert log.segments["min_id"].tolist() == [large]
+
+
+def test_carried_columns_alone_are_read_as_well():
+    names = {"event_time": [5, 6], "arrival_time": [5, 6], "id": ["a", "b"], "key": ["k", "k"], "value": [1.0, 2.0]}
+    table = pa.table(names | {"more": ["x", None]})
+    columns = replace(STREAM.columns, values={}, carried={"left_more": "more"}, earliest_ms=0)
+    types = ColumnTypes(carried={"left_more": pa.string()})
+    stream = replace(STREAM, format=MemoryFormat({"a": table}), columns=columns, column_types=types)
+    segments = SEGMENTS[:1]
+    piece = Log.of(stream, 10_000, segments).pieces()[0]
+    read = Log.of(stream, 10_000, segments).reader().read(piece, ["id", "left_more"])
+    assert read.to_pydict() == {"id": ["a", "b"], "left_more": ["x", None]}
+    assert stream.without_values().columns.named().keys() == {"event_time", "arrival_time", "id", "key"}
