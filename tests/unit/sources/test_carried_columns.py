@@ -69,6 +69,8 @@ def test_values_are_those_of_the_source(kind, values):
 def test_a_dictionary_is_decoded():
     column = pa.array(["a", None, "a"], pa.large_string()).dictionary_encode()
     assert carried_values(column, pa.string())[0].equals(pa.array(["a", None, "a"]))
+    times = pa.array([1, None, 1], pa.timestamp("ms")).dictionary_encode()
+    assert carried_values(times, TIME)[0].equals(pa.array([1000, None, 1000], TIME))
 
 
 def test_nan_stays_and_is_no_null():

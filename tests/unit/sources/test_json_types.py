@@ -91,6 +91,9 @@ def test_objects_and_lists_are_refused(tmp_path):
 
 def test_a_file_without_a_value_shows_no_types(tmp_path):
     assert JsonFiles().types(write(tmp_path / "a.json", FIXED, FIXED | {"more": None}), COLUMNS) is None
+    assert JsonFiles().types(write(tmp_path / "a.json", FIXED), COLUMNS) is None, "null may be left out"
+    records = FIXED | {"more": {"x": 1}, "id": None}, FIXED | {"more": 1, "id": None}
+    assert JsonFiles().types(write(tmp_path / "a.json", *records), COLUMNS) is None, "not for the column's sake"
     with pytest.raises(Refused, match="no column 'lon', which the query names as x"):
         JsonFiles().types(write(tmp_path / "b.json", {"t": 1, "id": "a", "more": 1}), COLUMNS)
 

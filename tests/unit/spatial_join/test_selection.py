@@ -45,6 +45,7 @@ def test_types_are_those_of_the_side_in_the_order_of_the_selection():
         ["distance", "distance"],
         ["left.name", "left.name"],
         ["left.name", "left.NAME"],
+        ["left.NAME", "left.name"],
         ["left.id"],
         ["left.Time"],
         ["right.id"],
