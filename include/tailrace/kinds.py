@@ -14,7 +14,8 @@ from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
 from tailrace.query.query import Query
 from tailrace.query.windowed import AggregateQuery, TopKQuery, WindowedQuery
 from tailrace.spatial_join.interval_join import SpatialIntervalJoin
-from tailrace.spatial_join.planning import explanation_of, stream_join_of
+from tailrace.spatial_join.planning import explanation_of, input_of, stream_join_of, table_lookup_of
+from tailrace.spatial_join.table_join import SpatialTableJoin
 from tailrace.spatial_join.window_join import SpatialWindowJoin
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
@@ -55,6 +56,14 @@ def _emd_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
 def _spatial_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     assert isinstance(query, SpatialJoinQuery)
     section, (left, right) = query.spatial_join, types
+    if section.join == "table":
+        return SpatialTableJoin(
+            column_types=(left, right),
+            geometry=input_of(section, 0),
+            lookup=table_lookup_of(section),
+            explanation=explanation_of(section),
+            selection=section.selection,
+        )
     parts: dict[str, Any] = {"join": stream_join_of(section), "explanation": explanation_of(section)}
     parts["selection"] = section.selection
     if section.interval is not None:
@@ -73,5 +82,6 @@ KINDS = {"aggregate": _aggregate, "topk": _topk, "emd_join": _emd_join, "spatial
 
 
 def build(query: Query, types: Sequence[ColumnTypes] | None = None) -> Kind:
-    """Build the kind of a declared query, given the types of the columns of each of its streams."""
-    return KINDS[query.kind](query, types or [ColumnTypes()] * len(query.streams))
+    """Build the kind of a declared query, given the types of the columns of each of its streams and its table."""
+    inputs = len(query.streams) + (query.table is not None)
+    return KINDS[query.kind](query, types or [ColumnTypes()] * inputs)

@@ -141,6 +141,15 @@ def column_types_of(columns: Columns, types: Types) -> ColumnTypes:
     return ColumnTypes(key, id_, carried)
 
 
+TABLE = "table"
+"""The name under which the types of a dimension table's columns stand beside those of the streams."""
+
+
+def table_types(types: Types) -> ColumnTypes:
+    """The types of a dimension table's ids."""
+    return ColumnTypes(id=pa.int64() if is_integer(types["id"]) else pa.string())
+
+
 def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str, Path]) -> tuple[StreamReader, ...]:
     """The readers of the query's streams.
 

@@ -11,9 +11,7 @@ from tailrace.answers.affected_pairs import SIDES
 from tailrace.answers.identity import PAIR_IN_WINDOW
 from tailrace.ground.fields import field_error
 from tailrace.kind.inputs import ColumnTypes
-
-DERIVED = ("distance", "azimuth")
-"""The columns that are computed of a pair; doubles."""
+from tailrace.spatial_join.derived import DERIVED
 
 _RIGHT = "left.taxi or right.name, a column of that side, or distance or azimuth"
 
@@ -63,6 +61,11 @@ def check_selection(texts: Sequence[str]) -> None:
 def columns_of_side(selection: Iterable[Selected], side: int) -> dict[str, str]:
     """The selected columns of a side's source, by name in answers."""
     return {each.name: each.column for each in selection if each.side == side}
+
+
+def derived_of(selection: Iterable[Selected]) -> tuple[str, ...]:
+    """The selected columns that are computed of a pair."""
+    return tuple(each.name for each in selection if each.side is None)
 
 
 def types_of(selection: Iterable[Selected], sides: Sequence[ColumnTypes]) -> dict[str, pa.DataType]:

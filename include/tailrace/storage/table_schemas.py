@@ -7,12 +7,12 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from tailrace.engine.stream_reader import StreamReader
+from tailrace.ground.times import TIME, TIMES
 from tailrace.kind.inputs import common_id_type
 from tailrace.kind.protocol import Kind
 from tailrace.sources import history
 from tailrace.storage.layout import Layout
 
-TIME = pa.timestamp("us", "UTC")
 INT, TEXT, REAL = pa.int64(), pa.string(), pa.float64()
 
 CLASSES = ("buffered", "in_process", "expired")
@@ -20,15 +20,6 @@ CLASSES = ("buffered", "in_process", "expired")
 
 STAMPS = {"k_ms": INT, "as_of": TIME, "emitted_at": TIME, "facts_version": INT}
 """The columns that every answer has beside the kind's own."""
-
-TIMES = frozenset(
-    [
-        *("event_time", "arrival_time", "pane_start", "window_start", "window_end", "left_time", "right_time"),
-        *("as_of", "emitted_at", "arrived", "frontier", "t_max", "committed", "newest_event"),
-        *("started_at", "arrived_from", "arrived_to", "bucket_start", "bucket_end", "made_at", "until"),
-    ]
-)
-"""The columns of tables with times of the tables' own, which readers get in ms; a carried one stays a timestamp."""
 
 LATE_TIMES = ("pane_start", "event_time")
 """The columns of the table `late` that hold a tuple's event time, or its pane's start: a kind has one of them."""

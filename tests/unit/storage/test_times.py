@@ -11,10 +11,11 @@ import pytest
 from harness import make_stage
 from kind_samples import SAMPLES, kind_of
 from oracle import Settings
+from tailrace.ground.times import TIME, TIMES, in_ms, with_times
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import PROPOSALS, TIME, TIMES, history_schemas, schemas
-from tailrace.storage.tables import Tables, in_ms, with_times
+from tailrace.storage.table_schemas import PROPOSALS, history_schemas, schemas
+from tailrace.storage.tables import Tables
 from toy_join import ToyJoin
 
 
