@@ -94,7 +94,7 @@ def cases(draw: st.DrawFn) -> Case:
             break
     section = {"relation": relation} | ({"distance": "200 km"} if relation == "dwithin" else {})
     section |= {"select": ["left.note", *(["distance"] if relation == "dwithin" else []), "left.seen"]}
-    section |= {"method": draw(st.sampled_from(["indexed", "native"]))}
+    section |= {"method": draw(st.sampled_from(["indexed", "native", "external"]))}
     tick = draw(st.sampled_from([0, 1, 100]))
     return Case(tuples, batches, section, tick, draw(st.integers(1, 3)), as_points)
 
