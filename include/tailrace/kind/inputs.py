@@ -84,7 +84,9 @@ class TableInput(Protocol):
     def path(self) -> Path: ...
 
     def types(self, content: bytes) -> ColumnTypes:
-        """Check a version by its content; returns the type of its ids.
+        """Check a version by its content; returns the types of its ids and the selected columns.
+
+        A type is null where no row has a value.
 
         Raises
         ------

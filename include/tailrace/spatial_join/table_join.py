@@ -125,7 +125,7 @@ class SpatialTableJoin(PairQuality):
         geometries = self.geometry.of_tuples(tuples)
         pairs = search.matches(geometries)
         left, row, count = pa.array(pairs.left), pa.array(pairs.right), len(pairs.left)
-        columns = [tuples.column("id").take(left), table.ids.take(row)]
+        columns = [tuples.column("id").take(left), table.ids.take(row).cast(self.column_types[RIGHT].id)]
         columns += [tuples.column("event_time").take(left), pa.nulls(count, pa.int64())]
         values = {name: tuples.column(name).take(left) for name in columns_of_side(self.selection, LEFT)}
         for name, kind in self.column_types[RIGHT].of_carried(columns_of_side(self.selection, RIGHT)).items():

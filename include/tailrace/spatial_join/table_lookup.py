@@ -72,7 +72,9 @@ class TableSource:
 
 
 def _carried(where: str, column: pa.Array) -> pa.Array:
-    """The values of a selected column in the type in which it is carried along."""
+    """The values of a selected column in the type in which it is carried along; of no type where there are none."""
+    if not column.is_valid().true_count:
+        return pa.nulls(len(column))
     kind = carried_type(str(column.type))
     if kind is None:
         raise refuse(where, f"its type is {column.type}, which answers can't have", CARRIABLE)

@@ -6,6 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from tailrace.engine.next_facts import with_table
 from tailrace.engine.stream_reader import table_types
 from tailrace.ground.errors import Refused, refuse
@@ -45,7 +47,7 @@ class TableVersions:
         self.table, self.directory = table, directory
         self.problem: str | None = None
         self._seen: tuple[int, ...] | None = ()
-        self.types = table.types(self._content()) if types is None else table_types(types)
+        self.types = self._first_types() if types is None else table_types(types)
 
     def stamped(self, facts: Facts, segments: int, batch: int) -> Facts:
         """Append the version that the file has now to the facts of the next batch, if it is a new one.
@@ -88,12 +90,22 @@ class TableVersions:
         write_atomically(self.directory / name, content)
         return Version({"file": name}, f"{self.table.path}, {len(content):,} bytes")
 
+    def _first_types(self) -> ColumnTypes:
+        """The types of the first version; ids are texts where it has no rows."""
+        types = self.table.types(self._content())
+        for name, kind in types.carried.items():
+            if pa.types.is_null(kind):
+                wrong = f"no row has a value of {name}, so its type is not known"
+                raise refuse(str(self.table.path), wrong, "a row with a value, or another column")
+        return types._replace(id=pa.string()) if pa.types.is_null(types.id) else types
+
     def _require_same(self, types: ColumnTypes) -> None:
         """Refuse a version with a column of which the first one's type does not hold all values."""
         kinds = {"id": (types.id, self.types.id)}
         kinds |= {name: (kind, self.types.carried[name]) for name, kind in types.carried.items()}
         for name, (kind, first) in kinds.items():
-            if not (kind == first or (name != "id" and holds_all(first, kind))):
+            is_known = not pa.types.is_null(kind)  # else no row has a value
+            if is_known and kind != first and not (name != "id" and holds_all(first, kind)):
                 wrong = f"the type of {name} is {kind}, in versions before {first}"
                 raise refuse(str(self.table.path), wrong, "one type, or another name for the query, to begin anew")
 

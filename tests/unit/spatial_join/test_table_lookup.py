@@ -19,6 +19,7 @@ from tailrace.spatial_join.metrics import Planar
 from tailrace.spatial_join.pairs import ordered
 from tailrace.spatial_join.table_lookup import TableLookup, TableSource
 
+SECONDS = pa.array([0, 1], pa.timestamp("s"))
 METHODS = ("indexed", "native", "external")
 
 
@@ -45,7 +46,8 @@ def test_every_method_finds_the_rows_of_unprepared_geos(tmp_path, method, relati
         else [(i, j) for i in range(len(left)) for j in range(len(shapes))]
     )
     if is_near:
-        expected = [(i, j) for i, j in expected if shapely.distance(left.shapes[i], shapes[j]) <= 0.1]
+        with np.errstate(over="ignore"):
+            expected = [(i, j) for i, j in expected if shapely.distance(left.shapes[i], shapes[j]) <= 0.1]
     assert listed(ordered(search.matches(left))) == expected
 
 
@@ -84,7 +86,6 @@ def test_selected_columns_have_the_types_of_answers(tmp_path):
     ("column", "wrong"),
     [
         (pa.array([[1], [2]]), "its type is list"),
-        (pa.nulls(2), "its type is null"),
         (pa.array([0, 10**15], pa.timestamp("s")), "row 2 is out of bounds"),
     ],
 )
