@@ -15,6 +15,7 @@ from tailrace.spatial_join.ellipsoid import Boxes
 from tailrace.spatial_join.geometries import Geometries, Mask, Points
 from tailrace.spatial_join.pairs import Pairs, Times
 from tailrace.spatial_join.point_index import PointIndex
+from tailrace.spatial_join.queries import Queries
 
 BLOCK = 1 << 18
 """Candidates tested at once, more or less."""
@@ -32,8 +33,8 @@ def find_pairs(left: Geometries, right: Geometries, condition: Condition, times:
         An interval that the event times of a pair must keep too.
     """
     if len(right) >= len(left):
-        return LocalIndex.of(right, condition).matches(left, times=times)
-    return LocalIndex.of(left, condition).matches(right, swapped=True, times=times)
+        return LocalIndex.of(right, condition).matches(Queries(left, condition), times=times)
+    return LocalIndex.of(left, condition).matches(Queries(right, condition), swapped=True, times=times)
 
 
 def nested_loops(left: Geometries, right: Geometries, condition: Condition, times: Times | None = None) -> Pairs:
@@ -62,13 +63,13 @@ class LocalIndex:
         """Index the geometries of one side for a condition."""
         return LocalIndex(geometries, condition)
 
-    def matches(self, queries: Geometries, swapped: bool = False, times: Times | None = None) -> Pairs:
+    def matches(self, queries: Queries, swapped: bool = False, times: Times | None = None) -> Pairs:
         """Find the pairs of queries and indexed geometries that fulfil the condition, each once.
 
         Parameters
         ----------
-        queries : Geometries, length m
-            The left side; the right one if `swapped`.
+        queries : Queries, length m
+            The left side; the right one if `swapped`; of the same condition.
         swapped : bool
             Whether the indexed geometries are the left side, and not the right one.
         times : Times, optional
@@ -79,11 +80,12 @@ class LocalIndex:
         Pairs
             Of left and right.
         """
-        if isinstance(queries, Points) and self._points is not None:
+        geometries = queries.geometries
+        if isinstance(geometries, Points) and self._points is not None:
             of_queries = times.swapped if times is not None and swapped else times
             pairs = Pairs.joined(self._points.matches(queries, of_queries))
             return pairs.swapped if swapped else pairs
-        sides = (self.geometries, queries) if swapped else (queries, self.geometries)
+        sides = (self.geometries, geometries) if swapped else (geometries, self.geometries)
         return Pairs.joined(_tested(*sides, self.condition, times, self._candidates(queries, swapped)))
 
     @cached_property
@@ -101,14 +103,13 @@ class LocalIndex:
     def _bounds(self) -> Floats:
         return self.geometries.bounds
 
-    def _candidates(self, queries: Geometries, swapped: bool) -> Iterator[tuple[Ints, Ints]]:
+    def _candidates(self, queries: Queries, swapped: bool) -> Iterator[tuple[Ints, Ints]]:
         """Candidates, each once, as columns of rows of left and right."""
         if self.condition.is_everywhere:
-            yield from _all_pairs(
-                *((len(self._bounds), len(queries)) if swapped else (len(queries), len(self._bounds)))
-            )
+            sizes = len(queries.geometries), len(self.geometries)
+            yield from _all_pairs(*(sizes[::-1] if swapped else sizes))
             return
-        boxes = self.condition.boxes(queries.bounds)
+        boxes = queries.boxes
         shapes = np.asarray(shapely.box(*boxes.bounds.T), object)
         is_second = np.append(False, boxes.row[1:] <= boxes.row[:-1])
         firsts = int(is_second.argmax()) if is_second.any() else len(is_second)
