@@ -62,7 +62,7 @@ def _chunk(rows: pa.RecordBatch) -> Chunk:
 
 
 def _are_merged(earlier: pa.RecordBatch, later: pa.RecordBatch) -> bool:
-    return later.num_rows >= earlier.num_rows and earlier.nbytes + later.nbytes <= _FULL_BYTES
+    return bool(later.num_rows >= earlier.num_rows and earlier.nbytes + later.nbytes <= _FULL_BYTES)
 
 
 def _living(chunk: Chunk, bound: int) -> Chunk | None:

@@ -92,10 +92,10 @@ def step(
     answered = due.take(pa.array(row)).drop_columns(["event_time", FIRST_END, OPEN_AFTER])
 
     bound = ((frontier.last - windows.size_ms) // windows.slide_ms + 1) * windows.slide_ms  # all windows before closed
-    sides = [side.append(part, bound, None) for side, part in zip((state.left, state.right), live, strict=True)]
+    left, right = (side.append(part, bound, None) for side, part in zip((state.left, state.right), live, strict=True))
     late = tuple(_late(windows, rows) for rows in new)
     return (
-        WindowPairState(sides[0], sides[1], state.pairs.append(pairs, bound, FIRST_END)),
+        WindowPairState(left, right, state.pairs.append(pairs, bound, FIRST_END)),
         ClosedPairs(answered, end, found.loads, found.counts),
         late,
     )

@@ -2,58 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
-import shapely
-
 from tailrace.operators.chunk import Chunk
-from tailrace.spatial_join.condition import Condition
-from tailrace.spatial_join.geometries import Geometries, Points
-from tailrace.spatial_join.geometry_input import GeometryInput
 from tailrace.spatial_join.pair_search import LocalIndex
 
-_OF_A_POINT = 128
-_OF_A_SHAPE, _OF_A_VERTEX = 640, 16
-"""Bytes of an indexed geometry: with its rows, its tree, and its objects in Python and GEOS."""
 
-
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class IndexCache:
-    """Indexes of chunks, by what identifies their rows. No answer depends on it: what it lacks is indexed anew.
+    """Indexes of the chunks of states. No answer depends on it: what it lacks is indexed anew.
+
+    An index is dropped when the state that it belongs to comes without its chunk, or when there is no room: then those
+    of the states that were used last stay, and of a state those of its oldest chunks, which are large and stay longest.
 
     Attributes
     ----------
     most_bytes : int
-        The memory that indexes take. Where one more would exceed it, all are dropped: most are of chunks that are gone.
+        The memory that the indexes may take, as `LocalIndex.nbytes` has it.
     """
 
     most_bytes: int
-    _indexes: dict[Hashable, LocalIndex] = field(default_factory=dict)
-    _bytes: int = 0
+    _by_owner: dict[Hashable, dict[Hashable, LocalIndex]] = field(default_factory=dict)
 
-    def index(self, chunk: Chunk, geometry: GeometryInput, condition: Condition) -> LocalIndex:
-        """The index of a chunk's geometries for a condition; it is cached if the chunk belongs to a state."""
-        key = (chunk.source, geometry, condition)
-        known = None if chunk.source is None else self._indexes.get(key)
-        if known is not None:
-            return known
-        index = LocalIndex.of(geometry.geometries(chunk.rows), condition)
-        size = _bytes_of(index.geometries)
-        if chunk.source is not None and size <= self.most_bytes:
-            if self._bytes + size > self.most_bytes:
-                self._indexes.clear()
-                self._bytes = 0
-            self._indexes[key] = index
-            self._bytes += size
-        return index
+    def indexes(
+        self, owner: Hashable, chunks: Sequence[Chunk], near: Sequence[bool], make: Callable[[Chunk], LocalIndex]
+    ) -> list[LocalIndex | None]:
+        """The indexes of all chunks of a side of a state; one that is not near gets none, unless it is cached.
+
+        Parameters
+        ----------
+        owner : hashable
+            What tells the side and its state from all others.
+        make : callable
+            Indexes a chunk.
+        """
+        cached = self._by_owner.pop(owner, {})
+        found = [
+            cached.get(chunk.source) or (make(chunk) if is_near else None)
+            for chunk, is_near in zip(chunks, near, strict=True)
+        ]
+        self._by_owner[owner] = {
+            chunk.source: index
+            for chunk, index in zip(chunks, found, strict=True)
+            if chunk.source is not None and index is not None
+        }
+        self._make_room()
+        return found
+
+    def _make_room(self) -> None:
+        room = self.most_bytes
+        for owner, indexes in reversed(list(self._by_owner.items())):
+            for source, index in list(indexes.items()):
+                room -= index.nbytes
+                if room < 0:
+                    del indexes[source]
+            if not indexes:
+                del self._by_owner[owner]
 
 
 INDEXES = IndexCache(1 << 28)
-"""Those of this process: Spark's workers live from batch to batch, and restore the state in each."""
-
-
-def _bytes_of(geometries: Geometries) -> int:
-    if isinstance(geometries, Points):
-        return _OF_A_POINT * len(geometries)
-    return _OF_A_SHAPE * len(geometries) + _OF_A_VERTEX * int(shapely.get_num_coordinates(geometries.shapes).sum())
+"""Those of this process: a worker of Spark lives from batch to batch, and restores the state in each."""

@@ -22,6 +22,9 @@ BLOCK = 1 << 18
 
 _FIRST_BOXES, _GROWTH = 16, 8
 
+_OF_A_POINT, _OF_A_SHAPE, _OF_A_VERTEX = 160, 640, 16
+"""Bytes of an index."""
+
 
 def find_pairs(left: Geometries, right: Geometries, condition: Condition, times: Times | None = None) -> Pairs:
     """Find all pairs that fulfil the condition, each once (SINLJ, Algorithm 2): one side is indexed, the other queries.
@@ -87,6 +90,14 @@ class LocalIndex:
             return pairs.swapped if swapped else pairs
         sides = (self.geometries, geometries) if swapped else (geometries, self.geometries)
         return Pairs.joined(_tested(*sides, self.condition, times, self._candidates(queries, swapped)))
+
+    @cached_property
+    def nbytes(self) -> int:
+        """The memory that it takes, more or less: with its rows, its tree, and the objects in Python and GEOS."""
+        count = len(self.geometries)
+        if isinstance(self.geometries, Points):
+            return _OF_A_POINT * count
+        return _OF_A_SHAPE * count + _OF_A_VERTEX * int(shapely.get_num_coordinates(self.geometries.shapes).sum())
 
     @cached_property
     def _points(self) -> PointIndex | None:

@@ -86,15 +86,27 @@ class StreamJoin:
         """
         ((mine,), others), first = (sides[new], sides[1 - new]), 0
         queries = Queries(self.inputs[new].geometries(mine.rows), self.condition)
+        rows = [(mine.rows, chunk.rows) if new == LEFT else (chunk.rows, mine.rows) for chunk in others]
+        near = [_can_meet(*both, interval) for both in rows]
         found = [Matches(*NO_PAIRS, dict.fromkeys(self.derived, np.zeros(0)))]
-        for chunk in others:
-            rows = (mine.rows, chunk.rows) if new == LEFT else (chunk.rows, mine.rows)
-            if _can_meet(*rows, interval):
-                index = INDEXES.index(chunk, self.inputs[1 - new], self.condition)
-                matches = self._matches(rows, index, queries, new, interval, place)
+        for chunk, both, is_near, index in zip(
+            others, rows, near, self._indexes(others, near, new, place), strict=True
+        ):
+            if is_near and index is not None:
+                matches = self._matches(both, index, queries, new, interval, place)
                 found.append(matches.after(0, first) if new == LEFT else matches.after(first, 0))
             first += chunk.rows.num_rows
         return Matches.joined(found)
+
+    def _indexes(
+        self, chunks: Sequence[Chunk], near: Sequence[bool], new: int, place: Place | None
+    ) -> list[LocalIndex | None]:
+        """The indexes of the chunks of the side that is queried."""
+        geometry = self.inputs[1 - new]
+        owner = (new, geometry, self.condition, place and place.task)
+        return INDEXES.indexes(
+            owner, chunks, near, lambda chunk: LocalIndex.of(geometry.geometries(chunk.rows), self.condition)
+        )
 
     def next_plan(
         self, plan: Mapping[str, Any] | None, loads: Mapping[str, Floats], tasks: int

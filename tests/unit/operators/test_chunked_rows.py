@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tailrace.operators import chunked_rows
 from tailrace.operators.chunk import Chunk
-from tailrace.operators.chunked_rows import _FULL, ChunkedRows
+from tailrace.operators.chunked_rows import ChunkedRows
+
+FULL = 4096
 
 
 def rows(times: list[int], first: int = 0) -> pa.RecordBatch:
@@ -51,9 +54,10 @@ def test_every_living_row_is_stored_once_and_in_order_within_its_chunk(batches, 
             assert (np.diff(chunk.rows.column("event_time")) >= 0).all()
 
 
-@pytest.mark.parametrize("size", [10, 100, 1_000, _FULL + 1])
+@pytest.mark.parametrize("size", [10, 100, 1_000, FULL + 1])
 @pytest.mark.parametrize("batches_in_window", [5, 60])
-def test_a_batch_writes_what_it_brings_however_much_is_stored(size, batches_in_window):
+def test_a_batch_writes_what_it_brings_however_much_is_stored(monkeypatch, size, batches_in_window):
+    monkeypatch.setattr(chunked_rows, "_FULL_BYTES", FULL * rows([0]).nbytes)
     state, written, chunks = ChunkedRows(), [], []
     for batch in range(3 * batches_in_window):
         times = [batch * size + number for number in range(size)]
@@ -62,9 +66,9 @@ def test_a_batch_writes_what_it_brings_however_much_is_stored(size, batches_in_w
         chunks.append(len(state.chunks))
         state = stored(state)
     mean = sum(written) / len(written)
-    most = 1 + np.log2(max(_FULL / size, 1))
+    most = 1 + np.log2(max(FULL / size, 1))
     assert mean <= most * size
-    assert max(chunks) <= batches_in_window * size / (_FULL / 2) + np.log2(_FULL) + 2
+    assert max(chunks) <= batches_in_window * size / (FULL / 2) + np.log2(FULL) + 2
 
 
 def test_one_tuple_of_the_far_future_does_not_keep_the_rows_beside_it():
