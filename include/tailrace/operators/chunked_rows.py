@@ -10,8 +10,8 @@ import pyarrow as pa
 from tailrace.ground.columns import single_batch
 from tailrace.operators.chunk import Chunk
 
-_FULL_BYTES = 1 << 24
-"""The size up to which chunks are merged: a row is rewritten as often as the rows of a batch double until then."""
+_FULL, _FULL_BYTES = 4096, 1 << 22
+"""Chunks are merged up to so many rows, and small rows up to so many bytes: each is rewritten some times until then."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ def _chunk(rows: pa.RecordBatch) -> Chunk:
 
 
 def _are_merged(earlier: pa.RecordBatch, later: pa.RecordBatch) -> bool:
-    return bool(later.num_rows >= earlier.num_rows and earlier.nbytes + later.nbytes <= _FULL_BYTES)
+    is_small = earlier.num_rows + later.num_rows <= _FULL or earlier.nbytes + later.nbytes <= _FULL_BYTES
+    return bool(later.num_rows >= earlier.num_rows and is_small)
 
 
 def _living(chunk: Chunk, bound: int) -> Chunk | None:
