@@ -49,7 +49,7 @@ class ChunkedRows:
 
 
 def _append(chunks: list[Chunk], rows: pa.RecordBatch, bound: int, sort_key: str | None) -> tuple[Chunk, ...]:
-    new = _living(_chunk(rows), bound)
+    new = _living(_chunk(rows), bound, is_new=True)
     left = chunks if new is None else [*chunks, new]
     while len(left) > 1 and _are_merged(left[-2].rows, left[-1].rows):
         merged = pa.Table.from_batches([chunk.rows for chunk in left[-2:]])
@@ -66,10 +66,10 @@ def _are_merged(earlier: pa.RecordBatch, later: pa.RecordBatch) -> bool:
     return bool(later.num_rows >= earlier.num_rows and is_small)
 
 
-def _living(chunk: Chunk, bound: int) -> Chunk | None:
-    """The chunk without its expired rows, if these are most of it; None where all are."""
+def _living(chunk: Chunk, bound: int, is_new: bool = False) -> Chunk | None:
+    """The chunk without its expired rows, if these are most of it or it is new; None where all are."""
     is_living = np.asarray(chunk.rows.column("event_time")) >= bound
     count = int(is_living.sum())
-    if 2 * count > len(is_living) and (chunk.name is not None or count == len(is_living)):
+    if count == len(is_living) > 0 or (2 * count > len(is_living) and not is_new):
         return chunk
     return _chunk(chunk.rows.filter(pa.array(is_living))) if count else None

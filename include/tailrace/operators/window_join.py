@@ -87,7 +87,7 @@ def step(
 
     closes = windows.end_until(frontier.start) < windows.end_until(frontier.last)
     waiting = [*(chunk.rows for chunk in state.pairs.chunks), pairs] if closes else [pairs.slice(0, 0)]
-    due = pa.Table.from_batches([_due(rows, frontier.last) for rows in waiting])
+    due = pa.Table.from_batches([_due(windows, rows, frontier) for rows in waiting])
     row, end = _closing(windows, due, frontier)
     answered = due.take(pa.array(row)).drop_columns(["event_time", FIRST_END, OPEN_AFTER])
 
@@ -140,9 +140,11 @@ def _pairs(windows: Sliding, sides: Sequence[Sequence[pa.RecordBatch]], found: M
     return single_batch(pa.table(columns))
 
 
-def _due(pairs: pa.RecordBatch, until: int) -> pa.RecordBatch:
-    """Those of waiting pairs that have a window which ends by then."""
-    return pairs.slice(0, int(np.searchsorted(np.asarray(pairs.column(FIRST_END)), until, "right")))
+def _due(windows: Sliding, pairs: pa.RecordBatch, frontier: Frontier) -> pa.RecordBatch:
+    """Those of waiting pairs that may have a window which closes now; all windows of a pair end within a size."""
+    first = np.asarray(pairs.column(FIRST_END))
+    begin, end = np.searchsorted(first, [frontier.start - windows.size_ms, frontier.last], "right").tolist()
+    return pairs.slice(begin, end - begin)
 
 
 def _closing(windows: Sliding, pairs: pa.Table, frontier: Frontier) -> tuple[Ints, Ints]:
