@@ -60,7 +60,7 @@ class Run:
             stores = [ChunkFiles(self.directory / str(task.index)) for task in engine.tasks]
             engine.tasks = [replace(task, store=store) for task, store in zip(engine.tasks, stores, strict=True)]
         policy = policy_of({"policy": "k_slack", "k": f"{self.k_ms} ms"})
-        bounds = [0, *sorted(self.cuts), 10**9]
+        bounds = [-(10**9), *sorted(self.cuts), 10**9]
         rows_of = [
             np.searchsorted(np.asarray(table["arrival_time"]) - START_MS, bounds).tolist() for table in self.streams
         ]
