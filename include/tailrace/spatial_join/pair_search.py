@@ -12,7 +12,7 @@ import shapely
 from tailrace.ground.columns import Floats, Ints
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.ellipsoid import Boxes
-from tailrace.spatial_join.geometries import Geometries, Mask, Points
+from tailrace.spatial_join.geometries import Geometries, Mask, Points, Shaped
 from tailrace.spatial_join.pairs import Pairs, Times
 from tailrace.spatial_join.point_index import PointIndex
 from tailrace.spatial_join.queries import Queries
@@ -36,12 +36,14 @@ def find_pairs(left: Geometries, right: Geometries, condition: Condition, times:
         An interval that the event times of a pair must keep too.
     """
     if len(right) >= len(left):
-        return LocalIndex.of(right, condition).matches(Queries(left, condition), times=times)
-    return LocalIndex.of(left, condition).matches(Queries(right, condition), swapped=True, times=times)
+        return LocalIndex.of(right, condition).matches(left, times=times)
+    return LocalIndex.of(left, condition).matches(right, swapped=True, times=times)
 
 
 def nested_loops(left: Geometries, right: Geometries, condition: Condition, times: Times | None = None) -> Pairs:
     """Find all pairs that fulfil the condition by testing each pair: the baseline, without an index."""
+    if not (isinstance(left, Points) and isinstance(right, Points)):
+        left, right = Shaped(left.shapes), Shaped(right.shapes)  # an object of each point, not one of each pair
     return Pairs.joined(_tested(left, right, condition, times, _all_pairs(len(left), len(right))))
 
 
@@ -66,13 +68,13 @@ class LocalIndex:
         """Index the geometries of one side for a condition."""
         return LocalIndex(geometries, condition)
 
-    def matches(self, queries: Queries, swapped: bool = False, times: Times | None = None) -> Pairs:
+    def matches(self, queries: Geometries, swapped: bool = False, times: Times | None = None) -> Pairs:
         """Find the pairs of queries and indexed geometries that fulfil the condition, each once.
 
         Parameters
         ----------
-        queries : Queries, length m
-            The left side; the right one if `swapped`; of the same condition.
+        queries : Geometries, length m
+            The left side; the right one if `swapped`.
         swapped : bool
             Whether the indexed geometries are the left side, and not the right one.
         times : Times, optional
@@ -83,6 +85,10 @@ class LocalIndex:
         Pairs
             Of left and right.
         """
+        return self.query(Queries(queries, self.condition), swapped, times)
+
+    def query(self, queries: Queries, swapped: bool, times: Times | None) -> Pairs:
+        """The same for queries of the condition that several indexes answer."""
         geometries = queries.geometries
         if isinstance(geometries, Points) and self._points is not None:
             of_queries = times.swapped if times is not None and swapped else times

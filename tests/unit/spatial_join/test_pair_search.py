@@ -18,7 +18,6 @@ from tailrace.spatial_join.geometries import Geometries, Points, Shaped, geometr
 from tailrace.spatial_join.metrics import Geodesic, Metric, Planar
 from tailrace.spatial_join.pair_search import LocalIndex, find_pairs, nested_loops
 from tailrace.spatial_join.pairs import Pairs, Times
-from tailrace.spatial_join.queries import Queries
 
 FAR = st.sampled_from([(1e9, -1e9), (1e18, 3.0), (-1e300, 1e300), (1.7e308, -1.7e308), (0.0, 1e-300)])
 PLANE = st.one_of(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), st.tuples(*[st.floats(-3, 3)] * 2), FAR)
@@ -42,8 +41,8 @@ def check(left: Geometries, right: Geometries, condition: Condition, wanted: set
     """Every way of finding the pairs finds those that are wanted."""
     assert once(find_pairs(left, right, condition, times)) == wanted
     assert once(nested_loops(left, right, condition, times)) == wanted
-    assert once(LocalIndex.of(right, condition).matches(Queries(left, condition), times=times)) == wanted
-    assert once(LocalIndex.of(left, condition).matches(Queries(right, condition), swapped=True, times=times)) == wanted
+    assert once(LocalIndex.of(right, condition).matches(left, times=times)) == wanted
+    assert once(LocalIndex.of(left, condition).matches(right, swapped=True, times=times)) == wanted
 
 
 @settings(max_examples=200, deadline=None)
@@ -167,7 +166,7 @@ def candidates_of(index: LocalIndex, queries: Points, monkeypatch: pytest.Monkey
     tested: list[int] = []
     squares = point_index.squares
     monkeypatch.setattr(point_index, "squares", lambda *sides: tested.append(len(sides[2])) or squares(*sides))
-    index.matches(Queries(queries, index.condition))
+    index.matches(queries)
     return sum(tested)
 
 
@@ -178,7 +177,7 @@ def test_few_candidates_are_tested_and_one_far_away_costs_nothing(monkeypatch, m
     limit = 0.01 if metric == Planar() else 1111.0
     condition = Condition("dwithin", limit, metric)
     index = LocalIndex.of(Points(*right), condition)
-    pairs = len(index.matches(Queries(Points(*left), condition)).left)
+    pairs = len(index.matches(Points(*left)).left)
     tested = candidates_of(index, Points(*left), monkeypatch)
     assert pairs < tested < 2.2 * pairs
     far = (1e18, -1e15) if metric == Planar() else (-170.0, -80.0)
@@ -206,8 +205,8 @@ def test_an_index_is_built_once_and_answers_from_both_sides(monkeypatch):
     big, small = shapely.box(0, 0, 4, 4), shapely.box(1, 1, 2, 2)
     index = LocalIndex.of(shaped([big]), Condition("contains", None, Planar()))
     for _ in range(3):
-        assert once(index.matches(Queries(shaped([small]), index.condition), swapped=True)) == {(0, 0)}
-        assert once(index.matches(Queries(shaped([small]), index.condition))) == set()
+        assert once(index.matches(shaped([small]), swapped=True)) == {(0, 0)}
+        assert once(index.matches(shaped([small]))) == set()
     assert built == [1]
 
 
