@@ -17,7 +17,7 @@ from tailrace.kind.inputs import ColumnTypes, Input, common_id_type
 from tailrace.kind.pair_quality import PairQuality
 from tailrace.kind.step import Step
 from tailrace.operators import interval_join
-from tailrace.operators.chunk import Chunks
+from tailrace.operators.chunk import Chunk, Chunks
 from tailrace.operators.interval_join import Matches, PairState
 from tailrace.windows.sliding import Sliding
 
@@ -75,7 +75,7 @@ class JoinedPairs(PairQuality):
         """See `Kind.prepare`."""
 
     @abstractmethod
-    def match(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch], new: int) -> Matches:
+    def match(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
         """Find the pairs of matching rows, see `interval_join.Match`."""
 
     @property
@@ -135,7 +135,7 @@ class JoinedPairs(PairQuality):
     def _evaluate(self, left: pa.RecordBatch, right: pa.RecordBatch) -> pa.RecordBatch:
         prepared = (pa.Table.from_batches([self.prepare(tuples, side)]) for side, tuples in enumerate((left, right)))
         left, right = (interval_join.in_order(rows, self.sort_key) for rows in prepared)
-        found = self.match([left], [right], 0)
+        found = self.match([Chunk(left)], [Chunk(right)], 0)
         left, right = left.take(pa.array(found.left)), right.take(pa.array(found.right))
         return self._answers(left, right, found.columns)
 

@@ -14,7 +14,7 @@ from tailrace.ground.columns import Floats, Ints, single_batch
 from tailrace.kind.joined_pairs import TUPLES
 from tailrace.kind.step import Step
 from tailrace.operators import window_join
-from tailrace.operators.chunk import Chunks
+from tailrace.operators.chunk import Chunk, Chunks
 from tailrace.operators.interval_join import Matches
 from tailrace.operators.window_join import WindowPairState
 from tailrace.spatial_join.joined_streams import JoinedStreams
@@ -48,7 +48,7 @@ class SpatialWindowJoin(JoinedStreams):
     def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> WindowPairState:
         return WindowPairState.of(chunks)
 
-    def match(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch], new: int) -> Matches:
+    def match(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
         """Find the pairs of new rows of one side that are less than a window apart."""
         apart = self.sliding.size_ms - 1
         return self.join.match((left, right), new, (-apart, apart), self.place)
