@@ -1,0 +1,153 @@
+"""Joins of two streams in process: throughput, waiting time and copies by every setting (figures 12 to 15)."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.bench.in_process import TimedTask, batches_of
+from tailrace.bench.progress import Row, Tell
+from tailrace.bench.rounds import Passes, interleaved, median_ratio, medians
+from tailrace.bench.spatial.streams import meeting_query, taxi_streams
+from tailrace.engine.chunk_stores import ChunkFiles
+from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
+from tailrace.query.query import Query
+
+JOINS, METHODS = ("interval", "window"), ("indexed", "native")
+
+TUPLES, MINUTES, BATCH_MS = 20_000, 2.0, 30_000
+"""The tuples of either stream, the length of an interval or window, and that of a batch."""
+
+PARALLELISM = (1, 2)
+LENGTHS = (0.5, 1.0, 2.0, 5.0)
+"""Lengths of an interval or window, in minutes."""
+
+GRIDS = (1, 4, 16, 64, 256)
+BIN_MINUTES = 5.0
+"""The length of the interval by which bins are compared (section 3.2, experiment d)."""
+
+BINS_S = (20, 60, 150, 300, 600, 1200)
+
+Streams = Mapping[str, pa.Table]
+
+
+def by_parallelism(streams: Streams, rounds: int, tell: Tell) -> list[Row]:
+    """Run both joins by both methods, on one task and on two (figure 12)."""
+    return _compared(_settings(join=JOINS, tasks=PARALLELISM, method=METHODS), streams, rounds, tell)
+
+
+def by_length(streams: Streams, rounds: int, tell: Tell) -> list[Row]:
+    """Run both joins by both methods and the length of the interval or window (figure 13)."""
+    return _compared(_settings(join=JOINS, minutes=LENGTHS, method=METHODS), streams, rounds, tell)
+
+
+def by_grid(streams: Streams, rounds: int, tell: Tell) -> list[Row]:
+    """Run both joins on two tasks by the number of cells along a side (figure 14)."""
+    return _compared(_settings(join=JOINS, tasks=PARALLELISM[-1:], grid=GRIDS), streams, rounds, tell)
+
+
+def by_bin(streams: Streams, rounds: int, tell: Tell) -> list[Row]:
+    """Run the join by interval by the length of the bins in which tuples are stored (figure 15)."""
+    bins = [f"{seconds} s" for seconds in BINS_S]
+    return _compared(_settings(join=JOINS[:1], minutes=[BIN_MINUTES], bin=bins), streams, rounds, tell)
+
+
+def streams_in_process(tuples: int) -> dict[str, pa.Table]:
+    """Two fleets, of so many tuples each, but `TUPLES` at most."""
+    return taxi_streams(min(tuples, TUPLES))
+
+
+def _settings(**values: Sequence[Any]) -> list[Row]:
+    """All combinations of values, the last name's changing first."""
+    return [dict(zip(values, each, strict=True)) for each in product(*values.values())]
+
+
+def _compared(settings: Sequence[Row], streams: Streams, rounds: int, tell: Tell) -> list[Row]:
+    """Run each setting once a round; rows have medians, and of `indexed` the ratio to `native` where that ran too.
+
+    Raises
+    ------
+    RuntimeError
+        When `indexed` and `native` do not find the same number of pairs.
+    """
+    names = {", ".join(f"{name} {value}" for name, value in each.items()): each for each in settings}
+    contestants: dict[str, Callable[[], Row]] = {name: partial(_run, each, streams) for name, each in names.items()}
+    passes = interleaved(contestants, rounds, "tuples/s", tell)
+    rows = []
+    for name, setting in names.items():
+        row = setting | medians(passes[name])
+        if "method" in setting:
+            row["× native"] = _gain(name, passes)
+        rows.append(row)
+    return rows
+
+
+def _gain(name: str, passes: Passes) -> float | None:
+    """The ratio of the throughput of `indexed` to that of `native` by the same setting; None for `native`."""
+    mine, base = passes[name], passes[name.replace("method indexed", "method native")]
+    if mine is base:
+        return None
+    if mine[-1]["pairs"] != base[-1]["pairs"]:
+        raise RuntimeError(f"{name}: {mine[-1]['pairs']:,} pairs, but native has {base[-1]['pairs']:,}")
+    return median_ratio(mine, base, "tuples/s")
+
+
+def _run(setting: Row, streams: Streams) -> Row:
+    """Run a join batch by batch, with its state in files, and measure the CPU time of its stage and tasks."""
+    section: dict[str, Any] = {name: setting[name] for name in ("method", "grid", "bin") if name in setting}
+    tasks = setting.get("tasks", 1)
+    query = meeting_query(setting["join"], setting.get("minutes", MINUTES), section, parallelism=tasks)
+    with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name:
+        return run(query, streams, Path(name))
+
+
+def run(query: Query, streams: Streams, directory: Path) -> Row:
+    """Run a query over streams in memory, and return its figures.
+
+    The tasks run one after the other. Throughput is what the busiest task allows, with its share of all other work:
+    reading, routing, storing. `wait s` is the mean time, in stream time, from a pair's later arrival to its answer.
+    """
+    formats = {name: MemoryFormat({name: table}) for name, table in streams.items()}
+    engine = LocalEngine(stage_in_memory(query, formats))
+    timed = [replace(TimedTask.of(task), store=ChunkFiles(directory / str(task.index))) for task in engine.tasks]
+    engine.tasks = list(timed)
+    pairs, waited_ms, cpu_s = 0, 0.0, 0.0
+    routed, found, batches = np.zeros(len(timed)), np.zeros(len(timed)), 0
+    for segments in batches_of(formats, streams, BATCH_MS):
+        start = time.process_time()
+        tables = engine.batch(query.policy, segments, complete=True)
+        cpu_s += time.process_time() - start
+        batches += 1
+        routed += tables["metrics"].column("partials").to_numpy()
+        found += tables["metrics"].column("answers").to_numpy()
+        if "results" in tables:
+            pairs += tables["results"].num_rows
+            waited_ms += _waited_ms(tables["results"])
+    step_s = np.sum([task.step_s for task in timed], axis=1)
+    rows = sum(table.num_rows for table in streams.values())
+    return {
+        "tuples/s": float(rows / (step_s.max() + (cpu_s - step_s.sum()) / len(timed))),
+        "CPU µs/tuple": 1e6 * cpu_s / rows,
+        "batch ms": 1000 * cpu_s / batches,
+        "wait s": waited_ms / max(pairs, 1) / 1000,
+        "pairs": pairs,
+        "copies/tuple": float(routed.sum() / rows),
+        "share of rows, largest task": float(routed.max() / routed.sum()),
+        "share of pairs, largest task": float(found.max() / max(found.sum(), 1)),
+    }
+
+
+def _waited_ms(answers: pa.Table) -> float:
+    """The sum over pairs of the time from the later tuple, which arrives at its event time, to the answer."""
+    columns = (answers.column(name).cast(pa.int64()).to_numpy() for name in ("as_of", "left_time", "right_time"))
+    answered, left, right = columns
+    return float((answered - np.maximum(left, right)).sum())

@@ -1,0 +1,93 @@
+"""The join of taxis with districts in process: points a second by the method that finds rows (figure 11)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import get_args
+
+import numpy as np
+
+from tailrace.bench.progress import Row, Tell
+from tailrace.bench.rounds import interleaved, median_ratio, medians
+from tailrace.bench.spatial.streams import taxi_batches
+from tailrace.generators.sample_districts import district_file
+from tailrace.spatial_join import dimension_table
+from tailrace.spatial_join.dimension_table import DimensionTable
+from tailrace.spatial_join.geometries import Points
+from tailrace.spatial_join.table_index import How, TableIndex
+
+POINTS = 2_000_000
+RELATION = "within"
+
+METHODS: tuple[How, ...] = get_args(How)
+"""raster is the method `indexed`, scan is `native`."""
+
+_BATCH, _BATCHES = 1000, 20
+"""Points of a small batch, for the latency, and how many of them are measured."""
+
+
+def districts() -> DimensionTable:
+    """Beijing's districts, mended."""
+    return dimension_table.read(district_file("beijing"), columns=["name", "pinyin"], on_invalid="make_valid")
+
+
+def taxi_points(count: int) -> Points:
+    """The positions of so many fixes of taxis."""
+    batches = list(taxi_batches(count))
+    return Points(*(np.concatenate([batch.column(name) for batch in batches]) for name in ("lon", "lat")))
+
+
+def by_method(count: int, rounds: int, tell: Tell) -> list[Row]:
+    """Find the districts of points by each method, `POINTS` at most; the methods take turns.
+
+    Raises
+    ------
+    RuntimeError
+        When two methods do not find the same pairs.
+    """
+    points, table = taxi_points(min(count, POINTS)), districts()
+    tell(f"{len(points):,} points, {len(table)} districts, in process")
+    indexes = {how: _Timed.build(table, how) for how in METHODS}
+    _check_same(indexes, points)
+    passes = interleaved({how: partial(each.run, points) for how, each in indexes.items()}, rounds, "points/s", tell)
+    gains = {how: median_ratio(rows, passes["scan"], "points/s") for how, rows in passes.items()}
+    about = {how: {"method": how, "points": len(points)} for how in passes}
+    return [about[how] | medians(rows) | {"× scan": gains[how]} for how, rows in passes.items()]
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """An index, and the CPU time that building it took, in s."""
+
+    index: TableIndex
+    build_s: float
+
+    @staticmethod
+    def build(table: DimensionTable, how: How) -> _Timed:
+        start = time.process_time()
+        index = TableIndex.of(table.shapes, RELATION, how)
+        return _Timed(index, time.process_time() - start)
+
+    def run(self, points: Points) -> Row:
+        """Find the rows of all points at once, and of small batches; CPU time of this process."""
+        start = time.process_time()
+        pairs = self.index.matches(points)
+        seconds = time.process_time() - start
+        batches = [points.take(slice(first, first + _BATCH)) for first in range(0, len(points), _BATCH)][:_BATCHES]
+        start = time.process_time()
+        for batch in batches:
+            self.index.matches(batch)
+        batch_ms = 1000 * (time.process_time() - start) / len(batches)
+        figures = {"points/s": len(points) / seconds, f"ms for {_BATCH:,} points": batch_ms}
+        return figures | {"ms to build": 1000 * self.build_s, "pairs": len(pairs.left)}
+
+
+def _check_same(indexes: Mapping[How, _Timed], points: Points) -> None:
+    found = {how: each.index.matches(points) for how, each in indexes.items()}
+    first = found[METHODS[0]]
+    for how, pairs in found.items():
+        if not (np.array_equal(pairs.left, first.left) and np.array_equal(pairs.right, first.right)):
+            raise RuntimeError(f"{how} finds other pairs than {METHODS[0]}")
