@@ -24,13 +24,13 @@ from tailrace.spatial_join.table_index import TableIndex
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FIXES = 8000
-"""The tuples of either stream that are drawn."""
+FIXES, MEETING = 40_000, 4000
+"""The tuples of a stream that are drawn by district, and those of either stream that may meet."""
 
-NEAR_M, NEAR_MS = 300, 30_000
+NEAR_M, NEAR_MS = 200, 30_000
 """The pairs that are drawn: at most so far apart, and so long."""
 
-CENTRE = (116.33, 39.88, 116.47, 39.96)
+CENTRE = (116.41, 39.9, 116.47, 39.935)
 """The box of the second map."""
 
 _LABELLED = 500_000_000  # square metres: smaller districts have no room for a name
@@ -39,15 +39,15 @@ _COLOURS = ("tab:blue", "tab:orange", "tab:green", "tab:red", "tab:purple", "tab
 _SIDES = ("tab:blue", "tab:orange")
 
 
-def draw(file: Path, fixes: int = FIXES) -> None:
-    """Draw both maps."""
-    streams, table = taxi_streams(fixes), districts()
+def draw(file: Path, tuples: int = FIXES) -> None:
+    """Draw both maps, of so many tuples at most."""
+    streams, table = taxi_streams(min(tuples, FIXES)), districts()
     with Figure(file, 2) as (whole, centre):
         for ax in (whole, centre):
             _borders(ax, table)
             ax.set(xlabel="longitude", ylabel="latitude")
         _found(whole, table, streams["left"])
-        _met(centre, streams)
+        _met(centre, {side: stream.slice(0, MEETING) for side, stream in streams.items()})
 
 
 def _borders(ax: Axes, table: DimensionTable) -> None:
@@ -85,12 +85,12 @@ def _met(ax: Axes, streams: dict[str, pa.Table]) -> None:
     condition = Condition("dwithin", float(NEAR_M), Geodesic())
     pairs = find_pairs(left, right, condition, Times(*times, -NEAR_MS, NEAR_MS))
     one, two = left.take(pairs.left), right.take(pairs.right)
-    ax.plot(np.stack([one.x, two.x]), np.stack([one.y, two.y]), color="0.2", lw=0.7, zorder=4)
+    ax.plot(np.stack([one.x, two.x]), np.stack([one.y, two.y]), color="0.2", lw=0.8, zorder=4)
     for name, points, colour in zip(SIDES, (left, right), _SIDES, strict=True):
-        ax.scatter(points.x, points.y, s=5, lw=0, color=colour, zorder=5)
+        ax.scatter(points.x, points.y, s=9, lw=0, color=colour, zorder=5)
         ax.scatter([], [], s=20, color=colour, label=f"{name} stream")
-    ax.plot([], [], color="0.2", lw=0.7, label=f"a pair within {NEAR_M} m and {NEAR_MS // 1000} s")
-    ax.legend(loc="upper right", fontsize=7, framealpha=0.9).set_zorder(6)
+    ax.plot([], [], color="0.2", lw=0.8, label=f"a pair within {NEAR_M} m and {NEAR_MS // 1000} s")
+    ax.legend(loc="upper right", fontsize=7, framealpha=0.9).set_zorder(7)
     _frame(ax, CENTRE)
     ax.set_title("taxis that meet in the centre")
 
@@ -102,4 +102,5 @@ def _points(stream: pa.Table) -> Points:
 def _frame(ax: Axes, box: tuple[float, float, float, float]) -> None:
     low_x, low_y, high_x, high_y = box
     ax.set(xlim=(low_x, high_x), ylim=(low_y, high_y))
+    ax.ticklabel_format(useOffset=False)
     ax.set_aspect(1 / math.cos(math.radians((low_y + high_y) / 2)))
