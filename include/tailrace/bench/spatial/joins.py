@@ -17,15 +17,19 @@ import pyarrow as pa
 from tailrace.bench.in_process import TimedTask, batches_of
 from tailrace.bench.progress import Row, Tell
 from tailrace.bench.rounds import Passes, interleaved, median_ratio, medians
-from tailrace.bench.spatial.streams import meeting_query, taxi_streams
+from tailrace.bench.spatial.balance import Balance
+from tailrace.bench.spatial.streams import empty_streams, meeting_query
 from tailrace.engine.chunk_stores import ChunkFiles
 from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
 from tailrace.query.query import Query
 
 JOINS, METHODS = ("interval", "window"), ("indexed", "native")
 
-TUPLES, MINUTES, BATCH_MS = 20_000, 2.0, 30_000
-"""The tuples of either stream, the length of an interval or window, and that of a batch."""
+TUPLES, LONG_TUPLES = 20_000, 60_000
+"""The tuples of either stream: where `native` takes part, and where it does not."""
+
+MINUTES, BATCH_MS = 2.0, 60_000
+"""The length of an interval or window, and that of a batch."""
 
 PARALLELISM = (1, 2)
 LENGTHS = (0.5, 1.0, 2.0, 5.0)
@@ -61,11 +65,6 @@ def by_bin(streams: Streams, rounds: int, tell: Tell) -> list[Row]:
     return _compared(_settings(join=JOINS[:1], minutes=[BIN_MINUTES], bin=bins), streams, rounds, tell)
 
 
-def streams_in_process(tuples: int) -> dict[str, pa.Table]:
-    """Two fleets, of so many tuples each, but `TUPLES` at most."""
-    return taxi_streams(min(tuples, TUPLES))
-
-
 def _settings(**values: Sequence[Any]) -> list[Row]:
     """All combinations of values, the last name's changing first."""
     return [dict(zip(values, each, strict=True)) for each in product(*values.values())]
@@ -85,65 +84,62 @@ def _compared(settings: Sequence[Row], streams: Streams, rounds: int, tell: Tell
     rows = []
     for name, setting in names.items():
         row = setting | medians(passes[name])
-        if "method" in setting:
-            row["× native"] = _gain(name, passes)
+        native = name.replace("method indexed", "method native")
+        if native in passes and "method" in setting:
+            row["× native"] = _ratio(name, native, passes, "tuples/s")
+        one_task = name.replace(f"tasks {PARALLELISM[-1]}", f"tasks {PARALLELISM[0]}")
+        if one_task in passes and "tasks" in setting:
+            row["CPU × one task"] = _ratio(name, one_task, passes, "CPU µs/tuple")
         rows.append(row)
     return rows
 
 
-def _gain(name: str, passes: Passes) -> float | None:
-    """The ratio of the throughput of `indexed` to that of `native` by the same setting; None for `native`."""
-    mine, base = passes[name], passes[name.replace("method indexed", "method native")]
-    if mine is base:
-        return None
-    if mine[-1]["pairs"] != base[-1]["pairs"]:
-        raise RuntimeError(f"{name}: {mine[-1]['pairs']:,} pairs, but native has {base[-1]['pairs']:,}")
-    return median_ratio(mine, base, "tuples/s")
+def _ratio(name: str, base: str, passes: Passes, measure: str) -> float | None:
+    """The ratio of a measure of one setting to that of another, which has the same pairs; None to itself."""
+    mine, other = passes[name], passes[base]
+    if mine[-1]["pairs"] != other[-1]["pairs"]:
+        raise RuntimeError(f"{name}: {mine[-1]['pairs']:,} pairs, but {base} has {other[-1]['pairs']:,}")
+    return None if mine is other else median_ratio(mine, other, measure)
 
 
 def _run(setting: Row, streams: Streams) -> Row:
-    """Run a join batch by batch, with its state in files, and measure the CPU time of its stage and tasks."""
+    """Run a join, and one with as many batches of two tuples, whose CPU time is taken off that of a tuple."""
     section: dict[str, Any] = {name: setting[name] for name in ("method", "grid", "bin") if name in setting}
-    tasks = setting.get("tasks", 1)
-    query = meeting_query(setting["join"], setting.get("minutes", MINUTES), section, parallelism=tasks)
-    with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name:
-        return run(query, streams, Path(name))
+    minutes, tasks = setting.get("minutes", MINUTES), setting.get("tasks", 1)
+    query = meeting_query(setting["join"], minutes, section, parallelism=tasks)
+    row = run(query, streams)
+    net_s = row["CPU s"] - run(query, empty_streams(row["batches"], BATCH_MS))["CPU s"]
+    tuples = sum(table.num_rows for table in streams.values())
+    return {"tuples/s": row["tuples/s"], "CPU µs/tuple": 1e6 * net_s / tuples} | row
 
 
-def run(query: Query, streams: Streams, directory: Path) -> Row:
-    """Run a query over streams in memory, and return its figures.
+def run(query: Query, streams: Streams) -> Row:
+    """Run a query over streams in memory batch by batch, with its state in files, and return its figures.
 
     The tasks run one after the other. Throughput is what the busiest task allows, with its share of all other work:
     reading, routing, storing. `wait s` is the mean time, in stream time, from a pair's later arrival to its answer.
     """
     formats = {name: MemoryFormat({name: table}) for name, table in streams.items()}
     engine = LocalEngine(stage_in_memory(query, formats))
-    timed = [replace(TimedTask.of(task), store=ChunkFiles(directory / str(task.index))) for task in engine.tasks]
-    engine.tasks = list(timed)
-    pairs, waited_ms, cpu_s = 0, 0.0, 0.0
-    routed, found, batches = np.zeros(len(timed)), np.zeros(len(timed)), 0
-    for segments in batches_of(formats, streams, BATCH_MS):
-        start = time.process_time()
-        tables = engine.batch(query.policy, segments, complete=True)
-        cpu_s += time.process_time() - start
-        batches += 1
-        routed += tables["metrics"].column("partials").to_numpy()
-        found += tables["metrics"].column("answers").to_numpy()
-        if "results" in tables:
-            pairs += tables["results"].num_rows
-            waited_ms += _waited_ms(tables["results"])
+    timed = [TimedTask.of(task) for task in engine.tasks]
+    balance, waited_ms, cpu_s = Balance(), 0.0, 0.0
+    with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name:
+        engine.tasks = [replace(task, store=ChunkFiles(Path(name) / str(task.index))) for task in timed]
+        for segments in batches_of(formats, streams, BATCH_MS):
+            start = time.process_time()
+            tables = engine.batch(query.policy, segments, complete=True)
+            cpu_s += time.process_time() - start
+            balance.add(tables["metrics"])
+            if "results" in tables:
+                waited_ms += _waited_ms(tables["results"])
     step_s = np.sum([task.step_s for task in timed], axis=1)
     rows = sum(table.num_rows for table in streams.values())
     return {
         "tuples/s": float(rows / (step_s.max() + (cpu_s - step_s.sum()) / len(timed))),
-        "CPU µs/tuple": 1e6 * cpu_s / rows,
-        "batch ms": 1000 * cpu_s / batches,
-        "wait s": waited_ms / max(pairs, 1) / 1000,
-        "pairs": pairs,
-        "copies/tuple": float(routed.sum() / rows),
-        "share of rows, largest task": float(routed.max() / routed.sum()),
-        "share of pairs, largest task": float(found.max() / max(found.sum(), 1)),
-    }
+        "CPU s": cpu_s,
+        "batches": len(balance.batches),
+        "wait s": waited_ms / max(balance.pairs, 1) / 1000,
+    } | balance.figures(rows)
 
 
 def _waited_ms(answers: pa.Table) -> float:

@@ -7,8 +7,9 @@ from typing import Any
 
 from tailrace.bench.page import Effort, write
 from tailrace.bench.progress import Row, Tell
-from tailrace.bench.spatial import figures, joins, map, spark_joins, streams, table, table_on_spark
+from tailrace.bench.spatial import figures, joins, spark_joins, table, table_on_spark, taxi_map
 from tailrace.bench.spatial.sedona_environment import PYSPARK, VERSION
+from tailrace.bench.spatial.streams import DISTANCE_M, TUPLES, taxi_streams
 
 
 def report(directory: Path, effort: Effort, tell: Tell) -> Path:
@@ -18,22 +19,22 @@ def report(directory: Path, effort: Effort, tell: Tell) -> Path:
     """
     directory.mkdir(parents=True, exist_ok=True)
     tables = speeds(effort, tell)
-    taxis, rounds = joins.streams_in_process(effort.rows), effort.rounds
-    tables |= {
-        "parallelism": joins.by_parallelism(taxis, rounds, tell),
-        "lengths": joins.by_length(taxis, rounds, tell),
-    }
-    tables |= {"grids": joins.by_grid(taxis, rounds, tell), "bins": joins.by_bin(taxis, rounds, tell)}
+    short, long = (taxi_streams(min(effort.rows, most)) for most in (joins.TUPLES, joins.LONG_TUPLES))
+    tables |= {"parallelism": joins.by_parallelism(short, effort.rounds, tell)}
+    tables |= {"lengths": joins.by_length(short, effort.rounds, tell)}
+    tables |= {"grids": joins.by_grid(long, effort.rounds, tell), "bins": joins.by_bin(long, effort.rounds, tell)}
     figures.table(tables["table"], directory / "003-table.png")
     figures.by_parallelism(tables["parallelism"], tables["spark"], directory / "003-parallelism.png")
     figures.by_length(tables["lengths"], directory / "003-length.png")
     figures.by_grid(tables["grids"], directory / "003-grid.png")
     figures.by_bin(tables["bins"], directory / "003-bin.png")
-    map.draw(directory / "003-map.png", effort.rows)
-    settings: dict[str, Any] = {"rounds": rounds, "tuples": f"{taxis['left'].num_rows:,}", "minutes": joins.MINUTES}
-    settings |= {"batch": joins.BATCH_MS // 1000, "distance": streams.DISTANCE_M, "bin_minutes": joins.BIN_MINUTES}
+    taxi_map.draw(directory / "003-map.png", effort.rows)
+    settings: dict[str, Any] = {"rounds": effort.rounds, "minutes": joins.MINUTES}
+    settings |= {"tuples": f"{short['left'].num_rows:,}", "long": f"{long['left'].num_rows:,}"}
+    settings |= {"batch": joins.BATCH_MS // 1000, "distance": DISTANCE_M, "bin_minutes": joins.BIN_MINUTES}
     settings |= {"spark_tuples": f"{_spark_tuples(effort):,}", "spark_minutes": spark_joins.MINUTES}
-    settings |= {"near": map.NEAR_M, "near_s": map.NEAR_MS // 1000, "sedona": VERSION, "sedona_spark": PYSPARK}
+    settings |= {"near": taxi_map.NEAR_M, "near_s": taxi_map.NEAR_MS // 1000}
+    settings |= {"sedona": VERSION, "sedona_spark": PYSPARK}
     return write(directory / "003.md", Path(__file__).with_name("003.md"), "spatial", effort, settings, tables)
 
 
@@ -49,4 +50,4 @@ def speeds(effort: Effort, tell: Tell) -> dict[str, list[Row]]:
 
 
 def _spark_tuples(effort: Effort) -> int:
-    return min(effort.rows, streams.TUPLES)
+    return min(effort.rows, TUPLES)

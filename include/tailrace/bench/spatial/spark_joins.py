@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from tailrace.bench.meter import Meter
 from tailrace.bench.progress import Row, Tell
 from tailrace.bench.rounds import interleaved, median_ratio, medians
+from tailrace.bench.spatial.balance import Balance
 from tailrace.bench.spatial.joins import JOINS, METHODS, PARALLELISM
 from tailrace.bench.spatial.streams import empty_streams, meeting_query, taxi_streams
 from tailrace.generators.replay import write
@@ -56,32 +57,24 @@ class SparkJoins:
         """Run a join to the end of its streams, of so many tuples each; warm is what comes after the first batch."""
         warehouse = self.directory / f"run-{next(self.runs)}"
         self.spark.conf.set("spark.sql.shuffle.partitions", str(query.parallelism))
-        ends, backlog, pairs = list[float](), list[int](), 0
-        counts = np.zeros((2, query.parallelism))
+        ends, backlog, balance = list[float](), list[int](), Balance()
 
         def on_batch(batch: int, rows_left: int, tables: dict[str, pa.Table]) -> None:
-            nonlocal pairs, counts
             ends.append(time.perf_counter())
             backlog.append(rows_left)
-            metrics = tables["metrics"].sort_by("task")
-            counts = counts + [metrics[name].to_numpy() for name in ("partials", "answers")]
-            pairs += tables["results"].num_rows if "results" in tables else 0
+            balance.add(tables["metrics"])
 
         with Meter() as meter:
             app.run(query, warehouse, options, on_batch, self.spark)
         shutil.rmtree(warehouse, ignore_errors=True)
-        rows, cost, (routed, found) = 2 * tuples, meter.cost, counts
+        rows, cost = 2 * tuples, meter.cost
         return {
             "tuples/s": rows / cost.seconds,
             "warm tuples/s": backlog[0] / (ends[-1] - ends[0]),
             "batches": len(ends),
             "longest batch s": float(np.diff(ends).max()),
-            "pairs": pairs,
             "CPU s": cost.cpu_s,
-            "copies/tuple": float(routed.sum() / rows),
-            "share of rows, largest task": float(routed.max() / routed.sum()),
-            "share of pairs, largest task": float(found.max() / max(found.sum(), 1)),
-        }
+        } | balance.figures(rows)
 
     def net(self, join: str, tasks: int) -> Row:
         """Run a join, and one with as many batches of two tuples; the difference of their CPU times is the tuples'."""

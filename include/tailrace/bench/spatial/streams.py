@@ -42,9 +42,9 @@ def taxi_streams(tuples: int) -> dict[str, pa.Table]:
     return {side: pa.Table.from_batches(taxi_batches(tuples, fleet)) for fleet, side in enumerate(SIDES)}
 
 
-def empty_streams(batches: int) -> dict[str, pa.Table]:
+def empty_streams(batches: int, every_ms: int = TICK_MS) -> dict[str, pa.Table]:
     """Streams that make batches with next to nothing in them: a tuple of either one each, which meets no other."""
-    time = pa.array([START_MS + TICK_MS * number for number in range(batches)], TIME)
+    time = pa.array([START_MS + every_ms * number for number in range(batches)], TIME)
     return {
         side: pa.table(
             {

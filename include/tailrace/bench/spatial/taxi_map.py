@@ -13,6 +13,7 @@ import shapely
 from tailrace.bench.plots import Figure
 from tailrace.bench.spatial.streams import SIDES, taxi_streams
 from tailrace.bench.spatial.table import RELATION, districts
+from tailrace.generators.delays import epoch_ms
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.dimension_table import DimensionTable
 from tailrace.spatial_join.geometries import Points
@@ -81,9 +82,9 @@ def _found(ax: Axes, table: DimensionTable, stream: pa.Table) -> None:
 def _met(ax: Axes, streams: dict[str, pa.Table]) -> None:
     """Draw the fixes of both streams, and a line for each pair that met."""
     left, right = (_points(streams[side]) for side in SIDES)
-    times = (streams[side]["event_time"].cast(pa.int64()).to_numpy() for side in SIDES)
+    left_ms, right_ms = (epoch_ms(streams[side]["event_time"]) for side in SIDES)
     condition = Condition("dwithin", float(NEAR_M), Geodesic())
-    pairs = find_pairs(left, right, condition, Times(*times, -NEAR_MS, NEAR_MS))
+    pairs = find_pairs(left, right, condition, Times(left_ms, right_ms, -NEAR_MS, NEAR_MS))
     one, two = left.take(pairs.left), right.take(pairs.right)
     ax.plot(np.stack([one.x, two.x]), np.stack([one.y, two.y]), color="0.2", lw=0.8, zorder=4)
     for name, points, colour in zip(SIDES, (left, right), _SIDES, strict=True):
