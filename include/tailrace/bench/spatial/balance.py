@@ -40,8 +40,6 @@ class Balance:
         """
         rows = sum(batch[0].sum() for batch in self.batches)
         later = np.sum(self.batches[len(self.batches) // 2 :], axis=0)
-        shares = later.max(axis=1) / np.maximum(later.sum(axis=1), 1)
-        names = ("share of rows, largest task", "share of pairs, largest task")
-        return {"pairs": self.pairs, "copies/tuple": float(rows / tuples)} | dict(
-            zip(names, shares.tolist(), strict=True)
-        )
+        of_rows, of_pairs = (later.max(axis=1) / np.maximum(later.sum(axis=1), 1)).tolist()
+        shares = {"share of rows, largest task": of_rows, "share of pairs, largest task": of_pairs}
+        return {"pairs": self.pairs, "copies/tuple": float(rows / tuples)} | shares
