@@ -30,9 +30,8 @@ def test_both_methods_are_measured_over_the_same_pairs(joins, monkeypatch):
     told: list[str] = []
     monkeypatch.setattr(spark_joins, "JOINS", JOINS[:1])
     rows = spark_joins.beside_native(joins, 1, told.append)
-    assert [(row["tasks"], row["method"]) for row in rows] == [
-        (tasks, name) for tasks in PARALLELISM for name in METHODS
-    ]
+    settings = [(tasks, name) for tasks in PARALLELISM for name in METHODS]
+    assert [(row["tasks"], row["method"]) for row in rows] == settings
     assert len({row["pairs"] for row in rows}) == 1
     assert rows[0]["pairs"] > 10_000
     assert all(row["batches"] > 1 for row in rows)

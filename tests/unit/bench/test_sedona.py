@@ -34,9 +34,8 @@ def stand_in(tmp_path, monkeypatch):
     """The home of an environment that is complete, in which a program stands in for Sedona's."""
     environment = SedonaEnvironment(tmp_path / "home")
     environment.python.parent.mkdir(parents=True)
-    wrapper = (
-        f'#!/bin/sh\nshift\nexec "{sys.executable}" "$@"\n'  # without -I, which would hide the virtual environment
-    )
+    # without -I, which hides the packages of a virtual environment whose Python is called by another name
+    wrapper = f'#!/bin/sh\nshift\nexec "{sys.executable}" "$@"\n'
     environment.python.write_text(wrapper)
     environment.python.chmod(0o755)
     monkeypatch.setattr(SedonaEnvironment, "make", lambda self, tell: None)
@@ -65,7 +64,7 @@ def test_sedona_is_measured_apart_from_its_start(stand_in, monkeypatch):
 
 def test_pairs_that_are_not_ours_are_refused(stand_in):
     home = stand_in(STAND_IN.replace("[SLICE]", "[1:]"))
-    with pytest.raises(RuntimeError, match="sedona has .* pairs that are not the"):
+    with pytest.raises(RuntimeError, match=r"sedona has .* pairs that are not the"):
         table_on_spark.beside_sedona(300, 1, home, print)
 
 
@@ -77,10 +76,9 @@ def test_as_many_other_pairs_are_refused():
 
 
 def test_a_failure_of_sedona_is_raised_with_its_last_output(stand_in):
+    home = stand_in("import sys; sys.stdin.readline(); sys.exit('no such class')")
     with pytest.raises(RuntimeError, match="Apache Sedona ended; its last words:\nno such class"):
-        table_on_spark.beside_sedona(
-            10, 1, stand_in("import sys; sys.stdin.readline(); sys.exit('no such class')"), print
-        )
+        table_on_spark.beside_sedona(10, 1, home, print)
 
 
 def test_the_environment_has_the_pyspark_that_the_jar_is_built_for(tmp_path, monkeypatch):
