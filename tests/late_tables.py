@@ -9,9 +9,10 @@ from itertools import count
 import pyarrow as pa
 
 from tailrace.aggregate.kind import Aggregate
+from tailrace.ground.times import with_times
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import schemas
-from tailrace.storage.tables import Tables, with_times
+from tailrace.storage.tables import Tables
 from tailrace.windows.sliding import Sliding
 
 SCHEMA = schemas(Aggregate(Sliding(10, 10), {"value": "value"}, pa.string(), function="sum"))

@@ -13,13 +13,14 @@ from oracle import Settings, Tuple
 from tailrace.engine.local import LocalEngine
 from tailrace.engine.stage import Stage
 from tailrace.engine.stream_reader import columns_of
+from tailrace.ground.times import TIME, with_times
 from tailrace.query.query import Query
 from tailrace.sources import history
 from tailrace.sources.formats import FORMATS
 from tailrace.sources.segments import Segment
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import STREAM_TABLES, TIME, history_schemas, schemas
-from tailrace.storage.tables import Tables, with_times
+from tailrace.storage.table_schemas import STREAM_TABLES, history_schemas, schemas
+from tailrace.storage.tables import Tables
 from warehouse import make_query, write_files
 
 

@@ -21,11 +21,11 @@ from tailrace.engine.local import MemoryFormat
 from tailrace.engine.stage import Stage
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.ground.times import in_ms, with_times
 from tailrace.kind.inputs import NameTypes
 from tailrace.sources.check import Columns
 from tailrace.storage.log import Log
 from tailrace.storage.table_schemas import schemas
-from tailrace.storage.tables import in_ms, with_times
 from toy_join import ToyJoin
 
 Times = tuple[int, int]

@@ -14,7 +14,8 @@ from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
 from tailrace.query.query import Query
 from tailrace.query.windowed import AggregateQuery, TopKQuery, WindowedQuery
 from tailrace.spatial_join.interval_join import SpatialIntervalJoin
-from tailrace.spatial_join.planning import explanation_of, stream_join_of
+from tailrace.spatial_join.planning import derived_of, explanation_of, input_of, stream_join_of, table_lookup_of
+from tailrace.spatial_join.table_join import SpatialTableJoin
 from tailrace.spatial_join.window_join import SpatialWindowJoin
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
@@ -53,6 +54,14 @@ def _emd_join(query: Query, names: Sequence[NameTypes]) -> Kind:
 def _spatial_join(query: Query, names: Sequence[NameTypes]) -> Kind:
     assert isinstance(query, SpatialJoinQuery)
     section, (left, right) = query.spatial_join, names
+    if section.join == "table":
+        return SpatialTableJoin(
+            names=(left, right),
+            geometry=input_of(section, 0),
+            lookup=table_lookup_of(section),
+            explanation=explanation_of(section),
+            derived=derived_of(section),
+        )
     parts: dict[str, Any] = {"join": stream_join_of(section), "explanation": explanation_of(section)}
     if section.interval is not None:
         reach_ms, interval = section.interval.reach_ms, section.interval.bounds_ms
@@ -70,5 +79,6 @@ KINDS = {"aggregate": _aggregate, "topk": _topk, "emd_join": _emd_join, "spatial
 
 
 def build(query: Query, names: Sequence[NameTypes] | None = None) -> Kind:
-    """Build the kind of a declared query, given the types of the key and id of each of its streams."""
-    return KINDS[query.kind](query, names or [NameTypes()] * len(query.streams))
+    """Build the kind of a declared query, given the types of the key and id of each of its streams and its table."""
+    inputs = len(query.streams) + (query.table is not None)
+    return KINDS[query.kind](query, names or [NameTypes()] * inputs)

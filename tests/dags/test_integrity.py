@@ -186,6 +186,29 @@ def test_a_dag_with_a_gap_survives_serialization_and_can_be_backfilled(dags, que
     assert hours == [(hour, hour + 1) for hour in range(6)]
 
 
+TABLE_QUERY = """\
+name: {name}
+kind: spatial_join
+streams:
+  left: {{source: {{format: parquet, path: fixes}}, event_time: at, arrival_time: came, id: id}}
+spatial_join:
+  join: table
+  geometry: {{left: {{x: lon, y: lat}}}}
+  relation: within
+  table: {{path: zones.geojson}}
+"""
+
+
+def test_a_join_with_a_table_has_nothing_to_correct_nor_to_calibrate(queries):
+    declare(queries, "where", TABLE_QUERY)
+    dags = load()
+    assert set(dags) == {"stream_where"}
+    assert "No tuple is late" in dags["stream_where"].doc_md
+    assert "correct_where" not in dags["stream_where"].doc_md
+    inlets = [inlet.uri for inlet in dags["stream_where"].get_task("supervise").inlets]
+    assert [uri.rsplit("/", 1)[1] for uri in inlets] == ["fixes", "zones.geojson"]
+
+
 def test_dags_are_described(dags):
     for dag in dags.values():
         kind, _, name = dag.dag_id.partition("_")

@@ -27,7 +27,7 @@ from tailrace.spark import app
 from tailrace.spark.correct import correct
 from tailrace.spark.sink import Sink
 from tailrace.storage.layout import Layout
-from tailrace.stream import batch_planner
+from tailrace.stream import batch_size
 from tailrace.stream.run_options import RunOptions
 from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 
@@ -56,7 +56,7 @@ def test_new_settings_hold_from_the_next_tick(tmp_path, spark):
 
 
 def test_batches_grow_where_their_rows_come_to_little(tmp_path, spark, monkeypatch):
-    monkeypatch.setattr(batch_planner, "MADE", 100)
+    monkeypatch.setattr(batch_size, "_MADE", 100)
     write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 16))
     query = make_query(tmp_path / "in", Settings(60_000, 60_000, 60_000, "sum", "none"))
     app.run(query, tmp_path / "wh")

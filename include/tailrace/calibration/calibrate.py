@@ -21,7 +21,7 @@ from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.engine.stage import Stage
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.errors import Problem, refuse
-from tailrace.query.query import Query
+from tailrace.query.query import Query, require_late_tuples
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
@@ -111,6 +111,7 @@ def calibrate(query: Query, warehouse: Path, dry_run: bool = False) -> Report:
         When the policy takes no proposal, another calibration is running, or there is too little history yet
         (`NotReady`): the query never ran here, or fewer windows than required are complete.
     """
+    require_late_tuples(query)
     layout, policy = Layout.of(warehouse, query.name), query.policy
     if not isinstance(policy, CacheDuration) and not dry_run:
         right = "--dry-run, which shows what each K would give; or policy: cache_duration, which takes the one proposed"

@@ -20,7 +20,7 @@ from tailrace.cli.tools import bench, demo, replay, schema, time_option
 from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.query.loading import load
-from tailrace.query.query import Query
+from tailrace.query.query import Query, require_late_tuples
 from tailrace.terminal import screen
 from tailrace.terminal.stream_progress import StreamProgress
 
@@ -82,6 +82,8 @@ def run(
     if not bounded and (keep_open or correct):
         wrong = "without --bounded the stream goes on until it is stopped"
         raise refuse("--keep-open" if keep_open else "--correct", wrong, "--bounded beside it")
+    if correct:
+        require_late_tuples(query)
     try:
         with StreamProgress() as progress:
             options = RunOptions(batch_rows, live=not bounded, flush=not keep_open)

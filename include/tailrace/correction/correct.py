@@ -19,14 +19,15 @@ from tailrace.engine.progress import Progress
 from tailrace.engine.stage import Stage
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.errors import refuse
-from tailrace.query.query import Query
+from tailrace.ground.times import TIME, with_times
+from tailrace.query.query import Query, require_late_tuples
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
 from tailrace.storage.progress import read_progress
 from tailrace.storage.results import AnswerTables
-from tailrace.storage.table_schemas import CORRECTION_TABLES, TIME, schemas
-from tailrace.storage.tables import Tables, with_times, within
+from tailrace.storage.table_schemas import CORRECTION_TABLES, schemas
+from tailrace.storage.tables import Tables, within
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ def correct(query: Query, warehouse: Path, span: CorrectionRange, distributed: O
         When the query never ran here, another correction is running, an interval does not fit the ticks, or the
         stream has not committed up to its end.
     """
+    require_late_tuples(query)
     layout = Layout.of(warehouse, query.name)
     origin = readable(layout, query)
     if origin is None:

@@ -19,6 +19,7 @@ from tailrace.ground.columns import group
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import merge_ranges
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
+from tailrace.ground.times import in_ms, with_times
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
 from tailrace.query.query import Query
@@ -26,7 +27,7 @@ from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.table_schemas import schemas
-from tailrace.storage.tables import Tables, in_ms, with_times
+from tailrace.storage.tables import Tables
 
 OFF = 0.05
 """The error from which on an answer is off, where the query's policy promises none."""

@@ -83,9 +83,13 @@ def number(
     """
     latest = np.maximum.accumulate(arrival_ms) if len(arrival_ms) else arrival_ms
     if tick_ms == 0:
-        return position, latest + 1
-    tick = latest // tick_ms
-    return tick, (tick + 1) * tick_ms
+        return position, end_of(latest, 0)
+    return latest // tick_ms, end_of(latest, tick_ms)
+
+
+def end_of(arrival_ms: NDArray[np.int64], tick_ms: int) -> NDArray[np.int64]:
+    """The end of the tick of each arrival time, in ms; shape (n,)."""
+    return (arrival_ms // tick_ms + 1) * tick_ms if tick_ms else arrival_ms + 1
 
 
 def summarise(tick: NDArray[np.int64], end: NDArray[np.int64], event_ms: NDArray[np.int64]) -> Ticks:

@@ -21,11 +21,11 @@ from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.ticks import Ticks
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.feedback import FEEDBACK, Feedback
-from tailrace.engine.next_facts import DECLARED, next_facts, with_plan
+from tailrace.engine.next_facts import DECLARED, next_facts, with_plan, with_table
 from tailrace.engine.output_tables import with_imbalance
 from tailrace.engine.progress import Progress
 from tailrace.engine.stage import Message, Stage
-from tailrace.engine.stream_reader import columns_of
+from tailrace.engine.stream_reader import TABLE, columns_of
 from tailrace.engine.task import TaskBatch, TaskState
 from tailrace.ground import wire
 from tailrace.ground.facts import Facts
@@ -82,6 +82,8 @@ def stage_in_memory(query: Query, streams: Mapping[str, MemoryFormat]) -> Stage:
         name: streams[name].types(Path(next(iter(streams[name].tables))), columns)
         for name, columns in columns_of(query).items()
     }
+    if query.table:
+        types[TABLE] = {"id": str(query.table.types(query.table.path.read_bytes()).id)}
     stage = Stage.of(query, types, dict.fromkeys(streams, Path()))
     readers = tuple(replace(reader, format=streams[reader.name], history=None) for reader in stage.readers)
     return replace(stage, readers=readers)
@@ -129,6 +131,7 @@ class LocalEngine:
         segments: Sequence[Segment] = (),
         plan: Mapping[str, Any] | None = None,
         complete: bool = False,
+        table: str | None = None,
         **silence: Any,
     ) -> dict[str, pa.Table]:
         """Plan a batch under a policy, as the driver does, and run it; returns the rows that it gives to each table.
@@ -139,6 +142,8 @@ class LocalEngine:
             A new partition plan; by default the one that follows from the load of the tasks, as in the driver.
         complete : bool
             True: heartbeats follow, by which the ticks of the segments are complete; these must end where ticks end.
+        table : str, optional
+            The file of a new version of the dimension table, in the directory of versions.
         silence
             The other attributes of `BatchHeader`: what follows the segments.
         """
@@ -146,6 +151,8 @@ class LocalEngine:
         plan, evidence = (self.feedback.take(), FEEDBACK) if plan is None else (plan, DECLARED)
         if plan is not None:
             facts = with_plan(facts, plan, evidence, self.progress, self._segments, self._batches)
+        if table is not None:
+            facts = with_table(facts, {"file": table}, DECLARED, self._segments, self._batches)
         header = BatchHeader(self._batches, facts, **silence)
         messages = self._messages(header, segments)
         if complete:

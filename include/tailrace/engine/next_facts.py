@@ -43,6 +43,7 @@ def next_facts(
             facts = prune_plans(facts, lambda event: expires(np.array([event]))[0] <= frontier, complete)
         else:
             facts = prune_plans(facts, lambda event: True, AFTER_ALL)
+    facts = prune(facts, "table", AFTER_ALL)
     last = newest(facts, "settings")
     if last is not None and policy_of(last.value) == policy:
         return facts
@@ -55,3 +56,8 @@ def with_plan(
     """Append a partition plan to the facts of the next batch, which begins with the segment of the given ordinal."""
     newest_event, newest_tick = (None, None) if progress is None else (progress.newest_event, progress.newest_tick)
     return stamp(facts, "plan", plan, segments, evidence, batch, newest_event, newest_tick)
+
+
+def with_table(facts: Facts, version: Mapping[str, Any], evidence: str, segments: int, batch: int) -> Facts:
+    """Append a version of the dimension table to the facts of the next batch, which begins with the given segment."""
+    return stamp(facts, "table", version, segments, evidence, batch)

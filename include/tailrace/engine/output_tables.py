@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -103,20 +103,24 @@ def task_counts(
     ticks: int,
     step: Step,
     frontier: Frontier,
+    written: Sequence[Mapping[str, int]] = (),
 ) -> dict[str, Any]:
     """The counts of a task in a batch in which so many ticks became complete.
 
     `latency_ms` is the mean time, in stream time, from the horizon of an answer, a window's end or a pair's later time,
     to the answer. `load` is the work of the task as its kind measures it; else its share of the batch's tuples.
+    `written` tells of answers that readers wrote (`engine.answer_files.Written`), and that count at this task.
     """
     partials = [batches["rows"] for batches, _ in segments]
     rows = sum(map(total, partials))
     accepted = sum(about["accepted"] for _, about in segments)
     answers = model.once(step.answers.append_column("answered", pa.array(frontier.end[step.decided_at])))
-    waited = np.asarray(answers.column("answered")) - model.horizon(answers)
-    latency = float(waited.mean()) if len(waited) else None
+    waited_ms = int((np.asarray(answers.column("answered")) - model.horizon(answers)).sum())
+    waited_ms += sum(each["waited_ms"] for each in written)
+    count = answers.num_rows + sum(each["answers"] for each in written)
+    latency = waited_ms / count if count else None
     counts: dict[str, Any] = {"rows": rows, "partials": sum(map(len, partials)), "late": sum(map(total, step.late))}
-    counts |= {"answers": answers.num_rows, "ticks": ticks}
+    counts |= {"answers": count, "ticks": ticks}
     share = rows / accepted if accepted else None
     counts |= {"latency_ms": latency, "load": float(step.loads["load"].sum()) if step.loads else share}
     loads = {name: values.tolist() for name, values in step.loads.items()}

@@ -10,14 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.disorder.tick_statistics import COUNTS
+from tailrace.engine.answer_files import AnswerFiles
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.chunk_stores import ChunkFiles, MemoryChunks
 from tailrace.engine.repeats import ID_COLUMNS, with_positions
-from tailrace.engine.stream_reader import StreamReader, readers_of
+from tailrace.engine.stream_reader import TABLE, StreamReader, readers_of, table_types
 from tailrace.engine.task import Task
 from tailrace.ground import wire
 from tailrace.ground.columns import group_sums, pair, single_batch
-from tailrace.kind.capabilities import combined, sample_of
+from tailrace.ground.facts import newest
+from tailrace.kind.capabilities import JoinsTable, combined, sample_of
 from tailrace.kind.inputs import common_id_type
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
@@ -41,6 +43,8 @@ class Stage:
         Whether tasks drop repeats of ids. Then rows go to them one a tuple, and the ids of all tuples to every task.
     chunks : Path or None
         The directory with the chunks of the tasks' states; None: each task has them in memory.
+    answer_files : AnswerFiles or None
+        Of a kind that joins a dimension table: writes its answers. Without it the kind answers nothing.
     """
 
     kind: Kind
@@ -48,14 +52,19 @@ class Stage:
     tasks: int
     deduplicates: bool = False
     chunks: Path | None = None
+    answer_files: AnswerFiles | None = None
 
     @staticmethod
     def of(
         query: Query, types: Mapping[str, Types], histories: Mapping[str, Path], chunks: Path | None = None
     ) -> Stage:
-        """The stage of a declared query; the other parameters are those of `readers_of`."""
+        """The stage of a declared query; the other parameters are those of `readers_of`.
+
+        `types` has those of the dimension table, too, if there is one.
+        """
         readers = readers_of(query, types, histories)
-        kind = build(query, [reader.names for reader in readers])
+        names = [reader.names for reader in readers]
+        kind = build(query, [*names, table_types(types[TABLE])] if query.table else names)
         return Stage(kind, readers, query.parallelism, query.disorder.deduplicate, chunks)
 
     @property
@@ -83,6 +92,15 @@ class Stage:
         routes = self.kind.partition.assign(side, rows, header.plans, self.tasks)
         about = segment.to_json() | {"accepted": content.tuples.num_rows, "quarantined": content.quarantine.num_rows}
         about |= content.ranges(as_text=common_id_type(self.kind.inputs) == pa.string())
+        aside = {"quarantine": content.quarantine}
+        if self.answer_files is not None and isinstance(self.kind, JoinsTable) and content.tuples.num_rows:
+            version = newest(header.facts, "table")
+            assert version is not None, "the driver stamps the first version before the first batch"
+            written = self.answer_files.write(self.kind, content.tuples, version, segment.ordinal, self.tick_ms)
+            aside["results"] = written.files
+            about |= written.measured
+        if reader.history is not None:
+            aside[reader.history.name] = history.write(content.tuples, segment.ordinal, reader.history)
         sample = sample_of(self.kind, content.tuples if header.sample else content.tuples.slice(0, 0))
         shared = {"ticks": content.ticks.to_arrow(), "counts": self._counts(rows), "sample": sample}
         ids = content.tuples.select(ID_COLUMNS)
@@ -92,14 +110,16 @@ class Stage:
             (task, "segment", wire.pack({"rows": routes.rows_of(rows, task), **shared}, **about))
             for task in range(self.tasks)
         ]
-        aside = {"quarantine": content.quarantine}
-        if reader.history is not None:
-            aside[reader.history.name] = history.write(content.tuples, segment.ordinal, reader.history)
         to = segment.ordinal % self.tasks  # any task would do: these only pass through
         return messages + [(to, name, wire.pack({name: batch})) for name, batch in aside.items() if batch.num_rows]
 
     def _counts(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The number of tuples of each tick in each pane, over all keys; coverage is computed from it."""
+        """The number of tuples of each tick in each pane, over all keys; coverage is computed from it.
+
+        None where no tuple waits for a pane.
+        """
+        if isinstance(self.kind, JoinsTable):
+            return pa.RecordBatch.from_pylist([], COUNTS)
         time = "pane" if "pane" in rows.schema.names else "event_time"  # partials are by pane already
         tick, pane, tuples = (np.asarray(rows.column(name)) for name in ("tick", time, "tuples"))
         code, split = pair(tick, self.kind.windows.pane(pane))

@@ -131,6 +131,15 @@ def name_types_of(columns: Columns, types: Types) -> NameTypes:
     return NameTypes(key, id_)
 
 
+TABLE = "table"
+"""The name under which the types of a dimension table's columns stand beside those of the streams."""
+
+
+def table_types(types: Types) -> NameTypes:
+    """The types of a dimension table's ids."""
+    return NameTypes(id=pa.int64() if is_integer(types["id"]) else pa.string())
+
+
 def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str, Path]) -> tuple[StreamReader, ...]:
     """The readers of the query's streams.
 

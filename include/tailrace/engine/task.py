@@ -142,7 +142,9 @@ class Task:
         kind = at_place(self.kind, Place(self.index, self.tasks, head.plans))
         step = kind.step(before.state, rows, frontier)
 
-        measured = output_tables.task_counts(self.kind.answers, segments, len(complete.ticks), step, frontier)
+        abouts = [about for _, about in segments]
+        written = [each for each in abouts if "answers" in each and each["ordinal"] % self.tasks == self.index]
+        measured = output_tables.task_counts(self.kind.answers, segments, len(complete.ticks), step, frontier, written)
         measured |= {"repeats": repeated} | output_tables.clock_columns(clock, coverage, pending)
         measured |= output_tables.arrival_classes(windows, complete.counts, frontier)
         output: Batches = {
@@ -153,7 +155,7 @@ class Task:
         if self.index == 0:  # what all tasks agree on is written once
             places = [
                 about | {"before_tick": tick, "before_end": end}
-                for (_, about), (tick, end) in zip(segments, found, strict=True)
+                for about, (tick, end) in zip(abouts, found, strict=True)
             ]
             output |= {"facts": output_tables.facts(facts), "segments": output_tables.segments(head.batch, places)}
         passing = [(what, data) for what, data in messages if what not in ("entry", "segment")]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from tailrace.ground.duration import Duration, parse_time_ms
@@ -30,6 +32,14 @@ def _parse_time(text: Any) -> datetime:
         raise field_error(f"{str(text)!r} is no time", right) from None
 
 
+def resolve_path(path: Any, info: ValidationInfo) -> Any:
+    """Resolve a relative path against the query file's directory, which the loader passes in the context."""
+    if isinstance(path, str):
+        path = os.path.abspath(Path((info.context or {}).get("directory", ""), path)) if path else None
+    return path
+
+
+ResolvedPath = Annotated[Path, BeforeValidator(resolve_path)]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 Column = Annotated[str, Field(min_length=1)]
 Time = Annotated[datetime, BeforeValidator(_parse_time)]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
 import pyarrow as pa
 
 from tailrace.disorder.tick_statistics import SAMPLE, ErrorModel, TickContents
-from tailrace.ground.columns import Floats
+from tailrace.ground.columns import Floats, Ints
 from tailrace.kind.protocol import Kind
 from tailrace.partition.routes import Place
 from tailrace.windows.sliding import Sliding
@@ -87,6 +88,22 @@ class Owns(Protocol):
 
     def at(self, place: Place) -> Self:
         """The kind whose steps give the answers that belong to one task, in a batch."""
+
+
+@runtime_checkable
+class JoinsTable(Protocol):
+    """A kind that joins its stream with a dimension table: readers answer each tuple as it comes; none waits."""
+
+    def answers_of(self, tuples: pa.RecordBatch, version: Path) -> tuple[pa.RecordBatch, Ints]:
+        """Answer tuples by a version of the table, a file that never changes.
+
+        Returns
+        -------
+        answers : RecordBatch
+            Of schema `Kind.answer`; n rows.
+        row : ndarray, shape (n,)
+            The index of each answer's tuple.
+        """
 
 
 def at_place(kind: Kind, place: Place) -> Kind:

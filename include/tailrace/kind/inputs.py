@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -56,6 +57,21 @@ class Input:
         columns |= {"key": self.names.key, "id": self.names.id}
         columns |= {name: self.types.get(name, pa.float64()) for name in self.columns}
         return pa.RecordBatch.from_pylist([], pa.schema(columns.items()))
+
+
+class TableInput(Protocol):
+    """The dimension table that a kind joins its stream with: a file, of which each content is a version."""
+
+    @property
+    def path(self) -> Path: ...
+
+    def types(self, content: bytes) -> NameTypes:
+        """Check a version by its content; returns the type of its ids.
+
+        Raises
+        ------
+        Refused
+        """
 
 
 def common_id_type(inputs: Iterable[Input]) -> pa.DataType:

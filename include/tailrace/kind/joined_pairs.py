@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -14,6 +14,7 @@ from tailrace.answers.by_pair import ByPair, PairAnswers
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import Floats, single_batch
 from tailrace.kind.inputs import Input, NameTypes, common_id_type
+from tailrace.kind.pair_quality import PairQuality
 from tailrace.kind.step import Step
 from tailrace.operators import interval_join
 from tailrace.operators.chunk import Chunks
@@ -27,7 +28,7 @@ _BLOCK_ROWS, _RIGHT_ROWS = 4096, 32_768  # of a block of an evaluation: left tup
 
 
 @dataclass(frozen=True)
-class JoinedPairs(ABC):
+class JoinedPairs(PairQuality):
     """Base of a kind that answers pairs of a left and a right tuple; a kind adds inputs, partition, `prepare`, `match`.
 
     Attributes
@@ -131,18 +132,6 @@ class JoinedPairs(ABC):
         found = self.match([left], [right], 0)
         left, right = left.take(pa.array(found.left)), right.take(pa.array(found.right))
         return self._answers(left, right, found.columns)
-
-    def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
-        """1 for each exact pair that is missing, else 0."""
-        identity = self.answers.identity
-        missing = identity.find(exact, approximate) < 0
-        rows = exact.select(list(identity.columns)).append_column("error", pa.array(missing.astype(float)))
-        return single_batch(rows)
-
-    def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
-        """The recall: the share of the exact pairs that were found."""
-        error = np.asarray(self.errors(approximate, exact).column("error"))
-        return float(1 - error.mean()) if len(error) else 1.0
 
     def _answers(
         self, left: pa.Table | pa.RecordBatch, right: pa.Table | pa.RecordBatch, values: Mapping[str, Floats]

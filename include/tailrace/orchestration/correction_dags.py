@@ -1,4 +1,4 @@
-"""DAG factory of corrections: one DAG correct_<query> for each declared query."""
+"""DAG factory of corrections: one DAG correct_<query> for each declared query that has late tuples."""
 
 from __future__ import annotations
 
@@ -63,8 +63,9 @@ _NO_GAP = """
 
 
 def correction_dags() -> dict[str, DAG]:
-    """Return a DAG for each valid query file, by DAG id; `refused_queries` reports the other files."""
-    return {f"correct_{declaration.query.name}": _dag(declaration) for declaration in settings.declared()[0]}
+    """Return a DAG for each valid query file with late tuples, by DAG id; `refused_queries` reports refused ones."""
+    declarations = [each for each in settings.declared()[0] if each.query.has_late_tuples]
+    return {f"correct_{declaration.query.name}": _dag(declaration) for declaration in declarations}
 
 
 def _dag(declaration: Declared) -> DAG:

@@ -75,9 +75,10 @@ Runs the query **{name}** (`{file}`) as a live stream.
 within a minute. What is open stays open, and the next run goes on from there. **To watch it again**, clear `supervise`:
 the driver is not touched. A second run finds the same driver, and watches it too.
 
-How it stands is in the log of `supervise`, every minute and when something changes. What comes late is corrected by
-`correct_{name}`.
+How it stands is in the log of `supervise`, every minute and when something changes. {late}
 """
+_LATE = "What comes late is corrected by\n`correct_{name}`."
+_NO_LATE = "No tuple is late: each is\nanswered as it comes, by the version of the table that is in force then."
 
 
 def stream_dags() -> dict[str, DAG]:
@@ -86,7 +87,7 @@ def stream_dags() -> dict[str, DAG]:
 
 
 def _dag(declaration: Declared) -> DAG:
-    name = declaration.query.name
+    name, late = declaration.query.name, _LATE if declaration.query.has_late_tuples else _NO_LATE
     with DAG(
         dag_id=f"stream_{name}",
         description=f"The live stream of {name}: deployed, watched, drained",
@@ -95,7 +96,7 @@ def _dag(declaration: Declared) -> DAG:
         params=FORM,
         default_args=RETRIES,
         tags=["tailrace", "stream", declaration.query.kind],
-        doc_md=_DOC.format(name=name, file=declaration.file.name),
+        doc_md=_DOC.format(name=name, file=declaration.file.name, late=late.format(name=name)),
     ) as dag:
         arguments = {"query": name, "file": str(declaration.file)}
         check = CheckOperator(task_id="check", **arguments)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tailrace.answers.affected_pairs import SIDES
+from tailrace.disorder.no_slack import NoSlack
 from tailrace.emd_join.section import EmdJoinSection
 from tailrace.ground.duration import ms
 from tailrace.ground.fields import field_error
+from tailrace.kind.inputs import TableInput
 from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
 from tailrace.query.sections import JoinWindow, Stream, Window
+from tailrace.spatial_join.planning import table_source_of
 from tailrace.spatial_join.section import SpatialJoinSection
 
 
@@ -58,9 +61,13 @@ class EmdJoinQuery(JoinQuery):
         return structure
 
 
-class SpatialJoinQuery(JoinQuery):
-    """The pairs of related geometries of two streams."""
+class SpatialJoinQuery(Query):
+    """The pairs of related geometries of two streams, or of a stream and a dimension table."""
 
+    streams: dict[str, Stream] = Field(
+        description="the streams, left and, but for join table, right: {left: {source: ..., id: ...}}",
+        json_schema_extra={"minProperties": 1, "maxProperties": 2, "propertyNames": {"enum": ["left", "right"]}},
+    )
     kind: Literal["spatial_join"] = Field(description=KIND)
     window: Window | None = Field(
         default=None, description="the sliding windows, of join window: {size: 5 min, slide: 1 min}"
@@ -69,9 +76,22 @@ class SpatialJoinQuery(JoinQuery):
         description="which pairs are found: {join: interval, relation: dwithin, distance: 1 km}"
     )
 
+    @field_validator("streams")
+    @classmethod
+    def _take_its_streams(cls, streams: dict[str, Stream], info: ValidationInfo) -> dict[str, Stream]:
+        if streams.keys() in ({"left"}, {"left", "right"}):
+            return {name: streams[name] for name in SIDES if name in streams}
+        right = "left, and right unless it is joined with a table"
+        found = ", ".join(streams) or "none"
+        raise field_error(f"kind spatial_join takes the streams left and right, here is {found}", right)
+
     @model_validator(mode="after")
     def _fit_to_the_join(self) -> Self:
         section = self.spatial_join
+        sides = SIDES[:1] if section.join == "table" else SIDES
+        if tuple(self.streams) != sides:
+            takes = "one stream, left" if section.join == "table" else "the streams left and right"
+            raise field_error(f"join {section.join} takes {takes}, here is {', '.join(self.streams)}", takes, "streams")
         if (self.window is None) == (section.join == "window"):
             if self.window is None:
                 raise field_error("join window needs a window", "window: {size: 5 min, slide: 1 min}", "window")
@@ -80,7 +100,24 @@ class SpatialJoinQuery(JoinQuery):
             if stream.key is not None:
                 wrong = "kind spatial_join takes no key: the geometries tell what is joined"
                 raise field_error(wrong, "no key", f"streams.{name}.key")
+        if section.join == "table":
+            self._take_no_disorder()
         return self
+
+    def _take_no_disorder(self) -> None:
+        """Refuse what only late tuples give a meaning, in a join with a table."""
+        each = "a join with a table answers each tuple as it comes"
+        if not isinstance(self.policy, NoSlack):
+            raise field_error(f"{each}, and policy {self.policy.policy} waits", "policy: none", "disorder.policy")
+        if self.disorder.deduplicate:
+            wrong = f"{each}, and knows none that came before"
+            raise field_error(wrong, "no deduplicate: readers get each pair once", "disorder.deduplicate")
+        if "correction" in self.model_fields_set:
+            raise field_error(f"{each}: none is late, and nothing to be corrected", "no correction", "correction")
+
+    @property
+    def table(self) -> TableInput | None:
+        return table_source_of(self.spatial_join)
 
     @property
     def _default_tick(self) -> timedelta:
@@ -89,9 +126,11 @@ class SpatialJoinQuery(JoinQuery):
     def structure(self) -> dict[str, Any]:
         """As of any query, with the settings that hold, written or not."""
         section = self.spatial_join
-        return super().structure() | {
+        structure = super().structure() | {
             "spatial_join.distance": section.limit,
             "spatial_join.grid": section.cells.n if section.cells else None,
             "spatial_join.extent": section.cells.extent if section.cells else None,
             "spatial_join.bin": section.bin_ms,
         }
+        structure.pop("spatial_join.table.path", None)  # where from, as the path of a source
+        return structure

@@ -11,7 +11,9 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.ground.duration import ms
+from tailrace.ground.errors import refuse
 from tailrace.ground.fields import Name, Section, Tasks, field_error
+from tailrace.kind.inputs import TableInput
 from tailrace.query.sections import Correction, Disorder, Stream
 
 KIND = "the kind of query: aggregate"
@@ -76,6 +78,16 @@ class Query(Section):
         return self.disorder.policy
 
     @property
+    def table(self) -> TableInput | None:
+        """The dimension table that its stream is joined with; None for most queries."""
+        return None
+
+    @property
+    def has_late_tuples(self) -> bool:
+        """Whether tuples can be late, so that answers are corrected, and waits are calibrated."""
+        return self.table is None
+
+    @property
     def tick(self) -> timedelta:
         """Length of a tick, the step of arrival time: as declared, else the smaller of slide and 100 ms."""
         return self._default_tick if self.disorder.tick is None else self.disorder.tick
@@ -103,6 +115,18 @@ class Query(Section):
         declaration = self.model_dump(mode="json", exclude=exclusions)
         declaration |= {"disorder": {"tick": self.tick_ms, "deduplicate": self.disorder.deduplicate}}
         return dict(_flatten(declaration))
+
+
+def require_late_tuples(query: Query) -> None:
+    """Refuse what is of no use to a query of which no tuple is late.
+
+    Raises
+    ------
+    Refused
+    """
+    if not query.has_late_tuples:
+        wrong = "a join with a table answers each tuple as it comes: none is late"
+        raise refuse(f"query {query.name}", wrong, "nothing: there is nothing to correct, nor to calibrate")
 
 
 def _flatten(section: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:

@@ -22,10 +22,9 @@ from tailrace.query.yaml_file import FieldPath
 # In the contract, but not in this version yet: values by their field, and fields.
 LATER_VALUES = {
     "format": ("kafka",),
-    "join": ("table",),
     "method": ("external",),
 }
-LATER_FIELDS = ("table",)
+LATER_FIELDS: tuple[str, ...] = ()
 LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 _BESIDE_POLICY = [name for name in Disorder.model_fields if name != "policy"]
 

@@ -5,19 +5,26 @@ Each field's description ends in a colon and an example: error messages and the 
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from croniter import croniter
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.policies import AnyPolicy
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.ground.duration import ms
-from tailrace.ground.fields import EPOCH, Column, NonNegativeDuration, PositiveDuration, Section, Time, field_error
+from tailrace.ground.fields import (
+    EPOCH,
+    Column,
+    NonNegativeDuration,
+    PositiveDuration,
+    ResolvedPath,
+    Section,
+    Time,
+    field_error,
+)
 
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly")
 CRON_FIELDS = 5
@@ -26,15 +33,7 @@ _RATE = "rows a second at which a live run replays Parquet files, for format rep
 
 
 class _Path(Section):
-    path: Path = Field(description="a file or a directory, relative to the query file: data/readings")
-
-    @field_validator("path", mode="before")
-    @classmethod
-    def _resolve(cls, path: Any, info: ValidationInfo) -> Any:
-        """Resolve a relative path against the query file's directory, which the loader passes in the context."""
-        if isinstance(path, str):
-            path = os.path.abspath(Path((info.context or {}).get("directory", ""), path)) if path else None
-        return path
+    path: ResolvedPath = Field(description="a file or a directory, relative to the query file: data/readings")
 
 
 class Files(_Path):

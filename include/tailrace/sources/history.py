@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tailrace.ground import files
 from tailrace.ground.files import new_file
+from tailrace.ground.times import TIME
 
 PARTITIONS = ["event_date", "event_hour"]
-FILES = pa.schema(
-    {"path": pa.string(), "size": pa.int64(), "rows": pa.int64(), "event_date": pa.string(), "event_hour": pa.int64()}
-)
-"""Schema of the records by which written files enter the table's log."""
+FILES = pa.schema([*files.FILES, ("event_date", pa.string()), ("event_hour", pa.int64())])
+"""Schema of the records of written files, with their partition."""
 
 _HOUR_MS = 3_600_000
 _TIMES = ("event_time", "arrival_time")
@@ -27,8 +27,8 @@ def schema(id_type: pa.DataType, key_type: pa.DataType, values: Mapping[str, pa.
 
     Tick and end are those that follow from the tuple's segment alone.
     """
-    time, number = pa.timestamp("us", "UTC"), pa.int64()
-    columns = dict.fromkeys(_TIMES, time) | {"id": id_type, "key": key_type} | dict(values)
+    number = pa.int64()
+    columns = dict.fromkeys(_TIMES, TIME) | {"id": id_type, "key": key_type} | dict(values)
     columns |= dict.fromkeys(("position", "tick", "end"), number)
     return pa.schema([*columns.items(), ("event_date", pa.string()), ("event_hour", number)])
 
@@ -45,9 +45,9 @@ def write(tuples: pa.RecordBatch, ordinal: int, directory: Path) -> pa.RecordBat
     event = np.asarray(tuples.column("event_time"))
     for name in _TIMES:
         index = table.schema.get_field_index(name)
-        micros = pc.cast(pc.cast(table.column(name), pa.timestamp("ms", "UTC")), pa.timestamp("us", "UTC"))
+        micros = pc.cast(pc.cast(table.column(name), pa.timestamp("ms", "UTC")), TIME)
         table = table.set_column(index, name, micros)
-    hours, files = event // _HOUR_MS, []
+    hours, written = event // _HOUR_MS, []
     for hour in np.unique(hours).tolist():
         date, hour_of_day = str(np.datetime64(hour, "h").astype("datetime64[D]")), hour % 24
         path = Path(f"event_date={date}", f"event_hour={hour_of_day}", f"part-{ordinal:08d}.parquet")
@@ -57,5 +57,5 @@ def write(tuples: pa.RecordBatch, ordinal: int, directory: Path) -> pa.RecordBat
             pq.write_table(table.filter(pa.array(hours == hour)), temporary)
         rows = int((hours == hour).sum())
         partition = {"event_date": date, "event_hour": hour_of_day}
-        files.append({"path": str(path), "size": target.stat().st_size, "rows": rows} | partition)
-    return pa.RecordBatch.from_pylist(files, FILES)
+        written.append({"path": str(path), "size": target.stat().st_size, "rows": rows} | partition)
+    return pa.RecordBatch.from_pylist(written, FILES)

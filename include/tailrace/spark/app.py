@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from tailrace.engine.answer_files import AnswerFiles
 from tailrace.engine.feedback import Feedback
 from tailrace.engine.stage import Stage
+from tailrace.engine.stream_reader import TABLE
+from tailrace.ground.files import FILES
 from tailrace.ground.retries import Retries
 from tailrace.query.query import Query
 from tailrace.sources import history
@@ -32,6 +36,7 @@ from tailrace.stream.batch_planner import BatchPlanner
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.source_opening import open_feeds, problem_of
 from tailrace.stream.status_reporter import StatusReporter
+from tailrace.stream.table_versions import TableVersions
 
 Segments = dict[str, list[Segment]]
 """Segments by the name of their stream."""
@@ -64,6 +69,7 @@ def run(
     layout = Layout.of(warehouse, query.name)
     manifest = checkpoint.resumable(layout, query)
     if manifest is None:  # what is wrong is refused before anything is written
+        table = _open_table(query, layout, manifest)
         feeds, segments = _open(query, layout, manifest, plan)
         if not _have_types(feeds) and not plan.live:  # a stream has no record yet, so its types are not known
             return 0
@@ -80,8 +86,9 @@ def run(
         if not _have_types(feeds):  # drained before anything came
             reporter.report("drained")
             return 0
-        manifest = manifest or _create_checkpoint(query, layout, feeds)
-        stage = Stage.of(query, manifest.types, layout.histories(query.streams), layout.chunks)
+        table = table if manifest is None else _open_table(query, layout, manifest)
+        manifest = manifest or _create_checkpoint(query, layout, feeds, table)
+        stage = _stage(query, layout, manifest)
         planner = BatchPlanner(
             Journal(layout.journal),
             feeds,
@@ -92,6 +99,7 @@ def run(
             {name for name, stream in query.streams.items() if stream.arrival_time is None},
             Feedback(stage.kind, stage.tasks),
             plan,
+            table=table,
         )
         return _run_batches(query, layout, manifest, stage, planner, reporter, progress, spark)
 
@@ -108,8 +116,19 @@ def _have_types(feeds: Mapping[str, Feed]) -> bool:
     return all(feed.types for feed in feeds.values())
 
 
-def _create_checkpoint(query: Query, layout: Layout, feeds: Mapping[str, Feed]) -> CheckpointManifest:
+def _open_table(query: Query, layout: Layout, manifest: CheckpointManifest | None) -> TableVersions | None:
+    """Open the query's dimension table, if it has one; a new query is refused if the table is not fit."""
+    if query.table is None:
+        return None
+    return TableVersions(query.table, layout.table_versions, manifest.types[TABLE] if manifest else None)
+
+
+def _create_checkpoint(
+    query: Query, layout: Layout, feeds: Mapping[str, Feed], table: TableVersions | None = None
+) -> CheckpointManifest:
     types = {name: feed.types for name, feed in feeds.items()}
+    if table is not None:
+        types[TABLE] = {"id": str(table.types.id)}
     identities = {name: feed.identity for name, feed in feeds.items() if feed.identity}
     return layout.create_checkpoint(query.structure(), types, identities)
 
@@ -146,6 +165,14 @@ def _await_first_records(feeds: Mapping[str, Feed], segments: Segments, reporter
                 reporter.report_problem(SOURCE, problem_of(feeds))
 
 
+def _stage(query: Query, layout: Layout, manifest: CheckpointManifest) -> Stage:
+    stage = Stage.of(query, manifest.types, layout.histories(query.streams), layout.chunks)
+    if query.table is None:
+        return stage
+    results = layout.table("results"), schemas(stage.kind)["results"]
+    return replace(stage, answer_files=AnswerFiles(*results, layout.table_versions))
+
+
 def _run_batches(
     query: Query,
     layout: Layout,
@@ -166,7 +193,8 @@ def _run_batches(
     table_schemas, tables = schemas(stage.kind), Tables(layout)
     histories = history_schemas(stage.readers)
     tables.create(table_schemas | histories, stream_tables(histories))
-    sink = Sink(tables, table_schemas | dict.fromkeys(histories, history.FILES), manifest.id)
+    written = dict.fromkeys(histories, history.FILES) | ({"results": FILES} if stage.answer_files else {})
+    sink = Sink(tables, table_schemas | written, manifest.id)
     attempts = Attempts(layout, stage, planner, reporter, sink, progress)
     if open_session is not None:
         attempts.run(open_session)

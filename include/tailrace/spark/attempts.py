@@ -17,6 +17,7 @@ from tailrace.engine.progress import Progress
 from tailrace.engine.stage import Stage
 from tailrace.ground.errors import Damaged, Problem, Refused, SourceChanged
 from tailrace.ground.retries import Retries
+from tailrace.ground.times import in_ms
 from tailrace.spark.group_keys import group_keys
 from tailrace.spark.operator import run_tasks
 from tailrace.spark.sink import Sink
@@ -24,7 +25,6 @@ from tailrace.spark.source import read_journal
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import read_progress
-from tailrace.storage.tables import in_ms
 from tailrace.storage.written_batches import repair
 from tailrace.stream.batch_planner import BatchPlanner, Ended
 from tailrace.stream.failures import Failure

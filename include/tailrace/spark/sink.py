@@ -14,9 +14,10 @@ from pyspark.sql import DataFrame
 
 from tailrace.engine.output_tables import with_imbalance
 from tailrace.ground import wire
+from tailrace.ground.times import TIME, with_times
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import TIME, stream_tables
-from tailrace.storage.tables import COMPACT_EVERY, Tables, with_times
+from tailrace.storage.table_schemas import stream_tables
+from tailrace.storage.tables import COMPACT_EVERY, Tables
 from tailrace.storage.written_batches import record_written
 
 
@@ -27,7 +28,7 @@ class Sink:
     Attributes
     ----------
     schemas : dict
-        The schema of each table, by its name.
+        The schema of each table, by its name; of a table whose rows the readers write, that of the records of files.
     app : str
         Identifies the checkpoint in the tables' app transactions.
     """

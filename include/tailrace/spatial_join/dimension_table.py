@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ import pyarrow.compute as pc
 import shapely
 
 from tailrace.ground.errors import Problem, Refused, refuse
-from tailrace.spatial_join.geometries import LATITUDE, LONGITUDE, Shapes, mended
+from tailrace.spatial_join.geometries import LATITUDE, LONGITUDE, Geometries, Shapes, geometries_of, mended
 from tailrace.spatial_join.table_file import TableColumns, is_text, read_columns
 
 OnInvalid = Literal["refuse", "make_valid", "skip"]
@@ -36,8 +35,6 @@ class DimensionTable:
         In the plane; valid or empty.
     columns : dict of str to Array
         The other columns that were asked for.
-    version : str
-        The SHA-256 of the file's content, in hexadecimal digits.
     skipped : tuple of Problem
         The rows that were left out, and why.
     """
@@ -45,26 +42,33 @@ class DimensionTable:
     ids: pa.Array
     shapes: Shapes
     columns: Mapping[str, pa.Array]
-    version: str
     skipped: tuple[Problem, ...] = ()
+
+    @property
+    def geometries(self) -> Geometries:
+        """The geometries as columns."""
+        return geometries_of(self.shapes)
 
     def __len__(self) -> int:
         return len(self.ids)
 
 
-def read(
+def parse(
     path: Path,
+    content: bytes,
     id: str = "id",
     geometry: str = "geometry",
     columns: Sequence[str] = (),
     on_invalid: OnInvalid = "refuse",
     degrees: bool = True,
 ) -> DimensionTable:
-    """Read a table from GeoJSON, (Geo)Parquet or CSV.
+    """Parse the content of a table's file: GeoJSON, (Geo)Parquet or CSV.
 
     Parameters
     ----------
     path : Path
+        The file, whose suffix tells the format.
+    content : bytes
     id : str
         The column of the ids; of GeoJSON the member `id` of a feature, if that is the name, or else a property.
     geometry : str
@@ -82,10 +86,6 @@ def read(
     Refused
         For what is no table, for rows without an id or with one that another row has, and for geometries.
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise refuse(str(path), f"it can't be read: {error.strerror or error}", "a readable file") from None
     rows = read_columns(path, content, id, geometry, columns)
     ids = _checked_ids(path, rows, id)
     wheres = [f"{path}: {rows.unit} {number + 1} ({id} {value})" for number, value in enumerate(ids.to_pylist())]
@@ -98,9 +98,7 @@ def read(
         raise Refused(problems[:_MOST_PROBLEMS] + [Problem(str(path), f"{more:,} more", remedy)] * (more > 0))
     kept = pa.array(~is_faulty)
     taken = {name: column.filter(kept) for name, column in rows.columns.items()}
-    return DimensionTable(
-        ids.filter(kept), shapes[~is_faulty], taken, hashlib.sha256(content).hexdigest(), tuple(problems)
-    )
+    return DimensionTable(ids.filter(kept), shapes[~is_faulty], taken, tuple(problems))
 
 
 def _checked_ids(path: Path, rows: TableColumns, id: str) -> pa.Array:

@@ -34,11 +34,15 @@ class GeometryColumns(Section):
 
 
 class Geometries(Section):
-    """The columns of each stream's geometries."""
+    """The columns of each stream's geometries; those of a table are declared with the table."""
 
     left: GeometryColumns = Field(description=f"columns of the left stream's geometries, {_COLUMNS}: {{wkt: geom}}")
-    right: GeometryColumns = Field(description=f"columns of the right stream's geometries, {_COLUMNS}: {{wkt: geom}}")
+    right: GeometryColumns | None = Field(
+        default=None, description=f"columns of the right stream's geometries, {_COLUMNS}: {{wkt: geom}}"
+    )
 
     def of(self, side: int) -> GeometryColumns:
         """The columns of a stream, by the number of its side."""
-        return self.right if side else self.left
+        columns = self.right if side else self.left
+        assert columns is not None
+        return columns

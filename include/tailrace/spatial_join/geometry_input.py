@@ -94,6 +94,13 @@ class GeometryInput:
         ((part, _),) = self.columns.items()
         return [pa.array(shapely.to_wkb(self._read(tuples.column(part))), pa.binary())]
 
+    def of_tuples(self, tuples: pa.RecordBatch) -> Geometries:
+        """The geometries of accepted tuples."""
+        if "x" in self.columns:
+            return self.geometries(tuples)
+        ((part, _),) = self.columns.items()
+        return geometries_of(self._read(tuples.column(part)))
+
     def geometries(self, rows: pa.RecordBatch | pa.Table) -> Geometries:
         """The geometries of rows."""
         if "x" in self.columns:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from tailrace.kind.explanation import Explanation
 from tailrace.spatial_join.condition import Condition
+from tailrace.spatial_join.derived import DERIVED
 from tailrace.spatial_join.geometry_input import GeometryInput
 from tailrace.spatial_join.metrics import Geodesic, Planar
-from tailrace.spatial_join.section import DERIVED, SpatialJoinSection
+from tailrace.spatial_join.section import SpatialJoinSection
 from tailrace.spatial_join.stream_join import StreamJoin
+from tailrace.spatial_join.table_lookup import TableLookup, TableSource
 
 
 def condition_of(section: SpatialJoinSection) -> Condition:
@@ -22,16 +24,41 @@ def input_of(section: SpatialJoinSection, side: int) -> GeometryInput:
     return GeometryInput(columns, section.crs == "degrees", section.on_invalid == "make_valid")
 
 
+def derived_of(section: SpatialJoinSection) -> tuple[str, ...]:
+    """The selected columns that are computed of a pair."""
+    return tuple(name for name in DERIVED if name in section.select)
+
+
+def table_source_of(section: SpatialJoinSection) -> TableSource | None:
+    """The dimension table as it is declared, if there is one."""
+    table = section.table
+    if table is None:
+        return None
+    return TableSource(table.path, table.id, table.geometry, table.on_invalid, section.crs == "degrees")
+
+
+def table_lookup_of(section: SpatialJoinSection) -> TableLookup:
+    """The lookup in the dimension table."""
+    source = table_source_of(section)
+    assert source is not None
+    return TableLookup(source, condition_of(section), section.method)
+
+
 def stream_join_of(section: SpatialJoinSection) -> StreamJoin:
     """The join of two streams' geometries."""
-    derived = tuple(name for name in DERIVED if name in section.select)
     inputs = input_of(section, 0), input_of(section, 1)
-    return StreamJoin(inputs, condition_of(section), derived, section.cells, section.method == "indexed")
+    return StreamJoin(inputs, condition_of(section), derived_of(section), section.cells, section.method == "indexed")
 
 
 def explanation_of(section: SpatialJoinSection) -> Explanation:
-    """The explanation of how the join of two streams is spread, and how a task finds pairs."""
+    """The explanation of how a join is spread, and how its pairs are found."""
     grid = section.cells
+    if section.join == "table":
+        spread = "answered where it is read, and counted by tick"
+        if section.method == "native":
+            return Explanation(spread, "each row of the table is tested", "method: native is declared")
+        found = "points in polygons by a raster and indexed edges, all else by an R-tree of envelopes"
+        return Explanation(spread, found, "each worker holds the whole table, and a tuple waits for no other")
     if grid is None:
         why = "method: native is declared" if section.method == "native" else "disjoint geometries are in any two cells"
         found = "a local index" if section.method == "indexed" else "nested loops over all pairs"

@@ -7,22 +7,26 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tailrace.ground.duration import Duration, format_duration, ms
+from tailrace.ground.duration import format_duration, ms
 from tailrace.ground.fields import Column, PositiveDuration, Section, field_error
 from tailrace.partition.grid import MOST_CELLS, Grid
+from tailrace.spatial_join.derived import DERIVED
 from tailrace.spatial_join.distance_field import Distance, limit_of
 from tailrace.spatial_join.geometry_columns import Geometries
+from tailrace.spatial_join.interval_section import Interval
+from tailrace.spatial_join.table_section import Table
 
 WORLD = (-180.0, -90.0, 180.0, 90.0)
 CELLS = 64
 """The default of `grid`."""
 
-DERIVED = ("distance", "azimuth")
-"""The columns that can be selected of a pair, beside its identity."""
-
 _SHORTEST_BIN_MS = 1000
 _BINS, _MOST_BINS = 16, 256
 """The bins within reach of a tuple: the most by default, and the most of all, as each is a file of its own."""
+
+_NEEDED = {"table": "{path: districts.geojson, id: name}", "interval": "{lower: -15 min, upper: 30 min}"}
+_FOR_JOINS: dict[str, tuple[str, ...]] = {"table": ("table",), "interval": ("interval",), "bin": ("interval",)}
+_FOR_JOINS |= {"grid": ("interval", "window"), "extent": ("interval", "window")}
 
 _EXTENT = "[minx, miny, maxx, maxy]"
 
@@ -41,33 +45,11 @@ Relation = Literal[
 ]
 
 
-class Interval(Section):
-    """The interval of right.time − left.time in which a pair lies, both ends included."""
-
-    lower: Duration = Field(description="its lower end: -15 min")
-    upper: Duration = Field(description="its upper end: 30 min")
-
-    @model_validator(mode="after")
-    def _be_one(self) -> Self:
-        if self.lower > self.upper:
-            raise field_error("lower is above upper, so no pair lies between them", "a lower end below upper", "lower")
-        return self
-
-    @property
-    def bounds_ms(self) -> tuple[int, int]:
-        return ms(self.lower), ms(self.upper)
-
-    @property
-    def reach_ms(self) -> int:
-        """The longest distance of the event times of a pair."""
-        return max(map(abs, self.bounds_ms))
-
-
 class SpatialJoinSection(Section):
     """The pairs that a spatial join finds (paper 003, definitions 2 to 6), and how it finds them."""
 
-    join: Literal["window", "interval"] = Field(
-        description="how event times make a pair, by sliding window or by interval: interval"
+    join: Literal["table", "window", "interval"] = Field(
+        description="with what a stream is joined, a table, or another stream by window or by interval: interval"
     )
     geometry: Geometries = Field(
         description="columns of the geometries of each stream: {left: {x: lon, y: lat}, right: {wkt: geom}}"
@@ -78,6 +60,9 @@ class SpatialJoinSection(Section):
     relation: Relation = Field(description="relation of the left geometry to the right one, as dwithin: within")
     distance: Distance | None = Field(
         default=None, description="how far the geometries of a pair are apart at most, beside the relation: 1 km"
+    )
+    table: Table | None = Field(
+        default=None, description="the table, of join table: {path: districts.geojson, id: name}"
     )
     select: tuple[Column, ...] = Field(
         default=(), description="columns of an answer beside the ids: [distance, azimuth]"
@@ -112,12 +97,17 @@ class SpatialJoinSection(Section):
         return self
 
     def _check_join(self) -> None:
-        if self.join == "interval" and self.interval is None:
-            right = "interval: {lower: -15 min, upper: 30 min}"
-            raise field_error("join interval needs the interval", right, "interval")
-        for name in ("interval", "bin"):
-            if self.join == "window" and getattr(self, name) is not None:
-                raise field_error(f"join window takes no {name}", f"no {name}, or join: interval", name)
+        for name, example in _NEEDED.items():
+            if self.join == name and getattr(self, name) is None:
+                raise field_error(f"join {name} needs the {name}", f"{name}: {example}", name)
+        for name, joins in _FOR_JOINS.items():
+            if getattr(self, name) is not None and self.join not in joins:
+                raise field_error(f"join {self.join} takes no {name}", f"no {name}, or join: {joins[0]}", name)
+        if self.join == "table" and self.geometry.right is not None:
+            raise field_error("the right geometries are the table's", "no geometry.right", "geometry.right")
+        if self.join != "table" and self.geometry.right is None:
+            wrong = "the columns of the right stream's geometries are missing"
+            raise field_error(wrong, "right: {x: lon, y: lat}", "geometry.right")
 
     def _check_bin(self) -> None:
         if self.bin is not None and self.interval is not None and ms(self.bin) * _MOST_BINS < self.interval.reach_ms:
@@ -167,7 +157,7 @@ class SpatialJoinSection(Section):
     @property
     def is_by_cell(self) -> bool:
         """Whether tuples are spread over tasks by cells."""
-        return self.method == "indexed" and not self.has_any_distance
+        return self.join != "table" and self.method == "indexed" and not self.has_any_distance
 
     @property
     def cells(self) -> Grid | None:

@@ -17,6 +17,7 @@ from tailrace.partition.by_span import ByHash
 from tailrace.partition.grid import Grid
 from tailrace.partition.routes import LEFT, Partition, Place
 from tailrace.spatial_join.condition import Condition
+from tailrace.spatial_join.derived import derived
 from tailrace.spatial_join.geometries import Geometries, Points
 from tailrace.spatial_join.geometry_input import GeometryInput
 from tailrace.spatial_join.pair_search import LocalIndex, nested_loops
@@ -131,7 +132,8 @@ class StreamJoin:
             pairs, cell = Pairs(pairs.left[owned], pairs.right[owned]), cell[owned]
             cells, (load,) = group_sums(cell, np.ones(len(cell)))
             loads = {"cell": cells.astype(float), "load": load}
-        return Matches(pairs.left, pairs.right, self._derived(one.take(pairs.left), two.take(pairs.right)), loads)
+        columns = derived(self.derived, self.condition, one.take(pairs.left), two.take(pairs.right))
+        return Matches(pairs.left, pairs.right, columns, loads)
 
     def _cells(self, left: Geometries, right: Geometries) -> Ints:
         """The cell of the reference point of each pair: the lower left corner of where its boxes meet."""
@@ -146,10 +148,6 @@ class StreamJoin:
         row = boxes.row[meets][::-1]  # of equal indices the last assignment stays: that of the first box
         x[row], y[row] = corner[meets][::-1].T
         return self.grid.cell(x, y)
-
-    def _derived(self, left: Geometries, right: Geometries) -> dict[str, Floats]:
-        compute = {"distance": self.condition.distances, "azimuth": self.condition.metric.azimuth}
-        return {name: compute[name](left, right) for name in self.derived}
 
 
 def _can_meet(left: pa.RecordBatch, right: pa.RecordBatch, interval: tuple[int, int]) -> bool:

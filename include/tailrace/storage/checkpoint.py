@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tailrace.ground.errors import Busy, Damaged, Problem, Refused
+from tailrace.ground.facts import newest
 from tailrace.query.query import Query
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import CheckpointManifest, Layout
@@ -98,6 +99,9 @@ def _check_journal(layout: Layout, batches: int) -> None:
     except (ValueError, TypeError, KeyError) as error:
         raise _damage(str(layout.journal), f"its newest entry is damaged ({error})", _restore_advice(layout)) from None
     entries = 0 if last is None else last.header.batch + 1
+    table = newest(last.header.facts, "table") if last else None
+    if table is not None and not (file := layout.table_versions / table.value["file"]).is_file():
+        raise _damage(str(file), "this version of the dimension table is lost", _restore_advice(layout))
     if entries < batches:
         wrong = f"it has {entries} entries, and the stream has run {batches} batches: it is lost, or an older one"
         raise _damage(str(layout.journal), wrong, _restore_advice(layout))

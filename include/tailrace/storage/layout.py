@@ -85,6 +85,11 @@ class Layout:
         return self.checkpoint / "chunks"
 
     @property
+    def table_versions(self) -> Path:
+        """The directory with the versions of the dimension table, to which the journal refers."""
+        return self.stream / "table_versions"
+
+    @property
     def journal(self) -> Path:
         return self.stream / "journal"
 

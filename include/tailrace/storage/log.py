@@ -26,9 +26,10 @@ from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.columns import single_batch
 from tailrace.ground.ranges import Ranges, in_ranges, overlap
 from tailrace.ground.sortable import from_sortable_text
+from tailrace.ground.times import in_ms
 from tailrace.sources.history import PARTITIONS
 from tailrace.sources.segments import Segment
-from tailrace.storage.tables import Tables, in_ms
+from tailrace.storage.tables import Tables
 
 ORDER = ["id", "tick", "arrival_time", "position"]
 """The columns that decide which of the tuples with the same id arrived first."""

@@ -14,9 +14,10 @@ from pydantic import ValidationError
 from tailrace.disorder.policies import policy_from_json
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.next_facts import DECLARED
+from tailrace.ground.times import with_times
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import CALIBRATION_TABLES, PROPOSALS
-from tailrace.storage.tables import Tables, with_times
+from tailrace.storage.tables import Tables
 
 
 @dataclass(frozen=True)

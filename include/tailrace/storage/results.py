@@ -15,12 +15,13 @@ from tailrace.answers.model import AnswerModel
 from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
 from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges
 from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.ground.times import in_ms
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import schemas
-from tailrace.storage.tables import Tables, in_ms, within_any
+from tailrace.storage.tables import Tables, within_any
 
 _MAX_RANGES = 16  # in one condition on a table; of more, the nearest are merged
 

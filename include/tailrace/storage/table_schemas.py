@@ -7,12 +7,12 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from tailrace.engine.stream_reader import StreamReader
+from tailrace.ground.times import TIME
 from tailrace.kind.inputs import common_id_type
 from tailrace.kind.protocol import Kind
 from tailrace.sources import history
 from tailrace.storage.layout import Layout
 
-TIME = pa.timestamp("us", "UTC")
 INT, TEXT, REAL = pa.int64(), pa.string(), pa.float64()
 
 CLASSES = ("buffered", "in_process", "expired")

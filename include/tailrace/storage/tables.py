@@ -15,9 +15,10 @@ import pyarrow.dataset as ds
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.transaction import AddAction
 
+from tailrace.ground.files import FILES
+from tailrace.ground.times import TIME, in_ms
 from tailrace.sources import history
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import INT, TIME
 
 _LARGEST_MS = 1 << 53  # in microseconds it still fits into an int64
 
@@ -46,6 +47,9 @@ class Tables:
 
         Parameters
         ----------
+        rows : Table
+            Rows, or the records of files with rows, see `ground.files.FILES`: workers wrote these, and the commit names
+            them.
         app : str
             The id of the writer, which is that of its checkpoint.
 
@@ -58,7 +62,7 @@ class Tables:
         if _last_batch(table, app, name) >= batch:
             return False
         commit = CommitProperties(app_transactions=[Transaction(_app_id(app, name), batch)])
-        if Layout.is_history(name):  # the readers wrote its files already: the commit only names them
+        if rows.schema.names[: len(FILES)] == FILES.names:
             table.create_write_transaction(_add_actions(rows), "append", table.schema(), commit_properties=commit)
         else:
             write_deltalake(table, rows, mode="append", commit_properties=commit)
@@ -77,7 +81,7 @@ class Tables:
             if self.has(name):
                 table = DeltaTable(self.layout.table(name))
                 table.optimize.compact(target_size=_FILE_BYTES)
-                table.vacuum(dry_run=False)
+                table.vacuum(dry_run=False, full=True)  # also files of attempts that committed nothing
                 table.create_checkpoint()
                 table.cleanup_metadata()
 
@@ -154,35 +158,16 @@ def within_any(column: str, low: Iterable[int], high: Iterable[int]) -> Any:
     return reduce(or_, (within(column, *ends) for ends in zip(low, high, strict=True)), ds.scalar(False))
 
 
-def with_times(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Cast rows to a table's columns and types; times are given as int64 milliseconds."""
-    return pa.table([_cast(rows.column(field.name), field.type) for field in schema], schema=schema)
-
-
-def in_ms(rows: pa.Table) -> pa.Table:
-    """Convert every timestamp column of some rows to int64 milliseconds."""
-    for index, field in enumerate(rows.schema):
-        if pa.types.is_timestamp(field.type):
-            ms = rows.column(index).cast(pa.timestamp("ms", "UTC"), safe=False).cast(INT)
-            rows = rows.set_column(index, field.name, ms)
-    return rows
-
-
-def _add_actions(files: pa.Table) -> list[Any]:
+def _add_actions(written: pa.Table) -> list[Any]:
+    parts = [name for name in written.schema.names if name not in FILES.names]
     return [
         AddAction(
             file["path"],
             file["size"],
-            {name: str(file[name]) for name in history.PARTITIONS},
+            {name: str(file[name]) for name in parts},
             0,
             True,
             json.dumps({"numRecords": file["rows"]}),
         )
-        for file in files.to_pylist()
+        for file in written.to_pylist()
     ]
-
-
-def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    if pa.types.is_timestamp(kind) and pa.types.is_integer(column.type):
-        return pc.cast(pc.cast(column, pa.timestamp("ms", "UTC")), kind)
-    return pc.cast(column, kind)

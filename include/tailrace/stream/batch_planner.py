@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.engine.batch_header import BATCH_ROWS, BatchHeader
+from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.feedback import FEEDBACK, Feedback
 from tailrace.engine.next_facts import next_facts, with_plan
 from tailrace.engine.progress import Progress
@@ -19,9 +19,10 @@ from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
 from tailrace.storage.status import wall_ms
 from tailrace.stream.batch_segments import Selection, in_step, place, select
-from tailrace.stream.run_options import JOINED, MADE, RunOptions
+from tailrace.stream.batch_size import BatchSize
+from tailrace.stream.run_options import RunOptions
 from tailrace.stream.silence import Silence, SilenceRules, after_downtime, with_waits
-from tailrace.stream.source_opening import problem_of
+from tailrace.stream.table_versions import TableVersions
 
 Settings = tuple[SlackPolicy, str]
 """A slack policy, and where its settings come from, in words."""
@@ -52,6 +53,8 @@ class BatchPlanner:
         The wall clock, in epoch milliseconds.
     started_ms : int, optional
         The start of the driver: since the last entry no silence counts before it. Without it, the present.
+    table : TableVersions, optional
+        The versions of the dimension table, if there is one.
     """
 
     def __init__(
@@ -67,9 +70,10 @@ class BatchPlanner:
         plan: RunOptions,
         now: Callable[[], int] = wall_ms,
         started_ms: int | None = None,
+        table: TableVersions | None = None,
     ) -> None:
         self.journal, self.feeds, self.wanted, self.options, self.now = journal, feeds, wanted, plan, now
-        self.feedback = feedback
+        self.feedback, self.table, self.size = feedback, table, BatchSize(feedback.kind, plan.batch_rows)
         self.last = journal.last()
         started_ms = now() if started_ms is None else started_ms
         down_ms = max(started_ms - self.last.position.planned_ms, 0) if self.last else 0
@@ -78,19 +82,12 @@ class BatchPlanner:
         before = self.last.position if self.last else LogPosition(dict.fromkeys(feeds, StreamPosition()))
         self.position = after_downtime(before, down_ms)
         self.waiting = {name: deque(waiting[name]) for name in feeds}
-        weight, is_join = feedback.kind.row_weight, len(feedback.kind.inputs) > 1
-        self.made, self.most = MADE // weight, min(plan.batch_rows, BATCH_ROWS // weight)
-        self.least = min(JOINED, self.made) if is_join else self.made  # a join may make any number of answers of a row
-        self.room = min(self.least, self.most)
 
     def observe(self, metrics: Sequence[Mapping[str, Any]]) -> None:
         """Take note of the newest batch by its rows in `metrics`, times in ms: by it the next one is cut and routed."""
         if self.last is not None:
             self.feedback.observe(metrics, self.last.header.facts)
-        rows, partials, answers = (sum(row[name] for row in metrics) for name in ("rows", "partials", "answers"))
-        if rows:
-            enough = min(self.made * rows // max(partials, 1), MADE * rows // max(answers, 1))
-            self.room = min(max(enough, self.least), 2 * self.room, self.most)
+        self.size.observe(*(sum(row[name] for row in metrics) for name in ("rows", "partials", "answers")))
 
     @property
     def batches(self) -> int:
@@ -121,7 +118,8 @@ class BatchPlanner:
     @property
     def problem(self) -> str | None:
         """The reasons for which nothing more comes of a source, or of the query, for now; None where there are none."""
-        problems = [problem_of(self.feeds), *self.silence.problems(self.position, self.now())]
+        problems = [feed.problem for feed in self.feeds.values()] + ([self.table.problem] if self.table else [])
+        problems += self.silence.problems(self.position, self.now())
         return "; ".join(filter(None, problems)) or None
 
     def plan(self, progress: Progress | None = None) -> BatchRecord | None:
@@ -173,7 +171,7 @@ class BatchPlanner:
         and while a silent one is waited for, only what is stamped is read.
         """
         names = [name for name, segments in self.waiting.items() if segments]
-        if self.options.live and self.rows_left <= self.room:
+        if self.options.live and self.rows_left <= self.size.rows:
             return names
         free = self.silence.stamped if self.options.live else ()
         streams = self.position.streams.items() if self.options.live else ()
@@ -183,12 +181,14 @@ class BatchPlanner:
 
     def _rows(self, now: int, names: Sequence[str], progress: Progress | None) -> BatchRecord:
         """An entry with rows of the named streams, or with nothing but changed settings."""
-        selections = select(self.waiting, names, self.room)
+        selections = select(self.waiting, names, self.size.rows)
         firsts = {name: mine.first_left(self.waiting[name]) for name, mine in selections.items()}
         left = {name: first for name, first in firsts.items() if first is not None}
         segments, position = place(selections, self.position, self.silence.stamped, now)
         if (plan := self.feedback.take()) is not None:
             self.facts = with_plan(self.facts, plan, FEEDBACK, progress, self.position.segments, self.batches)
+        if self.table is not None:
+            self.facts = self.table.stamped(self.facts, self.position.segments, self.batches)
         over = not self.options.live and self.options.flush and not left
         silence = self._beside_rows(position, selections, left, now) if segments and not over else Silence()
         entry = self._append(position, now, segments, silence, closes=over, left=left)

@@ -6,12 +6,6 @@ from dataclasses import dataclass
 
 from tailrace.engine.batch_header import BATCH_ROWS
 
-MADE = 1_000_000
-"""The number of partials or answers that a batch may come to: they go through the driver's memory."""
-
-JOINED = 4_000
-"""The number of rows of a join's first batch, and of any that comes to too many answers."""
-
 
 @dataclass(frozen=True)
 class RunOptions:

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from tailrace.engine.progress import Progress
+from tailrace.ground.times import in_ms
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import State, Status, wall_ms
-from tailrace.storage.tables import COMPACT_EVERY, in_ms
+from tailrace.storage.tables import COMPACT_EVERY
 
 _WRITE_EVERY_S = 1.0
 _WRITTEN_AT_ONCE = ("starting", "drained", "ended")  # no report may follow for long

@@ -81,7 +81,8 @@ def _without_nan(rows: pa.Table) -> pa.Table:
 
 def _with_text_times(rows: pa.Table) -> pa.Table:
     for name in _time_columns(rows.column_names):
-        text = pa.array([format_time(ms) for ms in rows[name].to_pylist()], pa.string())
+        texts = [None if ms is None else format_time(ms) for ms in rows[name].to_pylist()]
+        text = pa.array(texts, pa.string())
         rows = rows.set_column(rows.schema.get_field_index(name), name, text)
     return rows
 

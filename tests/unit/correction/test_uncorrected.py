@@ -14,11 +14,11 @@ from late_tables import LateTables
 from oracle import Settings
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.uncorrected import Uncorrected, uncovered
+from tailrace.ground.times import in_ms
 from tailrace.kinds import build
 from tailrace.spark.correct import correct
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import STREAM_TABLES, schemas
-from tailrace.storage.tables import in_ms
 from warehouse import EPOCH, make_query
 
 pytestmark = pytest.mark.slow

@@ -13,13 +13,14 @@ from deltalake import DeltaTable
 
 from oracle import Settings
 from tailrace.ground import wire
+from tailrace.ground.times import with_times
 from tailrace.kinds import build
 from tailrace.spark import sink as sink_module
 from tailrace.spark.sink import Sink
 from tailrace.storage import tables as tables_module
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import CLASSES, STREAM_TABLES, schemas
-from tailrace.storage.tables import Tables, with_times
+from tailrace.storage.tables import Tables
 from tailrace.storage.written_batches import read_written
 from warehouse import make_query
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pytest
 import shapely
 
 from tailrace.ground.errors import Refused
-from tailrace.spatial_join.dimension_table import read
+from tailrace.spatial_join.dimension_table import DimensionTable, parse
 
 SQUARE, BOW = shapely.box(0, 0, 1, 1), shapely.Polygon([(0, 0), (2, 2), (2, 0), (0, 2)])
 SPIKE = shapely.Polygon([(0, 0), (2, 0), (2, 1), (2, 5), (2, 1), (0, 1)])
@@ -38,6 +39,10 @@ def table(path, geometries, **columns):
     rows = pa.table({**columns, "geometry": geometries})
     (pa.csv.write_csv if path.suffix == ".csv" else pa.parquet.write_table)(rows, path)
     return path
+
+
+def read(path: Path, **options) -> DimensionTable:
+    return parse(path, path.read_bytes(), **options)
 
 
 def refusal(path, **options):
@@ -96,12 +101,6 @@ def test_heights_are_dropped_and_text_in_csv_may_have_lines_and_be_long(tmp_path
     assert shapely.equals_exact(rows.shapes[0], long, 1e-9)
     assert not shapely.has_z(rows.shapes).any()
     assert {name: column.to_pylist() for name, column in rows.columns.items()} == {"name": ["two\nlines", "NA"]}
-
-
-def test_versions_differ_by_content(tmp_path):
-    first = read(geojson(tmp_path / "a.geojson", [SQUARE])).version
-    assert read(geojson(tmp_path / "b.geojson", [SQUARE])).version == first
-    assert read(geojson(tmp_path / "a.geojson", [LINE])).version != first
 
 
 def test_empty_tables_and_empty_geometries_are_tables(tmp_path):
@@ -254,7 +253,3 @@ def test_geometries_are_texts_or_bytes(tmp_path):
 def test_what_is_no_table_is_refused(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
     refusal(tmp_path / name)
-
-
-def test_a_file_that_is_not_there_is_refused(tmp_path):
-    assert "can't be read" in refusal(tmp_path / "none.geojson")[0].wrong

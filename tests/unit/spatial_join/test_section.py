@@ -44,12 +44,12 @@ DWITHIN = f"{INTERVAL}, relation: dwithin, distance: 1 km"
 @pytest.mark.parametrize(
     ("section", "field", "wrong"),
     [
-        ("join: table, relation: within", "join", "does not have the join table yet"),
+        ("join: lookup, relation: within", "join", "'lookup' is no join"),
         (f"{INTERVAL}, relation: near", "relation", "'near' is no relation"),
         ("join: interval, relation: within", "interval", "join interval needs the interval"),
         ("join: window, interval: {lower: 0 s, upper: 1 s}, relation: within", "interval", "takes no interval"),
         ("join: window, bin: 1 h, relation: within", "bin", "takes no bin"),
-        (f"{INTERVAL}, relation: within, table: {{path: t.csv}}", "table", "does not have the field table yet"),
+        (f"{INTERVAL}, relation: within, table: {{path: t.csv}}", "table", "join interval takes no table"),
         (f"{INTERVAL}, relation: within, bin: 5 s", "bin", "reaches over more than 256 bins"),
         (
             "join: interval, interval: {lower: 1 s, upper: 0 s}, relation: within",
@@ -95,7 +95,7 @@ def test_what_does_not_fit_is_refused(tmp_path, section, field, wrong):
 @pytest.mark.parametrize(
     ("geometry", "field", "wrong"),
     [
-        ("geometry: {left: {x: lon, y: lat}}", "geometry.right", "is missing"),
+        ("geometry: {left: {x: lon, y: lat}}", "geometry.right", "are missing"),
         ("geometry: {left: {x: lon}, right: {wkt: g}}", "geometry.left", "here is x"),
         ("geometry: {left: {wkt: g, wkb: g}, right: {wkt: g}}", "geometry.left", "here is wkb, wkt"),
         ("geometry: {left: {}, right: {wkt: g}}", "geometry.left", "here is nothing"),
@@ -126,7 +126,7 @@ def test_streams_are_left_and_right_and_have_no_keys(tmp_path):
     path = tmp_path / "query.yaml"
     good = f"{STREAMS}spatial_join: {{{GEOMETRY}, {DWITHIN}}}\n"
     for old, new, wrong in (
-        ("  right: {", "  middle: {", "takes the 2 streams left and right, here is 2 streams: left, middle"),
+        ("  right: {", "  middle: {", "takes the streams left and right, here is left, middle"),
         ("path: r}, ", "path: r}, key: taxi, ", "kind spatial_join takes no key"),
     ):
         assert old in good
@@ -134,7 +134,7 @@ def test_streams_are_left_and_right_and_have_no_keys(tmp_path):
         with pytest.raises(Refused, match=wrong):
             load(path)
     path.write_text("\n".join(line for line in good.splitlines() if "right: {source" not in line))
-    with pytest.raises(Refused, match="takes the 2 streams left and right, here is 1 stream: left"):
+    with pytest.raises(Refused, match="join interval takes the streams left and right, here is left"):
         load(path)
 
 

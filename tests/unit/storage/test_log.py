@@ -22,11 +22,12 @@ from tailrace.engine.local import MemoryFormat
 from tailrace.engine.stream_reader import SegmentContent
 from tailrace.ground.ranges import overlap
 from tailrace.ground.sortable import to_sortable_text
+from tailrace.ground.times import with_times
 from tailrace.kind.inputs import NameTypes
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log, Reader
 from tailrace.storage.table_schemas import schemas
-from tailrace.storage.tables import Tables, with_times
+from tailrace.storage.tables import Tables
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH
 

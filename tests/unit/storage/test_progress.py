@@ -11,11 +11,12 @@ from deltalake import DeltaTable
 from oracle import Settings
 from tailrace.engine.progress import Progress
 from tailrace.ground.time_limits import EARLIEST_MS
+from tailrace.ground.times import with_times
 from tailrace.kinds import build
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until, read_progress
 from tailrace.storage.table_schemas import CLASSES, schemas
-from tailrace.storage.tables import Tables, with_times
+from tailrace.storage.tables import Tables
 from warehouse import make_query
 
 SCHEMA = schemas(build(make_query(Path("in"), Settings(500, 100, 100, "sum", "none"))))

@@ -13,11 +13,12 @@ from pair_oracle import Item, Join
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import measure, put_quality, read_quality
 from tailrace.correction.uncorrected import Uncorrected
+from tailrace.ground.times import TIME, with_times
 from tailrace.storage import results
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables, read_answers
-from tailrace.storage.table_schemas import CORRECTION_TABLES, STREAM_TABLES, TIME, schemas
-from tailrace.storage.tables import Tables, with_times
+from tailrace.storage.table_schemas import CORRECTION_TABLES, STREAM_TABLES, schemas
+from tailrace.storage.tables import Tables
 from tailrace.terminal.answers import write_answers
 
 JOIN = Join(reach=10, tick=10)

@@ -15,12 +15,13 @@ from pair_query import STREAMS, pair_query, use_pairs, write_rows
 from planner_driver import entries
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.errors import Refused, SourceChanged
+from tailrace.ground.times import with_times
 from tailrace.kinds import build
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
 from tailrace.storage.layout import CheckpointManifest, Layout
 from tailrace.storage.table_schemas import schemas
-from tailrace.storage.tables import Tables, with_times
+from tailrace.storage.tables import Tables
 from tailrace.stream.source_opening import open_feeds, problem_of
 from warehouse import make_query
 

@@ -14,6 +14,7 @@ from oracle import Settings, Tuple
 from planner_driver import entries
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.errors import SourceChanged
+from tailrace.ground.times import with_times
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
@@ -25,7 +26,7 @@ from tailrace.storage.delta_feed import DeltaFeed
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
 from tailrace.storage.layout import CheckpointManifest, Layout
 from tailrace.storage.table_schemas import schemas
-from tailrace.storage.tables import Tables, with_times
+from tailrace.storage.tables import Tables
 from tailrace.stream import source_opening
 from tailrace.stream.source_opening import open_feeds
 from warehouse import make_query, write_files

@@ -12,11 +12,11 @@ from oracle import Settings
 from tailrace.drivers.fence import MARK
 from tailrace.engine.progress import Progress
 from tailrace.ground.time_limits import EARLIEST_MS
+from tailrace.ground.times import with_times
 from tailrace.kinds import build
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 from tailrace.storage.table_schemas import CLASSES, schemas
-from tailrace.storage.tables import with_times
 from tailrace.stream import status_reporter as module
 from tailrace.stream.status_reporter import StatusReporter
 from warehouse import make_query

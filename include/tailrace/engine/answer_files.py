@@ -1,0 +1,93 @@
+"""Answers that readers write themselves, as files of the table `results`: of a kind that joins a dimension table."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tailrace.disorder.ticks import end_of
+from tailrace.ground.columns import Ints
+from tailrace.ground.facts import Fact
+from tailrace.ground.files import FILES
+from tailrace.ground.times import with_times
+from tailrace.kind.capabilities import JoinsTable
+
+_BLOCK = 1 << 18
+"""The tuples whose answers are held at once: of some each, there may be many."""
+
+
+class Written(NamedTuple):
+    """The answers of a segment's tuples, as they were written.
+
+    Attributes
+    ----------
+    files : RecordBatch
+        The record of their file, of schema `FILES`; none without answers.
+    measured : dict
+        `answers`: how many; `waited_ms`: the sum of the times from the tuples' event times to the answers.
+    """
+
+    files: pa.RecordBatch
+    measured: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class AnswerFiles:
+    """Writes the answers to tuples as files, which the sink commits.
+
+    A reader that is run again writes files of other names. What no commit names is removed when the table is compacted.
+
+    Attributes
+    ----------
+    directory : Path
+        The table `results`.
+    schema : Schema
+        Its schema.
+    versions : Path
+        The directory with the versions of the dimension table.
+    """
+
+    directory: Path
+    schema: pa.Schema
+    versions: Path
+
+    def write(self, kind: JoinsTable, tuples: pa.RecordBatch, version: Fact, ordinal: int, tick_ms: int) -> Written:
+        """Answer a segment's tuples by a version of the dimension table, and write the answers.
+
+        The as_of of an answer is the end of the tick of its tuple's own arrival time.
+        """
+        path = self.directory / f"part-{ordinal:08d}-{uuid.uuid4().hex}.parquet"
+        answers, waited_ms = 0, 0
+        file: pq.ParquetWriter | None = None
+        try:
+            for start in range(0, tuples.num_rows, _BLOCK):
+                block = tuples.slice(start, _BLOCK)
+                rows, row = kind.answers_of(block, self.versions / version.value["file"])
+                as_of = end_of(np.asarray(block.column("arrival_time")), tick_ms)[row]
+                answers += rows.num_rows
+                waited_ms += int((as_of - np.asarray(block.column("event_time"))[row]).sum())
+                if rows.num_rows:
+                    file = file or pq.ParquetWriter(path, self.schema)
+                    file.write_table(self._stamped(rows, as_of, version))
+        finally:
+            if file is not None:
+                file.close()
+        records = [{"path": path.name, "size": path.stat().st_size, "rows": answers}] if answers else []
+        measured = {"answers": answers, "waited_ms": waited_ms}
+        return Written(pa.RecordBatch.from_pylist(records, FILES), measured)
+
+    def _stamped(self, answers: pa.RecordBatch, as_of: Ints, version: Fact) -> pa.Table:
+        """The rows of the table."""
+        stamps = {"k_ms": 0, "emitted_at": datetime.now(UTC), "facts_version": version.version}
+        columns = {name: answers.column(name) for name in answers.schema.names} | {"as_of": pa.array(as_of)}
+        for name, value in stamps.items():
+            kind = self.schema.field(name).type
+            columns[name] = pa.repeat(pa.scalar(value, kind), answers.num_rows)
+        return with_times(pa.table(columns), self.schema)

@@ -1,0 +1,29 @@
+"""Conversion of times between integer milliseconds, in which the package computes, and the timestamps of tables."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+TIME = pa.timestamp("us", "UTC")
+"""The type of times in tables."""
+
+
+def with_times(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Cast rows to a table's columns and types; times are given as int64 milliseconds."""
+    return pa.table([_cast(rows.column(field.name), field.type) for field in schema], schema=schema)
+
+
+def in_ms(rows: pa.Table) -> pa.Table:
+    """Convert every timestamp column of some rows to int64 milliseconds."""
+    for index, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):
+            ms = rows.column(index).cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
+            rows = rows.set_column(index, field.name, ms)
+    return rows
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_timestamp(kind) and pa.types.is_integer(column.type):
+        return pc.cast(pc.cast(column, pa.timestamp("ms", "UTC")), kind)
+    return pc.cast(column, kind)

@@ -1,0 +1,32 @@
+"""The section `spatial_join.interval` of a query file: how far apart in event time the tuples of a pair are."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from tailrace.ground.duration import Duration, ms
+from tailrace.ground.fields import Section, field_error
+
+
+class Interval(Section):
+    """The interval of right.time − left.time in which a pair lies, both ends included."""
+
+    lower: Duration = Field(description="its lower end: -15 min")
+    upper: Duration = Field(description="its upper end: 30 min")
+
+    @model_validator(mode="after")
+    def _be_one(self) -> Self:
+        if self.lower > self.upper:
+            raise field_error("lower is above upper, so no pair lies between them", "a lower end below upper", "lower")
+        return self
+
+    @property
+    def bounds_ms(self) -> tuple[int, int]:
+        return ms(self.lower), ms(self.upper)
+
+    @property
+    def reach_ms(self) -> int:
+        """The longest distance of the event times of a pair."""
+        return max(map(abs, self.bounds_ms))

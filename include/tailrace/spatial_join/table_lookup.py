@@ -1,0 +1,119 @@
+"""Lookup of related geometries in a dimension table, by an index that each process builds once for a version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+
+from tailrace.kind.inputs import NameTypes
+from tailrace.spatial_join import dimension_table
+from tailrace.spatial_join.condition import Condition
+from tailrace.spatial_join.dimension_table import DimensionTable, OnInvalid
+from tailrace.spatial_join.geometries import Geometries, Shapes, geometries_of
+from tailrace.spatial_join.pair_search import LocalIndex, nested_loops
+from tailrace.spatial_join.pairs import Pairs
+from tailrace.spatial_join.table_index import TableIndex
+
+Method = Literal["indexed", "native"]
+
+_VERSIONS = 2
+"""The number of versions whose indexes a process holds: a batch may still need the one before the newest."""
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """The dimension table of a query, as it is declared (`kind.inputs.TableInput`).
+
+    Attributes
+    ----------
+    path : Path
+    id, geometry : str
+        Columns; see `dimension_table.read`.
+    on_invalid : str
+    degrees : bool
+        Whether coordinates are longitude and latitude.
+    """
+
+    path: Path
+    id: str = "id"
+    geometry: str = "geometry"
+    on_invalid: OnInvalid = "refuse"
+    degrees: bool = True
+
+    def types(self, content: bytes) -> NameTypes:
+        """Check the content of the file; returns the type of the ids.
+
+        Raises
+        ------
+        Refused
+            See `dimension_table.read`; it names the declared path.
+        """
+        return NameTypes(id=self.read(self.path, content).ids.type)
+
+    def read(self, path: Path, content: bytes) -> DimensionTable:
+        """Read a version of the table from its content."""
+        return dimension_table.parse(path, content, self.id, self.geometry, (), self.on_invalid, self.degrees)
+
+
+class Search(Protocol):
+    """A search for the rows of a table."""
+
+    def matches(self, left: Geometries) -> Pairs:
+        """Find the pairs of a geometry and a row, each once."""
+
+
+class IndexedTable(NamedTuple):
+    """A version of the table, and the search for its rows."""
+
+    table: DimensionTable
+    search: Search
+
+
+@dataclass(frozen=True)
+class TableLookup:
+    """How rows of the table are found that fulfil a condition with geometries of the stream.
+
+    Attributes
+    ----------
+    table : TableSource
+    condition : Condition
+    method : str
+        indexed: by the fastest index. native: all rows are tested, as the paper's baseline does.
+    """
+
+    table: TableSource
+    condition: Condition
+    method: Method = "indexed"
+
+    def indexed(self, version: Path) -> IndexedTable:
+        """Read and index a version: a file with its content, which never changes."""
+        return _indexed(self, version)
+
+    def read(self, path: Path) -> IndexedTable:
+        """Read and index the table as a file has it now."""
+        table = self.table.read(path, path.read_bytes())
+        return IndexedTable(table, _search(table.shapes, self.condition, self.method == "indexed"))
+
+
+@lru_cache(_VERSIONS)
+def _indexed(lookup: TableLookup, version: Path) -> IndexedTable:
+    return lookup.read(version)
+
+
+def _search(shapes: Shapes, condition: Condition, is_indexed: bool) -> Search:
+    """The search for rows; that of rows some way off is the one that joins of streams use."""
+    if condition.limit is None:
+        return TableIndex.of(shapes, condition.relation, "raster" if is_indexed else "scan")
+    rows = geometries_of(shapes)
+    return LocalIndex.of(rows, condition) if is_indexed else _NestedLoops(rows, condition)
+
+
+@dataclass(frozen=True, eq=False)
+class _NestedLoops:
+    rows: Geometries
+    condition: Condition
+
+    def matches(self, left: Geometries) -> Pairs:
+        return nested_loops(left, self.rows, self.condition)

@@ -1,0 +1,39 @@
+"""The size of the next batch, by what the batches before it came to."""
+
+from __future__ import annotations
+
+from tailrace.engine.batch_header import BATCH_ROWS
+from tailrace.kind.capabilities import JoinsTable
+from tailrace.kind.protocol import Kind
+
+_MADE = 1_000_000
+"""The number of partials or answers that a batch may come to: they go through the driver's memory."""
+
+_JOINED = 4_000
+"""The number of rows of a join's first batch, and of any that comes to too many answers."""
+
+
+class BatchSize:
+    """Limits the rows of a batch, and learns from each batch.
+
+    Attributes
+    ----------
+    rows : int
+        The rows that the next batch may have, more or less.
+    """
+
+    def __init__(self, kind: Kind, batch_rows: int) -> None:
+        """Start for a kind, whose batches are to have at most so many rows."""
+        weight, is_join = kind.row_weight, len(kind.inputs) > 1
+        self._made, self._most = _MADE // weight, min(batch_rows, BATCH_ROWS // weight)
+        self._least = min(_JOINED, self._made) if is_join else self._made  # a join may make many answers of a row
+        self._gathers_answers = not isinstance(kind, JoinsTable)  # else the readers write them
+        self.rows = min(self._least, self._most)
+
+    def observe(self, rows: int, partials: int, answers: int) -> None:
+        """Take note of a batch of so many rows, that came to so many partials and answers."""
+        if rows:
+            enough = self._made * rows // max(partials, 1)
+            if self._gathers_answers:
+                enough = min(enough, _MADE * rows // max(answers, 1))
+            self.rows = min(max(enough, self._least), 2 * self.rows, self._most)

@@ -1,0 +1,120 @@
+"""A declared join with a table: what is refused and why, and the kind that it becomes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tailrace.cli.explanation import explanation
+from tailrace.ground.errors import Refused
+from tailrace.kind.inputs import NameTypes
+from tailrace.kinds import build
+from tailrace.query.loading import load
+from tailrace.query.query import require_late_tuples
+from tailrace.spatial_join.table_join import SpatialTableJoin
+
+STREAM = "{source: {format: parquet, path: l}, event_time: event_time, arrival_time: arrival_time, id: id}"
+TEXT = f"""\
+name: where
+kind: spatial_join
+streams:
+  left: {STREAM}
+spatial_join:
+  join: table
+  geometry: {{left: {{x: lon, y: lat}}}}
+  relation: within
+  table: {{path: zones.csv, id: zone, geometry: shape, on_invalid: skip}}
+"""
+
+
+@pytest.fixture
+def query_of(tmp_path):
+    def make(old: str = "", new: str = "", more: str = ""):
+        assert old in TEXT
+        path = tmp_path / "where.yaml"
+        path.write_text(TEXT.replace(old, new, 1) + more)
+        return load(path)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "more", "field", "wrong"),
+    [
+        (
+            "  table: {path: zones.csv, id: zone, geometry: shape, on_invalid: skip}\n",
+            "",
+            "",
+            "table",
+            "needs the table",
+        ),
+        ("{path: zones.csv, id", "{id", "", "table.path", "is missing"),
+        ("path: zones.csv", "path: ''", "", "table.path", "has no value"),
+        ("on_invalid: skip", "on_invalid: drop", "", "table.on_invalid", "'drop' is no on_invalid"),
+        ("relation: within", "relation: within\n  grid: 8", "", "grid", "join table takes no grid"),
+        ("relation: within", "relation: within\n  extent: [0, 0, 1, 1]", "", "extent", "takes no extent"),
+        ("relation: within", "relation: within\n  bin: 1 h", "", "bin", "takes no bin"),
+        ("y: lat}}", "y: lat}, right: {wkt: g}}", "", "geometry.right", "the right geometries are the table's"),
+        (
+            f"  left: {STREAM}",
+            f"  left: {STREAM}\n  right: {STREAM}",
+            "",
+            "streams",
+            "join table takes one stream, left",
+        ),
+        ("  left: ", "  taxis: ", "", "streams", "takes the streams left and right, here is taxis"),
+        ("", "", "window: {size: 1 s, slide: 1 s}\n", "window", "join table takes no window"),
+        ("", "", "disorder: {policy: k_slack, k: 1 s}\n", "disorder.policy", "policy k_slack waits"),
+        ("", "", "disorder: {deduplicate: true}\n", "disorder.deduplicate", "knows none that came before"),
+        ("", "", "correction: {gap: 5 s}\n", "correction", "nothing to be corrected"),
+    ],
+)
+def test_what_does_not_fit_is_refused(query_of, old, new, more, field, wrong):
+    with pytest.raises(Refused) as refused:
+        query_of(old, new, more)
+    (problem,) = refused.value.problems
+    assert problem.where.endswith(field)
+    assert wrong in problem.wrong
+    assert problem.right
+
+
+def test_a_table_stands_beside_the_query_file(query_of, tmp_path):
+    query = query_of()
+    assert query.table.path == tmp_path / "zones.csv"
+    assert (query.table.id, query.table.geometry, query.table.on_invalid) == ("zone", "shape", "skip")
+    assert query.table.degrees
+
+
+def test_no_tuple_of_it_is_late(query_of):
+    query = query_of()
+    assert not query.has_late_tuples
+    with pytest.raises(Refused, match="none is late"):
+        require_late_tuples(query)
+
+
+def test_it_becomes_a_kind_with_the_types_of_the_stream_and_the_table(query_of):
+    kind = build(query_of(), [NameTypes(id=pa.string()), NameTypes(id=pa.int64())])
+    assert isinstance(kind, SpatialTableJoin)
+    assert kind.answer.field("left_id").type == pa.string()
+    assert kind.answer.field("right_id").type == pa.int64()
+    assert kind.lookup.method == "indexed"
+
+
+def test_a_checkpoint_is_bound_to_the_columns_of_the_table_but_not_to_its_path(query_of):
+    first = query_of().structure()
+    assert query_of("zones.csv", "others.csv").structure() == first
+    assert query_of("id: zone", "id: name").structure() != first
+
+
+@pytest.mark.parametrize(
+    ("more", "words"), [("", ("raster", "whole table")), ("\n  method: native", ("each row of the table is tested",))]
+)
+def test_the_plan_is_explained(query_of, more, words):
+    text = str(explanation(query_of("relation: within", f"relation: within{more}")))
+    assert all(word in text for word in words)
+
+
+def test_paths_are_given_as_they_are_written(query_of):
+    assert query_of("zones.csv", "/far/zones.csv").table.path == Path("/far/zones.csv")

@@ -1,0 +1,123 @@
+"""The versions of a dimension table: each content once, what is not fit is told, and what is in force stays."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import shapely
+
+from tailrace.ground.errors import Refused
+from tailrace.ground.facts import Fact
+from tailrace.spatial_join.table_lookup import TableSource
+from tailrace.stream.table_versions import TableVersions, Version
+
+SQUARE, BOW = shapely.box(0, 0, 1, 1), shapely.from_wkt("POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))")
+
+
+def write(path: Path, ids: list, shape: shapely.Geometry = SQUARE) -> None:
+    geometry = json.loads(shapely.to_geojson(shape))
+    features = [{"type": "Feature", "id": name, "properties": {}, "geometry": geometry} for name in ids]
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    touch.count += 1
+    os.utime(path, ns=(touch.count, touch.count))  # a file system's clock may not tell two writes apart
+
+
+class touch:
+    count = 0
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    write(tmp_path / "zones.GeoJSON", ["a"])
+    return tmp_path / "zones.GeoJSON"
+
+
+def open_versions(path: Path, types: dict | None = None) -> TableVersions:
+    return TableVersions(TableSource(path), path.parent / "versions", types)
+
+
+def fact_of(version: Version | None) -> Fact:
+    assert version is not None
+    return Fact("table", 1, 0, version.value, version.evidence)
+
+
+def test_the_first_version_is_the_files_content(path):
+    version = open_versions(path).take(None)
+    assert version.value["file"].endswith(".geojson")
+    assert (path.parent / "versions" / version.value["file"]).read_bytes() == path.read_bytes()
+    assert str(path) in version.evidence
+
+
+def test_a_new_content_is_a_new_version_and_the_old_one_stays(path):
+    versions = open_versions(path)
+    first = fact_of(versions.take(None))
+    assert versions.take(first) is None
+    write(path, ["a", "b"])
+    second = fact_of(versions.take(first))
+    assert versions.take(second) is None
+    assert len(list((path.parent / "versions").iterdir())) == 2
+    write(path, ["a"])
+    third = versions.take(second)
+    assert third.value == first.value, "the same content is the same file"
+
+
+def test_a_file_that_is_written_again_alike_is_no_new_version(path):
+    versions = open_versions(path)
+    first = fact_of(versions.take(None))
+    write(path, ["a"])
+    assert versions.take(first) is None
+    assert versions.problem is None
+
+
+def test_a_content_that_is_not_fit_is_told_and_the_version_in_force_holds(path):
+    versions = open_versions(path)
+    first = fact_of(versions.take(None))
+    whole = path.read_text()
+    write(path, ["a"], BOW)
+    assert versions.take(first) is None
+    assert "invalid" in versions.problem
+    path.write_text(whole[: len(whole) // 2])
+    os.utime(path, ns=(10**9, 10**9))
+    assert versions.take(first) is None
+    assert "no JSON" in versions.problem
+    path.unlink()
+    assert versions.take(first) is None
+    assert "can't be read" in versions.problem
+    write(path, ["b"])
+    assert versions.take(first) is not None
+    assert versions.problem is None
+
+
+def test_ids_of_another_type_are_no_version(path):
+    versions = open_versions(path)
+    first = fact_of(versions.take(None))
+    write(path, [1, 2])
+    assert versions.take(first) is None
+    assert "int64" in versions.problem
+    assert "string" in versions.problem
+    assert versions.take(first) is None, "and are not read again before they change"
+
+
+def test_a_resumed_stream_needs_no_file_while_a_version_is_in_force(path):
+    first = fact_of(open_versions(path).take(None))
+    path.unlink()
+    versions = open_versions(path, {"id": "string"})
+    assert versions.take(first) is None
+    assert "can't be read" in versions.problem
+    write(path, ["a"])
+    assert versions.take(first) is None
+    assert versions.problem is None
+
+
+def test_a_new_query_is_refused_where_the_table_is_not_fit(path):
+    write(path, ["a"], BOW)
+    with pytest.raises(Refused, match="invalid"):
+        open_versions(path)
+    path.unlink()
+    with pytest.raises(Refused, match="can't be read"):
+        open_versions(path)
+    with pytest.raises(Refused, match="can't be read"):
+        open_versions(path, {"id": "string"}).take(None)
