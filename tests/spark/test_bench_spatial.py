@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tailrace.bench.spatial import spark_joins
+from tailrace.bench.spatial import spark_joins, table_on_spark
 from tailrace.bench.spatial.joins import JOINS, METHODS, PARALLELISM
 
 pytestmark = pytest.mark.spark
@@ -57,3 +57,17 @@ def test_the_cost_of_a_second_task_is_a_ratio_to_one(joins, monkeypatch):
     monkeypatch.setattr(type(joins), "net", net)
     rows = spark_joins.by_parallelism(joins, 1, lambda line: None)
     assert [row["CPU × one task"] for row in rows] == [1, 1.2]
+
+
+def test_the_join_with_a_table_finds_the_pairs_of_the_index(spark, monkeypatch):
+    @contextmanager
+    def shared(name, shuffle_partitions):
+        spark.conf.set("spark.sql.shuffle.partitions", str(shuffle_partitions))
+        yield spark
+
+    monkeypatch.setattr(table_on_spark, "session", shared)
+    told: list[str] = []
+    rows = table_on_spark.beside_sedona(2000, 1, None, told.append)
+    assert [row["contestant"] for row in rows] == list(table_on_spark.METHODS)
+    assert all(row["pairs"] > 1900 and row["warm points/s"] > 0 and row["s a batch"] > 0 for row in rows)
+    assert all(row["× Sedona"] is None and row["start s"] is None for row in rows)

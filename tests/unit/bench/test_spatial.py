@@ -11,7 +11,7 @@ import pytest
 
 from spatial_oracle import GEOD
 from tailrace.bench.page import Effort, markdown
-from tailrace.bench.spatial import joins, report, streams, table, table_on_spark, taxi_map
+from tailrace.bench.spatial import joins, report, spark_joins, streams, table, table_on_spark, taxi_map
 from tailrace.bench.spatial.balance import Balance
 from tailrace.bench.spatial.streams import empty_streams, meeting_query, taxi_batches, taxi_streams
 
@@ -138,6 +138,20 @@ def test_a_method_that_finds_other_pairs_is_refused(monkeypatch):
     monkeypatch.setattr(table._Timed, "build", other)
     with pytest.raises(RuntimeError, match="scan finds other pairs"):
         table.by_method(500, 1, lambda line: None)
+
+
+def test_methods_that_find_other_pairs_on_spark_are_no_page(tmp_path, monkeypatch):
+    def run(self, query, tuples):
+        pairs = 5 if query.spatial_join.method == "native" else made
+        return {"tuples/s": 6.0 - pairs, "warm tuples/s": 1.0, "pairs": pairs}
+
+    monkeypatch.setattr(spark_joins.SparkJoins, "run", run)
+    joined = spark_joins.SparkJoins(None, tmp_path, 10)
+    made = 4
+    with pytest.raises(RuntimeError, match="other numbers of pairs"):
+        spark_joins.beside_native(joined, 2, lambda line: None)
+    made = 5
+    assert len(spark_joins.beside_native(joined, 2, lambda line: None)) == 8
 
 
 def test_without_a_peer_and_methods_nobody_takes_part(monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 import shapely
 from pyspark.sql import SparkSession
 
-from tailrace.bench.contestants import measured_run
+from tailrace.bench.contestants import Pace, measured_run
 from tailrace.bench.meter import Meter
 from tailrace.bench.progress import Row, Tell
 from tailrace.bench.rounds import interleaved, median_ratio, medians
@@ -35,10 +36,12 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
 from tailrace.stream.run_options import RunOptions
 
-METHODS: tuple[str, ...] = ()
-"""Methods of `join: table` that take part beside Sedona: indexed, external, native."""
+METHODS: tuple[str, ...] = ("indexed", "native")
+"""Methods of `join: table` that take part beside Sedona."""
 
 POINTS, FILES, CORES = 1_000_000, 4, 2
+"""Fixes, the files that they are in, of which ours makes a batch each, and cores."""
+
 PAIR = ["left_id", "right_id"]
 
 
@@ -49,7 +52,7 @@ class Contestant:
     Attributes
     ----------
     run : callable
-        Runs a pass into a directory; returns the points that it read after its start, and the seconds of these.
+        Runs a pass into a directory.
     pairs : callable
         Reads the pairs of a pass, `left_id` and `right_id`, from its directory.
     meter : callable
@@ -58,7 +61,7 @@ class Contestant:
         The time that its JVM took to start; None in the session of others.
     """
 
-    run: Callable[[Path], tuple[float, float]]
+    run: Callable[[Path], Pace]
     pairs: Callable[[Path], pa.Table]
     meter: Callable[[], Meter]
     start_s: float | None = None
@@ -68,10 +71,11 @@ class Contestant:
         """Run a pass over so many points in a new directory below this one."""
         out = directory / str(next(self.directories))
         with self.meter() as meter:
-            warm_points, warm_s = self.run(out)
+            pace = self.run(out)
         cost = meter.cost
-        row: Row = {"points/s": points / cost.seconds, "warm points/s": warm_points / warm_s}
-        row |= {"s": cost.seconds, "CPU µs/point": 1e6 * cost.cpu_s / points}
+        row: Row = {"points/s": points / cost.seconds, "warm points/s": pace.warm_rows / pace.warm_s}
+        row |= {"s": cost.seconds, "s a batch": statistics.median(pace.batch_s[1:]) if pace.batch_s else None}
+        row |= {"CPU µs/point": 1e6 * cost.cpu_s / points}
         return row | {"MiB": cost.driver_mib + cost.jvm_mib + cost.workers_mib}
 
 
@@ -130,22 +134,22 @@ def _contestants(
         table = districts()
         pq.write_table(pa.table({"id": table.ids, "geometry": shapely.to_wkb(table.shapes)}), polygons)
 
-        def run(out: Path) -> tuple[float, float]:
-            return points, sedona.run(directory / "points", polygons, out)
+        def run(out: Path) -> Pace:
+            return Pace([], points, sedona.run(directory / "points", polygons, out))
 
         contestants["sedona"] = Contestant(run, answers, partial(Meter, of=pid), start_s)
     if METHODS:
         spark = stack.enter_context(session("tailrace bench", CORES))
         for method in METHODS:
             query = table_query(method, directory / "points")
-            reads = partial(_results, query)
-            contestants[method] = Contestant(partial(_ours, spark, query), reads, partial(Meter, without=pid))
+            run_ours = partial(_ours, spark, query, points)
+            contestants[method] = Contestant(run_ours, partial(_results, query), partial(Meter, without=pid))
     return contestants
 
 
-def _ours(spark: SparkSession, query: Query, out: Path) -> tuple[float, float]:
-    pace = measured_run(spark, query, out, RunOptions())
-    return pace.warm_rows, pace.warm_s
+def _ours(spark: SparkSession, query: Query, points: int, out: Path) -> Pace:
+    """Run our query, a file's points in a batch; warm is what comes after the first one."""
+    return measured_run(spark, query, out, RunOptions(-(-points // FILES)))
 
 
 def _results(query: Query, out: Path) -> pa.Table:
