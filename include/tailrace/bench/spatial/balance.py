@@ -10,6 +10,9 @@ import pyarrow as pa
 from tailrace.bench.progress import Row
 from tailrace.ground.columns import Ints
 
+SHARES = ("copies/tuple", "share of rows, largest task", "share of pairs, largest task")
+"""The figures that tell of more tasks than one."""
+
 
 @dataclass(frozen=True)
 class Balance:
@@ -40,6 +43,6 @@ class Balance:
         """
         rows = sum(batch[0].sum() for batch in self.batches)
         later = np.sum(self.batches[len(self.batches) // 2 :], axis=0)
-        of_rows, of_pairs = (later.max(axis=1) / np.maximum(later.sum(axis=1), 1)).tolist()
-        shares = {"share of rows, largest task": of_rows, "share of pairs, largest task": of_pairs}
-        return {"pairs": self.pairs, "copies/tuple": float(rows / tuples)} | shares
+        shares = later.max(axis=1) / np.maximum(later.sum(axis=1), 1)
+        of_tasks = [float(rows / tuples), *shares.tolist()]
+        return {"pairs": self.pairs} | dict(zip(SHARES, of_tasks, strict=True))

@@ -17,6 +17,7 @@ _COLOURS = dict(zip(METHODS, ("tab:blue", "tab:orange"), strict=True))
 _STYLES = dict(zip(JOINS, ("o-", "s--"), strict=True))
 _RATE, _LENGTH = "tuples a second", "length of the interval or window in minutes"
 _LARGE = 100  # numbers without decimals
+_ROOM = 1.08  # of an axis, over the largest value
 
 
 def table(rows: Sequence[Row], file: Path) -> None:
@@ -26,10 +27,10 @@ def table(rows: Sequence[Row], file: Path) -> None:
     with Figure(file, 2) as axes:
         for ax, name, y_label in zip(axes, ("points/s", batch), ("points a second", batch), strict=True):
             bars = ax.bar(methods, [row[name] for row in rows], 0.6, color="tab:blue")
-            ax.bar_label(bars, [f"{row[name]:,.0f}" if row[name] >= _LARGE else f"{row[name]:.2g}" for row in rows])
-            label(ax, "table join, one core in process", "", y_label)
-            ax.set_yscale("log")
+            ax.bar_label(bars, [f"{row[name]:,.0f}" if row[name] >= _LARGE else f"{row[name]:.2f}" for row in rows])
+            label(ax, "join with the districts, one core in process", "", y_label)
             ax.margins(y=0.15)
+        axes[0].set_yscale("log")
 
 
 def by_parallelism(in_process: Sequence[Row], on_spark: Sequence[Row], file: Path) -> None:
@@ -57,17 +58,16 @@ def by_length(rows: Sequence[Row], file: Path) -> None:
 
 
 def by_grid(rows: Sequence[Row], file: Path) -> None:
-    """Draw throughput, copies, and the largest task's shares by the number of cells along a side (figure 14)."""
-    measures = {"tuples/s": _RATE, "copies/tuple": "tasks that a tuple goes to, on average"}
-    measures |= {"share of pairs, largest task": "share of the pairs in the largest task"}
+    """Draw throughput, copies, and the largest task's share of pairs by the cells along a side (figure 14)."""
+    measures = {"throughput": ("tuples/s", _RATE), "copies": ("copies/tuple", "tasks that a tuple goes to, on average")}
+    measures |= {"balance": ("share of pairs, largest task", "share of the pairs in the largest task")}
     with Figure(file, len(measures)) as axes:
-        for ax, (measure, y_label) in zip(axes, measures.items(), strict=True):
+        for ax, (title, (measure, y_label)) in zip(axes, measures.items(), strict=True):
             _lines(ax, rows, "grid", measure)
             grids = sorted({row["grid"] for row in rows})
             ax.set_xscale("log", base=2)
             ax.set_xticks(grids, list(map(str, grids)))
-            label(ax, f"{rows[0]['tasks']} tasks", "cells along a side", y_label)
-            ax.set_ylim(bottom=0)
+            label(ax, f"{title}, {rows[0]['tasks']} tasks", "cells along a side", y_label)
 
 
 def by_bin(rows: Sequence[Row], file: Path) -> None:
@@ -79,7 +79,7 @@ def by_bin(rows: Sequence[Row], file: Path) -> None:
         ax.set_xscale("log")
         ax.set_xticks(seconds, [f"{each:g}" for each in seconds])
         ax.minorticks_off()
-        ax.set_ylim(bottom=0)
+        _from_zero(ax, rows, "tuples/s")
         label(ax, "throughput by bin", "length of a bin in s", _RATE)
 
 
@@ -91,4 +91,11 @@ def _lines(ax: Axes, rows: Sequence[Row], setting: str, measure: str) -> None:
             if mine:
                 x, y = ([row[name] for row in mine] for name in (setting, measure))
                 ax.plot(x, y, _STYLES[join], color=_COLOURS[method], label=f"{join}, {method}", lw=1.3, ms=4)
-    ax.set_ylim(bottom=0)
+    _from_zero(ax, rows, measure)
+
+
+def _from_zero(ax: Axes, rows: Sequence[Row], measure: str) -> None:
+    """Let the axis of a measure begin with 0, and have thousands in groups."""
+    ax.set_ylim(0, _ROOM * max(row[measure] for row in rows))
+    if ax.get_ylim()[1] >= _LARGE:
+        ax.yaxis.set_major_formatter("{x:,.0f}")

@@ -17,7 +17,7 @@ import pyarrow as pa
 from tailrace.bench.in_process import TimedTask, batches_of
 from tailrace.bench.progress import Row, Tell
 from tailrace.bench.rounds import Passes, interleaved, median_ratio, medians
-from tailrace.bench.spatial.balance import Balance
+from tailrace.bench.spatial.balance import SHARES, Balance
 from tailrace.bench.spatial.streams import empty_streams, meeting_query
 from tailrace.engine.chunk_stores import ChunkFiles
 from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
@@ -51,7 +51,7 @@ def by_parallelism(streams: Streams, rounds: int, tell: Tell) -> list[Row]:
 
 def by_length(streams: Streams, rounds: int, tell: Tell) -> list[Row]:
     """Run both joins by both methods and the length of the interval or window (figure 13)."""
-    return _compared(_settings(join=JOINS, minutes=LENGTHS, method=METHODS), streams, rounds, tell)
+    return _of_one_task(_compared(_settings(join=JOINS, minutes=LENGTHS, method=METHODS), streams, rounds, tell))
 
 
 def by_grid(streams: Streams, rounds: int, tell: Tell) -> list[Row]:
@@ -62,7 +62,12 @@ def by_grid(streams: Streams, rounds: int, tell: Tell) -> list[Row]:
 def by_bin(streams: Streams, rounds: int, tell: Tell) -> list[Row]:
     """Run the join by interval by the length of the bins in which tuples are stored (figure 15)."""
     bins = [f"{seconds} s" for seconds in BINS_S]
-    return _compared(_settings(join=JOINS[:1], minutes=[BIN_MINUTES], bin=bins), streams, rounds, tell)
+    return _of_one_task(_compared(_settings(join=JOINS[:1], minutes=[BIN_MINUTES], bin=bins), streams, rounds, tell))
+
+
+def _of_one_task(rows: list[Row]) -> list[Row]:
+    """Leave out the figures that tell of more tasks."""
+    return [{name: value for name, value in row.items() if name not in SHARES} for row in rows]
 
 
 def _settings(**values: Sequence[Any]) -> list[Row]:
