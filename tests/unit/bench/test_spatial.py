@@ -14,6 +14,7 @@ from tailrace.bench.page import Effort, markdown
 from tailrace.bench.spatial import joins, report, spark_joins, streams, table, table_on_spark, taxi_map
 from tailrace.bench.spatial.balance import Balance
 from tailrace.bench.spatial.streams import empty_streams, meeting_query, taxi_batches, taxi_streams
+from tailrace.ground.errors import refuse
 
 pytestmark = pytest.mark.slow
 
@@ -125,6 +126,17 @@ def test_all_methods_of_the_table_index_are_measured_over_the_same_pairs():
     assert len({row["pairs"] for row in rows}) == 1
     assert rows[0]["pairs"] > 2900
     assert next(row for row in rows if row["method"] == "scan")["× scan"] == 1
+
+
+def test_an_engine_that_is_not_installed_takes_no_part(monkeypatch):
+    def missing(shapes, relation):
+        raise refuse("method: external", "DuckDB is not installed", "the extra")
+
+    monkeypatch.setattr(table.ExternalSearch, "of", missing)
+    told: list[str] = []
+    rows = table.by_method(100, 1, told.append)
+    assert [row["method"] for row in rows] == ["raster", "edges", "rtree", "scan"]
+    assert any("external takes no part" in line and "DuckDB is not installed" in line for line in told)
 
 
 def test_a_method_that_finds_other_pairs_is_refused(monkeypatch):
