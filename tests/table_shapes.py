@@ -65,6 +65,25 @@ def areas(seed, kind):
     return shapes
 
 
+def mixed_rows(seed):
+    """Polygons, among points, lines, collections and empty geometries."""
+    polygons = areas(seed, "stars")
+    corner = shapely.get_coordinates(polygons[0])[0]
+    return np.array(
+        [
+            shapely.Point(*corner),
+            *polygons[:3],
+            shapely.Polygon(),
+            shapely.LineString([corner, (0.5, 0.5)]),
+            *polygons[3:],
+            shapely.GeometryCollection([polygons[2], shapely.Point(3, 3)]),
+            shapely.MultiPoint([corner, (0.2, 0.3)]),
+            shapely.Point(),
+        ],
+        object,
+    )
+
+
 def hard_points(random, shapes, count=40):
     """Points at random, on vertices, on edges and next to them in doubles, level with vertices, and far away."""
     corners = shapely.get_coordinates(shapes)

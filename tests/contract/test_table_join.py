@@ -93,7 +93,7 @@ def cases(draw: st.DrawFn) -> Case:
             batches.append(Batch((rest,) if rest else (), None))
             break
     section = {"relation": relation} | ({"distance": "200 km", "select": ["distance"]} if relation == "dwithin" else {})
-    section |= {"method": draw(st.sampled_from(["indexed", "native"]))}
+    section |= {"method": draw(st.sampled_from(["indexed", "native", "external"]))}
     tick = draw(st.sampled_from([0, 1, 100]))
     return Case(tuples, batches, section, tick, draw(st.integers(1, 3)), as_points)
 

@@ -1,4 +1,4 @@
-"""Ways to find the polygons of a table to which points are related: raster, edge index, R-tree and scan."""
+"""Ways to find the polygons of a table to which points are related: raster, edge index and R-tree."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ POINT_IN_AREA: dict[str, frozenset[int]] = {
 }
 """The locations in which a point has the relation to a polygon; disjoint is what does not intersect."""
 
-_PREPARED: dict[str, Callable[..., Mask]] = {
+_CONVERSE: dict[str, Callable[..., Mask]] = {
     "within": shapely.contains,
     "covered_by": shapely.covers,
     "intersects": shapely.intersects,
     "touches": shapely.touches,
 }
-"""The converse relations, since GEOS prepares the left geometry; for points its prepared predicates are exact."""
+"""The relations of a polygon to points: GEOS prepares the left geometry, and for points its prepared ones are exact."""
 
 _BLOCK = 1 << 14
 """The number of points of a block, of each of which a shapely object is made."""
@@ -109,26 +109,8 @@ class TreeSearch:
         """See `AreaSearch`."""
         parts = [NO_PAIRS]
         for block, shapes, pairs in _by_envelopes(self.tree, points):
-            related = pairs.take(_PREPARED[self.relation](self.prepared[pairs.right], shapes[pairs.left]))
+            related = pairs.take(_CONVERSE[self.relation](self.prepared[pairs.right], shapes[pairs.left]))
             parts.append(Pairs(related.left + block.start, related.right))
-        return Pairs.joined(parts)
-
-
-@dataclass(frozen=True, eq=False)
-class ScanSearch:
-    """The paper's baseline `native`: each row is tested against all points, without an index."""
-
-    prepared: Shapes
-    relation: str
-
-    def find(self, points: Points) -> Pairs:
-        """See `AreaSearch`."""
-        parts = [NO_PAIRS]
-        for first in range(0, len(points), _BLOCK):
-            shapes = points.take(slice(first, first + _BLOCK)).shapes
-            found = [np.flatnonzero(_PREPARED[self.relation](polygon, shapes)) for polygon in self.prepared]
-            rows = np.repeat(np.arange(len(found)), list(map(len, found)))
-            parts.append(ordered(Pairs(np.concatenate([NO_PAIRS.left, *found]) + first, rows)))
         return Pairs.joined(parts)
 
 
@@ -141,7 +123,7 @@ class NoSearch:
 
 
 def area_search(areas: Shapes, relation: str, how: str) -> AreaSearch:
-    """The search for polygons and multipolygons, by its name: raster, edges, rtree or scan.
+    """The search for polygons and multipolygons, by its name: raster, edges or rtree.
 
     A raster whose cells doubles can't number, and one of no polygons, is none: then edges are searched.
     """
@@ -156,7 +138,7 @@ def area_search(areas: Shapes, relation: str, how: str) -> AreaSearch:
         return EdgeSearch(shapely.STRtree(areas), index, locations)
     prepared = np.asarray(shapely.force_2d(areas), object)  # copies, so that no one else meets prepared geometries
     shapely.prepare(prepared)
-    return TreeSearch(shapely.STRtree(areas), prepared, relation) if how == "rtree" else ScanSearch(prepared, relation)
+    return TreeSearch(shapely.STRtree(areas), prepared, relation)
 
 
 def _is_located(index: EdgeIndex, locations: frozenset[int], points: Points, pairs: Pairs) -> Mask:

@@ -12,7 +12,7 @@ import shapely
 from tailrace.ground.columns import Floats, Ints
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.ellipsoid import Boxes
-from tailrace.spatial_join.geometries import Geometries, Mask, Points
+from tailrace.spatial_join.geometries import Geometries, Mask, Points, Shaped
 from tailrace.spatial_join.pairs import Pairs, Times
 from tailrace.spatial_join.point_index import PointIndex
 
@@ -38,6 +38,8 @@ def find_pairs(left: Geometries, right: Geometries, condition: Condition, times:
 
 def nested_loops(left: Geometries, right: Geometries, condition: Condition, times: Times | None = None) -> Pairs:
     """Find all pairs that fulfil the condition by testing each pair: the baseline, without an index."""
+    if not (isinstance(left, Points) and isinstance(right, Points)):
+        left, right = Shaped(left.shapes), Shaped(right.shapes)  # an object of each point, not one of each pair
     return Pairs.joined(_tested(left, right, condition, times, _all_pairs(len(left), len(right))))
 
 

@@ -55,8 +55,9 @@ def explanation_of(section: SpatialJoinSection) -> Explanation:
     grid = section.cells
     if section.join == "table":
         spread = "answered where it is read, and counted by tick"
-        if section.method == "native":
-            return Explanation(spread, "each row of the table is tested", "method: native is declared")
+        if section.method != "indexed":
+            found = "each row of the table is tested" if section.method == "native" else "DuckDB's spatial join"
+            return Explanation(spread, found, f"method: {section.method} is declared")
         found = "points in polygons by a raster and indexed edges, all else by an R-tree of envelopes"
         return Explanation(spread, found, "each worker holds the whole table, and a tuple waits for no other")
     if grid is None:

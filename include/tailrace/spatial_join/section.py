@@ -80,8 +80,9 @@ class SpatialJoinSection(Section):
     bin: PositiveDuration | None = Field(
         default=None, description="length of the bins of event time in which tuples are stored, of join interval: 1 h"
     )
-    method: Literal["indexed", "native"] = Field(
-        default="indexed", description="how pairs are found; native, the baseline, tests all of them: indexed"
+    method: Literal["indexed", "native", "external"] = Field(
+        default="indexed",
+        description="how pairs are found; native tests all, by external an engine answers, of join table: indexed",
     )
     on_invalid: Literal["quarantine", "make_valid"] = Field(
         default="quarantine", description="what becomes of a stream's invalid geometries, or make_valid: quarantine"
@@ -103,6 +104,10 @@ class SpatialJoinSection(Section):
         for name, joins in _FOR_JOINS.items():
             if getattr(self, name) is not None and self.join not in joins:
                 raise field_error(f"join {self.join} takes no {name}", f"no {name}, or join: {joins[0]}", name)
+        if self.method == "external" and self.join != "table":
+            raise field_error(
+                "an external engine answers joins with a table alone", "indexed, or join: table", "method"
+            )
         if self.join == "table" and self.geometry.right is not None:
             raise field_error("the right geometries are the table's", "no geometry.right", "geometry.right")
         if self.join != "table" and self.geometry.right is None:

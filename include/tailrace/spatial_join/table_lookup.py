@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,12 +12,13 @@ from tailrace.kind.inputs import NameTypes
 from tailrace.spatial_join import dimension_table
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.dimension_table import DimensionTable, OnInvalid
+from tailrace.spatial_join.external_search import ExternalSearch
 from tailrace.spatial_join.geometries import Geometries, Shapes, geometries_of
 from tailrace.spatial_join.pair_search import LocalIndex, nested_loops
 from tailrace.spatial_join.pairs import Pairs
 from tailrace.spatial_join.table_index import TableIndex
 
-Method = Literal["indexed", "native"]
+Method = Literal["indexed", "native", "external"]
 
 _VERSIONS = 2
 """The number of versions whose indexes a process holds: a batch may still need the one before the newest."""
@@ -80,7 +82,8 @@ class TableLookup:
     table : TableSource
     condition : Condition
     method : str
-        indexed: by the fastest index. native: all rows are tested, as the paper's baseline does.
+        indexed: by the fastest index. native: each pair is tested, as the paper's baseline does. external: an embedded
+        spatial engine answers (the paper's variant by GeoMesa).
     """
 
     table: TableSource
@@ -94,7 +97,7 @@ class TableLookup:
     def read(self, path: Path) -> IndexedTable:
         """Read and index the table as a file has it now."""
         table = self.table.read(path, path.read_bytes())
-        return IndexedTable(table, _search(table.shapes, self.condition, self.method == "indexed"))
+        return IndexedTable(table, _SEARCHES[self.method](table.shapes, self.condition))
 
 
 @lru_cache(_VERSIONS)
@@ -102,12 +105,11 @@ def _indexed(lookup: TableLookup, version: Path) -> IndexedTable:
     return lookup.read(version)
 
 
-def _search(shapes: Shapes, condition: Condition, is_indexed: bool) -> Search:
-    """The search for rows; that of rows some way off is the one that joins of streams use."""
+def _indexed_search(shapes: Shapes, condition: Condition) -> Search:
+    """The fastest search; that of rows some way off is the one that joins of streams use."""
     if condition.limit is None:
-        return TableIndex.of(shapes, condition.relation, "raster" if is_indexed else "scan")
-    rows = geometries_of(shapes)
-    return LocalIndex.of(rows, condition) if is_indexed else _NestedLoops(rows, condition)
+        return TableIndex.of(shapes, condition.relation)
+    return LocalIndex.of(geometries_of(shapes), condition)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,3 +119,14 @@ class _NestedLoops:
 
     def matches(self, left: Geometries) -> Pairs:
         return nested_loops(left, self.rows, self.condition)
+
+
+def _native_search(shapes: Shapes, condition: Condition) -> Search:
+    return _NestedLoops(geometries_of(shapes), condition)
+
+
+_SEARCHES: dict[str, Callable[[Shapes, Condition], Search]] = {
+    "indexed": _indexed_search,
+    "native": _native_search,
+    "external": ExternalSearch.of,
+}

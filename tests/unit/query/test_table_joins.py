@@ -109,7 +109,12 @@ def test_a_checkpoint_is_bound_to_the_columns_of_the_table_but_not_to_its_path(q
 
 
 @pytest.mark.parametrize(
-    ("more", "words"), [("", ("raster", "whole table")), ("\n  method: native", ("each row of the table is tested",))]
+    ("more", "words"),
+    [
+        ("", ("raster", "whole table")),
+        ("\n  method: native", ("each row of the table is tested",)),
+        ("\n  method: external", ("DuckDB",)),
+    ],
 )
 def test_the_plan_is_explained(query_of, more, words):
     text = str(explanation(query_of("relation: within", f"relation: within{more}")))

@@ -76,7 +76,7 @@ DWITHIN = f"{INTERVAL}, relation: dwithin, distance: 1 km"
         (f"{DWITHIN}, grid: 2000", "grid", "'2000' does not fit"),
         (f"{DWITHIN}, method: native, grid: 8", "grid", "method native uses no grid"),
         (f"{DWITHIN}, method: native, bin: 1 h", "bin", "method native uses no bin"),
-        (f"{DWITHIN}, method: external", "method", "does not have the method external yet"),
+        (f"{DWITHIN}, method: external", "method", "an external engine answers joins with a table alone"),
         (f"{INTERVAL}, relation: disjoint, grid: 8", "grid", "any two cells"),
         (f"{DWITHIN}, select: [left.taxi]", "select", "does not select left.taxi yet"),
         (f"{DWITHIN}, select: [distance, distance]", "select", "has distance already"),
