@@ -125,30 +125,30 @@ def test_all_methods_of_the_table_index_are_measured_over_the_same_pairs():
     assert [row["method"] for row in rows] == list(table.METHODS)
     assert len({row["pairs"] for row in rows}) == 1
     assert rows[0]["pairs"] > 2900
-    assert next(row for row in rows if row["method"] == "scan")["× scan"] == 1
+    assert next(row for row in rows if row["method"] == "native")["× native"] == 1
 
 
 def test_an_engine_that_is_not_installed_takes_no_part(monkeypatch):
-    def missing(shapes, relation):
+    def missing(shapes, condition):
         raise refuse("method: external", "DuckDB is not installed", "the extra")
 
     monkeypatch.setattr(table.ExternalSearch, "of", missing)
     told: list[str] = []
     rows = table.by_method(100, 1, told.append)
-    assert [row["method"] for row in rows] == ["raster", "edges", "rtree", "scan"]
+    assert [row["method"] for row in rows] == ["raster", "edges", "rtree", "native"]
     assert any("external takes no part" in line and "DuckDB is not installed" in line for line in told)
 
 
 def test_a_method_that_finds_other_pairs_is_refused(monkeypatch):
     build = table._Timed.build
-    relations = {"scan": "disjoint"}
+    relations = {"native": "disjoint"}
 
     def other(rows, how):
         monkeypatch.setattr(table, "RELATION", relations.get(how, "within"))
         return build(rows, how)
 
     monkeypatch.setattr(table._Timed, "build", other)
-    with pytest.raises(RuntimeError, match="scan finds other pairs"):
+    with pytest.raises(RuntimeError, match="native finds other pairs"):
         table.by_method(500, 1, lambda line: None)
 
 

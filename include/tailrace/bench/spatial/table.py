@@ -16,17 +16,22 @@ from tailrace.bench.spatial.streams import taxi_batches
 from tailrace.generators.sample_districts import district_file
 from tailrace.ground.errors import Refused
 from tailrace.spatial_join import dimension_table
+from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.dimension_table import DimensionTable
 from tailrace.spatial_join.external_search import ExternalSearch
-from tailrace.spatial_join.geometries import Points
+from tailrace.spatial_join.geometries import Geometries, Points
+from tailrace.spatial_join.metrics import Geodesic
+from tailrace.spatial_join.pair_search import nested_loops
+from tailrace.spatial_join.pairs import Pairs, ordered
 from tailrace.spatial_join.table_index import How, TableIndex
 from tailrace.spatial_join.table_lookup import Search
 
+NATIVE = "native"
 POINTS = 2_000_000
 RELATION = "within"
 
-METHODS = (*get_args(How), "external")
-"""raster is the method `indexed`, scan is `native`; external needs an extra, and is left out where that is missing."""
+METHODS = (*get_args(How), NATIVE, "external")
+"""raster is the method `indexed`; external needs an extra, and is left out where that is missing."""
 
 _BATCH, _BATCHES = 1000, 20
 """Points of a small batch, for the latency, and how many of them are measured."""
@@ -62,9 +67,20 @@ def by_method(count: int, rounds: int, tell: Tell) -> list[Row]:
             tell(f"{how} takes no part: {refused}")
     _check_same(indexes, points)
     passes = interleaved({how: partial(each.run, points) for how, each in indexes.items()}, rounds, "points/s", tell)
-    gains = {how: median_ratio(rows, passes["scan"], "points/s") for how, rows in passes.items()}
+    gains = {how: median_ratio(rows, passes[NATIVE], "points/s") for how, rows in passes.items()}
     about = {how: {"method": how, "points": len(points)} for how in passes}
-    return [about[how] | medians(rows) | {"× scan": gains[how]} for how, rows in passes.items()]
+    return [about[how] | medians(rows) | {"× native": gains[how]} for how, rows in passes.items()]
+
+
+@dataclass(frozen=True, eq=False)
+class _NestedLoops:
+    """The paper's baseline: each pair is tested."""
+
+    rows: Geometries
+    condition: Condition
+
+    def matches(self, left: Geometries) -> Pairs:
+        return nested_loops(left, self.rows, self.condition)
 
 
 @dataclass(frozen=True)
@@ -77,8 +93,11 @@ class _Timed:
     @staticmethod
     def build(table: DimensionTable, how: str) -> _Timed:
         start = time.process_time()
+        condition = Condition(RELATION, None, Geodesic())
         if how == "external":
-            search: Search = ExternalSearch.of(table.shapes, RELATION)
+            search: Search = ExternalSearch.of(table.shapes, condition)
+        elif how == NATIVE:
+            search = _NestedLoops(table.geometries, condition)
         else:
             search = TableIndex.of(table.shapes, RELATION, cast(How, how))
         return _Timed(search, time.process_time() - start)
@@ -98,7 +117,7 @@ class _Timed:
 
 
 def _check_same(indexes: Mapping[str, _Timed], points: Points) -> None:
-    found = {how: each.search.matches(points) for how, each in indexes.items()}
+    found = {how: ordered(each.search.matches(points)) for how, each in indexes.items()}
     first = found[METHODS[0]]
     for how, pairs in found.items():
         if not (np.array_equal(pairs.left, first.left) and np.array_equal(pairs.right, first.right)):

@@ -36,7 +36,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
 from tailrace.stream.run_options import RunOptions
 
-METHODS: tuple[str, ...] = ("indexed", "native")
+METHODS: tuple[str, ...] = ("indexed", "native", "external")
 """Methods of `join: table` that take part beside Sedona."""
 
 POINTS, FILES, CORES = 1_000_000, 4, 2
