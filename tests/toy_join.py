@@ -44,7 +44,7 @@ class ToyJoin(JoinedPairs):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        return tuple(Input({"value": "value"}, names, {"value": pa.string()}) for names in self.names)
+        return tuple(Input({"value": "value"}, names, {"value": pa.string()}) for names in self.column_types)
 
     @property
     def partition(self) -> ByValue:

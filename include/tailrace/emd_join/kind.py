@@ -56,8 +56,8 @@ class EmdJoin(JoinedPairs):
     sort_key: ClassVar[str | None] = KEY
 
     @property
-    def values(self) -> tuple[str, ...]:
-        return ("distance",)
+    def values(self) -> dict[str, pa.DataType]:
+        return {"distance": pa.float64()}
 
     @property
     def row_weight(self) -> int:
@@ -67,7 +67,7 @@ class EmdJoin(JoinedPairs):
     def inputs(self) -> tuple[Input, ...]:
         check = HistogramCheck("histogram", self.bins)
         columns, types = {"histogram": self.histogram}, {"histogram": LIST}
-        return tuple(Input(columns, names, types, check) for names in self.names)
+        return tuple(Input(columns, names, types, check) for names in self.column_types)
 
     @property
     def partition(self) -> Partition:

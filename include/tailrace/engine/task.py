@@ -185,7 +185,7 @@ class Task:
     def restore(self, state: bytes | None) -> TaskState:
         """Restore a state from its bytes, and delete the chunks that it needs no more; None: the initial state."""
         if state is None:
-            rows, id_types = [], [each.names.id for each in self.kind.inputs]
+            rows, id_types = [], [each.column_types.id for each in self.kind.inputs]
             for side, each in enumerate(self.kind.inputs):
                 prepared = self.kind.prepare(each.no_tuples, side)
                 rows.append(

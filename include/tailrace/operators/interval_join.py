@@ -74,8 +74,8 @@ class PairState:
 
 
 class Pairs(NamedTuple):
-    """n pairs: `id` and `event_time` of both sides, the kind's own columns, the place in the frontier of the tick that
-    decided each; and the work that it took, as in `kind.step.Step`.
+    """n pairs: `id`, `event_time` and carried columns of both sides, the kind's own columns, the place in the frontier
+    of the tick that decided each; and the work that it took, as in `kind.step.Step`.
     """
 
     left: pa.Table
@@ -93,6 +93,7 @@ def step(
     arrived: tuple[pa.Table, ...],
     frontier: Frontier,
     sort_key: str | None = None,
+    carried: Sequence[Sequence[str]] = ((), ()),
 ) -> tuple[PairState, Pairs, tuple[pa.RecordBatch, ...]]:
     """Add the rows of complete ticks, and answer each pair that has met.
 
@@ -102,6 +103,8 @@ def step(
         Of the left and the right stream: `event_time`, `tick`, `tuples` (0: a replica), `id`, and what `match` needs.
     sort_key : str, optional
         The column by which each batch of rows that `match` gets is in order.
+    carried : pair of list of str
+        Further columns of the left and of the right rows that pairs have.
 
     Returns
     -------
@@ -113,7 +116,7 @@ def step(
     """
     earlier = [[chunk.rows for chunk in side.chunks] for side in (state.left, state.right)]
     new = [in_order(rows, sort_key) for rows in arrived]
-    sides = [_Side.of([*old, rows], frontier) for old, rows in zip(earlier, new, strict=True)]
+    sides = [_Side.of([*old, rows], frontier, names) for old, rows, names in zip(earlier, new, carried, strict=True)]
     found = [match([new[0]], [*earlier[1], new[1]], 0), match(earlier[0], [new[1]], 1)]
     before = [sum(rows.num_rows for rows in old) for old in earlier]
     left = np.concatenate([found[0].left + before[0], found[1].left])
@@ -130,21 +133,24 @@ def step(
 
 
 class _Side(NamedTuple):
-    """The rows of one side, stored and new: ids, event times, and the place in the frontier at which each came."""
+    """The rows of one side, stored and new, and the place in the frontier at which each came.
 
-    ids: pa.Table
+    `columns` has their ids, event times and carried columns.
+    """
+
+    columns: pa.Table
     event_time: Ints
     at: Ints
 
     @staticmethod
-    def of(batches: Sequence[pa.RecordBatch], frontier: Frontier) -> _Side:
-        table = pa.Table.from_batches([batch.select(["id", "event_time"]) for batch in batches])
+    def of(batches: Sequence[pa.RecordBatch], frontier: Frontier, carried: Sequence[str]) -> _Side:
+        table = pa.Table.from_batches([batch.select(["id", "event_time", *carried]) for batch in batches])
         new = frontier.index(np.asarray(batches[-1].column("tick")))
         at = np.append(np.full(table.num_rows - len(new), _EARLIER), new)
         return _Side(table, table.column("event_time").to_numpy(), at)
 
     def rows(self, index: Ints) -> pa.Table:
-        return self.ids.take(pa.array(index))
+        return self.columns.take(pa.array(index))
 
 
 def in_order(rows: pa.Table, key: str | None) -> pa.RecordBatch:

@@ -49,7 +49,7 @@ class WindowPairState:
 class ClosedPairs(NamedTuple):
     """n answers: pairs, each with the end of a window that closed; and the work of the batch, as in `kind.step.Step`.
 
-    `pairs` has `left_id`, `right_id`, `left_time`, `right_time` and the kind's own columns.
+    `pairs` has `left_id`, `right_id`, `left_time`, `right_time`, carried columns and the kind's own.
     """
 
     pairs: pa.Table
@@ -59,7 +59,12 @@ class ClosedPairs(NamedTuple):
 
 
 def step(
-    windows: Sliding, match: Match, state: WindowPairState, arrived: tuple[pa.Table, ...], frontier: Frontier
+    windows: Sliding,
+    match: Match,
+    state: WindowPairState,
+    arrived: tuple[pa.Table, ...],
+    frontier: Frontier,
+    carried: Sequence[Sequence[str]] = ((), ()),
 ) -> tuple[WindowPairState, ClosedPairs, tuple[pa.RecordBatch, ...]]:
     """Add the rows of complete ticks, and answer the pairs of the windows that the frontier has passed.
 
@@ -67,6 +72,8 @@ def step(
     ----------
     arrived : tuple of Table
         Of the left and the right stream: `event_time`, `tick`, `tuples` (0: a replica), `id`, and what `match` needs.
+    carried : pair of list of str
+        Further columns of the left and of the right rows that pairs have, by names that differ.
 
     Returns
     -------
@@ -84,7 +91,7 @@ def step(
     left = np.concatenate([found[0].left + before[0], found[1].left])
     right = np.concatenate([found[0].right, found[1].right + before[1]])
     columns = {name: np.concatenate([each.columns[name] for each in found]) for name in found[0].columns}
-    pairs = _pairs([[*old[0], live[0]], [*old[1], live[1]]], (left, right), columns)
+    pairs = _pairs([[*old[0], live[0]], [*old[1], live[1]]], (left, right), columns, carried)
     pairs = pairs.filter(pa.array(_shares_open_window(windows, pairs)))
 
     closes = windows.end_until(frontier.start) < windows.end_until(frontier.last)
@@ -121,14 +128,17 @@ def _has_open_window(windows: Sliding, rows: pa.RecordBatch) -> np.ndarray:
 
 
 def _pairs(
-    sides: Sequence[Sequence[pa.RecordBatch]], index: tuple[Ints, Ints], values: Mapping[str, Floats]
+    sides: Sequence[Sequence[pa.RecordBatch]],
+    index: tuple[Ints, Ints],
+    values: Mapping[str, Floats],
+    carried: Sequence[Sequence[str]],
 ) -> pa.RecordBatch:
     """The found pairs as rows: `event_time` is the earlier one, from which on they share windows."""
     names, columns = ["id", "event_time", OPEN_AFTER], dict[str, pa.Array]()
     times, after = [], []
-    for name, batches, rows in zip(("left", "right"), sides, index, strict=True):
-        mine = pa.Table.from_batches([batch.select(names) for batch in batches]).take(pa.array(rows))
-        columns |= {f"{name}_id": mine["id"], f"{name}_time": mine["event_time"]}
+    for name, batches, rows, more in zip(("left", "right"), sides, index, carried, strict=True):
+        mine = pa.Table.from_batches([batch.select([*names, *more]) for batch in batches]).take(pa.array(rows))
+        columns |= {f"{name}_id": mine["id"], f"{name}_time": mine["event_time"]} | {each: mine[each] for each in more}
         times.append(mine["event_time"].to_numpy())
         after.append(mine[OPEN_AFTER].to_numpy())
     columns |= {name: pa.array(each, mask=np.isnan(each)) for name, each in values.items()}

@@ -10,10 +10,10 @@ from pydantic import Field, model_validator
 from tailrace.ground.duration import format_duration, ms
 from tailrace.ground.fields import Column, PositiveDuration, Section, field_error
 from tailrace.partition.grid import MOST_CELLS, Grid
-from tailrace.spatial_join.derived import DERIVED
 from tailrace.spatial_join.distance_field import Distance, limit_of
 from tailrace.spatial_join.geometry_columns import Geometries
 from tailrace.spatial_join.interval_section import Interval
+from tailrace.spatial_join.selection import Selected, check_selection, selected
 from tailrace.spatial_join.table_section import Table
 
 WORLD = (-180.0, -90.0, 180.0, 90.0)
@@ -65,7 +65,7 @@ class SpatialJoinSection(Section):
         default=None, description="the table, of join table: {path: districts.geojson, id: name}"
     )
     select: tuple[Column, ...] = Field(
-        default=(), description="columns of an answer beside the ids: [distance, azimuth]"
+        default=(), description="columns of an answer beside the ids: [left.taxi, right.name, distance]"
     )
     grid: Annotated[int, Field(ge=1, le=MOST_CELLS)] | None = Field(
         default=None, description=f"cells along each side of the extent, {CELLS} if it is not given: 64"
@@ -148,11 +148,12 @@ class SpatialJoinSection(Section):
             raise field_error("planar coordinates have no default extent", right, "extent")
 
     def _check_select(self) -> None:
-        for name in self.select:
-            if name not in DERIVED:
-                raise field_error(f"this version does not select {name} yet", f"{' or '.join(DERIVED)}", "select")
-            if self.select.count(name) > 1:
-                raise field_error(f"an answer has {name} already", "each column once", "select")
+        check_selection(self.select)
+
+    @property
+    def selection(self) -> tuple[Selected, ...]:
+        """The columns of an answer beside its identity, in order."""
+        return tuple(map(selected, self.select))
 
     @property
     def has_any_distance(self) -> bool:

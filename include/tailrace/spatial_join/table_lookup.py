@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from tailrace.kind.inputs import NameTypes
+import numpy as np
+import pyarrow as pa
+
+from tailrace.ground.errors import refuse
+from tailrace.kind.inputs import ColumnTypes
+from tailrace.sources.carried_columns import CARRIABLE, carried_type, carried_values
 from tailrace.spatial_join import dimension_table
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.dimension_table import DimensionTable, OnInvalid
@@ -36,6 +41,8 @@ class TableSource:
     on_invalid : str
     degrees : bool
         Whether coordinates are longitude and latitude.
+    columns : tuple of (str, str)
+        The selected columns: by name in answers, the table's.
     """
 
     path: Path
@@ -43,20 +50,37 @@ class TableSource:
     geometry: str = "geometry"
     on_invalid: OnInvalid = "refuse"
     degrees: bool = True
+    columns: tuple[tuple[str, str], ...] = ()
 
-    def types(self, content: bytes) -> NameTypes:
-        """Check the content of the file; returns the type of the ids.
+    def types(self, content: bytes) -> ColumnTypes:
+        """Check the content of the file; returns the types of the ids and the selected columns.
 
         Raises
         ------
         Refused
-            See `dimension_table.read`; it names the declared path.
+            See `dimension_table.parse`; it names the declared path. And for a column that can't be carried along.
         """
-        return NameTypes(id=self.read(self.path, content).ids.type)
+        table = self.read(self.path, content)
+        return ColumnTypes(id=table.ids.type, carried={name: table.columns[name].type for name, _ in self.columns})
 
     def read(self, path: Path, content: bytes) -> DimensionTable:
-        """Read a version of the table from its content."""
-        return dimension_table.parse(path, content, self.id, self.geometry, (), self.on_invalid, self.degrees)
+        """Read a version of the table from its content; its columns are by name in answers."""
+        names = list(dict.fromkeys(column for _, column in self.columns))
+        table = dimension_table.parse(path, content, self.id, self.geometry, names, self.on_invalid, self.degrees)
+        columns = {name: _carried(f"{path}: {column}", table.columns[column]) for name, column in self.columns}
+        return replace(table, columns=columns)
+
+
+def _carried(where: str, column: pa.Array) -> pa.Array:
+    """The values of a selected column in the type in which it is carried along."""
+    kind = carried_type(str(column.type))
+    if kind is None:
+        raise refuse(where, f"its type is {column.type}, which answers can't have", CARRIABLE)
+    values, out_of_bounds = carried_values(column, kind)
+    if out_of_bounds.any():
+        row = int(np.flatnonzero(out_of_bounds)[0]) + 1
+        raise refuse(where, f"the value of row {row} is out of bounds", "a time in the years 1 to 9999")
+    return values
 
 
 class Search(Protocol):

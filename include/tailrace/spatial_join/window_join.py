@@ -54,7 +54,7 @@ class SpatialWindowJoin(JoinedStreams):
         return self.join.match((left, right), new, (-apart, apart), self.place)
 
     def step(self, state: WindowPairState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
-        state, closed, late = window_join.step(self.sliding, self.match, state, arrived, frontier)
+        state, closed, late = window_join.step(self.sliding, self.match, state, arrived, frontier, self.carried)
         answers = self._in_windows(closed.pairs, closed.end)
         return Step(state, answers, frontier.closing(closed.end), late, closed.loads, closed.counts)
 
@@ -69,7 +69,7 @@ class SpatialWindowJoin(JoinedStreams):
                 for part, column in (("id", "id"), ("time", "event_time"))
                 for name, side in (("left", left), ("right", right))
             }
-            | {name: pa.array(values[name], mask=np.isnan(values[name])) for name in self.values}
+            | self._values(left, right, values)
         )
         return self._in_windows(pairs.take(pa.array(row)), end)
 

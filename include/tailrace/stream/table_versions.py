@@ -11,7 +11,8 @@ from tailrace.engine.stream_reader import table_types
 from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.facts import Fact, Facts, newest
 from tailrace.ground.files import write_atomically
-from tailrace.kind.inputs import TableInput
+from tailrace.kind.inputs import ColumnTypes, TableInput
+from tailrace.sources.carried_columns import holds_all
 from tailrace.sources.segments import Types
 
 
@@ -33,7 +34,7 @@ class TableVersions:
     table : TableInput
     directory : Path
         Where versions are stored, by the hash of their content.
-    types : NameTypes
+    types : ColumnTypes
         The types that versions must have; those of the first version.
     problem : str or None
         The reason for which the newest content is no version.
@@ -82,13 +83,19 @@ class TableVersions:
         name = f"{digest}{self.table.path.suffix.lower()}"
         if last is not None and last.value["file"] == name:
             return None
-        types = self.table.types(content)
-        if types != self.types:
-            wrong = f"its ids are of the type {types.id}, in versions before {self.types.id}"
-            raise refuse(str(self.table.path), wrong, "one type, or another name for the query, to begin anew")
+        self._require_same(self.table.types(content))
         self.directory.mkdir(parents=True, exist_ok=True)
         write_atomically(self.directory / name, content)
         return Version({"file": name}, f"{self.table.path}, {len(content):,} bytes")
+
+    def _require_same(self, types: ColumnTypes) -> None:
+        """Refuse a version with a column of which the first one's type does not hold all values."""
+        kinds = {"id": (types.id, self.types.id)}
+        kinds |= {name: (kind, self.types.carried[name]) for name, kind in types.carried.items()}
+        for name, (kind, first) in kinds.items():
+            if not (kind == first or (name != "id" and holds_all(first, kind))):
+                wrong = f"the type of {name} is {kind}, in versions before {first}"
+                raise refuse(str(self.table.path), wrong, "one type, or another name for the query, to begin anew")
 
     def _content(self) -> bytes:
         try:
