@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -32,7 +32,7 @@ class Fact:
         The batch before which it was stamped.
     earlier_event, earlier_tick : int or None
         A plan: the greatest event time of the tuples before it, in ms, and the greatest number of their ticks; None
-        where there were none.
+        where there were none, or none of them lives any more.
     """
 
     about: Subject
@@ -78,8 +78,8 @@ def prune(facts: Facts, about: Subject, since: int) -> Facts:
 def prune_plans(facts: Facts, is_past: Callable[[int], bool], complete_tick: int | None) -> Facts:
     """Drop the plans under which no living tuple can have been placed: whose tuples all have event times in the past.
 
-    The newest plan stays. A tuple that waits for its tick to be complete lives, however old it is: it still meets those
-    of its tick.
+    The newest plan stays; it has no earlier tuples then, if none of them lives. A tuple that waits for its tick to be
+    complete lives, however old it is: it still meets those of its tick.
 
     Parameters
     ----------
@@ -95,7 +95,12 @@ def prune_plans(facts: Facts, is_past: Callable[[int], bool], complete_tick: int
         none_waits = new.earlier_tick is None or (complete_tick is not None and new.earlier_tick <= complete_tick)
         return none_waits and is_past(new.earlier_event)
 
-    return _without_superseded(facts, "plan", is_superseded_by)
+    facts = _without_superseded(facts, "plan", is_superseded_by)
+    oldest = next((fact for fact in facts if fact.about == "plan"), None)
+    if oldest is None or not is_superseded_by(oldest):
+        return facts
+    alone = replace(oldest, earlier_event=None, earlier_tick=None)
+    return tuple(alone if fact is oldest else fact for fact in facts)
 
 
 def _without_superseded(facts: Facts, about: Subject, superseded_by: Callable[[Fact], bool]) -> Facts:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tailrace.ground.columns import Floats, Ints, group_sums
 from tailrace.ground.facts import Facts
@@ -81,25 +82,25 @@ class ByCell:
         row, task = np.divmod(np.unique(np.concatenate(routes)), tasks)
         return Routes(row, task, task == home[row], plans[-1].version if plans else 0)
 
-    def owners(self, cell: Ints, right_ids: pa.Array, plan: Ints, place: Place) -> Ints:
-        """The task to which each pair belongs, −1 where a row has expired; shape (m,).
+    def owned(self, position: Floats, of_pair: Ints, plan: Ints, place: Place) -> NDArray[np.bool_]:
+        """Test which pairs belong to a task; none of a row that has expired; shape (m,).
 
         A chunk of stored rows may have some that have expired, placed under a plan that is forgotten since.
 
         Parameters
         ----------
-        cell : ndarray, shape (m,)
-            The cell of the reference point of each pair: a point that lies in a box of either row.
-        right_ids : Array, length m
+        position : ndarray, shape (s,)
+            Positions of right rows, each in the cell of a reference point: a point that lies in a box of either row.
+        of_pair : ndarray, shape (m,)
+            The position of each pair, by its index.
         plan : ndarray, shape (m,)
             The version of the plan under which its older row was placed.
         """
-        position, owner = cell + fraction(right_ids), np.full(len(cell), -1)
-        bounds = _bounds_of(self.grid, place.plans, place.tasks)
-        for version in bounds.keys() & set(np.unique(plan).tolist()):
-            mine = plan == version
-            owner[mine] = np.searchsorted(bounds[version], position[mine], "right")
-        return owner
+        owned = np.zeros(len(of_pair), bool)
+        for version, inner in _bounds_of(self.grid, place.plans, place.tasks).items():
+            is_mine = np.searchsorted(inner, position, "right") == place.task
+            owned |= is_mine[of_pair] & (plan == version)
+        return owned
 
 
 def fraction(ids: pa.Array) -> Floats:
@@ -144,7 +145,8 @@ def _load_below(bounds: Floats, cells: Ints, load: Floats) -> Floats:
 
 def _bounds_of(grid: Grid, plans: Facts, tasks: int) -> dict[int, Floats]:
     """The inner bounds of the tasks' ranges by the version of each plan; 0 is that of rows before the first plan."""
-    bounds = {0: _equal(grid, tasks)} if not plans or plans[0].version == 1 else {}
+    has_earlier = not plans or (plans[0].version == 1 and plans[0].earlier_event is not None)
+    bounds = {0: _equal(grid, tasks)} if has_earlier else {}
     for plan in plans:
         bounds[plan.version] = np.asarray(plan.value["bounds"], float)
         if len(bounds[plan.version]) != tasks - 1:

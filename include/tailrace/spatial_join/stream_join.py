@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tailrace.ground.columns import Floats, Ints, group_sums
+from tailrace.ground.columns import Floats, Ints
 from tailrace.operators.chunk import Chunk
 from tailrace.operators.interval_join import Matches
 from tailrace.partition import by_cell
@@ -19,12 +19,12 @@ from tailrace.partition.grid import Grid
 from tailrace.partition.routes import LEFT, Partition, Place
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.derived import derived
-from tailrace.spatial_join.geometries import Geometries, Points
 from tailrace.spatial_join.geometry_input import GeometryInput
 from tailrace.spatial_join.index_cache import INDEXES
 from tailrace.spatial_join.pair_search import LocalIndex, nested_loops
 from tailrace.spatial_join.pairs import NO_PAIRS, Times
 from tailrace.spatial_join.queries import Queries
+from tailrace.spatial_join.spots import Spots
 
 Sides = Sequence[Sequence[Chunk]]
 """The chunks of the left and of the right side."""
@@ -136,29 +136,12 @@ class StreamJoin:
             pairs = nested_loops(one, two, self.condition, times)
         loads: dict[str, Floats] = {}
         if self.grid is not None and place is not None and place.tasks > 1:
-            cell = self._cells(one.take(pairs.left), two.take(pairs.right))
-            ids = rows[1].column("id").take(pa.array(pairs.right))
+            spots = Spots.of(self.grid, self.condition, one, two, pairs, rows[1].column("id"))
             plan = np.minimum(*(_plans(side, mine) for side, mine in zip(rows, pairs, strict=True)))
-            owned = ByCell(self.grid, self.boxes).owners(cell, ids, plan, place) == place.task
-            pairs, cell = pairs.take(owned), cell[owned]
-            cells, (load,) = group_sums(cell, np.ones(len(cell)))
-            loads = {"cell": cells.astype(float), "load": load}
+            owned = ByCell(self.grid, self.boxes).owned(spots.position, spots.of_pair, plan, place)
+            pairs, loads = pairs.take(owned), spots.loads(owned)
         columns = derived(self.derived, self.condition, one.take(pairs.left), two.take(pairs.right))
         return Matches(*pairs, columns, loads)
-
-    def _cells(self, left: Geometries, right: Geometries) -> Ints:
-        """The cell of the reference point of each pair: the lower left corner of where its boxes meet."""
-        assert self.grid is not None
-        if isinstance(right, Points):
-            return self.grid.cell(right.x, right.y)
-        boxes, others = self.condition.boxes(left.bounds), right.bounds
-        mine, theirs = boxes.bounds, others[boxes.row]
-        meets = ((mine[:, :2] <= theirs[:, 2:]) & (theirs[:, :2] <= mine[:, 2:])).all(axis=1)
-        corner = np.maximum(mine[:, :2], theirs[:, :2])
-        x, y = others[:, 0].copy(), others[:, 1].copy()
-        row = boxes.row[meets][::-1]  # of equal indices the last assignment stays: that of the first box
-        x[row], y[row] = corner[meets][::-1].T
-        return self.grid.cell(x, y)
 
 
 def _can_meet(left: pa.RecordBatch, right: pa.RecordBatch, interval: tuple[int, int]) -> bool:

@@ -93,6 +93,17 @@ def test_a_plan_is_known_as_long_as_a_tuple_under_it_can_have_a_partner(steps):
         assert len(plans) <= 2 or max(earlier) + KIND.reach_ms >= progress.frontier
 
 
+@pytest.mark.parametrize(("frontier", "complete", "lives"), [(60, 3, True), (61, 2, True), (61, 3, False)])
+def test_the_tuples_before_the_oldest_plan_are_forgotten_once_none_of_them_lives(frontier, complete, lives):
+    """Up to 50 ms and tick 3, with a reach of 10 ms."""
+    first = stamp((), "plan", {"bounds": [1]}, 4, "load", 1, 50, 3)
+    progress = Progress(0, frontier, False, newest_tick=9, complete_tick=complete)
+    facts = next_facts(first, POLICIES[0], "declared", progress, ToyJoin(10), 2)
+    (plan,) = [fact for fact in facts if fact.about == "plan"]
+    assert (plan.earlier_event, plan.earlier_tick) == ((50, 3) if lives else (None, None))
+    assert plan.value == {"bounds": [1]}
+
+
 def test_a_partition_that_goes_by_the_newest_plan_alone_is_given_no_other():
     class ByNewest(ToyJoin):
         partition = BySpan(1.0)

@@ -46,9 +46,12 @@ def plans(draw: st.DrawFn, grid: Grid, tasks: int) -> tuple[Fact, ...]:
     """The living plans: the first versions may be gone already."""
     first = draw(st.integers(1, 3))
     position = st.floats(-1, grid.numbers + 1) | st.integers(0, grid.numbers).map(float)
+    earlier = st.sampled_from([None, 7])
     return tuple(
-        Fact("plan", first + number, 0, {"bounds": sorted(draw(position) for _ in range(tasks - 1))}, "drawn")
-        for number in range(draw(st.integers(0, 3)))
+        Fact(
+            "plan", version, 0, {"bounds": sorted(draw(position) for _ in range(tasks - 1))}, "drawn", 0, draw(earlier)
+        )
+        for version in range(first, first + draw(st.integers(0, 3)))
     )
 
 
@@ -62,7 +65,8 @@ def test_both_rows_of_a_pair_are_where_it_belongs(data: st.DataObject, n: int, t
     grid = Grid(EXTENT, n)
     partition = ByCell(grid, boxes_of)
     living = data.draw(plans(grid, tasks))
-    versions = [0] * (not living or living[0].version == 1) + [plan.version for plan in living]
+    some_before = not living or (living[0].version == 1 and living[0].earlier_event is not None)
+    versions = [0] * some_before + [plan.version for plan in living]
     rows, under, routes = [], [], []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(by_cell, "_CELLS_EACH", data.draw(st.sampled_from([1, 64])))
@@ -85,8 +89,10 @@ def test_both_rows_of_a_pair_are_where_it_belongs(data: st.DataObject, n: int, t
                     if x > min(a[2], b[2]) or y > min(a[3], b[3]):
                         continue  # they do not meet
                     cell, ids = grid.cell(np.array([x]), np.array([y])), rows[1].column("id").slice(right, 1)
-                    place = Place(0, tasks, living)
-                    (owner,) = partition.owners(cell, ids, np.array([min(under)]), place).tolist()
+                    position, one, plan = cell + fraction(ids), np.array([0]), np.array([min(under)])
+                    places = [Place(task, tasks, living) for task in range(tasks)]
+                    owned = [partition.owned(position, one, plan, place).tolist() for place in places]
+                    (owner,) = np.flatnonzero(owned).tolist()
                     assert owner in tasks_of(routes[0], left) & tasks_of(routes[1], right)
 
 
@@ -185,3 +191,12 @@ def test_fractions_are_spread_over_the_unit_interval() -> None:
     counts = np.bincount((parts * 10).astype(int), minlength=10)
     assert ((parts >= 0) & (parts < 1)).all()
     assert (np.abs(counts - 400) < 5 * 20).all()
+
+
+def test_rows_go_by_the_plan_alone_once_none_before_it_lives() -> None:
+    grid, ids = Grid(EXTENT, 4), [f"r{number}" for number in range(50)]
+    rows = rows_of(ids, [[(-10.0, 0.0, -10.0, 0.0)]] * 50)  # in the first cell
+    partition, late = ByCell(grid, boxes_of), {"bounds": [-0.5]}
+    for earlier, tasks in ((3, {0, 1}), (None, {1})):
+        routes = partition.assign(1, rows, (Fact("plan", 1, 0, late, "", 0, earlier),), 2)
+        assert set(routes.task.tolist()) == tasks
