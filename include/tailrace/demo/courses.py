@@ -54,7 +54,7 @@ def copies(scene: Scene, tell: Tell) -> tuple[str, bool]:
 
 def districts(scene: Scene, tell: Tell) -> tuple[str, bool]:
     scene.unpause()
-    tell(f"[bold]stream_{scene.name}[/]: the district of each fix of some taxis; each is answered as it comes")
+    tell(f"[bold]stream_{scene.name}[/]: the district of each fix of a fleet of taxis")
     run = scene.stream()
     tell("holding every answer against the truth")
     return run, scene.compare()
@@ -62,7 +62,7 @@ def districts(scene: Scene, tell: Tell) -> tuple[str, bool]:
 
 def meetings(scene: Scene, tell: Tell) -> tuple[str, bool]:
     scene.unpause()
-    tell(f"[bold]stream_{scene.name}[/]: taxis of two fleets that meet; their fixes come in disorder")
+    tell(f"[bold]stream_{scene.name}[/]: taxis of two fleets that meet")
     return _stream_and_correct(scene, tell)
 
 
