@@ -138,7 +138,7 @@ def test_a_join_with_a_table_is_streamed_and_compared_and_not_corrected(scene, m
 
 def test_without_matplotlib_the_map_is_refused_before_anything_is_started(monkeypatch, tmp_path):
     monkeypatch.setattr(plots, "find_spec", lambda name: None)
-    monkeypatch.setattr(walkthrough, "FLIGHTS", FLIGHTS)
+    monkeypatch.setattr(walkthrough, "_start_afresh", lambda home: pytest.fail("it was not refused"))
     monkeypatch.chdir(FLIGHTS.parents[2])
     with pytest.raises(Refused, match=r"--spatial: matplotlib is not installed"):
         walkthrough.demonstrate(tmp_path / "home", bounded=True, spatial=True)

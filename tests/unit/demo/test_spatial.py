@@ -40,7 +40,8 @@ RIGHT = {
 }
 MET = {("a", "near"): 199.99, ("b", "near"): 199.99, ("b", "soon"): 50.0, ("c", "origin"): 0.0}
 BOW_TIE = [[116.4, 39.9], [116.5, 39.98], [116.5, 39.9], [116.4, 39.98], [116.4, 39.9]]
-EAST = [[116.5, 39.8], [116.6, 39.8], [116.6, 40.0], [116.5, 40.0], [116.5, 39.8]]
+SPIKE = [[116.55, 39.8], [116.55, 39.95], [116.55, 39.8]]
+EAST = [[116.5, 39.8], *SPIKE, [116.6, 39.8], [116.6, 40.0], [116.5, 40.0], [116.5, 39.8]]
 
 
 def stream(directory: Path, fixes: dict[str, tuple[int, tuple[float, float]]]) -> dict:
@@ -66,7 +67,7 @@ def meetings(tmp_path) -> Query:
 
 @pytest.fixture
 def districts(tmp_path) -> Query:
-    """One district's ring crosses itself in 116.45° 39.94°: mended, it is two triangles that meet there."""
+    """Two districts, and five fixes: one ring crosses itself, and one has a spike into its area, on which a fix lies."""
     features = [
         {"type": "Feature", "properties": {"pinyin": name}, "geometry": {"type": "Polygon", "coordinates": [ring]}}
         for name, ring in (("Bow Tie", BOW_TIE), ("East", EAST))
