@@ -31,10 +31,11 @@ format: setup ## Put the code in order
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup ## Measure `aggregate` and `topk` beside Spark's own windows, and the speed of `emd_join`
+bench: setup ## Measure `aggregate` and `topk` beside Spark's own windows, and the speed of `emd_join` and `spatial_join`
 	$(BIN)/tailrace bench aggregate
 	$(BIN)/tailrace bench topk --rows 8000000
 	$(BIN)/tailrace bench emd
+	$(BIN)/tailrace bench spatial
 
 clean: ## Remove what was made here: environment, caches, warehouses
 	rm -rf .venv .hypothesis .pytest_cache .mypy_cache .ruff_cache build warehouse include/*.egg-info

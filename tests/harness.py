@@ -63,7 +63,9 @@ def make_stage(
     kind = kind or Aggregate(windows, {"value": "value"}, pa.string(), function=settings.function, q=settings.q)
     names = NAMES | ({} if keyed else {"key": None})
     columns = Columns(**names, values=kind.inputs[0].columns, earliest_ms=-(10**15), ahead_ms=10**15)
-    reader = StreamReader("readings", MemoryFormat(tables or {}), columns, {}, kind.inputs[0].names, settings.tick)
+    reader = StreamReader(
+        "readings", MemoryFormat(tables or {}), columns, {}, kind.inputs[0].column_types, settings.tick
+    )
     return Stage(kind, (reader,), tasks)
 
 

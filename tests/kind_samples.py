@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 from oracle import Tuple
-from tailrace.kind.inputs import NameTypes
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query
@@ -50,7 +50,7 @@ def id_type_of(name: str) -> pa.DataType:
 
 
 def kind_of(name: str, size: int = 500, slide: int = 100) -> Kind:
-    return build(query_of(name, size, slide), [NameTypes(pa.string(), id_type_of(name))])
+    return build(query_of(name, size, slide), [ColumnTypes(pa.string(), id_type_of(name))])
 
 
 def content(kind: Kind, tuples: list[Tuple]) -> pa.RecordBatch:
@@ -58,8 +58,8 @@ def content(kind: Kind, tuples: list[Tuple]) -> pa.RecordBatch:
     (needed,) = kind.inputs
     columns = {
         "event_time": pa.array([item.event_time for item in tuples], pa.int64()),
-        "key": pa.array([item.key for item in tuples], needed.names.key),
-        "id": ids(tuples, needed.names.id),
+        "key": pa.array([item.key for item in tuples], needed.column_types.key),
+        "id": ids(tuples, needed.column_types.id),
         "tick": pa.array([0] * len(tuples), pa.int64()),
     }
     values = {part: pa.array([item.value for item in tuples], pa.float64()) for part in needed.columns}

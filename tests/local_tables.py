@@ -19,7 +19,7 @@ from tailrace.sources import history
 from tailrace.sources.formats import FORMATS
 from tailrace.sources.segments import Segment
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import STREAM_TABLES, history_schemas, schemas
+from tailrace.storage.table_schemas import STREAM_TABLES, history_schemas, schemas, stream_tables
 from tailrace.storage.tables import Tables
 from warehouse import make_query, write_files
 
@@ -58,7 +58,7 @@ def stream_into_tables(
 
 def write(tables: Tables, rows: dict[str, pa.Table], wanted: dict[str, pa.Schema], batch: int, now: datetime) -> None:
     """Append a batch to its tables, as the sink does."""
-    for name in STREAM_TABLES:
+    for name in stream_tables(name for name in wanted if Layout.is_history(name)):
         if name in rows:
             part = rows[name]
             emitted = pa.array([now] * part.num_rows, TIME)

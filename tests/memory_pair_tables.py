@@ -22,7 +22,7 @@ from tailrace.engine.stage import Stage
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import in_ms, with_times
-from tailrace.kind.inputs import NameTypes
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.check import Columns
 from tailrace.storage.log import Log
 from tailrace.storage.table_schemas import schemas
@@ -43,7 +43,7 @@ class MemoryPairTables:
     ) -> None:
         self.streams, self.join = streams, join
         types = [pa.int64() if items and isinstance(items[0].id, int) else pa.string() for items in streams]
-        self.kind = ToyJoin(join.reach, tuple(NameTypes(pa.string(), id_type) for id_type in types))
+        self.kind = ToyJoin(join.reach, tuple(ColumnTypes(pa.string(), id_type) for id_type in types))
         self.stage = Stage(self.kind, tuple(self._reader(side, cuts[side]) for side in (0, 1)), 1)
         log = [Read(side, item) for side in (0, 1) for item in self._numbered(side)]
         tuples = [one._replace(item=streams[one.side][one.position]) for one in placed(log, join.tick)[0]]
@@ -109,12 +109,12 @@ class MemoryPairTables:
         value = self.kind.inputs[side].columns
         columns = Columns(**NAMES | {"key": None}, values=value, earliest_ms=-(10**15), ahead_ms=10**15)
         columns = replace(columns, types={"value": pa.string()})
-        names = self.kind.inputs[side].names
+        names = self.kind.inputs[side].column_types
         return StreamReader(SIDES[side], MemoryFormat(tables), columns, {}, names, self.join.tick)
 
     def _raw(self, side: int, low: int, high: int) -> pa.Table:
         items = self.streams[side][low:high]
-        types = {"event_time": pa.int64(), "arrival_time": pa.int64(), "id": self.kind.inputs[side].names.id}
+        types = {"event_time": pa.int64(), "arrival_time": pa.int64(), "id": self.kind.inputs[side].column_types.id}
         return pa.Table.from_pylist([one._asdict() for one in items], pa.schema(types | {"value": pa.string()}))
 
     def _numbered(self, side: int) -> list[Item]:
@@ -142,7 +142,7 @@ class MemoryPairTables:
         newest, rows = (BEFORE_ALL, BEFORE_ALL), []
         for segment in reader.format.segments(reader.name):
             content = reader.read(segment)
-            text = self.kind.names[0].id != self.kind.names[1].id
+            text = self.kind.column_types[0].id != self.kind.column_types[1].id
             about = {"before_tick": newest[0], "before_end": newest[1], "accepted": content.tuples.num_rows}
             rows.append(segment.to_json() | about | {"quarantined": 0} | content.ranges(as_text=text))
             newest = max(newest, (int(content.ticks.tick[-1]), int(content.ticks.end[-1])))

@@ -136,24 +136,23 @@ def stage_of(
             )
             position[side] += len(items)
     kind = sample.make(join, feedback)
-    columns = Columns("event_time", "arrival_time", "id", None, kind.inputs[0].columns, -FOREVER, FOREVER)
-    readers = (
-        StreamReader(
-            name,
-            MemoryFormat(tables),
-            Columns(**{**vars(columns), "types": kind.inputs[0].types}),
-            {},
-            kind.inputs[0].names,
-            join.tick,
-        )
-        for name in SIDES
-    )
+    readers = []
+    for name, needed in zip(SIDES, kind.inputs, strict=True):
+        columns = Columns("event_time", "arrival_time", "id", None, needed.columns, -FOREVER, FOREVER)
+        columns = replace(columns, types=needed.types, carried=needed.carried)
+        readers.append(StreamReader(name, MemoryFormat(tables), columns, {}, needed.column_types, join.tick))
     return Stage(kind, tuple(readers), tasks), segments
 
 
 def table_of(items: Sequence[Item], content: Callable[[str], object]) -> pa.Table:
     columns = {name: [getattr(item, name) for item in items] for name in Item._fields}
-    return pa.table(columns | {"value": [content(value) for value in columns["value"]]})
+    notes = pa.array(map(note_of, items), pa.string())
+    return pa.table(columns | {"value": [content(value) for value in columns["value"]], "note": notes})
+
+
+def note_of(item: Item) -> str | None:
+    """A further column of a tuple, which a third of them has not."""
+    return f"{item.event_time}/{item.arrival_time}" if item.arrival_time % 3 else None
 
 
 def policy_of_k(k: int) -> SlackPolicy:

@@ -18,6 +18,7 @@ from tailrace.ground.columns import unify
 from tailrace.ground.facts import Facts
 from tailrace.kind.inputs import Input
 from tailrace.kind.joined_pairs import JoinedPairs
+from tailrace.operators.chunk import Chunk
 from tailrace.operators.interval_join import Matches
 from tailrace.partition.by_key import task_of
 from tailrace.partition.routes import Routes
@@ -44,7 +45,7 @@ class ToyJoin(JoinedPairs):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        return tuple(Input({"value": "value"}, names, {"value": pa.string()}) for names in self.names)
+        return tuple(Input({"value": "value"}, names, {"value": pa.string()}) for names in self.column_types)
 
     @property
     def partition(self) -> ByValue:
@@ -59,10 +60,10 @@ class ToyJoin(JoinedPairs):
         found = sorted(map(list, zip(*(loads[name].tolist() for name in ("letter", "task", "load")), strict=True)))
         return plan if not found else {"salt": 1 if plan is None else plan["salt"] + 1, "of": found, "tasks": tasks}
 
-    def match(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch], new: int) -> Matches:
+    def match(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
         if not (left and right):
             return Matches(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        left, right = map(pa.Table.from_batches, (left, right))
+        left, right = (pa.Table.from_batches([chunk.rows for chunk in side]) for side in (left, right))
         _, (a, b) = unify([left.column("value"), right.column("value")])
         order = np.argsort(b, kind="stable")
         low, high = (np.searchsorted(b[order], a, side=side) for side in ("left", "right"))

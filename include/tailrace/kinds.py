@@ -8,36 +8,38 @@ from typing import Any
 from tailrace.aggregate.kind import Aggregate
 from tailrace.emd_join.kind import EmdJoin
 from tailrace.emd_join.planning import plan_of
-from tailrace.kind.inputs import NameTypes
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.protocol import Kind
 from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
 from tailrace.query.query import Query
 from tailrace.query.windowed import AggregateQuery, TopKQuery, WindowedQuery
 from tailrace.spatial_join.interval_join import SpatialIntervalJoin
-from tailrace.spatial_join.planning import derived_of, explanation_of, input_of, stream_join_of, table_lookup_of
+from tailrace.spatial_join.planning import explanation_of, input_of, stream_join_of, table_lookup_of
 from tailrace.spatial_join.table_join import SpatialTableJoin
 from tailrace.spatial_join.window_join import SpatialWindowJoin
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 
 
-def _aggregate(query: Query, names: Sequence[NameTypes]) -> Kind:
+def _aggregate(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     assert isinstance(query, AggregateQuery)
     section = query.aggregate
     columns = {"value": section.column} if section.column else {}
-    return Aggregate(_sliding(query), columns, *names[0], function=section.function, q=section.q)
+    return Aggregate(_sliding(query), columns, types[0].key, types[0].id, function=section.function, q=section.q)
 
 
-def _topk(query: Query, names: Sequence[NameTypes]) -> Kind:
+def _topk(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     assert isinstance(query, TopKQuery)
     section = query.topk
     descending, columns = section.order == "descending", {"score": section.score}
-    return TopK(_sliding(query), columns, *names[0], k=section.k, descending=descending, method=section.method)
+    return TopK(
+        _sliding(query), columns, types[0].key, types[0].id, k=section.k, descending=descending, method=section.method
+    )
 
 
-def _emd_join(query: Query, names: Sequence[NameTypes]) -> Kind:
+def _emd_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     assert isinstance(query, EmdJoinQuery)
-    section, (left, right) = query.emd_join, names
+    section, (left, right) = query.emd_join, types
     plan, bins = plan_of(section), len(section.costs)
     return EmdJoin(
         query.window.size_ms,
@@ -51,18 +53,19 @@ def _emd_join(query: Query, names: Sequence[NameTypes]) -> Kind:
     )
 
 
-def _spatial_join(query: Query, names: Sequence[NameTypes]) -> Kind:
+def _spatial_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     assert isinstance(query, SpatialJoinQuery)
-    section, (left, right) = query.spatial_join, names
+    section, (left, right) = query.spatial_join, types
     if section.join == "table":
         return SpatialTableJoin(
-            names=(left, right),
+            column_types=(left, right),
             geometry=input_of(section, 0),
             lookup=table_lookup_of(section),
             explanation=explanation_of(section),
-            derived=derived_of(section),
+            selection=section.selection,
         )
     parts: dict[str, Any] = {"join": stream_join_of(section), "explanation": explanation_of(section)}
+    parts["selection"] = section.selection
     if section.interval is not None:
         reach_ms, interval = section.interval.reach_ms, section.interval.bounds_ms
         return SpatialIntervalJoin(reach_ms, (left, right), interval=interval, bins=section.bin_ms, **parts)
@@ -78,7 +81,7 @@ def _sliding(query: WindowedQuery) -> Sliding:
 KINDS = {"aggregate": _aggregate, "topk": _topk, "emd_join": _emd_join, "spatial_join": _spatial_join}
 
 
-def build(query: Query, names: Sequence[NameTypes] | None = None) -> Kind:
-    """Build the kind of a declared query, given the types of the key and id of each of its streams and its table."""
+def build(query: Query, types: Sequence[ColumnTypes] | None = None) -> Kind:
+    """Build the kind of a declared query, given the types of the columns of each of its streams and its table."""
     inputs = len(query.streams) + (query.table is not None)
-    return KINDS[query.kind](query, names or [NameTypes()] * inputs)
+    return KINDS[query.kind](query, types or [ColumnTypes()] * inputs)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyproj import Geod
 
 from pair_oracle import LEFT, RIGHT, InWindow, Item, Join, Pair, in_windows, joined
-from pair_runs import FOREVER, JOINS, SIDES, Batch, Sample, assert_as_the_oracle, late_of, log_of, logs, run
+from pair_runs import FOREVER, JOINS, SIDES, Batch, Sample, assert_as_the_oracle, late_of, log_of, logs, note_of, run
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query
@@ -109,7 +109,8 @@ def cases(draw: st.DrawFn, more: dict) -> Case:
     relation = draw(st.sampled_from([*RELATIONS, *["dwithin"] * 5, "disjoint"]))
     near = relation == "dwithin"
     texts = dict(zip("ab", draw(st.permutations(POINTS if near else SHAPES)), strict=False))
-    section = more | {"relation": relation} | ({"distance": "1 km", "select": ["distance"]} if near else {})
+    section = more | {"relation": relation} | ({"distance": "1 km"} if near else {})
+    section |= {"select": ["right.note", *(["distance"] if near else []), "left.note"]}
     if relation == "disjoint":
         section = {name: value for name, value in section.items() if name not in ("grid", "extent")}
     if relation == "disjoint" or more.get("method") == "native":
@@ -123,6 +124,7 @@ def assert_as_brute_force(case: Case) -> list[dict]:
     """Run the case, and assert that its pairs and late tuples are those of the oracle; returns the answers."""
     rows, join = case.run()
     answers = rows.get("results", [])
+    assert_selected(case, answers)
     if join.windows is None:
         assert_as_the_oracle(rows, joined(log_of(case.batches), join), len(case.tuples))
         return answers
@@ -137,6 +139,16 @@ def assert_as_brute_force(case: Case) -> list[dict]:
     assert all(row["window_end"] - row["window_start"] == join.windows[0] for row in answers)
     assert sum(row["rows"] for row in rows["metrics"]) == len(case.tuples)
     return answers
+
+
+def assert_selected(case: Case, answers: list[dict]) -> None:
+    """Assert that answers have the columns of their tuples that are selected, of which some are null."""
+    notes: dict[tuple, set] = {}
+    for item in case.tuples:
+        notes.setdefault((item.id, item.event_time), set()).add(note_of(item))
+    for row in answers:
+        for side in SIDES if "left_note" in row else ():
+            assert row[f"{side}_note"] in notes[row[f"{side}_id"], row[f"{side}_time"]]
 
 
 @pytest.mark.parametrize("more", [*GRIDS, {"grid": 4, "extent": EXTENT, "bin": "20 ms"}, {"method": "native"}], ids=str)
@@ -173,7 +185,7 @@ def test_repeats_are_dropped_while_a_window_of_their_id_is_open(data: st.DataObj
     assert_as_brute_force(case._replace(join=join, batches=batches))
 
 
-SECTION = {"grid": 4, "extent": EXTENT, "relation": "equals"}
+SECTION = {"grid": 4, "extent": EXTENT, "relation": "equals", "select": ["left.note", "right.note"]}
 AT_ONE_PLACE = Sample(make_kind(SECTION), lambda value: "POINT (1 1)", lambda number, tasks: {"bounds": [number / 100]})
 IN_TWO_WAYS = pytest.mark.parametrize("windows", [None, (60, 20)])
 
@@ -205,7 +217,8 @@ def test_an_expired_row_whose_plan_is_forgotten_is_no_partner(windows: tuple[int
         Batch(both(110)),
     ]
     interval = None if windows else (-60, 60)
-    assert assert_as_brute_force(of_one_place(batches, reach=60, interval=interval, windows=windows))
+    answers = assert_as_brute_force(of_one_place(batches, reach=60, interval=interval, windows=windows))
+    assert {row["left_note"] is None for row in answers} == {True, False}
 
 
 def test_a_plan_is_remembered_while_a_row_that_it_placed_waits_for_its_tick() -> None:

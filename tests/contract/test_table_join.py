@@ -92,16 +92,26 @@ def cases(draw: st.DrawFn) -> Case:
         if len(batches) == 8:
             batches.append(Batch((rest,) if rest else (), None))
             break
-    section = {"relation": relation} | ({"distance": "200 km", "select": ["distance"]} if relation == "dwithin" else {})
-    section |= {"method": draw(st.sampled_from(["indexed", "native"]))}
+    section = {"relation": relation} | ({"distance": "200 km"} if relation == "dwithin" else {})
+    section |= {"select": ["left.note", *(["distance"] if relation == "dwithin" else []), "left.seen", "right.size"]}
+    section |= {"method": draw(st.sampled_from(["indexed", "native", "external"]))}
     tick = draw(st.sampled_from([0, 1, 100]))
     return Case(tuples, batches, section, tick, draw(st.integers(1, 3)), as_points)
+
+
+def size_of(row: str) -> int | None:
+    return len(row) if row != "line" else None
 
 
 def write_version(directory: Path, rows: tuple[str, ...]) -> str:
     """Write a version of the table; returns its name."""
     features = [
-        {"type": "Feature", "id": name, "properties": {}, "geometry": json.loads(shapely.to_geojson(shape))}
+        {
+            "type": "Feature",
+            "id": name,
+            "properties": {"size": size_of(name)},
+            "geometry": json.loads(shapely.to_geojson(shape)),
+        }
         for name, shape in ((name, shapely.from_wkt(ROWS[name])) for name in rows)
     ]
     path = directory / f"{'-'.join(rows) or 'none'}.geojson"
@@ -125,10 +135,17 @@ def query_of(case: Case, directory: Path) -> Query:
     )
 
 
+def note_of(id_: str) -> str | None:
+    """A column beside the geometry, which a third of the tuples has not."""
+    return f"note of {id_}" if int(id_[1:]) % 3 else None
+
+
 def table_of(tuples: list[Tuple]) -> pa.Table:
     shapes = shapely.from_wkt(np.array([item.geometry for item in tuples], object))
     columns = {name: pa.array([getattr(item, name) for item in tuples]) for name in Tuple._fields}
     columns |= {"lon": pa.array(shapely.get_x(shapes)), "lat": pa.array(shapely.get_y(shapes))}  # NaN of no point
+    columns |= {"note": pa.array(map(note_of, columns["id"].to_pylist()), pa.string())}
+    columns |= {"seen": pa.array([item.event_time for item in tuples], pa.timestamp("ms"))}
     types = {"event_time": pa.int64(), "arrival_time": pa.int64(), "id": pa.string(), "geometry": pa.string()}
     return pa.table({name: column.cast(types.get(name, column.type)) for name, column in columns.items()})
 
@@ -211,6 +228,10 @@ def test_the_pairs_are_those_of_brute_force(case: Case) -> None:
     }
     assert len(found) == len(answers), "a pair was answered twice"
     assert found == expected(case)
+    for row in answers:
+        assert row["right_size"] == size_of(row["right_id"])
+        assert row["left_note"] == note_of(row["left_id"])
+        assert row["left_seen"].timestamp() == pytest.approx(row["left_time"] / 1000)
     assert all(row["right_time"] is None and row["k_ms"] == 0 and row["tuples"] == 1 for row in answers)
     for row in answers:
         if "distance" in row:

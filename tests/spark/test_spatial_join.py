@@ -32,6 +32,7 @@ GEOD = Geod(ellps="WGS84")
 NEAR_M, BATCH_ROWS, STREAMS = 700.0, 400, ("left", "right")
 PLACES = np.random.default_rng(5).normal((116.4, 39.9), 0.01, (60, 2))
 """By the number that a tuple has as its value: longitude and latitude."""
+SELECT, SEEN = ["left.taxi", "distance", "right.seen"], pa.timestamp("us", "UTC")
 POINTS = [(point, batch) for point in ("K1", "K2", "K3", "K4") for batch in (0, 3)]
 
 
@@ -65,6 +66,19 @@ def streams() -> list[list[Item]]:
 LOG = [Read(side, item) for side, items in enumerate(streams()) for item in items]
 
 
+def taxi_of(id_: str) -> str | None:
+    """A column beside the geometry, that a fifth of the tuples has not."""
+    return f"taxi {id_}" if int(id_[1:]) % 5 else None
+
+
+def assert_selected(rows: list[dict]) -> None:
+    """Assert that answers have the selected columns of their tuples."""
+    assert {row["left_taxi"] is None for row in rows} == {True, False}
+    for row in rows:
+        assert row["left_taxi"] == taxi_of(row["left_id"])
+        assert row["right_seen"].timestamp() == pytest.approx(row["right_time"] / 1000 + 7e-6, abs=1e-6)
+
+
 def write_streams(directory: Path) -> None:
     for name, items in zip(STREAMS, streams(), strict=True):
         (directory / name).mkdir(parents=True)
@@ -73,13 +87,15 @@ def write_streams(directory: Path) -> None:
         }
         lon, lat = PLACES[[int(item.value) for item in items]].T
         columns = times | {"id": [item.id for item in items], "lon": lon, "lat": lat}
+        columns |= {"taxi": pa.array([taxi_of(item.id) for item in items], pa.string())}
+        columns |= {"seen": pa.array([item.event_time * 1000 + 7 for item in items], SEEN)}
         pq.write_table(pa.table(columns), directory / name / "0.parquet")
 
 
 def make_query(directory: Path, name: str) -> Query:
     columns = {column: column for column in ("event_time", "arrival_time", "id")}
     sources = {side: {"source": {"format": "parquet", "path": str(directory / side)}} | columns for side in STREAMS}
-    section = {"join": name, "relation": "dwithin", "distance": f"{NEAR_M:g} m", "select": ["distance"]}
+    section = {"join": name, "relation": "dwithin", "distance": f"{NEAR_M:g} m", "select": SELECT}
     section |= {"geometry": {side: {"x": "lon", "y": "lat"} for side in STREAMS}}
     section |= {"grid": 8, "extent": [116.38, 39.88, 116.42, 39.92]}
     join = JOINS[name]
@@ -115,6 +131,7 @@ def assert_streamed(warehouse: Path, name: str) -> Tables:
     found = {identity_of(row, JOINS[name]): Pair(*(row[field] for field in Pair._fields)) for row in rows}
     assert len(found) == len(rows), "a pair was answered twice"
     assert found == pairs
+    assert_selected(rows)
     rows = tables.read("late").to_pylist()
     assert {(STREAMS.index(row["stream"]), row["id"]): row["frontier"] for row in rows} == late
     assert sum(tables.read("metrics")["rows"].to_pylist()) == len(LOG)
@@ -182,14 +199,16 @@ def test_corrections_in_any_order_and_twice_give_all_pairs(left, killed, name):
     for interval in intervals:
         correct(query, warehouse, CorrectionRange(*interval, arrival=True))
     answers, columns = read_answers(query, warehouse, streamed=False)
+    assert_selected(answers.to_pylist())
     found = [identity_of(row, JOINS[name]) for row in answers.to_pylist()]
     assert len(found) == len(set(found))
     assert set(found) == true
     streamed = read_answers(query, warehouse, streamed=True)[0].num_rows
     assert streamed < len(true), "nothing was missed, so there was nothing to correct"
     in_window = ["window_start", "window_end"] if name == "window" else []
-    assert columns[: 5 + len(in_window)] == [
+    assert columns[: 7 + len(in_window)] == [
         *("left_id", "right_id", "left_time", "right_time"),
         *in_window,
-        "distance",
+        *("left_taxi", "distance", "right_seen"),
     ]
+    assert answers.schema.field("right_seen").type == SEEN

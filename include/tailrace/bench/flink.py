@@ -9,11 +9,8 @@ of others would be dropped.
 
 from __future__ import annotations
 
-import json
-import subprocess
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -22,14 +19,14 @@ from pyspark.sql import SparkSession
 
 from tailrace.bench.contestants import Pace
 from tailrace.bench.flink_environment import FlinkEnvironment
+from tailrace.bench.peer_process import PeerProcess
 from tailrace.bench.workloads import Workload
 
-_PATIENCE_S = 30.0
 _PARQUET = "'connector' = 'filesystem', 'format' = 'parquet', 'parquet.utc-timezone' = 'true'"
 
 
-class Flink:
-    """Flink in a process of its own that lives from the first pass to the last, as Spark's JVM does.
+class Flink(PeerProcess):
+    """Flink in a process of its own.
 
     Parameters
     ----------
@@ -40,37 +37,8 @@ class Flink:
     """
 
     def __init__(self, environment: FlinkEnvironment, directory: Path) -> None:
-        self._environment, self._directory, self._log = environment, directory, directory / "flink.log"
-
-    def __enter__(self) -> Self:
-        self._directory.mkdir(parents=True)
-        command = [str(self._environment.python), "-I", str(Path(__file__).with_name("flink_job.py"))]
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                command,
-                env=self._environment.variables(),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._pipe(self._process.stdin).close()  # the end of its input ends the process and its JVM
-        try:
-            self._process.wait(_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._pipe(self._process.stdout).close()
-
-    @property
-    def pid(self) -> int:
-        """Process id of the process that has the JVM for a child."""
-        return self._process.pid
+        super().__init__(environment, Path(__file__).with_name("flink_job.py"), directory / "flink.log")
+        self._directory = directory
 
     def lay_out(self, files: list[Path], parallelism: int) -> None:
         """Rewrite a workload's files as one file for each reader."""
@@ -85,29 +53,11 @@ class Flink:
             When Flink fails; quotes the end of its log.
         """
         source, sink = self._source_directory(workload.files), directory / "answers"
-        answer = self._submit(job(workload, source, sink, parallelism))
+        answer = self.submit(job(workload, source, sink, parallelism))
         return Pace([], workload.rows, answer["job_s"])
 
     def _source_directory(self, files: list[Path]) -> Path:
         return self._directory / files[0].parent.name
-
-    def _submit(self, job: dict[str, Any]) -> dict[str, float]:
-        try:
-            stdin = self._pipe(self._process.stdin)
-            stdin.write(json.dumps(job) + "\n")
-            stdin.flush()
-            line = self._pipe(self._process.stdout).readline()
-        except BrokenPipeError:
-            line = ""
-        if not line:
-            raise RuntimeError(f"Flink ended; its last words:\n{self._log.read_text(errors='replace')[-2000:]}")
-        answer: dict[str, float] = json.loads(line)
-        return answer
-
-    @staticmethod
-    def _pipe(pipe: IO[str] | None) -> IO[str]:
-        assert pipe is not None  # requested from Popen above
-        return pipe
 
 
 def job(workload: Workload, source: Path, sink: Path, parallelism: int) -> dict[str, Any]:

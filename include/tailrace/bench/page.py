@@ -20,12 +20,13 @@ _SHARE_PREFIXES = ("off", "windows off", "accuracy", "corrected", "to mp", "hit"
 
 @dataclass(frozen=True)
 class Effort:
-    """Extent of the measurements on Spark (rows, files, rounds), and the directory of Flink's environment."""
+    """Extent of the measurements on Spark (rows, files, rounds), and the directories of the peers' environments."""
 
     rows: int
     files: int
     rounds: int
     flink: Path | None = None
+    sedona: Path | None = None
 
 
 def write(
@@ -33,9 +34,9 @@ def write(
 ) -> Path:
     """Write a page from a template that names settings and tables, and the tables in a file `.json`."""
     file.with_suffix(".json").write_text(json.dumps(tables, indent=1) + "\n")
-    flink = " --flink DIR" if effort.flink else ""
+    peers = "".join(f" --{name} DIR" for name in ("flink", "sedona") if getattr(effort, name))
     options = f"--rows {effort.rows} --files {effort.files} --rounds {effort.rounds}"
-    command = f"tailrace bench {system} {options}{flink} --report docs/results"
+    command = f"tailrace bench {system} {options}{peers} --report docs/results"
     machine = f"{os.cpu_count()} cores, {psutil.virtual_memory().total >> 30} GiB, Python {platform.python_version()}"
     markdown_tables = {name: markdown(rows) for name, rows in tables.items()}
     text = template.read_text(encoding="utf-8").format(command=command, machine=machine, **settings, **markdown_tables)
@@ -45,6 +46,8 @@ def write(
 
 def markdown(rows: Sequence[Row]) -> str:
     """Format rows as a Markdown table, with short numbers and, in columns named as shares, percent."""
+    if not rows:
+        return "Nobody took part."
     names = list(rows[0])
     lines = [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}"]
     return "\n".join([*lines, *(f"| {' | '.join(_cell(name, row[name]) for name in names)} |" for row in rows)])

@@ -45,7 +45,8 @@ class Figure:
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is None:
             handles, labels = self.axes[0].get_legend_handles_labels()
-            self.figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize="small")
+            if handles:
+                self.figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize="small")
             self.figure.savefig(self.file)
 
 

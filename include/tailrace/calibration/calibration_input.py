@@ -52,7 +52,7 @@ class LoggedHistory:
         if rows > self.most_rows:
             wrong = f"what is to be measured lies within {rows:,} rows, more than the {self.most_rows:,} it reads"
             raise refuse("calibration", wrong, "fewer windows, by a smaller `queries` beside disorder.policy")
-        columns = list(dict.fromkeys(["event_time", "key", *self.reader.columns.values, *ORDER]))
+        columns = list(dict.fromkeys(["event_time", "key", *self.reader.value_types, *ORDER]))
         arrivals = pa.concat_batches([reader.read(piece, columns) for piece in pieces])
         tick, event = (np.asarray(arrivals.column(name)) for name in ("tick", "event_time"))
         recent = event >= low

@@ -18,13 +18,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _SHOWN_LINES = 5  # of those that were kept out
-_FEWEST_ROWS = 10_000  # of a measurement of EMD joins: 10 s of both streams
+_FEWEST_ROWS = 10_000  # of a measurement of joins: 10 s of both streams of histograms
 
 
 class System(StrEnum):
     aggregate = "aggregate"
     topk = "topk"
     emd = "emd"
+    spatial = "spatial"
+
+
+_JOINS = (System.emd, System.spatial)
+"""Systems that are measured without Spark's own windows beside them."""
 
 
 class Format(StrEnum):
@@ -125,12 +130,19 @@ def bench(
     rows: Annotated[
         int, typer.Option(help="Rows of a case; those that take long have an eighth or a sixteenth.", min=1)
     ] = 16_000_000,
-    files: Annotated[int, typer.Option(help="Files, each a batch at most; emd has its own.", min=2)] = 4,
+    files: Annotated[int, typer.Option(help="Files, each a batch at most; emd and spatial have their own.", min=2)] = 4,
     rounds: Annotated[int, typer.Option(help="Rounds that count; one more is dropped.", min=1)] = 5,
     case: Annotated[list[str] | None, typer.Option(help="A part of a case's name: dense, 60/5.")] = None,
     flink: Annotated[
         Path | None,
         typer.Option(help="Beside them Flink's windows, in an environment of its own (1 GB) made here.", metavar="DIR"),
+    ] = None,
+    sedona: Annotated[
+        Path | None,
+        typer.Option(
+            help="Beside spatial's join with a table Apache Sedona's, in an environment of its own (0.6 GB) made here.",
+            metavar="DIR",
+        ),
     ] = None,
     report: Annotated[
         Path | None,
@@ -140,13 +152,15 @@ def bench(
 ) -> None:
     """Measure side by side: ours, Spark's own windows, a pass-through without state and, where asked for, Flink.
 
-    An EMD join has no counterpart there: its speed is measured in process and on Spark.
+    Joins have no counterpart there: their speed is measured in process and on Spark, that of emd and spatial.
     """
     from tailrace.bench import side_by_side
     from tailrace.bench.workloads import CASES
 
-    if system is System.emd:
-        _check_emd(rows, case, flink)
+    if system in _JOINS:
+        _check_join(rows, case, flink)
+    if sedona is not None and system is not System.spatial:
+        raise refuse("--sedona", f"it joins points with polygons, which {system.value} does not", "none, or spatial")
     cases = CASES.get(system.value, ())
     for part in case or []:
         if not any(part in workload.name for workload in cases):
@@ -162,13 +176,13 @@ def bench(
         if case or json:
             raise refuse("--report", "it measures its own cases, and writes JSON itself", "no --case and no --json")
         write_report = import_module(f"tailrace.bench.{system.value}.report").report
-        screen.err.print(f"written: {write_report(report, Effort(rows, files, rounds, flink), tell)}")
+        screen.err.print(f"written: {write_report(report, Effort(rows, files, rounds, flink, sedona), tell)}")
         return
-    if system is System.emd:
-        from tailrace.bench.emd.report import speeds
+    if system in _JOINS:
         from tailrace.bench.page import Effort, markdown
 
-        tables = speeds(Effort(rows, files, rounds), tell)
+        speeds = import_module(f"tailrace.bench.{system.value}.report").speeds
+        tables = speeds(Effort(rows, files, rounds, sedona=sedona), tell)
         print(dumps(tables, indent=1) if json else "\n\n".join(map(markdown, tables.values())))
         return
     selection = [workload for workload in cases if any(part in workload.name for part in case or [""])]
@@ -179,8 +193,8 @@ def bench(
         screen.out.print(side_by_side.table(side_by_side.summary(measurements)))
 
 
-def _check_emd(rows: int, case: list[str] | None, flink: Path | None) -> None:
-    """Refuse options that a measurement of EMD joins has no use for, and too few rows.
+def _check_join(rows: int, case: list[str] | None, flink: Path | None) -> None:
+    """Refuse options that a measurement of joins has no use for, and too few rows.
 
     Raises
     ------
@@ -189,7 +203,7 @@ def _check_emd(rows: int, case: list[str] | None, flink: Path | None) -> None:
     """
     for option, value in {"--case": case, "--flink": flink}.items():
         if value:
-            raise refuse(option, "it is for windows beside other engines, and no other one joins histograms", "none")
+            raise refuse(option, "it is for windows beside other engines", "none")
     if rows < _FEWEST_ROWS:
         raise refuse(f"--rows {rows}", "that is too short for plans to follow the load", f"{_FEWEST_ROWS} or more")
 

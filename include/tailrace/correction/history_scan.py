@@ -53,7 +53,7 @@ class HistoryScan:
     def evaluate(self, affected: AffectedAnswers) -> pa.Table:
         """The affected answers over all that arrived, without repeats."""
         ranges = affected.ranges()
-        columns = [["event_time", "key", *reader.columns.values, *ORDER] for reader in self.stage.readers]
+        columns = [["event_time", "key", *reader.value_types, *ORDER] for reader in self.stage.readers]
         if job := self._job(self.logs, ranges, columns):
             return self._distributed(job.buckets).evaluate(job, affected)
         content = []

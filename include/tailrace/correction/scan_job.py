@@ -72,6 +72,6 @@ OpenScan = Callable[[int], DistributedScan]
 
 def no_tuples(stream: StreamReader, columns: Sequence[str]) -> pa.RecordBatch:
     """An empty batch with these columns of a stream's tuples."""
-    types = stream.columns.value_types() | {"key": stream.names.key, "id": stream.names.id}
+    types = stream.value_types | {"key": stream.column_types.key, "id": stream.column_types.id}
     schema = pa.schema([(name, types.get(name, pa.int64())) for name in columns])
     return pa.RecordBatch.from_pylist([], schema)

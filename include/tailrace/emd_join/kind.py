@@ -18,6 +18,7 @@ from tailrace.ground.columns import Floats, Ints
 from tailrace.kind.explanation import Explanation
 from tailrace.kind.inputs import Input
 from tailrace.kind.joined_pairs import JoinedPairs
+from tailrace.operators.chunk import Chunk
 from tailrace.operators.interval_join import Matches
 from tailrace.partition.by_span import span_of
 from tailrace.partition.routes import Partition
@@ -56,8 +57,8 @@ class EmdJoin(JoinedPairs):
     sort_key: ClassVar[str | None] = KEY
 
     @property
-    def values(self) -> tuple[str, ...]:
-        return ("distance",)
+    def values(self) -> dict[str, pa.DataType]:
+        return {"distance": pa.float64()}
 
     @property
     def row_weight(self) -> int:
@@ -67,7 +68,7 @@ class EmdJoin(JoinedPairs):
     def inputs(self) -> tuple[Input, ...]:
         check = HistogramCheck("histogram", self.bins)
         columns, types = {"histogram": self.histogram}, {"histogram": LIST}
-        return tuple(Input(columns, names, types, check) for names in self.names)
+        return tuple(Input(columns, names, types, check) for names in self.column_types)
 
     @property
     def partition(self) -> Partition:
@@ -87,9 +88,9 @@ class EmdJoin(JoinedPairs):
         rows = rows.append_column("tuples", pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
         return with_derived(rows, self.search.derived(shares(tuples.column("histogram"), self.bins)))
 
-    def match(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch], new: int) -> Matches:
+    def match(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
         """Find the similar pairs; the new side queries the other."""
-        sides = [[columns_of(rows) for rows in batches] for batches in (left, right)]
+        sides = [[columns_of(chunk.rows) for chunk in chunks] for chunks in (left, right)]
         swapped = new == 1
         (queries,), targets = (sides[1], sides[0]) if swapped else sides
         found = self._search(queries, targets)

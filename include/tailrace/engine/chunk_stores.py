@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import zlib
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -32,7 +32,7 @@ class ChunkStore(Protocol):
     def write(self, name: str, rows: pa.RecordBatch) -> None:
         """Store a chunk atomically; in the place of an equal one of an earlier attempt."""
 
-    def read(self, name: str) -> pa.RecordBatch:
+    def read(self, name: str) -> Chunk:
         """Read a chunk.
 
         Raises
@@ -61,8 +61,9 @@ class MemoryChunks:
     def write(self, name: str, rows: pa.RecordBatch) -> None:
         self.chunks[name] = wire.pack({"rows": rows})
 
-    def read(self, name: str) -> pa.RecordBatch:
-        return wire.unpack(self.chunks[name])[0]["rows"]
+    def read(self, name: str) -> Chunk:
+        content = self.chunks[name]
+        return Chunk(wire.unpack(content)[0]["rows"], name, source=content)
 
     def names(self) -> list[str]:
         return list(self.chunks)
@@ -85,12 +86,13 @@ class ChunkFiles:
         content = sink.getvalue()
         write_atomically(self._file(name), content.to_pybytes() + zlib.crc32(content).to_bytes(_SUM_BYTES, "big"))
 
-    def read(self, name: str) -> pa.RecordBatch:
+    def read(self, name: str) -> Chunk:
         file = self._file(name)
         try:
             content = pa.memory_map(str(file)).read_buffer()
-            _check(file, content)
-            return pa.ipc.open_file(content.slice(0, content.size - _SUM_BYTES)).get_batch(0)
+            version = _checked(file, content)
+            rows = pa.ipc.open_file(content.slice(0, content.size - _SUM_BYTES)).get_batch(0)
+            return Chunk(rows, name, source=(str(file), *version))
         except (OSError, pa.ArrowInvalid) as error:
             if isinstance(error, OSError) and error.errno not in (None, errno.ENOENT):  # the disk's, and may pass
                 raise
@@ -106,8 +108,13 @@ class ChunkFiles:
         return self.directory / f"{name}{_SUFFIX}"
 
 
-def _check(file: Path, content: pa.Buffer) -> None:
+def _checked(file: Path, content: pa.Buffer) -> tuple[int, int, int]:
     """Compare a file with the checksum at its end, the first time that this process reads it.
+
+    Returns
+    -------
+    inode, modified, size : int
+        By which the file is known.
 
     Raises
     ------
@@ -117,13 +124,14 @@ def _check(file: Path, content: pa.Buffer) -> None:
     status = file.stat()
     known = (status.st_ino, status.st_mtime_ns, status.st_size)
     if _CHECKED.get(str(file)) == known:
-        return
+        return known
     end = content.size - _SUM_BYTES
     if end < 0 or zlib.crc32(content.slice(0, end)) != int.from_bytes(content.slice(end), "big"):
         raise pa.ArrowInvalid("its checksum is wrong")
     if len(_CHECKED) >= _MOST_CHECKED:
         _CHECKED.clear()
     _CHECKED[str(file)] = known
+    return known
 
 
 def store_new(store: ChunkStore, chunks: Chunks, batch: int) -> Chunks:
@@ -135,7 +143,7 @@ def store_new(store: ChunkStore, chunks: Chunks, batch: int) -> Chunks:
             name = chunk.name or f"{batch:08d}-{part}-{index}"
             if chunk.name is None:
                 store.write(name, chunk.rows)
-            named.append(Chunk(chunk.rows, name))
+            named.append(replace(chunk, name=name))
         stored[part] = tuple(named)
     return stored
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tailrace.ground.columns import Floats
+from tailrace.ground.columns import Floats, group_sums, pair
 from tailrace.ground.facts import Facts, newest
 from tailrace.kind.capabilities import Balances
 from tailrace.kind.protocol import Kind
@@ -18,6 +18,8 @@ FEEDBACK = "balanced by the load of the tasks"
 
 class Feedback:
     """Adds up the load of a query's tasks, and has the next partition plan once a feedback period is over.
+
+    It holds the sums by element of the partition and task, however many batches a period has.
 
     A period is of arrival time, and ends with the batch that reaches its end; one without any load brings no plan. No
     answer depends on a plan, so a driver that is started anew only begins a new period.
@@ -32,7 +34,7 @@ class Feedback:
     def __init__(self, kind: Kind, tasks: int) -> None:
         self.plan: Mapping[str, Any] | None = None
         self.kind, self._tasks = kind, tasks
-        self._loads: list[Mapping[str, Floats]] = []
+        self._loads: Mapping[str, Floats] = {}
         self._began_ms: int | None = None
 
     def observe(self, metrics: Iterable[Mapping[str, Any]], facts: Facts) -> None:
@@ -48,7 +50,8 @@ class Feedback:
         if not isinstance(self.kind, Balances) or self._tasks == 1:
             return
         rows = list(metrics)
-        self._loads += [_load(row) for row in rows if row["loads"]]
+        if new := [_load(row) for row in rows if row["loads"]]:
+            self._loads = _summed([self._loads, *new])
         now_ms = rows[0]["committed"]  # alike in all tasks
         if self._began_ms is None or now_ms is None:
             self._began_ms = now_ms
@@ -56,9 +59,9 @@ class Feedback:
             if self._loads:
                 fact = newest(facts, "plan")
                 before = None if fact is None else fact.value
-                plan = self.kind.next_plan(before, _joined(self._loads), self._tasks)
+                plan = self.kind.next_plan(before, self._loads, self._tasks)
                 self.plan = None if plan == before else plan
-            self._loads, self._began_ms = [], now_ms
+            self._loads, self._began_ms = {}, now_ms
 
     def take(self) -> Mapping[str, Any] | None:
         """Take the next plan; None where there is none."""
@@ -72,5 +75,14 @@ def _load(row: Mapping[str, Any]) -> Mapping[str, Floats]:
     return loads | {"task": np.full(len(loads["load"]), float(row["task"]))}
 
 
-def _joined(loads: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
-    return {name: np.concatenate([part[name] for part in loads]) for name in loads[0]}
+def _summed(loads: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
+    """The sums of loads by element, which is the first column of each, and task; in ascending order."""
+    parts = [part for part in loads if part]
+    if not parts:
+        return {}
+    element, *measured = (name for name in parts[0] if name != "task")
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    code, split = pair(columns[element].astype(np.int64), columns["task"].astype(np.int64))
+    code, sums = group_sums(code, *(columns[name] for name in measured))
+    elements, task = (values.astype(np.float64) for values in split(code))
+    return {element: elements, **dict(zip(measured, sums, strict=True)), "task": task}

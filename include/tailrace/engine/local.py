@@ -25,7 +25,7 @@ from tailrace.engine.next_facts import DECLARED, next_facts, with_plan, with_tab
 from tailrace.engine.output_tables import with_imbalance
 from tailrace.engine.progress import Progress
 from tailrace.engine.stage import Message, Stage
-from tailrace.engine.stream_reader import TABLE, columns_of
+from tailrace.engine.stream_reader import TABLE, columns_of, named_types
 from tailrace.engine.task import TaskBatch, TaskState
 from tailrace.ground import wire
 from tailrace.ground.facts import Facts
@@ -83,7 +83,7 @@ def stage_in_memory(query: Query, streams: Mapping[str, MemoryFormat]) -> Stage:
         for name, columns in columns_of(query).items()
     }
     if query.table:
-        types[TABLE] = {"id": str(query.table.types(query.table.path.read_bytes()).id)}
+        types[TABLE] = named_types(query.table.types(query.table.path.read_bytes()))
     stage = Stage.of(query, types, dict.fromkeys(streams, Path()))
     readers = tuple(replace(reader, format=streams[reader.name], history=None) for reader in stage.readers)
     return replace(stage, readers=readers)

@@ -63,8 +63,8 @@ class Stage:
         `types` has those of the dimension table, too, if there is one.
         """
         readers = readers_of(query, types, histories)
-        names = [reader.names for reader in readers]
-        kind = build(query, [*names, table_types(types[TABLE])] if query.table else names)
+        streams = [reader.column_types for reader in readers]
+        kind = build(query, [*streams, table_types(types[TABLE])] if query.table else streams)
         return Stage(kind, readers, query.parallelism, query.disorder.deduplicate, chunks)
 
     @property

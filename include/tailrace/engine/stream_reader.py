@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 from tailrace.disorder import ticks
 from tailrace.ground.sortable import to_sortable_text
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
-from tailrace.kind.inputs import NameTypes
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.kinds import build
 from tailrace.query.query import Query
+from tailrace.sources.carried_columns import carried_type
 from tailrace.sources.check import Checked, Columns, check
 from tailrace.sources.formats import FORMATS, is_history
 from tailrace.sources.segments import Format, MalformedRecord, Segment, Types, is_integer
@@ -56,8 +57,8 @@ class StreamReader:
     ----------
     types : dict
         The types of the source's columns.
-    names : NameTypes
-        The types of the tuples' key and id.
+    column_types : ColumnTypes
+        The types of the tuples' key, id and carried columns.
     history : Path or None
         Where accepted tuples are stored; None where the source is itself a durable log with arrival times.
     """
@@ -66,14 +67,19 @@ class StreamReader:
     format: Format
     columns: Columns
     types: Types
-    names: NameTypes
+    column_types: ColumnTypes
     tick_ms: int
     history: Path | None = None
+
+    @property
+    def value_types(self) -> dict[str, pa.DataType]:
+        """The types of the tuples' columns beside times, id and key: values and carried ones, by name in the tuple."""
+        return self.columns.value_types() | self.column_types.of_carried(self.columns.carried)
 
     def read(self, segment: Segment) -> SegmentContent:
         """Read and check a segment."""
         raw = self.format.read(segment, self.types)
-        checked = check(raw.table, self.columns, raw.row, self.names.key, segment.ingested_ms)
+        checked = check(raw.table, self.columns, raw.row, self.column_types, segment.ingested_ms)
         arrival, row, event = (np.asarray(checked.tuples.column(n)) for n in ("arrival_time", "row", "event_time"))
         position = segment.position + row
         tick, end = ticks.number(arrival, position, self.tick_ms)
@@ -85,7 +91,7 @@ class StreamReader:
 
     def without_values(self) -> StreamReader:
         """The reader of event time, arrival time, id and key alone."""
-        columns = replace(self.columns, values={}, types={}, row_check=None)
+        columns = replace(self.columns, values={}, types={}, row_check=None, carried={})
         names = set(columns.named().values())
         types = {name: kind for name, kind in self.types.items() if name in names}
         return replace(self, columns=columns, types=types)
@@ -118,26 +124,36 @@ def columns_of(query: Query) -> dict[str, Columns]:
     for (name, stream), needed in zip(query.streams.items(), kind.inputs, strict=True):
         parts = stream.event_time, stream.arrival_time, stream.id, stream.key, needed.columns
         bounds = max(stream.bounds.earliest_ms, first), stream.bounds.ahead_ms, last
-        columns[name] = Columns(*parts, *bounds, types=needed.types, row_check=needed.row_check)
+        columns[name] = Columns(*parts, *bounds, types=needed.types, row_check=needed.row_check, carried=needed.carried)
     return columns
 
 
-def name_types_of(columns: Columns, types: Types) -> NameTypes:
-    """The types of a stream's key and id: int64 for integers of any width, string for all else, also for no key."""
+def column_types_of(columns: Columns, types: Types) -> ColumnTypes:
+    """The types of a stream's tuples.
+
+    Key and id are int64 for integers of any width, and string for all else, also for no key.
+    """
     key, id_ = (
         pa.int64() if name is not None and is_integer(types[name]) else pa.string()
         for name in (columns.key, columns.id)
     )
-    return NameTypes(key, id_)
+    carried = {part: carried_type(types[name]) for part, name in columns.carried.items()}
+    return ColumnTypes(key, id_, carried)
 
 
 TABLE = "table"
 """The name under which the types of a dimension table's columns stand beside those of the streams."""
 
 
-def table_types(types: Types) -> NameTypes:
-    """The types of a dimension table's ids."""
-    return NameTypes(id=pa.int64() if is_integer(types["id"]) else pa.string())
+def table_types(types: Types) -> ColumnTypes:
+    """The types of a dimension table's columns; the inverse of `named_types`."""
+    carried = {name: carried_type(type_name) for name, type_name in types.items() if name != "id"}
+    return ColumnTypes(id=pa.int64() if is_integer(types["id"]) else pa.string(), carried=carried)
+
+
+def named_types(types: ColumnTypes) -> Types:
+    """The names of the types of a dimension table's columns, for the manifest of a checkpoint."""
+    return {"id": str(types.id)} | {name: str(kind) for name, kind in types.carried.items()}
 
 
 def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str, Path]) -> tuple[StreamReader, ...]:
@@ -154,6 +170,6 @@ def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str,
     for name, columns in columns_of(query).items():
         source = query.streams[name].source.format
         history = None if is_history(source, columns) else histories[name]
-        names = name_types_of(columns, types[name])
-        readers.append(StreamReader(name, FORMATS[source], columns, types[name], names, query.tick_ms, history))
+        tuple_types = column_types_of(columns, types[name])
+        readers.append(StreamReader(name, FORMATS[source], columns, types[name], tuple_types, query.tick_ms, history))
     return tuple(readers)

@@ -27,7 +27,7 @@ from tailrace.ground.wire import Batches
 from tailrace.kind.capabilities import at_place, combined, tick_contents
 from tailrace.kind.protocol import Kind
 from tailrace.kind.step import Step
-from tailrace.operators.chunk import Chunk, ChunkedState
+from tailrace.operators.chunk import ChunkedState
 from tailrace.partition.routes import Place
 
 _ROWS_AT_ONCE = 500_000
@@ -185,7 +185,7 @@ class Task:
     def restore(self, state: bytes | None) -> TaskState:
         """Restore a state from its bytes, and delete the chunks that it needs no more; None: the initial state."""
         if state is None:
-            rows, id_types = [], [each.names.id for each in self.kind.inputs]
+            rows, id_types = [], [each.column_types.id for each in self.kind.inputs]
             for side, each in enumerate(self.kind.inputs):
                 prepared = self.kind.prepare(each.no_tuples, side)
                 rows.append(
@@ -196,7 +196,7 @@ class Task:
         batches, values = wire.unpack(state)
         names = values["chunks"]
         delete_unnamed(self.store, {name for mine in names.values() for name in mine}, values["batch"])
-        chunks = {part: tuple(Chunk(self.store.read(name), name) for name in mine) for part, mine in names.items()}
+        chunks = {part: tuple(map(self.store.read, mine)) for part, mine in names.items()}
         return TaskState(
             values["batch"],
             Clock.unpack(wire.under("clock.", batches), values["clock"]),

@@ -8,6 +8,15 @@ import pyarrow.compute as pc
 TIME = pa.timestamp("us", "UTC")
 """The type of times in tables."""
 
+TIMES = frozenset(
+    [
+        *("event_time", "arrival_time", "pane_start", "window_start", "window_end", "left_time", "right_time"),
+        *("as_of", "emitted_at", "arrived", "frontier", "t_max", "committed", "newest_event"),
+        *("started_at", "arrived_from", "arrived_to", "bucket_start", "bucket_end", "made_at", "until"),
+    ]
+)
+"""The columns of tables with times of the tables' own, which readers get in ms; a carried one stays a timestamp."""
+
 
 def with_times(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Cast rows to a table's columns and types; times are given as int64 milliseconds."""
@@ -15,9 +24,9 @@ def with_times(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def in_ms(rows: pa.Table) -> pa.Table:
-    """Convert every timestamp column of some rows to int64 milliseconds."""
+    """Convert the times of some rows to int64 milliseconds, but for those that are carried along."""
     for index, field in enumerate(rows.schema):
-        if pa.types.is_timestamp(field.type):
+        if field.name in TIMES and pa.types.is_timestamp(field.type):
             ms = rows.column(index).cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
             rows = rows.set_column(index, field.name, ms)
     return rows

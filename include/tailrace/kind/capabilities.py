@@ -71,7 +71,8 @@ class Balances(Protocol):
         plan : mapping or None
             The plan in force; None where there was none yet.
         loads : dict of ndarray, shape (m,)
-            What the steps of all tasks measured in the period, one after the other; and `task`, which measured it.
+            What the steps of all tasks measured in the period, summed by element of the partition and by `task`, which
+            measured it.
         tasks : int
             The number of tasks.
 

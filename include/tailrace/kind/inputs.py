@@ -18,11 +18,24 @@ RowCheck = Callable[[Mapping[str, pa.Array]], Iterable[Reject]]
 """Checks the values of records, n of each; null where the record has none, which is rejected already."""
 
 
-class NameTypes(NamedTuple):
-    """The types of a stream's key and id: each string or int64."""
+class ColumnTypes(NamedTuple):
+    """The types of a tuple's columns that follow from its source.
+
+    Attributes
+    ----------
+    key, id : DataType
+        string or int64.
+    carried : dict
+        Of the columns that are carried along, by name in the tuple.
+    """
 
     key: pa.DataType = pa.string()
     id: pa.DataType = pa.string()
+    carried: Mapping[str, pa.DataType] = {}
+
+    def of_carried(self, names: Iterable[str]) -> dict[str, pa.DataType]:
+        """The types of carried columns; string where a type is not known, as before the source is opened."""
+        return {name: self.carried.get(name, pa.string()) for name in names}
 
 
 @dataclass(frozen=True)
@@ -33,29 +46,34 @@ class Input:
     ----------
     columns : dict
         Name in the tuple → the source's column.
-    names : NameTypes
+    column_types : ColumnTypes
     types : dict
         The Arrow type of each column that is not float64, by name in the tuple: list<double>, binary or string.
     row_check : callable or None
         The check of the values, beyond that they are there and, if doubles, finite.
+    carried : dict
+        Columns that are carried along as they are, null or not, such as for answers: name in the tuple → the source's
+        column. Their types follow from the source.
     """
 
     columns: Mapping[str, str]
-    names: NameTypes
+    column_types: ColumnTypes
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
     row_check: RowCheck | None = None
+    carried: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tuple_columns(self) -> list[str]:
         """The columns of a tuple that a kind can need."""
-        return ["event_time", "tick", "key", "id", *self.columns]
+        return ["event_time", "tick", "key", "id", *self.columns, *self.carried]
 
     @property
     def no_tuples(self) -> pa.RecordBatch:
         """An empty batch of tuples with their ticks and positions."""
         columns = dict.fromkeys(("event_time", "tick", "position"), pa.int64())
-        columns |= {"key": self.names.key, "id": self.names.id}
+        columns |= {"key": self.column_types.key, "id": self.column_types.id}
         columns |= {name: self.types.get(name, pa.float64()) for name in self.columns}
+        columns |= self.column_types.of_carried(self.carried)
         return pa.RecordBatch.from_pylist([], pa.schema(columns.items()))
 
 
@@ -65,8 +83,10 @@ class TableInput(Protocol):
     @property
     def path(self) -> Path: ...
 
-    def types(self, content: bytes) -> NameTypes:
-        """Check a version by its content; returns the type of its ids.
+    def types(self, content: bytes) -> ColumnTypes:
+        """Check a version by its content; returns the types of its ids and the selected columns.
+
+        A type is null where no row has a value.
 
         Raises
         ------
@@ -76,5 +96,5 @@ class TableInput(Protocol):
 
 def common_id_type(inputs: Iterable[Input]) -> pa.DataType:
     """The type of a column that holds ids of every input: string where their types differ."""
-    types = {each.names.id for each in inputs}
+    types = {each.column_types.id for each in inputs}
     return pa.string() if len(types) > 1 else types.pop()

@@ -13,11 +13,11 @@ import pyarrow as pa
 from tailrace.answers.by_pair import ByPair, PairAnswers
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import Floats, single_batch
-from tailrace.kind.inputs import Input, NameTypes, common_id_type
+from tailrace.kind.inputs import ColumnTypes, Input, common_id_type
 from tailrace.kind.pair_quality import PairQuality
 from tailrace.kind.step import Step
 from tailrace.operators import interval_join
-from tailrace.operators.chunk import Chunks
+from tailrace.operators.chunk import Chunk, Chunks
 from tailrace.operators.interval_join import Matches, PairState
 from tailrace.windows.sliding import Sliding
 
@@ -35,21 +35,26 @@ class JoinedPairs(PairQuality):
     ----------
     reach_ms : int
         The longest distance of the event times of a pair.
-    names : pair of NameTypes
-        The types of the key and id of either stream.
+    column_types : pair of ColumnTypes
+        The types of the columns of either side.
     sort_key : str or None
         The column of prepared rows by which `match` gets them in order.
     """
 
     reach_ms: int
-    names: tuple[NameTypes, NameTypes] = (NameTypes(), NameTypes())
+    column_types: tuple[ColumnTypes, ColumnTypes] = (ColumnTypes(), ColumnTypes())
 
     sort_key: ClassVar[str | None] = None
 
     @property
-    def values(self) -> tuple[str, ...]:
-        """The columns of an answer between its identity and `tuples`, all doubles."""
-        return ()
+    def values(self) -> dict[str, pa.DataType]:
+        """The columns of an answer between its identity and `tuples`: carried ones, and doubles that `match` gives."""
+        return {}
+
+    @property
+    def carried(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of each side's tuples and rows that answers take over, by the same names."""
+        return tuple(tuple(each.carried) for each in self.inputs)
 
     @property
     def bin_ms(self) -> int | None:
@@ -70,7 +75,7 @@ class JoinedPairs(PairQuality):
         """See `Kind.prepare`."""
 
     @abstractmethod
-    def match(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch], new: int) -> Matches:
+    def match(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
         """Find the pairs of matching rows, see `interval_join.Match`."""
 
     @property
@@ -87,9 +92,8 @@ class JoinedPairs(PairQuality):
 
     @property
     def answer(self) -> pa.Schema:
-        left, right = (names.id for names in self.names)
-        values = [(name, pa.float64()) for name in self.values]
-        return pa.schema([*self.answers.fields(left, right), *values, ("tuples", pa.int64())])
+        left, right = (types.id for types in self.column_types)
+        return pa.schema([*self.answers.fields(left, right), *self.values.items(), ("tuples", pa.int64())])
 
     def start(self) -> Any:
         return PairState.of({}, self.bin_ms)
@@ -98,7 +102,9 @@ class JoinedPairs(PairQuality):
         return PairState.of(chunks, self.bin_ms)
 
     def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
-        state, pairs, late = interval_join.step(self.reach_ms, self.match, state, arrived, frontier, self.sort_key)
+        state, pairs, late = interval_join.step(
+            self.reach_ms, self.match, state, arrived, frontier, self.sort_key, self.carried
+        )
         answers = self._answers(pairs.left, pairs.right, pairs.columns)
         return Step(state, answers, pairs.decided_at, late, pairs.loads, pairs.counts)
 
@@ -129,7 +135,7 @@ class JoinedPairs(PairQuality):
     def _evaluate(self, left: pa.RecordBatch, right: pa.RecordBatch) -> pa.RecordBatch:
         prepared = (pa.Table.from_batches([self.prepare(tuples, side)]) for side, tuples in enumerate((left, right)))
         left, right = (interval_join.in_order(rows, self.sort_key) for rows in prepared)
-        found = self.match([left], [right], 0)
+        found = self.match([Chunk(left)], [Chunk(right)], 0)
         left, right = left.take(pa.array(found.left)), right.take(pa.array(found.right))
         return self._answers(left, right, found.columns)
 
@@ -137,6 +143,15 @@ class JoinedPairs(PairQuality):
         self, left: pa.Table | pa.RecordBatch, right: pa.Table | pa.RecordBatch, values: Mapping[str, Floats]
     ) -> pa.RecordBatch:
         columns = [side.column(name) for name in ("id", "event_time") for side in (left, right)]
-        columns += [pa.array(values[name], mask=np.isnan(values[name])) for name in self.values]
+        others = self._values(left, right, values)
+        columns += [others[name] for name in self.values]
         columns.append(pa.repeat(pa.scalar(TUPLES, pa.int64()), left.num_rows))
         return single_batch(pa.table(columns, schema=self.answer))
+
+    def _values(
+        self, left: pa.Table | pa.RecordBatch, right: pa.Table | pa.RecordBatch, computed: Mapping[str, Floats]
+    ) -> dict[str, pa.Array | pa.ChunkedArray]:
+        """The columns of answers beside the identity: computed ones, NaN as null, and those that rows carried."""
+        sides = zip((left, right), self.carried, strict=True)
+        carried = {name: side.column(name) for side, names in sides for name in names}
+        return {name: pa.array(each, mask=np.isnan(each)) for name, each in computed.items()} | carried

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
-from tailrace.kind.inputs import Input, NameTypes
+from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.step import Step
 from tailrace.partition.by_key import ByKey
 from tailrace.windows.panes import Rows, Summary, evaluate_windows
@@ -61,7 +61,7 @@ class KeyedWindows(ABC):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        return (Input(self.columns, NameTypes(self.key_type, self.id_type)),)
+        return (Input(self.columns, ColumnTypes(self.key_type, self.id_type)),)
 
     @property
     def partition(self) -> ByKey:

@@ -27,8 +27,9 @@ class Step(NamedTuple):
         The late tuples of each input, of schema `Kind.late`, and beside it `tick`, `tuples` (how many a row stands for)
         and `frontier` (F before its tick).
     loads : dict of ndarray, shape (e,)
-        The work of the task, from which a kind that balances makes its next plan: e elements of its partition (spans,
-        cells), and the cost of each under `load`. Empty where a kind does not measure it.
+        The work of the task, from which a kind that balances makes its next plan: first e elements of its partition
+        (spans, cells; integers), then the cost of each under `load`, and what else is summed. Empty where a kind does
+        not measure it.
     counts : dict of int
         Counts of what the kind did, by names of its own: as how many pairs each filter rejected.
     """

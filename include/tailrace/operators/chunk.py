@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -17,10 +17,14 @@ class Chunk:
     ----------
     name : str or None
         Its name in the task's store of chunks; None before it is stored.
+    source : hashable or None
+        What it has in common with no other chunk of this process, but with itself in another batch: so an index of its
+        rows can be cached. None for rows that belong to no state.
     """
 
     rows: pa.RecordBatch
     name: str | None = None
+    source: Hashable | None = None
 
 
 Chunks = Mapping[str, tuple[Chunk, ...]]

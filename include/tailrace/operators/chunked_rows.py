@@ -10,8 +10,8 @@ import pyarrow as pa
 from tailrace.ground.columns import single_batch
 from tailrace.operators.chunk import Chunk
 
-_FULL = 4096
-"""The number of rows from which on a chunk is merged with no other: each row is rewritten some times, until then."""
+_FULL, _FULL_BYTES = 4096, 1 << 22
+"""Chunks are merged up to so many rows, and small rows up to so many bytes: each is rewritten some times until then."""
 
 
 @dataclass(frozen=True)
@@ -49,22 +49,27 @@ class ChunkedRows:
 
 
 def _append(chunks: list[Chunk], rows: pa.RecordBatch, bound: int, sort_key: str | None) -> tuple[Chunk, ...]:
-    new = _living(Chunk(rows), bound)
+    new = _living(_chunk(rows), bound, is_new=True)
     left = chunks if new is None else [*chunks, new]
-    while len(left) > 1 and _are_merged(left[-2].rows.num_rows, left[-1].rows.num_rows):
+    while len(left) > 1 and _are_merged(left[-2].rows, left[-1].rows):
         merged = pa.Table.from_batches([chunk.rows for chunk in left[-2:]])
-        left[-2:] = [Chunk(single_batch(merged if sort_key is None else merged.sort_by(sort_key)))]
+        left[-2:] = [_chunk(single_batch(merged if sort_key is None else merged.sort_by(sort_key)))]
     return tuple(left)
 
 
-def _are_merged(earlier: int, later: int) -> bool:
-    return later >= earlier and earlier + later <= _FULL
+def _chunk(rows: pa.RecordBatch) -> Chunk:
+    return Chunk(rows, source=object())
 
 
-def _living(chunk: Chunk, bound: int) -> Chunk | None:
-    """The chunk without its expired rows, if these are most of it; None where all are."""
+def _are_merged(earlier: pa.RecordBatch, later: pa.RecordBatch) -> bool:
+    is_small = earlier.num_rows + later.num_rows <= _FULL or earlier.nbytes + later.nbytes <= _FULL_BYTES
+    return bool(later.num_rows >= earlier.num_rows and is_small)
+
+
+def _living(chunk: Chunk, bound: int, is_new: bool = False) -> Chunk | None:
+    """The chunk without its expired rows, if these are most of it or it is new; None where all are."""
     is_living = np.asarray(chunk.rows.column("event_time")) >= bound
     count = int(is_living.sum())
-    if 2 * count > len(is_living) and (chunk.name is not None or count == len(is_living)):
+    if count == len(is_living) > 0 or (2 * count > len(is_living) and not is_new):
         return chunk
-    return Chunk(chunk.rows.filter(pa.array(is_living))) if count else None
+    return _chunk(chunk.rows.filter(pa.array(is_living))) if count else None

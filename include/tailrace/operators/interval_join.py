@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import Floats, Ints, single_batch
-from tailrace.operators.chunk import Chunks
+from tailrace.operators.chunk import Chunk, Chunks
 from tailrace.operators.chunked_rows import ChunkedRows
 
 _EARLIER = -1  # the place in the frontier of a tuple that came in an earlier batch
@@ -43,14 +43,35 @@ class Matches(NamedTuple):
     loads: Mapping[str, Floats] = {}
     counts: Mapping[str, int] = {}
 
+    def after(self, left: int, right: int) -> Matches:
+        """The same pairs where so many rows of either side are put before those that were searched."""
+        return self._replace(left=self.left + left, right=self.right + right)
+
+    @staticmethod
+    def joined(parts: Sequence[Matches]) -> Matches:
+        """Those of several searches, one at least, one after the other."""
+        left, right = (np.concatenate([getattr(part, side) for part in parts]) for side in ("left", "right"))
+        columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
+        measured = [part.loads for part in parts if part.loads]
+        loads = {name: np.concatenate([each[name] for each in measured]) for name in (measured[0] if measured else ())}
+        return Matches(left, right, columns, loads, sum((Counter(part.counts) for part in parts), Counter[str]()))
+
 
 class Match(Protocol):
-    """Finds the pairs of matching rows: each side is some batches, whose rows are numbered one after the other.
+    """Finds the pairs of matching rows: each side is some chunks, whose rows are numbered one after the other.
 
-    `new` is the side whose rows are new, 0 or 1: one batch, and small beside the other side.
+    `new` is the side whose rows are new, 0 or 1: one chunk, and small beside the other side.
     """
 
-    def __call__(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch], new: int) -> Matches: ...
+    def __call__(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches: ...
+
+
+def match_new(match: Match, stored: Sequence[Sequence[Chunk]], new: Sequence[pa.RecordBatch]) -> Matches:
+    """Match the new rows of both sides with all of the other one; rows are numbered with the stored ones first."""
+    chunks = [Chunk(rows) for rows in new]
+    before = [sum(chunk.rows.num_rows for chunk in side) for side in stored]
+    of_left = match([chunks[0]], [*stored[1], chunks[1]], 0).after(before[0], 0)
+    return Matches.joined([of_left, match(stored[0], [chunks[1]], 1).after(0, before[1])])
 
 
 @dataclass(frozen=True)
@@ -74,8 +95,8 @@ class PairState:
 
 
 class Pairs(NamedTuple):
-    """n pairs: `id` and `event_time` of both sides, the kind's own columns, the place in the frontier of the tick that
-    decided each; and the work that it took, as in `kind.step.Step`.
+    """n pairs: `id`, `event_time` and carried columns of both sides, the kind's own columns, the place in the frontier
+    of the tick that decided each; and the work that it took, as in `kind.step.Step`.
     """
 
     left: pa.Table
@@ -93,6 +114,7 @@ def step(
     arrived: tuple[pa.Table, ...],
     frontier: Frontier,
     sort_key: str | None = None,
+    carried: Sequence[Sequence[str]] = ((), ()),
 ) -> tuple[PairState, Pairs, tuple[pa.RecordBatch, ...]]:
     """Add the rows of complete ticks, and answer each pair that has met.
 
@@ -102,6 +124,8 @@ def step(
         Of the left and the right stream: `event_time`, `tick`, `tuples` (0: a replica), `id`, and what `match` needs.
     sort_key : str, optional
         The column by which each batch of rows that `match` gets is in order.
+    carried : pair of list of str
+        Further columns of the left and of the right rows that pairs have.
 
     Returns
     -------
@@ -111,51 +135,47 @@ def step(
         The tuples of each stream with an event time below F before their tick: `id`, `event_time`, `tick`, `tuples`,
         `frontier`; without replicas.
     """
-    earlier = [[chunk.rows for chunk in side.chunks] for side in (state.left, state.right)]
+    stored = state.left.chunks, state.right.chunks
     new = [in_order(rows, sort_key) for rows in arrived]
-    sides = [_Side.of([*old, rows], frontier) for old, rows in zip(earlier, new, strict=True)]
-    found = [match([new[0]], [*earlier[1], new[1]], 0), match(earlier[0], [new[1]], 1)]
-    before = [sum(rows.num_rows for rows in old) for old in earlier]
-    left = np.concatenate([found[0].left + before[0], found[1].left])
-    right = np.concatenate([found[0].right, found[1].right + before[1]])
-    met, decided_at = _met(reach_ms, sides, (left, right), frontier)
-    columns = {name: np.concatenate([each.columns[name] for each in found])[met] for name in found[0].columns}
-    counts = sum((Counter(each.counts) for each in found), Counter[str]())
-    rows = sides[0].rows(left[met]), sides[1].rows(right[met])
-    pairs = Pairs(*rows, columns, decided_at[met], joined_loads(found), counts)
+    sides = [
+        _Side.of([*(chunk.rows for chunk in old), rows], frontier, names)
+        for old, rows, names in zip(stored, new, carried, strict=True)
+    ]
+    found = match_new(match, stored, new)
+    met, decided_at = _met(reach_ms, sides, (found.left, found.right), frontier)
+    rows = sides[0].rows(found.left[met]), sides[1].rows(found.right[met])
+    columns = {name: values[met] for name, values in found.columns.items()}
+    pairs = Pairs(*rows, columns, decided_at[met], found.loads, found.counts)
 
     bound = frontier.last - reach_ms
-    stored = (side.append(rows, bound, sort_key) for side, rows in zip((state.left, state.right), new, strict=True))
-    return PairState(*stored), pairs, tuple(_late(rows, frontier) for rows in arrived)
+    after = (side.append(rows, bound, sort_key) for side, rows in zip((state.left, state.right), new, strict=True))
+    return PairState(*after), pairs, tuple(_late(rows, frontier) for rows in arrived)
 
 
 class _Side(NamedTuple):
-    """The rows of one side, stored and new: ids, event times, and the place in the frontier at which each came."""
+    """The rows of one side, stored and new, and the place in the frontier at which each came.
 
-    ids: pa.Table
+    `columns` has their ids, event times and carried columns.
+    """
+
+    columns: pa.Table
     event_time: Ints
     at: Ints
 
     @staticmethod
-    def of(batches: Sequence[pa.RecordBatch], frontier: Frontier) -> _Side:
-        table = pa.Table.from_batches([batch.select(["id", "event_time"]) for batch in batches])
+    def of(batches: Sequence[pa.RecordBatch], frontier: Frontier, carried: Sequence[str]) -> _Side:
+        table = pa.Table.from_batches([batch.select(["id", "event_time", *carried]) for batch in batches])
         new = frontier.index(np.asarray(batches[-1].column("tick")))
         at = np.append(np.full(table.num_rows - len(new), _EARLIER), new)
         return _Side(table, table.column("event_time").to_numpy(), at)
 
     def rows(self, index: Ints) -> pa.Table:
-        return self.ids.take(pa.array(index))
+        return self.columns.take(pa.array(index))
 
 
 def in_order(rows: pa.Table, key: str | None) -> pa.RecordBatch:
     """The rows as one batch, in ascending order of a column; as they are without one."""
     return single_batch(rows if key is None else rows.sort_by(key))
-
-
-def joined_loads(found: Sequence[Matches]) -> dict[str, Floats]:
-    """The loads of several searches, one after the other."""
-    measured = [each.loads for each in found if each.loads]
-    return {name: np.concatenate([loads[name] for loads in measured]) for name in (measured[0] if measured else ())}
 
 
 def _met(

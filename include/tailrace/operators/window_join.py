@@ -7,7 +7,6 @@ closes. A tuple is stored while one of its windows is open, and so is a pair tha
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -19,11 +18,14 @@ from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import Floats, Ints, single_batch
 from tailrace.operators.chunk import Chunks
 from tailrace.operators.chunked_rows import ChunkedRows
-from tailrace.operators.interval_join import Match, in_order, joined_loads
+from tailrace.operators.interval_join import Match, Matches, in_order, match_new
 from tailrace.windows.sliding import Sliding
 
 OPEN_AFTER = "open_after"
 """The column with F before a row's tick: the row counts in windows that end later."""
+
+FIRST_END = "first_end"
+"""The column with the end of the earliest window that holds both tuples of a pair: by it waiting pairs are in order."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class WindowPairState:
 class ClosedPairs(NamedTuple):
     """n answers: pairs, each with the end of a window that closed; and the work of the batch, as in `kind.step.Step`.
 
-    `pairs` has `left_id`, `right_id`, `left_time`, `right_time` and the kind's own columns.
+    `pairs` has `left_id`, `right_id`, `left_time`, `right_time`, carried columns and the kind's own.
     """
 
     pairs: pa.Table
@@ -59,7 +61,12 @@ class ClosedPairs(NamedTuple):
 
 
 def step(
-    windows: Sliding, match: Match, state: WindowPairState, arrived: tuple[pa.Table, ...], frontier: Frontier
+    windows: Sliding,
+    match: Match,
+    state: WindowPairState,
+    arrived: tuple[pa.Table, ...],
+    frontier: Frontier,
+    carried: Sequence[Sequence[str]] = ((), ()),
 ) -> tuple[WindowPairState, ClosedPairs, tuple[pa.RecordBatch, ...]]:
     """Add the rows of complete ticks, and answer the pairs of the windows that the frontier has passed.
 
@@ -67,6 +74,8 @@ def step(
     ----------
     arrived : tuple of Table
         Of the left and the right stream: `event_time`, `tick`, `tuples` (0: a replica), `id`, and what `match` needs.
+    carried : pair of list of str
+        Further columns of the left and of the right rows that pairs have, by names that differ.
 
     Returns
     -------
@@ -78,28 +87,23 @@ def step(
     """
     new = [_with_open_after(in_order(rows, None), frontier) for rows in arrived]
     live = [rows.filter(pa.array(_has_open_window(windows, rows))) for rows in new]
-    old = [[chunk.rows for chunk in side.chunks] for side in (state.left, state.right)]
-    found = [match([live[0]], [*old[1], live[1]], 0), match(old[0], [live[1]], 1)]
-    before = [sum(rows.num_rows for rows in side) for side in old]
-    left = np.concatenate([found[0].left + before[0], found[1].left])
-    right = np.concatenate([found[0].right, found[1].right + before[1]])
-    columns = {name: np.concatenate([each.columns[name] for each in found]) for name in found[0].columns}
-    pairs = _pairs([[*old[0], live[0]], [*old[1], live[1]]], (left, right), columns)
-    pairs = pairs.filter(pa.array(_shares_open_window(windows, pairs)))
+    stored = state.left.chunks, state.right.chunks
+    found = match_new(match, stored, live)
+    sides = [[*(chunk.rows for chunk in old), rows] for old, rows in zip(stored, live, strict=True)]
+    pairs = _pairs(windows, sides, found, carried)
 
     closes = windows.end_until(frontier.start) < windows.end_until(frontier.last)
-    stored = [chunk.rows for chunk in state.pairs.chunks] if closes else []
-    waiting = pa.Table.from_batches([*stored, pairs])
-    row, end = _closing(windows, waiting, frontier)
-    answered = waiting.take(pa.array(row)).drop_columns(["event_time", OPEN_AFTER])
-    counts = sum((Counter(each.counts) for each in found), Counter[str]())
+    waiting = [*(chunk.rows for chunk in state.pairs.chunks), pairs] if closes else [pairs.slice(0, 0)]
+    due = pa.Table.from_batches([_due(windows, rows, frontier) for rows in waiting])
+    row, end = _closing(windows, due, frontier)
+    answered = due.take(pa.array(row)).drop_columns(["event_time", FIRST_END, OPEN_AFTER])
 
     bound = ((frontier.last - windows.size_ms) // windows.slide_ms + 1) * windows.slide_ms  # all windows before closed
-    stored = [side.append(part, bound, None) for side, part in zip((state.left, state.right), live, strict=True)]
+    left, right = (side.append(part, bound, None) for side, part in zip((state.left, state.right), live, strict=True))
     late = tuple(_late(windows, rows) for rows in new)
     return (
-        WindowPairState(stored[0], stored[1], state.pairs.append(pairs, bound, None)),
-        ClosedPairs(answered, end, joined_loads(found), counts),
+        WindowPairState(left, right, state.pairs.append(pairs, bound, FIRST_END)),
+        ClosedPairs(answered, end, found.loads, found.counts),
         late,
     )
 
@@ -121,34 +125,48 @@ def _has_open_window(windows: Sliding, rows: pa.RecordBatch) -> np.ndarray:
 
 
 def _pairs(
-    sides: Sequence[Sequence[pa.RecordBatch]], index: tuple[Ints, Ints], values: Mapping[str, Floats]
+    windows: Sliding,
+    sides: Sequence[Sequence[pa.RecordBatch]],
+    found: Matches,
+    carried: Sequence[Sequence[str]],
 ) -> pa.RecordBatch:
-    """The found pairs as rows: `event_time` is the earlier one, from which on they share windows."""
-    names, columns = ["id", "event_time", OPEN_AFTER], dict[str, pa.Array]()
-    times, after = [], []
-    for name, batches, rows in zip(("left", "right"), sides, index, strict=True):
-        mine = pa.Table.from_batches([batch.select(names) for batch in batches]).take(pa.array(rows))
-        columns |= {f"{name}_id": mine["id"], f"{name}_time": mine["event_time"]}
-        times.append(mine["event_time"].to_numpy())
-        after.append(mine[OPEN_AFTER].to_numpy())
-    columns |= {name: pa.array(each, mask=np.isnan(each)) for name, each in values.items()}
-    columns |= {"event_time": pa.array(np.minimum(*times)), OPEN_AFTER: pa.array(np.maximum(*after))}
+    """The found pairs that share a window which was open when the later tuple came, as rows in order of `first_end`.
+
+    Their `event_time` is the earlier one, from which on they share windows.
+    """
+    names = ["id", "event_time", OPEN_AFTER]
+    tables = [
+        pa.Table.from_batches([rows.select([*names, *more]) for rows in side])
+        for side, more in zip(sides, carried, strict=True)
+    ]
+    times, after = (
+        [table[name].to_numpy()[rows] for table, rows in zip(tables, (found.left, found.right), strict=True)]
+        for name in names[1:]
+    )
+    earlier, open_after = np.minimum(*times), np.maximum(*after)
+    first, last = windows.first_end(windows.pane(np.maximum(*times))), windows.last_end(earlier)
+    row = np.flatnonzero((last >= first) & (last > open_after))
+    row = row[np.argsort(first[row], kind="stable")]
+    columns: dict[str, pa.Array] = {}
+    for side, table, rows, more in zip(("left", "right"), tables, (found.left, found.right), carried, strict=True):
+        mine = table.select(["id", "event_time", *more]).take(pa.array(rows[row]))
+        columns |= {f"{side}_id": mine["id"], f"{side}_time": mine["event_time"]} | {each: mine[each] for each in more}
+    columns |= {name: pa.array(each[row], mask=np.isnan(each[row])) for name, each in found.columns.items()}
+    columns |= {"event_time": earlier[row], FIRST_END: first[row], OPEN_AFTER: open_after[row]}
     return single_batch(pa.table(columns))
 
 
-def _shares_open_window(windows: Sliding, pairs: pa.RecordBatch) -> np.ndarray:
-    """Test which pairs have a window that holds both, and was open when the later one came."""
-    later = np.maximum(*(np.asarray(pairs.column(f"{side}_time")) for side in ("left", "right")))
-    earlier, after = (np.asarray(pairs.column(name)) for name in ("event_time", OPEN_AFTER))
-    last = windows.last_end(earlier)
-    return np.asarray((last >= windows.first_end(windows.pane(later))) & (last > after))
+def _due(windows: Sliding, pairs: pa.RecordBatch, frontier: Frontier) -> pa.RecordBatch:
+    """Those of waiting pairs that may have a window which closes now; all windows of a pair end within a size."""
+    first = np.asarray(pairs.column(FIRST_END))
+    begin, end = np.searchsorted(first, [frontier.start - windows.size_ms, frontier.last], "right").tolist()
+    return pairs.slice(begin, end - begin)
 
 
 def _closing(windows: Sliding, pairs: pa.Table, frontier: Frontier) -> tuple[Ints, Ints]:
     """The windows in which pairs are answered now: the index of the pair, and the end of the window."""
-    later = np.maximum(*(pairs[f"{side}_time"].to_numpy() for side in ("left", "right")))
-    opened = windows.first_end(windows.pane(later)) - 1
-    after = np.maximum(np.maximum(pairs[OPEN_AFTER].to_numpy(), opened), frontier.start)
+    first, after = (pairs[name].to_numpy() for name in (FIRST_END, OPEN_AFTER))
+    after = np.maximum(np.maximum(after, first - 1), frontier.start)
     return windows.ends(windows.pane(pairs["event_time"].to_numpy()), after, frontier.last)
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from tailrace.ground.facts import Facts
 
-LEFT = 0
-"""The first input of a join."""
+LEFT, RIGHT = 0, 1
+"""The inputs of a join; the right one may be a dimension table."""
 
 
 class Routes(NamedTuple):

@@ -13,10 +13,12 @@ from tailrace.emd_join.section import EmdJoinSection
 from tailrace.ground.duration import ms
 from tailrace.ground.fields import field_error
 from tailrace.kind.inputs import TableInput
+from tailrace.partition.routes import RIGHT
 from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
 from tailrace.query.sections import JoinWindow, Stream, Window
 from tailrace.spatial_join.planning import table_source_of
 from tailrace.spatial_join.section import SpatialJoinSection
+from tailrace.spatial_join.selection import columns_of_side
 
 
 class JoinQuery(Query):
@@ -100,9 +102,24 @@ class SpatialJoinQuery(Query):
             if stream.key is not None:
                 wrong = "kind spatial_join takes no key: the geometries tell what is joined"
                 raise field_error(wrong, "no key", f"streams.{name}.key")
+        self._select_no_identity()
         if section.join == "table":
             self._take_no_disorder()
         return self
+
+    def _select_no_identity(self) -> None:
+        """Refuse the selection of what an answer has as its identity."""
+        for side, (name, stream) in enumerate(self.streams.items()):
+            selected = set(columns_of_side(self.spatial_join.selection, side).values())
+            for part, answer in (("id", "id"), ("event_time", "time")):
+                if getattr(stream, part) in selected:
+                    column = f"{name}.{getattr(stream, part)}"
+                    wrong = f"{column} is the {part} of the stream {name}, which answers have as {name}_{answer}"
+                    raise field_error(wrong, f"no {column}", "spatial_join.select")
+        table = self.spatial_join.table
+        if table is not None and table.id in columns_of_side(self.spatial_join.selection, RIGHT).values():
+            wrong = f"right.{table.id} is the id of the table, which answers have as right_id"
+            raise field_error(wrong, f"no right.{table.id}", "spatial_join.select")
 
     def _take_no_disorder(self) -> None:
         """Refuse what only late tuples give a meaning, in a join with a table."""

@@ -22,7 +22,6 @@ from tailrace.query.yaml_file import FieldPath
 # In the contract, but not in this version yet: values by their field, and fields.
 LATER_VALUES = {
     "format": ("kafka",),
-    "method": ("external",),
 }
 LATER_FIELDS: tuple[str, ...] = ()
 LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}

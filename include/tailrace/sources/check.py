@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.ground.time_limits import LATEST_MS
-from tailrace.kind.inputs import RowCheck
+from tailrace.kind.inputs import ColumnTypes, RowCheck
+from tailrace.sources.carried_columns import carried_values
 
 Ints = NDArray[np.int64]
 
@@ -31,6 +32,8 @@ class Columns:
         The Arrow types of these, by name in the tuple: list<double>, binary or string; float64 where none is given.
     row_check : callable or None
         The kind's check of its values, beyond that they are there and, if doubles, finite.
+    carried : dict
+        Columns that are carried along as they are, null or not: name in the tuple → column of the source.
     earliest_ms, ahead_ms, latest_ms : int
         An event time is accepted from `earliest_ms` up to its arrival time + `ahead_ms`, and up to `latest_ms`: the
         last one whose windows all end at a time that a calendar can print.
@@ -46,6 +49,7 @@ class Columns:
     latest_ms: int = LATEST_MS
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
     row_check: RowCheck | None = None
+    carried: Mapping[str, str] = field(default_factory=dict)
 
     def value_types(self) -> dict[str, pa.DataType]:
         """The Arrow type of each column of the kind's own, by name in the tuple."""
@@ -54,7 +58,7 @@ class Columns:
     def named(self) -> dict[str, str]:
         """The columns that the source must have, by the part of the tuple that they hold."""
         parts = {"event_time": self.event_time, "arrival_time": self.arrival_time, "id": self.id, "key": self.key}
-        return {part: name for part, name in parts.items() if name is not None} | dict(self.values)
+        return {part: name for part, name in parts.items() if name is not None} | dict(self.values) | dict(self.carried)
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class Checked:
     Attributes
     ----------
     tuples : RecordBatch
-        `event_time`, `arrival_time` (int64, ms), `row` (int64), `id`, `key`, and the values as doubles.
+        `event_time`, `arrival_time` (int64, ms), `row` (int64), `id`, `key`, the values and the carried columns.
     rejected : ndarray, shape (m,)
         Indices into the raw records.
     reasons : list of str, length m
@@ -79,13 +83,15 @@ class Checked:
     arrivals: list[int | None]
 
 
-def check(raw: pa.Table, columns: Columns, row: Ints, key_type: pa.DataType, ingested_ms: int | None) -> Checked:
+def check(raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingested_ms: int | None) -> Checked:
     """Split raw records, shape (n,), into tuples and rejects.
 
     Parameters
     ----------
     row : ndarray, shape (n,)
         The position of each record in its segment.
+    types : ColumnTypes
+        The types of the tuples' key and carried columns.
     ingested_ms : int or None
         Arrival time of all records where the source has no column for it.
     """
@@ -104,9 +110,9 @@ def check(raw: pa.Table, columns: Columns, row: Ints, key_type: pa.DataType, ing
     verdict.reject(event - columns.ahead_ms > arrival, f"{columns.event_time} out of bounds: too far ahead of arrival")
     verdict.reject(event > columns.latest_ms, f"{columns.event_time} out of bounds: its last window ends after 9999")
     parts: dict[str, pa.Array] = {}
-    for part, name, kind in (("id", columns.id, None), ("key", columns.key, key_type)):
+    for part, name, kind in (("id", columns.id, None), ("key", columns.key, types.key)):
         if name is None:
-            parts[part] = pa.nulls(raw.num_rows, key_type)
+            parts[part] = pa.nulls(raw.num_rows, types.key)
             continue
         parts[part] = _cast(raw.column(name), kind)
         verdict.reject(np.asarray(parts[part].is_null()), f"{name} is null")
@@ -114,6 +120,10 @@ def check(raw: pa.Table, columns: Columns, row: Ints, key_type: pa.DataType, ing
     for mask, reason in columns.row_check(values) if columns.row_check else ():
         verdict.reject(mask, reason)
     parts |= values
+    for part, kind in types.of_carried(columns.carried).items():
+        name = columns.carried[part]
+        parts[part], outside = carried_values(raw.column(name).combine_chunks(), kind)
+        verdict.reject(outside, f"{name} out of bounds: a date or a timestamp lies in the years 1 to 9999")
     tuples = pa.RecordBatch.from_pydict(
         {"event_time": pa.array(event), "arrival_time": pa.array(arrival), "row": pa.array(row), **parts}
     )

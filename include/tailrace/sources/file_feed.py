@@ -109,10 +109,12 @@ class FileFeed:
             new_segments += [replace(segment, size=size, mtime_ns=mtime_ns) for segment in rest]
         holds_back = unfinished is not None or len(new) > len(candidates)
         if new_segments and not types and not holds_back:  # else what it holds back may show them
+            names = ", ".join(dict.fromkeys(self.columns.named().values()))
             raise refuse(
                 str(self.path),
-                f"no record has a value of a fitting type in each of {', '.join(self.columns.named().values())}",
-                "times as ISO 8601 text or epoch milliseconds, ids and keys as text or integers, values as numbers",
+                f"no record has a value of a fitting type in each of {names}",
+                "times as ISO 8601 text or epoch milliseconds, ids and keys as text or integers, values as numbers; "
+                "and some value of each column that answers are to have",
             )
         # From here on nothing fails, so a call gives all of its segments or none.
         self._check_queue += [name for name in new_progress if name not in self._progress]

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from tailrace.ground.errors import refuse
+from tailrace.sources.carried_columns import carried_type, holds_all
 from tailrace.sources.check import Columns
 from tailrace.sources.json_files import JsonFiles
 from tailrace.sources.parquet_files import ParquetFiles
@@ -57,7 +58,8 @@ def merge_types(file: Path, format_name: str, columns: Columns, types: Types) ->
     Raises
     ------
     Refused
-        When the format refuses the file, or its ids or keys are integers and those before it are not, or the reverse.
+        When the format refuses the file; when its ids or keys are integers and those before it are not, or the
+        reverse; or when a carried column has a type here with values that the one before it has not.
     """
     file_types = FORMATS[format_name].types(file, columns) or types
     for part in ("id", "key"):
@@ -68,12 +70,30 @@ def merge_types(file: Path, format_name: str, columns: Columns, types: Types) ->
                 f"its type is {file_types[name]}, in files before it {types[name]}",
                 "one of them",
             )
+    for name in columns.carried.values():
+        if types and not _is_carried_on(types[name], file_types[name], format_name):
+            raise refuse(
+                f"{file}: column {name}",
+                f"its type is {file_types[name]}, in files before it {types[name]}, which answers have",
+                f"{types[name]}, or a type with none but its values",
+            )
     return types or file_types
 
 
 def is_history(format_name: str, columns: Columns) -> bool:
     """True if a source is a durable log with arrival times, and so the stream's history itself."""
     return format_name != "json" and columns.arrival_time is not None
+
+
+def _is_carried_on(before: str, later: str, format_name: str) -> bool:
+    """Whether a carried column can go on with a later type, given their names.
+
+    In JSON each number is judged by its record: 2 may stand for 2.0.
+    """
+    if format_name == "json" and {before, later} == {"int64", "double"}:
+        return True
+    kind, other = carried_type(before), carried_type(later)
+    return kind is not None and other is not None and holds_all(kind, other)
 
 
 def _is_of_source(name: str) -> bool:

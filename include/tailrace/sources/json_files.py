@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,17 +18,13 @@ import pyarrow.json
 
 from tailrace.ground.errors import refuse
 from tailrace.sources.check import Columns
+from tailrace.sources.json_types import ARROW_TYPES, CARRIABLE_VALUES, shown_types, wrong_value
 from tailrace.sources.segments import MalformedRecord, RawSegment, Segment, Types, require, require_taken
 
-_PART_TYPES = {"event_time": (str, int), "arrival_time": (str, int), "id": (str, int), "key": (str, int)}
 _OBJECT = re.compile(rb"^[ \t\r]*\{.*\}[ \t\r]*$", re.MULTILINE)
 """A line that may be a record; no other reaches the parser, which crashes on a line `null`."""
 
 _BYTES_PER_SEGMENT = 16 << 20  # several readers share a large file, and none holds more of it in memory
-
-_NUMBER = (int, float)
-_PYTHON_TYPES: dict[str, tuple[type, ...]] = {"string": (str,), "int64": (int,), "double": _NUMBER}
-_PYTHON_TYPES |= {"list<double>": (list,)}
 
 
 class JsonFiles:
@@ -39,20 +36,16 @@ class JsonFiles:
         return still and _ends_with_a_record(path)
 
     def types(self, path: Path, columns: Columns) -> Types | None:
-        """Column types of the first record, if any, with a value of a fitting type in every column.
+        """Column types by the values of records, see `shown_types`.
 
         Times are ISO 8601 texts or epoch milliseconds.
         """
-        names: set[str] = set()
-        for record in _records(path):
-            names |= record.keys()
-            kinds = {name: _type(part, record.get(name), columns) for part, name in columns.named().items()}
-            types = {name: kind for name, kind in kinds.items() if kind is not None}
-            if len(types) == len(kinds):
-                return types
-        if names:
-            require(path, columns, sorted(names))
-        return None
+        types, names, nested = shown_types(_records(path), columns)
+        if types is None and names:
+            require(path, replace(columns, carried={}), sorted(names))  # records may leave out what is null
+            for name in sorted(nested):
+                raise refuse(f"{path}: column {name}", "its values are objects or lists", CARRIABLE_VALUES)
+        return types
 
     def split(self, path: Path) -> list[Segment]:
         blocks = _blocks(path)
@@ -65,7 +58,7 @@ class JsonFiles:
 
     def read(self, segment: Segment, types: Types) -> RawSegment:
         lines = _lines(segment)
-        schema = pa.schema([(name, _arrow(kind)) for name, kind in types.items()])
+        schema = pa.schema([(name, ARROW_TYPES[kind]) for name, kind in types.items()])
         tables, rows, malformed = [schema.empty_table()], [np.zeros(0, np.int64)], []
         for start, stop, table in _parse(lines, 0, len(lines), schema):
             if table is None:
@@ -171,17 +164,7 @@ def _reason(text: str, types: Types) -> str:
         return "no UTF-8"
     if not isinstance(record, dict):
         return "no JSON object"
-    for name, kind in types.items():
-        value = record.get(name)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, _PYTHON_TYPES[kind])):
-            return f"{name} is of the wrong type: {type(value).__name__}, not {kind}"
-        if isinstance(value, list) and not all(_is_number(element) for element in value):
-            return f"{name} holds what is no number"
-    return "no record that could be read"
-
-
-def _is_number(value: Any) -> bool:
-    return value is None or (isinstance(value, _NUMBER) and not isinstance(value, bool))
+    return wrong_value(record, types) or "no record that could be read"
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
@@ -193,21 +176,3 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
                 continue
             if isinstance(record, dict):
                 yield record
-
-
-def _type(part: str, value: Any, columns: Columns) -> str | None:
-    """The type of a part of the tuple, by a record's value of it; None where none can come from this value."""
-    kind = None if part in _PART_TYPES else _JSON_TYPES[columns.value_types()[part]]
-    if isinstance(value, bool) or not isinstance(value, _PART_TYPES[part] if kind is None else _PYTHON_TYPES[kind]):
-        return None
-    return kind or ("string" if isinstance(value, str) else "int64")
-
-
-_ARROW_TYPES = {"string": pa.string(), "int64": pa.int64(), "double": pa.float64()}
-_ARROW_TYPES |= {"list<double>": pa.list_(pa.float64())}
-_JSON_TYPES = {kind: name for name, kind in _ARROW_TYPES.items()} | {pa.binary(): "string"}
-"""The type of a value in JSON, where binary is the UTF-8 of a text, by the type that the kind takes."""
-
-
-def _arrow(kind: str) -> pa.DataType:
-    return _ARROW_TYPES[kind]

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tailrace.ground.errors import refuse
+from tailrace.sources.carried_columns import CARRIABLE, carried_type
 from tailrace.sources.check import Columns
 from tailrace.sources.segments import RawSegment, Segment, Types, require, require_taken
 
@@ -33,7 +34,8 @@ class ParquetFiles:
         for part, name in columns.named().items():
             kind, (accepts, right) = _value_type(schema.field(name).type), _rule(part, columns)
             if not accepts(kind):
-                raise refuse(f"{path}: column {name}", f"its type is {kind}, but it is the query's {part}", right)
+                role = "answers can't have such a column" if part in columns.carried else f"it is the query's {part}"
+                raise refuse(f"{path}: column {name}", f"its type is {kind}, but {role}", right)
         return {name: str(_value_type(schema.field(name).type)) for name in columns.named().values()}
 
     def split(self, path: Path) -> list[Segment]:
@@ -113,6 +115,10 @@ def _is_list_of_numbers(kind: pa.DataType) -> bool:
     return bool(is_list and _is_number(kind.value_type))
 
 
+def _is_carried(kind: pa.DataType) -> bool:
+    return carried_type(str(kind)) is not None
+
+
 def _is_binary(kind: pa.DataType) -> bool:
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
@@ -138,5 +144,10 @@ _VALUE_RULES: dict[pa.DataType, Rule] = {
 }
 
 
+_CARRIED_RULE: Rule = (_is_carried, CARRIABLE)
+
+
 def _rule(part: str, columns: Columns) -> Rule:
+    if part in columns.carried:
+        return _CARRIED_RULE
     return _PART_RULES.get(part) or _VALUE_RULES[columns.value_types()[part]]

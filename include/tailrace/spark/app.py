@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from tailrace.engine.answer_files import AnswerFiles
 from tailrace.engine.feedback import Feedback
 from tailrace.engine.stage import Stage
-from tailrace.engine.stream_reader import TABLE
+from tailrace.engine.stream_reader import TABLE, named_types
 from tailrace.ground.files import FILES
 from tailrace.ground.retries import Retries
 from tailrace.query.query import Query
@@ -128,7 +128,7 @@ def _create_checkpoint(
 ) -> CheckpointManifest:
     types = {name: feed.types for name, feed in feeds.items()}
     if table is not None:
-        types[TABLE] = {"id": str(table.types.id)}
+        types[TABLE] = named_types(table.types)
     identities = {name: feed.identity for name, feed in feeds.items() if feed.identity}
     return layout.create_checkpoint(query.structure(), types, identities)
 

@@ -1,4 +1,4 @@
-"""Ways to find the polygons of a table to which points are related: raster, edge index, R-tree and scan."""
+"""Ways to find the polygons of a table to which points are related: raster, edge index and R-tree."""
 
 from __future__ import annotations
 
@@ -114,27 +114,6 @@ class TreeSearch:
         return Pairs.joined(parts)
 
 
-@dataclass(frozen=True, eq=False)
-class ScanSearch:
-    """The paper's baseline `native`: each row is tested against all points, without an index.
-
-    The polygons are not prepared, since GEOS would index their edges.
-    """
-
-    polygons: Shapes
-    relation: str
-
-    def find(self, points: Points) -> Pairs:
-        """See `AreaSearch`."""
-        parts = [NO_PAIRS]
-        for first in range(0, len(points), _BLOCK):
-            shapes = points.take(slice(first, first + _BLOCK)).shapes
-            found = [np.flatnonzero(_CONVERSE[self.relation](polygon, shapes)) for polygon in self.polygons]
-            rows = np.repeat(np.arange(len(found)), list(map(len, found)))
-            parts.append(ordered(Pairs(np.concatenate([NO_PAIRS.left, *found]) + first, rows)))
-        return Pairs.joined(parts)
-
-
 class NoSearch:
     """No polygon is related to any point."""
 
@@ -144,7 +123,7 @@ class NoSearch:
 
 
 def area_search(areas: Shapes, relation: str, how: str) -> AreaSearch:
-    """The search for polygons and multipolygons, by its name: raster, edges, rtree or scan.
+    """The search for polygons and multipolygons, by its name: raster, edges or rtree.
 
     A raster whose cells doubles can't number, and one of no polygons, is none: then edges are searched.
     """
@@ -157,11 +136,9 @@ def area_search(areas: Shapes, relation: str, how: str) -> AreaSearch:
         if rasters is not None:
             return RasterSearch(rasters, index, locations) if rasters else NoSearch()
         return EdgeSearch(shapely.STRtree(areas), index, locations)
-    copies = np.asarray(shapely.force_2d(areas), object)  # no one else meets ours prepared, and theirs don't come so
-    if how == "scan":
-        return ScanSearch(copies, relation)
-    shapely.prepare(copies)
-    return TreeSearch(shapely.STRtree(areas), copies, relation)
+    prepared = np.asarray(shapely.force_2d(areas), object)  # copies, so that no one else meets prepared geometries
+    shapely.prepare(prepared)
+    return TreeSearch(shapely.STRtree(areas), prepared, relation)
 
 
 def _is_located(index: EdgeIndex, locations: frozenset[int], points: Points, pairs: Pairs) -> Mask:

@@ -11,16 +11,19 @@ import numpy as np
 import pyarrow as pa
 import shapely
 
+from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.external_engine import engine_of, extension_file
 from tailrace.spatial_join.geometries import Geometries, Points, Shapes, geometries_of
 from tailrace.spatial_join.pairs import NO_PAIRS, Pairs
-from tailrace.spatial_join.shape_search import Test, Widen, tested
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 _BLOCK = 1 << 17
 """The number of geometries of a stream that a query takes."""
+
+_TESTED = 1 << 16
+"""The number of candidates that are tested at once."""
 
 _SHAPES = "SELECT row, ST_GeomFromWKB(shape) AS place FROM given"
 _POINTS = "SELECT row, ST_Point(x, y) AS place FROM given"
@@ -43,32 +46,25 @@ class ExternalSearch:
     Attributes
     ----------
     table : Geometries
-    relation : str
-    widen, refine : callable or None
+    condition : Condition
     """
 
     table: Geometries
-    relation: str
-    widen: Widen | None = None
-    refine: Test | None = None
+    condition: Condition
     _connections: dict[int, Connection] = field(default_factory=dict, init=False, repr=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
 
     @staticmethod
-    def of(shapes: Shapes, relation: str, widen: Widen | None = None, refine: Test | None = None) -> ExternalSearch:
-        """Prepare a search for a relation of a stream's geometries to the rows of a table.
+    def of(shapes: Shapes, condition: Condition) -> ExternalSearch:
+        """Prepare a search for the rows of a table that fulfil a condition with a stream's geometries.
+
+        Of a distance the engine finds candidates by widened boxes, and the condition decides, as it knows the metric.
 
         Parameters
         ----------
         shapes : ndarray of shapely geometries, shape (r,)
             The rows; valid or empty, none is None.
-        relation : str
-            One of `relations.TOPOLOGICAL`; without effect where `refine` is given.
-        widen : callable, optional
-            Makes the boxes to search for candidates, where `refine` decides.
-        refine : callable, optional
-            Decides about candidates in place of the engine, which finds them by their envelopes: as of a distance on
-            the ellipsoid, which the engine does not know.
+        condition : Condition
 
         Raises
         ------
@@ -76,10 +72,10 @@ class ExternalSearch:
             When the engine is not installed.
         """
         extension_file()
-        return ExternalSearch(geometries_of(shapes), relation, widen, refine)
+        return ExternalSearch(geometries_of(shapes), condition)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ExternalSearch, (self.table, self.relation, self.widen, self.refine)
+        return ExternalSearch, (self.table, self.condition)
 
     def matches(self, left: Geometries) -> Pairs:
         """The pairs of a geometry and a row, ascending by the geometry, then by the row."""
@@ -92,16 +88,24 @@ class ExternalSearch:
         return Pairs.joined(parts)
 
     def _find(self, connection: Connection, block: Geometries) -> Pairs:
-        if self.refine is None:
-            function = f"ST_{self.relation.replace('_', '')}"
+        if self.condition.limit is None:
+            function = f"ST_{self.condition.relation.replace('_', '')}"
             if isinstance(block, Points):
                 columns = {"row": np.arange(len(block)), "x": block.x, "y": block.y}
                 return _joined(connection, columns, _POINTS, function)
             return _joined(connection, _shape_columns(block.shapes), _SHAPES, function)
-        bounds, row = (block.bounds, np.arange(len(block))) if self.widen is None else self.widen(block.bounds)
+        bounds, row = self.condition.boxes(block.bounds)
         sides = dict(zip(("west", "south", "east", "north"), bounds.T, strict=True))
         candidates = _joined(connection, {"row": row, **sides}, _BOXES, "ST_Intersects_Extent")
-        return tested(self.refine, block, self.table, candidates)
+        return self._tested(block, candidates)
+
+    def _tested(self, block: Geometries, candidates: Pairs) -> Pairs:
+        """The candidates that fulfil the condition; not all are held as geometries at once."""
+        is_pair = np.zeros(len(candidates.left), bool)
+        for first in range(0, len(is_pair), _TESTED):
+            left, row = (side[first : first + _TESTED] for side in candidates)
+            is_pair[first : first + _TESTED] = self.condition.holds(block.take(left), self.table.take(row))
+        return candidates.take(is_pair)
 
     def _connection(self) -> Connection:
         """The connection of this process, with the rows that are not empty in the table `rows`."""

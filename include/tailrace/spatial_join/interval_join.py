@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
+from tailrace.operators.chunk import Chunk
 from tailrace.operators.interval_join import Matches
 from tailrace.spatial_join.joined_streams import JoinedStreams
 
@@ -30,6 +29,6 @@ class SpatialIntervalJoin(JoinedStreams):
     def bin_ms(self) -> int | None:
         return self.bins
 
-    def match(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch], new: int) -> Matches:
+    def match(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
         """Find the pairs of new rows of one side; both directions are Algorithm 4's."""
         return self.join.match((left, right), new, self.interval, self.place)

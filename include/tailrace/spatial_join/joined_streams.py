@@ -13,6 +13,7 @@ from tailrace.kind.explanation import Explanation
 from tailrace.kind.inputs import Input
 from tailrace.kind.joined_pairs import JoinedPairs
 from tailrace.partition.routes import Partition, Place
+from tailrace.spatial_join.selection import Selected, columns_of_side, types_of
 from tailrace.spatial_join.stream_join import StreamJoin
 
 _SHORTEST_FEEDBACK_MS = 10_000
@@ -26,23 +27,26 @@ class JoinedStreams(JoinedPairs):
     ----------
     join : StreamJoin
     explanation : Explanation
+    selection : tuple of Selected
+        The columns of an answer beside its identity.
     place : Place or None
         The task that the kind runs in; None: there is one.
     """
 
     join: StreamJoin
     explanation: Explanation
+    selection: tuple[Selected, ...] = ()
     place: Place | None = None
 
     @property
-    def values(self) -> tuple[str, ...]:
-        return self.join.derived
+    def values(self) -> dict[str, pa.DataType]:
+        return types_of(self.selection, self.column_types)
 
     @property
     def inputs(self) -> tuple[Input, ...]:
         return tuple(
-            Input(each.columns, names, each.types, each.check)
-            for each, names in zip(self.join.inputs, self.names, strict=True)
+            Input(each.columns, types, each.types, each.check, columns_of_side(self.selection, side))
+            for side, (each, types) in enumerate(zip(self.join.inputs, self.column_types, strict=True))
         )
 
     @property
@@ -66,5 +70,7 @@ class JoinedStreams(JoinedPairs):
         geometry, count = self.join.inputs[side], tuples.num_rows
         columns = [tuples.column(name) for name in ("id", "event_time", "tick")]
         columns += [pa.repeat(pa.scalar(value, pa.int64()), count) for value in (1, 0)]
-        names = ["id", "event_time", "tick", "tuples", "plan", *geometry.schema.names]
-        return pa.RecordBatch.from_arrays([*columns, *geometry.rows(tuples)], names=names)
+        carried = self.carried[side]
+        columns += [*geometry.rows(tuples), *(tuples.column(name) for name in carried)]
+        names = ["id", "event_time", "tick", "tuples", "plan", *geometry.schema.names, *carried]
+        return pa.RecordBatch.from_arrays(columns, names=names)

@@ -51,10 +51,10 @@ class Planar:
     """Euclidean distances, in the coordinates' own unit."""
 
     def distance(self, left: Geometries, right: Geometries) -> Floats:
-        if isinstance(left, Points) and isinstance(right, Points):
-            with np.errstate(over="ignore"):  # points too far apart for doubles are infinitely far
+        with np.errstate(over="ignore"):  # what is too far apart for doubles is infinitely far
+            if isinstance(left, Points) and isinstance(right, Points):
                 return np.hypot(left.x - right.x, left.y - right.y)
-        apart = np.asarray(shapely.distance(left.shapes, right.shapes))
+            apart = np.asarray(shapely.distance(left.shapes, right.shapes))
         points = _pairs_of_points(left, right)
         apart[points] = self.distance(_centres(left.take(points)), _centres(right.take(points)))
         return apart
@@ -62,7 +62,8 @@ class Planar:
     def within(self, left: Geometries, right: Geometries, limit: float) -> Mask:
         if isinstance(left, Points) and isinstance(right, Points):
             return np.asarray(self.distance(left, right) <= limit)
-        near = np.asarray(shapely.dwithin(left.shapes, right.shapes, limit))
+        with np.errstate(over="ignore"):
+            near = np.asarray(shapely.dwithin(left.shapes, right.shapes, limit))
         points = _pairs_of_points(left, right)
         near[points] = self.distance(_centres(left.take(points)), _centres(right.take(points))) <= limit
         return near

@@ -12,14 +12,18 @@ import shapely
 from tailrace.ground.columns import Floats, Ints
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.ellipsoid import Boxes
-from tailrace.spatial_join.geometries import Geometries, Mask, Points
+from tailrace.spatial_join.geometries import Geometries, Mask, Points, Shaped
 from tailrace.spatial_join.pairs import Pairs, Times
 from tailrace.spatial_join.point_index import PointIndex
+from tailrace.spatial_join.queries import Queries
 
 BLOCK = 1 << 18
 """Candidates tested at once, more or less."""
 
 _FIRST_BOXES, _GROWTH = 16, 8
+
+_OF_A_POINT, _OF_A_SHAPE, _OF_A_VERTEX = 160, 640, 16
+"""Bytes of an index."""
 
 
 def find_pairs(left: Geometries, right: Geometries, condition: Condition, times: Times | None = None) -> Pairs:
@@ -38,6 +42,8 @@ def find_pairs(left: Geometries, right: Geometries, condition: Condition, times:
 
 def nested_loops(left: Geometries, right: Geometries, condition: Condition, times: Times | None = None) -> Pairs:
     """Find all pairs that fulfil the condition by testing each pair: the baseline, without an index."""
+    if not (isinstance(left, Points) and isinstance(right, Points)):
+        left, right = Shaped(left.shapes), Shaped(right.shapes)  # an object of each point, not one of each pair
     return Pairs.joined(_tested(left, right, condition, times, _all_pairs(len(left), len(right))))
 
 
@@ -79,12 +85,25 @@ class LocalIndex:
         Pairs
             Of left and right.
         """
-        if isinstance(queries, Points) and self._points is not None:
+        return self.query(Queries(queries, self.condition), swapped, times)
+
+    def query(self, queries: Queries, swapped: bool, times: Times | None) -> Pairs:
+        """The same for queries of the condition that several indexes answer."""
+        geometries = queries.geometries
+        if isinstance(geometries, Points) and self._points is not None:
             of_queries = times.swapped if times is not None and swapped else times
             pairs = Pairs.joined(self._points.matches(queries, of_queries))
             return pairs.swapped if swapped else pairs
-        sides = (self.geometries, queries) if swapped else (queries, self.geometries)
+        sides = (self.geometries, geometries) if swapped else (geometries, self.geometries)
         return Pairs.joined(_tested(*sides, self.condition, times, self._candidates(queries, swapped)))
+
+    @cached_property
+    def nbytes(self) -> int:
+        """The memory that it takes, more or less: with its rows, its tree, and the objects in Python and GEOS."""
+        count = len(self.geometries)
+        if isinstance(self.geometries, Points):
+            return _OF_A_POINT * count
+        return _OF_A_SHAPE * count + _OF_A_VERTEX * int(shapely.get_num_coordinates(self.geometries.shapes).sum())
 
     @cached_property
     def _points(self) -> PointIndex | None:
@@ -101,14 +120,13 @@ class LocalIndex:
     def _bounds(self) -> Floats:
         return self.geometries.bounds
 
-    def _candidates(self, queries: Geometries, swapped: bool) -> Iterator[tuple[Ints, Ints]]:
+    def _candidates(self, queries: Queries, swapped: bool) -> Iterator[tuple[Ints, Ints]]:
         """Candidates, each once, as columns of rows of left and right."""
         if self.condition.is_everywhere:
-            yield from _all_pairs(
-                *((len(self._bounds), len(queries)) if swapped else (len(queries), len(self._bounds)))
-            )
+            sizes = len(queries.geometries), len(self.geometries)
+            yield from _all_pairs(*(sizes[::-1] if swapped else sizes))
             return
-        boxes = self.condition.boxes(queries.bounds)
+        boxes = queries.boxes
         shapes = np.asarray(shapely.box(*boxes.bounds.T), object)
         is_second = np.append(False, boxes.row[1:] <= boxes.row[:-1])
         firsts = int(is_second.argmax()) if is_second.any() else len(is_second)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from tailrace.kind.explanation import Explanation
+from tailrace.partition.routes import RIGHT
 from tailrace.spatial_join.condition import Condition
-from tailrace.spatial_join.derived import DERIVED
 from tailrace.spatial_join.geometry_input import GeometryInput
 from tailrace.spatial_join.metrics import Geodesic, Planar
 from tailrace.spatial_join.section import SpatialJoinSection
+from tailrace.spatial_join.selection import columns_of_side, derived_of
 from tailrace.spatial_join.stream_join import StreamJoin
 from tailrace.spatial_join.table_lookup import TableLookup, TableSource
 
@@ -24,17 +25,13 @@ def input_of(section: SpatialJoinSection, side: int) -> GeometryInput:
     return GeometryInput(columns, section.crs == "degrees", section.on_invalid == "make_valid")
 
 
-def derived_of(section: SpatialJoinSection) -> tuple[str, ...]:
-    """The selected columns that are computed of a pair."""
-    return tuple(name for name in DERIVED if name in section.select)
-
-
 def table_source_of(section: SpatialJoinSection) -> TableSource | None:
     """The dimension table as it is declared, if there is one."""
     table = section.table
     if table is None:
         return None
-    return TableSource(table.path, table.id, table.geometry, table.on_invalid, section.crs == "degrees")
+    columns = tuple(columns_of_side(section.selection, RIGHT).items())
+    return TableSource(table.path, table.id, table.geometry, table.on_invalid, section.crs == "degrees", columns)
 
 
 def table_lookup_of(section: SpatialJoinSection) -> TableLookup:
@@ -47,7 +44,9 @@ def table_lookup_of(section: SpatialJoinSection) -> TableLookup:
 def stream_join_of(section: SpatialJoinSection) -> StreamJoin:
     """The join of two streams' geometries."""
     inputs = input_of(section, 0), input_of(section, 1)
-    return StreamJoin(inputs, condition_of(section), derived_of(section), section.cells, section.method == "indexed")
+    return StreamJoin(
+        inputs, condition_of(section), derived_of(section.selection), section.cells, section.method == "indexed"
+    )
 
 
 def explanation_of(section: SpatialJoinSection) -> Explanation:
@@ -55,8 +54,9 @@ def explanation_of(section: SpatialJoinSection) -> Explanation:
     grid = section.cells
     if section.join == "table":
         spread = "answered where it is read, and counted by tick"
-        if section.method == "native":
-            return Explanation(spread, "each row of the table is tested", "method: native is declared")
+        if section.method != "indexed":
+            found = "each row of the table is tested" if section.method == "native" else "DuckDB's spatial join"
+            return Explanation(spread, found, f"method: {section.method} is declared")
         found = "points in polygons by a raster and indexed edges, all else by an R-tree of envelopes"
         return Explanation(spread, found, "each worker holds the whole table, and a tuple waits for no other")
     if grid is None:

@@ -12,6 +12,7 @@ from tailrace.spatial_join.chords import squares
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.geometries import Points
 from tailrace.spatial_join.pairs import Times
+from tailrace.spatial_join.queries import Queries
 from tailrace.spatial_join.relations import TOPOLOGICAL, related
 from tailrace.spatial_join.strips import Strips
 
@@ -43,13 +44,12 @@ class PointIndex:
         points = points.take(strips.order)
         return PointIndex(condition, strips, points, condition.metric.places(points))
 
-    def matches(self, queries: Points, times: Times | None) -> Iterator[tuple[Ints, Ints]]:
-        """Pairs of a query and a point that fulfil the condition, block by block, as columns of rows."""
-        boxes = self.condition.boxes(queries.bounds)
-        runs = self.strips.runs(boxes.bounds)
-        row = boxes.row[runs.order]
-        queries = queries.take(row)
-        places = self.condition.metric.places(queries)
+    def matches(self, points: Queries, times: Times | None) -> Iterator[tuple[Ints, Ints]]:
+        """Pairs of a query, which is a point, and a point that fulfil the condition, in blocks, as columns of rows."""
+        assert isinstance(points.geometries, Points)
+        runs = self.strips.runs(points.boxes_by_x.bounds)
+        row = points.boxes_by_x.row[runs.order]
+        queries, places = points.geometries.take(row), points.places[:, row]
         for candidates in runs.candidates():
             box, place = candidates
             if times is not None:

@@ -10,10 +10,10 @@ from pydantic import Field, model_validator
 from tailrace.ground.duration import format_duration, ms
 from tailrace.ground.fields import Column, PositiveDuration, Section, field_error
 from tailrace.partition.grid import MOST_CELLS, Grid
-from tailrace.spatial_join.derived import DERIVED
 from tailrace.spatial_join.distance_field import Distance, limit_of
 from tailrace.spatial_join.geometry_columns import Geometries
 from tailrace.spatial_join.interval_section import Interval
+from tailrace.spatial_join.selection import Selected, check_selection, selected
 from tailrace.spatial_join.table_section import Table
 
 WORLD = (-180.0, -90.0, 180.0, 90.0)
@@ -65,7 +65,7 @@ class SpatialJoinSection(Section):
         default=None, description="the table, of join table: {path: districts.geojson, id: name}"
     )
     select: tuple[Column, ...] = Field(
-        default=(), description="columns of an answer beside the ids: [distance, azimuth]"
+        default=(), description="columns of an answer beside the ids: [left.taxi, right.name, distance]"
     )
     grid: Annotated[int, Field(ge=1, le=MOST_CELLS)] | None = Field(
         default=None, description=f"cells along each side of the extent, {CELLS} if it is not given: 64"
@@ -80,8 +80,9 @@ class SpatialJoinSection(Section):
     bin: PositiveDuration | None = Field(
         default=None, description="length of the bins of event time in which tuples are stored, of join interval: 1 h"
     )
-    method: Literal["indexed", "native"] = Field(
-        default="indexed", description="how pairs are found; native, the baseline, tests all of them: indexed"
+    method: Literal["indexed", "native", "external"] = Field(
+        default="indexed",
+        description="how pairs are found; native tests all, by external an engine answers, of join table: indexed",
     )
     on_invalid: Literal["quarantine", "make_valid"] = Field(
         default="quarantine", description="what becomes of a stream's invalid geometries, or make_valid: quarantine"
@@ -103,6 +104,10 @@ class SpatialJoinSection(Section):
         for name, joins in _FOR_JOINS.items():
             if getattr(self, name) is not None and self.join not in joins:
                 raise field_error(f"join {self.join} takes no {name}", f"no {name}, or join: {joins[0]}", name)
+        if self.method == "external" and self.join != "table":
+            raise field_error(
+                "an external engine answers joins with a table alone", "indexed, or join: table", "method"
+            )
         if self.join == "table" and self.geometry.right is not None:
             raise field_error("the right geometries are the table's", "no geometry.right", "geometry.right")
         if self.join != "table" and self.geometry.right is None:
@@ -143,11 +148,12 @@ class SpatialJoinSection(Section):
             raise field_error("planar coordinates have no default extent", right, "extent")
 
     def _check_select(self) -> None:
-        for name in self.select:
-            if name not in DERIVED:
-                raise field_error(f"this version does not select {name} yet", f"{' or '.join(DERIVED)}", "select")
-            if self.select.count(name) > 1:
-                raise field_error(f"an answer has {name} already", "each column once", "select")
+        check_selection(self.select)
+
+    @property
+    def selection(self) -> tuple[Selected, ...]:
+        """The columns of an answer beside its identity, in order."""
+        return tuple(map(selected, self.select))
 
     @property
     def has_any_distance(self) -> bool:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tailrace.ground.columns import Floats, Ints, group_sums, single_batch
+from tailrace.ground.columns import Floats, Ints, group_sums
+from tailrace.operators.chunk import Chunk
 from tailrace.operators.interval_join import Matches
 from tailrace.partition import by_cell
 from tailrace.partition.by_cell import ByCell
@@ -20,11 +21,13 @@ from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.derived import derived
 from tailrace.spatial_join.geometries import Geometries, Points
 from tailrace.spatial_join.geometry_input import GeometryInput
+from tailrace.spatial_join.index_cache import INDEXES
 from tailrace.spatial_join.pair_search import LocalIndex, nested_loops
-from tailrace.spatial_join.pairs import Pairs, Times
+from tailrace.spatial_join.pairs import NO_PAIRS, Times
+from tailrace.spatial_join.queries import Queries
 
-Sides = Sequence[Sequence[pa.RecordBatch]]
-"""The rows of the left and of the right side, in batches."""
+Sides = Sequence[Sequence[Chunk]]
+"""The chunks of the left and of the right side."""
 
 
 @dataclass(frozen=True)
@@ -69,39 +72,42 @@ class StreamJoin:
     def match(self, sides: Sides, new: int, interval: tuple[int, int], place: Place | None) -> Matches:
         """Find the pairs with lower ≤ right time − left time ≤ upper that belong to a task.
 
+        The new rows query one chunk of the other side after the other, each by its own index.
+
         Parameters
         ----------
-        sides : pair of sequences of RecordBatch
+        sides : pair of sequences of Chunk
             Rows with `id`, `event_time`, `plan` and their geometries.
         new : int
-            The side that queries the other one, of one batch.
+            The side that queries the other one, of one chunk.
         interval : (int, int)
             lower and upper, in ms.
         place : Place or None
             The task; None: all pairs belong to it.
         """
-        (mine,), (others, index) = sides[new], self._within_reach(sides, new, interval)
-        if not (mine.num_rows and others.num_rows):
-            return Matches(*Pairs.joined([]), dict.fromkeys(self.derived, np.zeros(0)))
-        if new == LEFT:
-            found = self._matches(mine, others, new, interval, place)
-            return found._replace(right=index[found.right])
-        found = self._matches(others, mine, new, interval, place)
-        return found._replace(left=index[found.left])
+        ((mine,), others), first = (sides[new], sides[1 - new]), 0
+        queries = Queries(self.inputs[new].geometries(mine.rows), self.condition)
+        rows = [(mine.rows, chunk.rows) if new == LEFT else (chunk.rows, mine.rows) for chunk in others]
+        near = [_can_meet(*both, interval) for both in rows]
+        found = [Matches(*NO_PAIRS, dict.fromkeys(self.derived, np.zeros(0)))]
+        for chunk, both, is_near, index in zip(
+            others, rows, near, self._indexes(others, near, new, place), strict=True
+        ):
+            if is_near and index is not None:
+                matches = self._matches(both, index, queries, new, interval, place)
+                found.append(matches.after(0, first) if new == LEFT else matches.after(first, 0))
+            first += chunk.rows.num_rows
+        return Matches.joined(found)
 
-    def _within_reach(self, sides: Sides, new: int, interval: tuple[int, int]) -> tuple[pa.RecordBatch, Ints]:
-        """The rows of the older side in batches near enough in time, as one batch; and the index of each among all."""
-        (mine,), others = sides[new], sides[1 - new]
-        names = ["id", "event_time", "plan", *self.inputs[1 - new].schema.names]
-        near, index, first = [], [np.zeros(0, np.int64)], 0
-        for rows in others:
-            left, right = (mine, rows) if new == LEFT else (rows, mine)
-            if _can_meet(left, right, interval):
-                near.append(rows.select(names))
-                index.append(np.arange(first, first + rows.num_rows))
-            first += rows.num_rows
-        rows = single_batch(pa.Table.from_batches(near)) if near else mine.slice(0, 0)
-        return rows, np.concatenate(index)
+    def _indexes(
+        self, chunks: Sequence[Chunk], near: Sequence[bool], new: int, place: Place | None
+    ) -> list[LocalIndex | None]:
+        """The indexes of the chunks of the side that is queried."""
+        geometry = self.inputs[1 - new]
+        owner = (new, geometry, self.condition, place and place.task)
+        return INDEXES.indexes(
+            owner, chunks, near, lambda chunk: LocalIndex.of(geometry.geometries(chunk.rows), self.condition)
+        )
 
     def next_plan(
         self, plan: Mapping[str, Any] | None, loads: Mapping[str, Floats], tasks: int
@@ -112,28 +118,33 @@ class StreamJoin:
         return by_cell.next_plan(self.grid, plan, loads["cell"].astype(np.int64), loads["load"], tasks)
 
     def _matches(
-        self, left: pa.RecordBatch, right: pa.RecordBatch, new: int, interval: tuple[int, int], place: Place | None
+        self,
+        rows: tuple[pa.RecordBatch, pa.RecordBatch],
+        index: LocalIndex,
+        queries: Queries,
+        new: int,
+        interval: tuple[int, int],
+        place: Place | None,
     ) -> Matches:
-        left_ms, right_ms = (np.asarray(rows.column("event_time")) for rows in (left, right))
+        left_ms, right_ms = (np.asarray(side.column("event_time")) for side in rows)
         times = Times(left_ms, right_ms, *interval)
-        one, two = (each.geometries(rows) for each, rows in zip(self.inputs, (left, right), strict=True))
-        if not self.is_indexed:
-            pairs = nested_loops(one, two, self.condition, times)
-        elif new == LEFT:
-            pairs = LocalIndex.of(two, self.condition).matches(one, times=times)
+        sides = (queries.geometries, index.geometries)
+        one, two = sides if new == LEFT else sides[::-1]
+        if self.is_indexed:
+            pairs = index.query(queries, new != LEFT, times)
         else:
-            pairs = LocalIndex.of(one, self.condition).matches(two, swapped=True, times=times)
+            pairs = nested_loops(one, two, self.condition, times)
         loads: dict[str, Floats] = {}
         if self.grid is not None and place is not None and place.tasks > 1:
             cell = self._cells(one.take(pairs.left), two.take(pairs.right))
-            ids = right.column("id").take(pa.array(pairs.right))
-            plan = np.minimum(*(_plans(rows, mine) for rows, mine in zip((left, right), pairs, strict=True)))
+            ids = rows[1].column("id").take(pa.array(pairs.right))
+            plan = np.minimum(*(_plans(side, mine) for side, mine in zip(rows, pairs, strict=True)))
             owned = ByCell(self.grid, self.boxes).owners(cell, ids, plan, place) == place.task
-            pairs, cell = Pairs(pairs.left[owned], pairs.right[owned]), cell[owned]
+            pairs, cell = pairs.take(owned), cell[owned]
             cells, (load,) = group_sums(cell, np.ones(len(cell)))
             loads = {"cell": cells.astype(float), "load": load}
         columns = derived(self.derived, self.condition, one.take(pairs.left), two.take(pairs.right))
-        return Matches(pairs.left, pairs.right, columns, loads)
+        return Matches(*pairs, columns, loads)
 
     def _cells(self, left: Geometries, right: Geometries) -> Ints:
         """The cell of the reference point of each pair: the lower left corner of where its boxes meet."""

@@ -84,13 +84,12 @@ class Strips:
         Parameters
         ----------
         bounds : ndarray, shape (m, 4)
-            minx, miny, maxx, maxy, both ends included.
+            minx, miny, maxx, maxy, both ends included; they are found fastest in ascending order of minx.
         """
-        by_x = np.argsort(bounds[:, 0])  # ascending needles are found several times faster
-        low = np.searchsorted(self.x, bounds[by_x, 0], "left")
-        high = np.searchsorted(self.x, bounds[by_x, 2], "right")
-        bottom = np.searchsorted(self.strips, _strip(bounds[by_x, 1], self.height), "left")
-        top = np.searchsorted(self.strips, _strip(bounds[by_x, 3], self.height), "right")
+        low = np.searchsorted(self.x, bounds[:, 0], "left")
+        high = np.searchsorted(self.x, bounds[:, 2], "right")
+        bottom = np.searchsorted(self.strips, _strip(bounds[:, 1], self.height), "left")
+        top = np.searchsorted(self.strips, _strip(bounds[:, 3], self.height), "right")
         width = len(self.x) + 1
         order = np.argsort(bottom * width + low)
         box, strip = _expand(bottom[order], (top - bottom)[order])
@@ -98,7 +97,7 @@ class Strips:
         start = np.searchsorted(self.keys, keys + low[order][box])
         count = np.searchsorted(self.keys, keys + high[order][box]) - start
         some = np.flatnonzero(count)
-        return Runs(by_x[order], box[some], start[some], count[some])
+        return Runs(order, box[some], start[some], count[some])
 
 
 def _strip(y: Floats, height: float) -> Floats:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -11,18 +10,18 @@ import shapely
 
 from tailrace.ground.columns import Ints
 from tailrace.spatial_join.area_searches import AreaSearch, area_search
+from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.geometries import AREAS, Geometries, Mask, Points, Shapes, geometries_of
+from tailrace.spatial_join.metrics import Planar
+from tailrace.spatial_join.pair_search import LocalIndex
 from tailrace.spatial_join.pairs import NO_PAIRS, Pairs, ordered
-from tailrace.spatial_join.relations import related
-from tailrace.spatial_join.shape_search import ShapeSearch, Test, Widen
 
-How = Literal["raster", "edges", "rtree", "scan"]
+How = Literal["raster", "edges", "rtree"]
 """The method by which rows are found; the pairs are the same.
 
 raster: points in polygons by cells, and in mixed ones by the edge index. edges: an R-tree of envelopes, then ray
-casting over indexed edges (paper 003, section 2.2). rtree: an R-tree of envelopes, then GEOS. scan: each row is tested,
-without an index of rows or of edges (the paper's baseline `native`). If a geometry is no point, or a row no polygon,
-raster and edges are as rtree.
+casting over indexed edges (paper 003, section 2.2). rtree: an R-tree of envelopes, then GEOS. If a geometry is no
+point, or a row no polygon, raster and edges are as rtree.
 """
 
 
@@ -36,22 +35,20 @@ class TableIndex:
 
     Attributes
     ----------
-    everything : ShapeSearch
+    everything : LocalIndex
         Finds rows for any geometries.
-    points : PointSearch or None
-        Finds rows for points; where there is none, `everything` does.
+    points : PointSearch
+        Finds rows for points.
     rest_of : ndarray of bool or None, shape (r,)
         The rows that are not empty, if the answer is what the searches do not find, as of `disjoint`.
     """
 
-    everything: ShapeSearch
-    points: PointSearch | None
+    everything: LocalIndex
+    points: PointSearch
     rest_of: Mask | None
 
     @staticmethod
-    def of(
-        shapes: Shapes, relation: str, how: How = "raster", widen: Widen | None = None, refine: Test | None = None
-    ) -> TableIndex:
+    def of(shapes: Shapes, relation: str, how: How = "raster") -> TableIndex:
         """Index the rows of a table for a relation of a stream's geometries to them.
 
         Parameters
@@ -59,27 +56,17 @@ class TableIndex:
         shapes : ndarray of shapely geometries, shape (r,)
             The rows; valid or empty, none is None.
         relation : str
-            One of `relations.TOPOLOGICAL`; without effect where `refine` is given.
+            One of `relations.TOPOLOGICAL`.
         how : str
-        widen : callable, optional
-            Makes the boxes to search, where rows beyond the envelope of a geometry may match: as of a distance.
-        refine : callable, optional
-            Decides about each candidate in place of the relation.
         """
-        table = geometries_of(shapes)
-        inverted = relation == "disjoint" and refine is None
+        inverted = relation == "disjoint"
         relation = "intersects" if inverted else relation
-        test = refine or partial(related, relation)
-        everything = ShapeSearch(table, None if how == "scan" else shapely.STRtree(shapes), test, widen)
-        by_area = PointSearch.of(shapes, relation, how) if refine is None else None
-        return TableIndex(everything, by_area, ~shapely.is_empty(shapes) if inverted else None)
+        rest_of = ~shapely.is_empty(shapes) if inverted else None
+        return TableIndex(_by_envelopes(shapes, relation), PointSearch.of(shapes, relation, how), rest_of)
 
     def matches(self, left: Geometries) -> Pairs:
         """The pairs of a geometry and a row, ascending by the geometry, then by the row."""
-        if isinstance(left, Points) and self.points is not None:
-            found = self.points.find(left)
-        else:
-            found = self.everything.find(left)
+        found = self.points.find(left) if isinstance(left, Points) else ordered(self.everything.matches(left))
         return found if self.rest_of is None else _rest(found, left, self.rest_of)
 
 
@@ -92,34 +79,35 @@ class PointSearch:
     areas : AreaSearch
     area_rows : ndarray
         The rows that are polygons or multipolygons.
-    others : ShapeSearch
+    others : LocalIndex
     other_rows : ndarray
         All other rows.
     """
 
     areas: AreaSearch
     area_rows: Ints
-    others: ShapeSearch
+    others: LocalIndex
     other_rows: Ints
 
     @staticmethod
     def of(shapes: Shapes, relation: str, how: How) -> PointSearch:
         """Index rows for a relation, not `disjoint`, of points to them."""
         is_area = np.isin(shapely.get_type_id(shapes), AREAS)
-        others = shapes[~is_area]
-        tree = None if how == "scan" else shapely.STRtree(others)
-        search = ShapeSearch(geometries_of(others), tree, partial(related, relation))
-        areas = area_search(shapes[is_area], relation, how)
-        return PointSearch(areas, np.flatnonzero(is_area), search, np.flatnonzero(~is_area))
+        areas, rows = area_search(shapes[is_area], relation, how), np.arange(len(shapes))
+        return PointSearch(areas, rows[is_area], _by_envelopes(shapes[~is_area], relation), rows[~is_area])
 
     def find(self, points: Points) -> Pairs:
         """The pairs of a point and a row, ascending by the point, then by the row."""
         areas = self.areas.find(points)
         if not len(self.other_rows):
             return areas
-        others = self.others.find(points)
+        others = self.others.matches(points)
         numbered = Pairs(areas.left, self.area_rows[areas.right]), Pairs(others.left, self.other_rows[others.right])
         return ordered(Pairs.joined(numbered))
+
+
+def _by_envelopes(shapes: Shapes, relation: str) -> LocalIndex:
+    return LocalIndex.of(geometries_of(shapes), Condition(relation, None, Planar()))
 
 
 def _rest(found: Pairs, left: Geometries, rows: Mask) -> Pairs:

@@ -13,14 +13,15 @@ from tailrace.answers.by_table_row import ByTableRow
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import Ints, group_sums
 from tailrace.kind.explanation import Explanation
-from tailrace.kind.inputs import Input, NameTypes
+from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.pair_quality import PairQuality
 from tailrace.kind.step import Step
 from tailrace.operators.chunk import Chunks
 from tailrace.partition.by_tick import ByTick
-from tailrace.partition.routes import Partition
+from tailrace.partition.routes import LEFT, RIGHT, Partition
 from tailrace.spatial_join.derived import derived
 from tailrace.spatial_join.geometry_input import GeometryInput
+from tailrace.spatial_join.selection import Selected, columns_of_side, derived_of, types_of
 from tailrace.spatial_join.table_lookup import IndexedTable, TableLookup
 from tailrace.windows.sliding import Sliding
 
@@ -42,21 +43,21 @@ class SpatialTableJoin(PairQuality):
 
     Attributes
     ----------
-    names : pair of NameTypes
-        The types of the stream's id, and of the table's.
+    column_types : pair of ColumnTypes
+        The types of the stream's columns, and of the table's.
     geometry : GeometryInput
         How the geometries of the stream are read.
     lookup : TableLookup
-    derived : tuple of str
-        What is computed of a pair: `distance`, `azimuth`.
     explanation : Explanation
+    selection : tuple of Selected
+        The columns of an answer beside its identity.
     """
 
-    names: tuple[NameTypes, NameTypes]
+    column_types: tuple[ColumnTypes, ColumnTypes]
     geometry: GeometryInput
     lookup: TableLookup
     explanation: Explanation
-    derived: tuple[str, ...] = ()
+    selection: tuple[Selected, ...] = ()
 
     @property
     def windows(self) -> Sliding:
@@ -64,7 +65,8 @@ class SpatialTableJoin(PairQuality):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        return (Input(self.geometry.columns, self.names[0], self.geometry.types, self.geometry.check),)
+        geometry, carried = self.geometry, columns_of_side(self.selection, LEFT)
+        return (Input(geometry.columns, self.column_types[0], geometry.types, geometry.check, carried),)
 
     @property
     def partition(self) -> Partition:
@@ -76,13 +78,13 @@ class SpatialTableJoin(PairQuality):
 
     @property
     def answer(self) -> pa.Schema:
-        left, right = (names.id for names in self.names)
-        values = [(name, pa.float64()) for name in self.derived]
-        return pa.schema([*self.answers.fields(left, right), *values, ("tuples", pa.int64())])
+        left, right = (types.id for types in self.column_types)
+        values = types_of(self.selection, self.column_types)
+        return pa.schema([*self.answers.fields(left, right), *values.items(), ("tuples", pa.int64())])
 
     @property
     def late(self) -> pa.Schema:
-        return self.answers.late(self.names[0].id)
+        return self.answers.late(self.column_types[0].id)
 
     @property
     def row_weight(self) -> int:
@@ -123,11 +125,15 @@ class SpatialTableJoin(PairQuality):
         geometries = self.geometry.of_tuples(tuples)
         pairs = search.matches(geometries)
         left, row, count = pa.array(pairs.left), pa.array(pairs.right), len(pairs.left)
-        columns = [tuples.column("id").take(left), table.ids.take(row)]
+        columns = [tuples.column("id").take(left), table.ids.take(row).cast(self.column_types[RIGHT].id)]
         columns += [tuples.column("event_time").take(left), pa.nulls(count, pa.int64())]
-        if self.derived:
+        values = {name: tuples.column(name).take(left) for name in columns_of_side(self.selection, LEFT)}
+        for name, kind in self.column_types[RIGHT].of_carried(columns_of_side(self.selection, RIGHT)).items():
+            values[name] = table.columns[name].take(row).cast(kind)  # a later version may have a narrower type
+        if names := derived_of(self.selection):
             one, two = geometries.take(pairs.left), table.geometries.take(pairs.right)
-            values = derived(self.derived, self.lookup.condition, one, two)
-            columns += [pa.array(values[name], mask=np.isnan(values[name])) for name in self.derived]
+            computed = derived(names, self.lookup.condition, one, two)
+            values |= {name: pa.array(each, mask=np.isnan(each)) for name, each in computed.items()}
+        columns += [values[name] for name, _, _ in self.selection]
         columns.append(pa.repeat(pa.scalar(_TUPLES, pa.int64()), count))
         return pa.RecordBatch.from_arrays(columns, schema=self.answer), pairs.left

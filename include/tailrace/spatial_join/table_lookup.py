@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from tailrace.kind.inputs import NameTypes
+import numpy as np
+import pyarrow as pa
+
+from tailrace.ground.errors import refuse
+from tailrace.kind.inputs import ColumnTypes
+from tailrace.sources.carried_columns import CARRIABLE, carried_type, carried_values
 from tailrace.spatial_join import dimension_table
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.dimension_table import DimensionTable, OnInvalid
+from tailrace.spatial_join.external_search import ExternalSearch
 from tailrace.spatial_join.geometries import Geometries, Shapes, geometries_of
 from tailrace.spatial_join.pair_search import LocalIndex, nested_loops
 from tailrace.spatial_join.pairs import Pairs
 from tailrace.spatial_join.table_index import TableIndex
 
-Method = Literal["indexed", "native"]
+Method = Literal["indexed", "native", "external"]
 
 _VERSIONS = 2
 """The number of versions whose indexes a process holds: a batch may still need the one before the newest."""
@@ -34,6 +41,8 @@ class TableSource:
     on_invalid : str
     degrees : bool
         Whether coordinates are longitude and latitude.
+    columns : tuple of (str, str)
+        The selected columns: by name in answers, the table's.
     """
 
     path: Path
@@ -41,20 +50,39 @@ class TableSource:
     geometry: str = "geometry"
     on_invalid: OnInvalid = "refuse"
     degrees: bool = True
+    columns: tuple[tuple[str, str], ...] = ()
 
-    def types(self, content: bytes) -> NameTypes:
-        """Check the content of the file; returns the type of the ids.
+    def types(self, content: bytes) -> ColumnTypes:
+        """Check the content of the file; returns the types of the ids and the selected columns.
 
         Raises
         ------
         Refused
-            See `dimension_table.read`; it names the declared path.
+            See `dimension_table.parse`; it names the declared path. And for a column that can't be carried along.
         """
-        return NameTypes(id=self.read(self.path, content).ids.type)
+        table = self.read(self.path, content)
+        return ColumnTypes(id=table.ids.type, carried={name: table.columns[name].type for name, _ in self.columns})
 
     def read(self, path: Path, content: bytes) -> DimensionTable:
-        """Read a version of the table from its content."""
-        return dimension_table.parse(path, content, self.id, self.geometry, (), self.on_invalid, self.degrees)
+        """Read a version of the table from its content; its columns are by name in answers."""
+        names = list(dict.fromkeys(column for _, column in self.columns))
+        table = dimension_table.parse(path, content, self.id, self.geometry, names, self.on_invalid, self.degrees)
+        columns = {name: _carried(f"{path}: {column}", table.columns[column]) for name, column in self.columns}
+        return replace(table, columns=columns)
+
+
+def _carried(where: str, column: pa.Array) -> pa.Array:
+    """The values of a selected column in the type in which it is carried along; of no type where there are none."""
+    if not column.is_valid().true_count:
+        return pa.nulls(len(column))
+    kind = carried_type(str(column.type))
+    if kind is None:
+        raise refuse(where, f"its type is {column.type}, which answers can't have", CARRIABLE)
+    values, out_of_bounds = carried_values(column, kind)
+    if out_of_bounds.any():
+        row = int(np.flatnonzero(out_of_bounds)[0]) + 1
+        raise refuse(where, f"the value of row {row} is out of bounds", "a time in the years 1 to 9999")
+    return values
 
 
 class Search(Protocol):
@@ -80,7 +108,8 @@ class TableLookup:
     table : TableSource
     condition : Condition
     method : str
-        indexed: by the fastest index. native: all rows are tested, as the paper's baseline does.
+        indexed: by the fastest index. native: each pair is tested, as the paper's baseline does. external: an embedded
+        spatial engine answers (the paper's variant by GeoMesa).
     """
 
     table: TableSource
@@ -94,7 +123,7 @@ class TableLookup:
     def read(self, path: Path) -> IndexedTable:
         """Read and index the table as a file has it now."""
         table = self.table.read(path, path.read_bytes())
-        return IndexedTable(table, _search(table.shapes, self.condition, self.method == "indexed"))
+        return IndexedTable(table, _SEARCHES[self.method](table.shapes, self.condition))
 
 
 @lru_cache(_VERSIONS)
@@ -102,12 +131,11 @@ def _indexed(lookup: TableLookup, version: Path) -> IndexedTable:
     return lookup.read(version)
 
 
-def _search(shapes: Shapes, condition: Condition, is_indexed: bool) -> Search:
-    """The search for rows; that of rows some way off is the one that joins of streams use."""
+def _indexed_search(shapes: Shapes, condition: Condition) -> Search:
+    """The fastest search; that of rows some way off is the one that joins of streams use."""
     if condition.limit is None:
-        return TableIndex.of(shapes, condition.relation, "raster" if is_indexed else "scan")
-    rows = geometries_of(shapes)
-    return LocalIndex.of(rows, condition) if is_indexed else _NestedLoops(rows, condition)
+        return TableIndex.of(shapes, condition.relation)
+    return LocalIndex.of(geometries_of(shapes), condition)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,3 +145,14 @@ class _NestedLoops:
 
     def matches(self, left: Geometries) -> Pairs:
         return nested_loops(left, self.rows, self.condition)
+
+
+def _native_search(shapes: Shapes, condition: Condition) -> Search:
+    return _NestedLoops(geometries_of(shapes), condition)
+
+
+_SEARCHES: dict[str, Callable[[Shapes, Condition], Search]] = {
+    "indexed": _indexed_search,
+    "native": _native_search,
+    "external": ExternalSearch.of,
+}

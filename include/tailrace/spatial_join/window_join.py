@@ -14,7 +14,7 @@ from tailrace.ground.columns import Floats, Ints, single_batch
 from tailrace.kind.joined_pairs import TUPLES
 from tailrace.kind.step import Step
 from tailrace.operators import window_join
-from tailrace.operators.chunk import Chunks
+from tailrace.operators.chunk import Chunk, Chunks
 from tailrace.operators.interval_join import Matches
 from tailrace.operators.window_join import WindowPairState
 from tailrace.spatial_join.joined_streams import JoinedStreams
@@ -48,13 +48,13 @@ class SpatialWindowJoin(JoinedStreams):
     def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> WindowPairState:
         return WindowPairState.of(chunks)
 
-    def match(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch], new: int) -> Matches:
+    def match(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
         """Find the pairs of new rows of one side that are less than a window apart."""
         apart = self.sliding.size_ms - 1
         return self.join.match((left, right), new, (-apart, apart), self.place)
 
     def step(self, state: WindowPairState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
-        state, closed, late = window_join.step(self.sliding, self.match, state, arrived, frontier)
+        state, closed, late = window_join.step(self.sliding, self.match, state, arrived, frontier, self.carried)
         answers = self._in_windows(closed.pairs, closed.end)
         return Step(state, answers, frontier.closing(closed.end), late, closed.loads, closed.counts)
 
@@ -69,7 +69,7 @@ class SpatialWindowJoin(JoinedStreams):
                 for part, column in (("id", "id"), ("time", "event_time"))
                 for name, side in (("left", left), ("right", right))
             }
-            | {name: pa.array(values[name], mask=np.isnan(values[name])) for name in self.values}
+            | self._values(left, right, values)
         )
         return self._in_windows(pairs.take(pa.array(row)), end)
 

@@ -76,12 +76,12 @@ class Reader:
     def read(self, piece: Piece, columns: Sequence[str]) -> pa.RecordBatch:
         """Read these columns of the tuples in a piece that arrived before the cut-off."""
         if isinstance(piece, Segment):
-            skips_values = piece.ordinal in self.whole and not self.stream.columns.values.keys() & set(columns)
+            skips_values = piece.ordinal in self.whole and not self.stream.value_types.keys() & set(columns)
             stream = self.stream.without_values() if skips_values else self.stream
             return self.arrived(stream.read(piece).tuples).select(columns)
         names = list(dict.fromkeys([*columns, "position", "tick", "end"]))
         table = in_ms(pq.read_table(piece.path, columns=names, partitioning=None))
-        for name, kind in self.stream.columns.value_types().items():  # a compacted file may name a list's elements anew
+        for name, kind in self.stream.value_types.items():  # a compacted file may name a list's elements anew
             if name in names and table.schema.field(name).type != kind:
                 table = table.set_column(table.schema.get_field_index(name), name, table.column(name).cast(kind))
         return self.arrived(single_batch(table)).select(columns)
@@ -138,7 +138,7 @@ class Log:
         is after the cut-off: their tuples arrived no earlier.
         """
         selection = segments[(segments["before_end"] <= before) & (segments["accepted"] > 0)].sort_values("position")
-        if pa.types.is_integer(stream.names.id):  # of streams whose types of ids differ, both are stored as text
+        if pa.types.is_integer(stream.column_types.id):  # of streams whose types of ids differ, both are stored as text
             for name in ("min_id", "max_id"):
                 if selection[name].dtype == object:
                     selection[name] = selection[name].map(from_sortable_text).astype(np.int64)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from tailrace.engine.stream_reader import StreamReader
-from tailrace.ground.times import TIME
+from tailrace.ground.times import TIME, TIMES
 from tailrace.kind.inputs import common_id_type
 from tailrace.kind.protocol import Kind
 from tailrace.sources import history
@@ -75,16 +75,15 @@ def schemas(kind: Kind) -> dict[str, pa.Schema]:
 def history_schemas(streams: Iterable[StreamReader]) -> dict[str, pa.Schema]:
     """The schema of the history of each stream that is stored, by the name of its table."""
     return {
-        stream.history.name: history.schema(stream.names.id, stream.names.key, stream.columns.value_types())
+        stream.history.name: history.schema(stream.column_types.id, stream.column_types.key, stream.value_types)
         for stream in streams
         if stream.history is not None
     }
 
 
 def _with_times(columns: pa.Schema) -> dict[str, pa.DataType]:
-    """The types of columns by name, where times are in ms: those whose names end so."""
-    times = ("window_start", "window_end", "pane_start", "event_time", "left_time", "right_time")
-    return {field.name: TIME if field.name in times else field.type for field in columns}
+    """The types of columns by name, where times are in ms."""
+    return {field.name: TIME if field.name in TIMES else field.type for field in columns}
 
 
 STREAM_TABLES = ("history", "results", "late", "quarantine", "facts", "segments", "metrics")

@@ -118,7 +118,7 @@ class Tables:
         return pc.max(actions.column(f"max.{column}")).as_py() if actions.num_rows else None
 
     def read(self, name: str, columns: Iterable[str] | None = None, where: Any = None) -> pa.Table:
-        """Read rows of a table, times as int64 milliseconds.
+        """Read rows of a table, times of its own as int64 milliseconds.
 
         Parameters
         ----------

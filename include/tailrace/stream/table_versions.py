@@ -6,12 +6,15 @@ import hashlib
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from tailrace.engine.next_facts import with_table
 from tailrace.engine.stream_reader import table_types
 from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.facts import Fact, Facts, newest
 from tailrace.ground.files import write_atomically
-from tailrace.kind.inputs import TableInput
+from tailrace.kind.inputs import ColumnTypes, TableInput
+from tailrace.sources.carried_columns import holds_all
 from tailrace.sources.segments import Types
 
 
@@ -33,7 +36,7 @@ class TableVersions:
     table : TableInput
     directory : Path
         Where versions are stored, by the hash of their content.
-    types : NameTypes
+    types : ColumnTypes
         The types that versions must have; those of the first version.
     problem : str or None
         The reason for which the newest content is no version.
@@ -44,7 +47,7 @@ class TableVersions:
         self.table, self.directory = table, directory
         self.problem: str | None = None
         self._seen: tuple[int, ...] | None = ()
-        self.types = table.types(self._content()) if types is None else table_types(types)
+        self.types = self._first_types() if types is None else table_types(types)
 
     def stamped(self, facts: Facts, segments: int, batch: int) -> Facts:
         """Append the version that the file has now to the facts of the next batch, if it is a new one.
@@ -82,13 +85,29 @@ class TableVersions:
         name = f"{digest}{self.table.path.suffix.lower()}"
         if last is not None and last.value["file"] == name:
             return None
-        types = self.table.types(content)
-        if types != self.types:
-            wrong = f"its ids are of the type {types.id}, in versions before {self.types.id}"
-            raise refuse(str(self.table.path), wrong, "one type, or another name for the query, to begin anew")
+        self._require_same(self.table.types(content))
         self.directory.mkdir(parents=True, exist_ok=True)
         write_atomically(self.directory / name, content)
         return Version({"file": name}, f"{self.table.path}, {len(content):,} bytes")
+
+    def _first_types(self) -> ColumnTypes:
+        """The types of the first version; ids are texts where it has no rows."""
+        types = self.table.types(self._content())
+        for name, kind in types.carried.items():
+            if pa.types.is_null(kind):
+                wrong = f"no row has a value of {name}, so its type is not known"
+                raise refuse(str(self.table.path), wrong, "a row with a value, or another column")
+        return types._replace(id=pa.string()) if pa.types.is_null(types.id) else types
+
+    def _require_same(self, types: ColumnTypes) -> None:
+        """Refuse a version with a column of which the first one's type does not hold all values."""
+        kinds = {"id": (types.id, self.types.id)}
+        kinds |= {name: (kind, self.types.carried[name]) for name, kind in types.carried.items()}
+        for name, (kind, first) in kinds.items():
+            is_known = not pa.types.is_null(kind)  # else no row has a value
+            if is_known and kind != first and not (name != "id" and holds_all(first, kind)):
+                wrong = f"the type of {name} is {kind}, in versions before {first}"
+                raise refuse(str(self.table.path), wrong, "one type, or another name for the query, to begin anew")
 
     def _content(self) -> bytes:
         try:

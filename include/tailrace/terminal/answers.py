@@ -8,6 +8,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,10 +23,15 @@ from tailrace.ground.files import new_file
 from tailrace.terminal.screen import out, plain
 
 _TIMES = ("window_start", "window_end", "left_time", "right_time", "as_of", "bucket_start", "bucket_end")
+_INTEGERS = {pa.int8(): pd.Int8Dtype(), pa.int16(): pd.Int16Dtype(), pa.int32(): pd.Int32Dtype()}
+_INTEGERS |= {pa.int64(): pd.Int64Dtype()}
 
 
 def write_answers(answers: pa.Table, columns: list[str], form: str, output: Path | None, limit: int) -> None:
-    """Write answers in one of four forms: table, csv, jsonl, parquet; times as UTC timestamps in ms."""
+    """Write answers in one of four forms: table, csv, jsonl, parquet; times as UTC timestamps in ms.
+
+    Timestamps of the source's own are in microseconds. But for Parquet, dates and decimals are text.
+    """
     rows = _without_nan(answers.select(columns))
     if form == "parquet":
         if output is None:
@@ -44,7 +50,7 @@ def write_answers(answers: pa.Table, columns: list[str], form: str, output: Path
         csv.write_csv(_with_text_times(rows), sink)
         body = sink.getvalue().to_pybytes().decode()
     elif form == "jsonl":
-        frame = _with_text_times(rows).to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)  # null stays null
+        frame = _with_text_times(rows).to_pandas(types_mapper=_INTEGERS.get)  # null stays null
         body = frame.to_json(orient="records", lines=True, double_precision=15) if len(frame) else ""
     else:
         recorder = Console(record=True, file=StringIO(), width=200)
@@ -84,7 +90,18 @@ def _with_text_times(rows: pa.Table) -> pa.Table:
         texts = [None if ms is None else format_time(ms) for ms in rows[name].to_pylist()]
         text = pa.array(texts, pa.string())
         rows = rows.set_column(rows.schema.get_field_index(name), name, text)
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):
+            rows = rows.set_column(place, field.name, _timestamp_texts(rows.column(place)))
+        elif pa.types.is_date(field.type) or pa.types.is_decimal(field.type):
+            rows = rows.set_column(place, field.name, rows.column(place).cast(pa.string()))
     return rows
+
+
+def _timestamp_texts(column: pa.ChunkedArray) -> pa.Array:
+    """ISO 8601 in UTC with microseconds; null where there is none."""
+    texts = np.datetime_as_string(column.to_numpy().astype("datetime64[us]"), unit="us")
+    return pa.array(np.char.add(texts, "Z").tolist(), pa.string(), mask=np.asarray(column.is_null()))
 
 
 def _table(rows: pa.Table, limit: int) -> Table:

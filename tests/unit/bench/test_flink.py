@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.bench import flink_environment
+from tailrace.bench import flink_environment, peer_environment
 from tailrace.bench.flink import Flink, answers, job, lay_out
 from tailrace.bench.flink_environment import FlinkEnvironment
 from tailrace.bench.questions import TOP_K
@@ -102,7 +102,7 @@ for line in sys.stdin:
         flink.lay_out(case_workload.files, 2)
         paces = [flink.run(None, case_workload, tmp_path / "out", 2) for _ in range(2)]
     assert [(pace.warm_rows, pace.warm_s, pace.batch_s) for pace in paces] == [(15, 2.5, [])] * 2
-    assert flink._process.returncode == 0  # it exits when its input ends
+    assert flink.exit_code == 0  # it exits when its input ends
 
 
 def test_a_failure_of_flink_is_raised_with_its_last_output(tmp_path, environment):
@@ -110,7 +110,7 @@ def test_a_failure_of_flink_is_raised_with_its_last_output(tmp_path, environment
     case_workload = workload(tmp_path)
     with (
         Flink(environment(failing_program), tmp_path / "flink") as flink,
-        pytest.raises(RuntimeError, match="Flink ended; its last words:\nno such table"),
+        pytest.raises(RuntimeError, match="Apache Flink ended; its last words:\nno such table"),
     ):
         flink.run(None, case_workload, tmp_path / "out", 2)
 
@@ -123,7 +123,7 @@ def test_a_failed_installation_is_repeated_and_a_complete_one_is_not(tmp_path, m
         if fails and "pip" in command:
             raise RuntimeError("no way to the registry")
 
-    monkeypatch.setattr(flink_environment, "_run", run)
+    monkeypatch.setattr(peer_environment, "_run", run)
     environment, fails = FlinkEnvironment(tmp_path / "home"), True
     with pytest.raises(RuntimeError, match="registry"):
         environment.make(lambda line: None)
@@ -137,7 +137,7 @@ def test_a_failed_installation_is_repeated_and_a_complete_one_is_not(tmp_path, m
 
 def test_a_failed_step_is_raised_with_its_command():
     with pytest.raises(RuntimeError, match=r"ended with exit code 3: .*bad luck"):
-        flink_environment._run(sys.executable, "-c", "print('bad luck'); raise SystemExit(3)")
+        peer_environment._run(sys.executable, "-c", "print('bad luck'); raise SystemExit(3)")
 
 
 def test_flink_reads_parquet_with_the_jars_of_pyspark(tmp_path):

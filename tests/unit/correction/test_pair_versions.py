@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -167,6 +168,31 @@ def test_doubles_are_the_same_within_1e_9():
     latest = found.set_column(5, "distance", pa.array([1 + 1e-12, 1.1, None]))
     kind = SimpleNamespace(answers=kind.answers, answer=answer)
     assert pair_versions._is_known(kind, found, latest).tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "other"),
+    [
+        (pa.timestamp("us", "UTC"), 1, 2),
+        (pa.date32(), 1, 2),
+        (pa.decimal128(38, 2), Decimal("0.10"), Decimal("0.11")),
+        (pa.bool_(), True, False),
+        (pa.string(), "", "\0"),
+        (pa.int8(), 1, 2),
+        (pa.float32(), 0.1, 0.2),
+    ],
+    ids=str,
+)
+def test_a_pair_with_another_value_of_a_column_is_another_one(kind, value, other):
+    toy = ToyJoin(5)
+    answer = toy.answer.append(pa.field("more", kind))
+    tables = []
+    for values in ([value, value, None, None], [value, other, None, value]):
+        rows = [("a", f"b{number}", 1, 2, 2) for number in range(4)]
+        table = pa.Table.from_pylist([dict(zip(toy.answer.names, row, strict=True)) for row in rows], toy.answer)
+        tables.append(table.append_column(answer.field("more"), pa.array(values, kind)))
+    toy = SimpleNamespace(answers=toy.answers, answer=answer)
+    assert pair_versions._is_known(toy, *tables).tolist() == [True, False, True, False]
 
 
 def test_the_event_time_of_an_id_is_that_of_its_first_tuple():

@@ -16,7 +16,14 @@ from tailrace.ground.files import FILES
 from tailrace.ground.times import TIME, in_ms
 
 SCHEMA = pa.schema(
-    {"id": pa.string(), "at": TIME, "k_ms": pa.int64(), "as_of": TIME, "emitted_at": TIME, "facts_version": pa.int64()}
+    {
+        "id": pa.string(),
+        "left_time": TIME,
+        "k_ms": pa.int64(),
+        "as_of": TIME,
+        "emitted_at": TIME,
+        "facts_version": pa.int64(),
+    }
 )
 VERSION = Fact("table", 3, 0, {"file": "v.csv"}, "")
 
@@ -33,7 +40,7 @@ class Repeats:
         event = np.asarray(tuples.column("event_time"))
         row = np.repeat(np.arange(len(event)), event % 10)
         columns = [tuples.column("id").take(pa.array(row)), pa.array(event[row])]
-        return pa.RecordBatch.from_arrays(columns, names=["id", "at"]), row
+        return pa.RecordBatch.from_arrays(columns, names=["id", "left_time"]), row
 
 
 def tuples_of(times: list[int], arrivals: list[int]) -> pa.RecordBatch:
@@ -61,7 +68,7 @@ def test_answers_are_stamped_by_their_own_tuples(files, monkeypatch):
     table = pq.read_table(path)
     assert table.schema == SCHEMA
     rows = in_ms(table).to_pylist()
-    assert [(row["id"], row["at"], row["as_of"]) for row in rows] == [
+    assert [(row["id"], row["left_time"], row["as_of"]) for row in rows] == [
         *[("t0", 2, 300)] * 2,
         *[("t2", 23, 100)] * 3,
         ("t3", 1, 200),

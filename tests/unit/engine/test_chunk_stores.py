@@ -21,7 +21,7 @@ def store(request, tmp_path):
 
 def test_a_chunk_is_read_as_it_was_written(store):
     store.write("00000001-left-0", ROWS)
-    assert store.read("00000001-left-0").equals(ROWS)
+    assert store.read("00000001-left-0").rows.equals(ROWS)
     assert store.names() == ["00000001-left-0"]
 
 
@@ -31,13 +31,13 @@ def test_only_new_chunks_are_stored_under_names_of_their_batch(store):
     names = {part: [chunk.name for chunk in chunks] for part, chunks in stored.items()}
     assert names == {"left": ["00000001-left-0", "00000007-left-1"], "right": ["00000007-right-0"]}
     assert sorted(store.names()) == ["00000007-left-1", "00000007-right-0"]
-    assert store.read("00000007-left-1").equals(ROWS.slice(1))
+    assert store.read("00000007-left-1").rows.equals(ROWS.slice(1))
 
 
 def test_a_batch_that_is_run_again_replaces_its_chunks(store):
     store.write("00000002-left-0", ROWS.slice(1))
     store_new(store, {"left": (Chunk(ROWS),)}, 2)
-    assert store.read("00000002-left-0").equals(ROWS)
+    assert store.read("00000002-left-0").rows.equals(ROWS)
 
 
 def test_unnamed_chunks_are_deleted_but_those_of_a_later_attempt(store):
@@ -57,7 +57,7 @@ def test_deleting_is_idempotent(store):
 def test_what_is_mapped_into_memory_outlives_its_file(tmp_path):
     store = ChunkFiles(tmp_path)
     store.write("00000001-left-0", ROWS)
-    rows = store.read("00000001-left-0")
+    rows = store.read("00000001-left-0").rows
     store.delete("00000001-left-0")
     assert rows.equals(ROWS)
 

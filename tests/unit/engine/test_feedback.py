@@ -40,8 +40,8 @@ def test_a_plan_is_taken_once_and_the_next_period_begins_at_the_end_of_the_last(
         plan = feedback.take()
         assert feedback.take() is None
         if plan is not None:
-            plans.append((committed, plan["salt"], len(plan["of"])))
-    assert plans == [(120, 8, 4), (240, 8, 3), (360, 8, 3), (480, 8, 3)]
+            plans.append((committed, plan["salt"], plan["of"]))
+    assert plans == [(120, 8, [[97, 0, 4]])] + [(end, 8, [[97, 0, 3]]) for end in (240, 360, 480)]
 
 
 def test_there_is_no_new_plan_where_the_kind_leaves_it_as_it_is():
@@ -68,7 +68,7 @@ def test_before_the_stream_has_reached_a_time_there_is_no_period():
         feedback.observe(batch(committed, load(97, 1), None), ())
         assert feedback.plan is None
     feedback.observe(batch(600, None, None), ())
-    assert len(feedback.plan["of"]) == 4
+    assert feedback.plan["of"] == [[97, 0, 4]]
 
 
 @pytest.mark.parametrize(("kind", "tasks"), [(kind_of("sum"), 3), (TOYS, 1)])
@@ -77,6 +77,37 @@ def test_a_kind_that_does_not_balance_or_has_one_task_has_no_plans(kind, tasks):
     for committed in range(0, 1_000, 100):
         feedback.observe(batch(committed, *[load(97, 1)] * tasks), ())
     assert feedback.plan is None
+
+
+def test_what_is_held_of_a_period_does_not_grow_with_its_batches():
+    """A plan is that of the unsummed loads: for spans as far apart as they get, and beside the load for other sums."""
+    random, held, loads = np.random.default_rng(3), [], []
+
+    class Watched(ToyJoin):
+        def next_plan(self, plan, loads, tasks):
+            held.append({name: values.copy() for name, values in loads.items()})
+
+    feedback = Feedback(Watched(10, feedback_ms=1_000), 4)
+    for now in range(1_001):
+        spans = [random.choice([-(2.0**52), -1.0, 0.0, 7.0, 2.0**52], 3).tolist() for _ in range(4)]
+        measured = [random.integers(0, 9, (2, 3)).astype(float).tolist() for _ in range(4)]
+        drawn = [
+            [("span", span), ("load", load), ("tuples", tuples)]
+            for span, (load, tuples) in zip(spans, measured, strict=True)
+        ]
+        loads += [
+            (*row, task)
+            for task, parts in enumerate(drawn)
+            for row in zip(*(values for _, values in parts), strict=True)
+        ]
+        feedback.observe(batch(now, *drawn), ())
+    (found,) = held
+    assert len(found["load"]) == 5 * 4
+    sums = {(span, task): [0.0, 0.0] for span, _, _, task in loads}
+    for span, load, tuples, task in loads:
+        sums[span, task] = [sums[span, task][0] + load, sums[span, task][1] + tuples]
+    rows = zip(*(found[name].tolist() for name in ("span", "task", "load", "tuples")), strict=True)
+    assert {(span, task): measured for span, task, *measured in rows} == sums
 
 
 def test_loads_are_arrays_of_numbers_beside_the_task():

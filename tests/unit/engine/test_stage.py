@@ -14,9 +14,10 @@ import pytest
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.next_facts import DECLARED
 from tailrace.engine.stage import Stage
-from tailrace.engine.stream_reader import columns_of, name_types_of
+from tailrace.engine.stream_reader import column_types_of, columns_of
 from tailrace.ground import wire
 from tailrace.ground.facts import stamp
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.partition.by_key import task_of
 from tailrace.query.declared import declared_query
 from tailrace.query.loading import load
@@ -87,12 +88,19 @@ def test_what_the_stream_must_bring() -> None:
 )
 def test_keys_are_text_or_int64(found: str, expected: pa.DataType) -> None:
     columns = columns_of(declared(Path("x")))["readings"]
-    assert name_types_of(columns, {"sensor": found, "name": "string"}).key == expected
+    assert column_types_of(columns, {"sensor": found, "name": "string"}).key == expected
 
 
 def test_without_a_key_column_it_is_text() -> None:
     columns = columns_of(declared(Path("x"), key=None))["readings"]
-    assert name_types_of(columns, {"name": "int64"}) == (pa.string(), pa.int64())
+    assert column_types_of(columns, {"name": "int64"}) == ColumnTypes(pa.string(), pa.int64())
+
+
+def test_carried_columns_have_the_types_of_the_source() -> None:
+    columns = replace(columns_of(declared(Path("x")))["readings"], carried={"left_a": "a", "left_b": "b"})
+    types = {"sensor": "string", "name": "string", "a": "uint8", "b": "timestamp[ns, tz=Asia/Tokyo]"}
+    carried = {"left_a": pa.int16(), "left_b": pa.timestamp("us", "UTC")}
+    assert column_types_of(columns, types) == ColumnTypes(carried=carried)
 
 
 def test_every_partial_goes_to_the_task_of_its_key_and_to_no_other(path: Path) -> None:

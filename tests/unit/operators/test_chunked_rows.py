@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tailrace.operators import chunked_rows
 from tailrace.operators.chunk import Chunk
 from tailrace.operators.chunked_rows import _FULL, ChunkedRows
 
@@ -53,7 +54,8 @@ def test_every_living_row_is_stored_once_and_in_order_within_its_chunk(batches, 
 
 @pytest.mark.parametrize("size", [10, 100, 1_000, _FULL + 1])
 @pytest.mark.parametrize("batches_in_window", [5, 60])
-def test_a_batch_writes_what_it_brings_however_much_is_stored(size, batches_in_window):
+def test_a_batch_writes_what_it_brings_however_much_is_stored(monkeypatch, size, batches_in_window):
+    monkeypatch.setattr(chunked_rows, "_FULL_BYTES", 0)
     state, written, chunks = ChunkedRows(), [], []
     for batch in range(3 * batches_in_window):
         times = [batch * size + number for number in range(size)]
@@ -65,6 +67,21 @@ def test_a_batch_writes_what_it_brings_however_much_is_stored(size, batches_in_w
     most = 1 + np.log2(max(_FULL / size, 1))
     assert mean <= most * size
     assert max(chunks) <= batches_in_window * size / (_FULL / 2) + np.log2(_FULL) + 2
+
+
+@pytest.mark.parametrize(("width", "merged"), [(30, 60_000), (1000, _FULL)])
+def test_chunks_of_small_rows_grow_in_bytes_and_those_of_large_ones_in_rows(width, merged):
+    """So there are few, and a row is rewritten as often as a batch doubles until then."""
+    state, size, written = ChunkedRows(), 500, 0
+    wide = pa.array([b"x" * width] * size)
+    for batch in range(128):
+        new = rows([batch] * size, batch * size).append_column("wide", wide)
+        state = state.append(new, 0, None)
+        written += new_rows(state)
+        state = stored(state)
+    assert max(chunk.rows.num_rows for chunk in state.chunks) <= merged * 2
+    assert len(state.chunks) <= 128 * size / (merged / 2) + np.log2(merged / size) + 1
+    assert written <= 128 * size * (1 + np.log2(2 * merged / size))
 
 
 def test_one_tuple_of_the_far_future_does_not_keep_the_rows_beside_it():

@@ -9,7 +9,7 @@ import pytest
 
 from tailrace.cli.explanation import explanation
 from tailrace.ground.errors import Refused
-from tailrace.kind.inputs import NameTypes
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.kinds import build
 from tailrace.query.loading import load
 from tailrace.query.query import require_late_tuples
@@ -53,6 +53,13 @@ def query_of(tmp_path):
         ("{path: zones.csv, id", "{id", "", "table.path", "is missing"),
         ("path: zones.csv", "path: ''", "", "table.path", "has no value"),
         ("on_invalid: skip", "on_invalid: drop", "", "table.on_invalid", "'drop' is no on_invalid"),
+        (
+            "relation: within",
+            "relation: within\n  select: [left.event_time]",
+            "",
+            "select",
+            "answers have as left_time",
+        ),
         ("relation: within", "relation: within\n  grid: 8", "", "grid", "join table takes no grid"),
         ("relation: within", "relation: within\n  extent: [0, 0, 1, 1]", "", "extent", "takes no extent"),
         ("relation: within", "relation: within\n  bin: 1 h", "", "bin", "takes no bin"),
@@ -95,11 +102,22 @@ def test_no_tuple_of_it_is_late(query_of):
 
 
 def test_it_becomes_a_kind_with_the_types_of_the_stream_and_the_table(query_of):
-    kind = build(query_of(), [NameTypes(id=pa.string()), NameTypes(id=pa.int64())])
+    kind = build(query_of(), [ColumnTypes(id=pa.string()), ColumnTypes(id=pa.int64())])
     assert isinstance(kind, SpatialTableJoin)
     assert kind.answer.field("left_id").type == pa.string()
     assert kind.answer.field("right_id").type == pa.int64()
     assert kind.lookup.method == "indexed"
+
+
+def test_columns_of_the_stream_are_selected(query_of):
+    query = query_of(
+        "relation: within", "relation: within\n  distance: 1 km\n  select: [left.taxi, distance, left.lon]"
+    )
+    kind = build(query, [ColumnTypes(carried={"left_taxi": pa.int16(), "left_lon": pa.float32()}), ColumnTypes()])
+    values = [("left_taxi", pa.int16()), ("distance", pa.float64()), ("left_lon", pa.float32())]
+    assert [(field.name, field.type) for field in kind.answer][4:-1] == values
+    (needed,) = kind.inputs
+    assert needed.carried == {"left_taxi": "taxi", "left_lon": "lon"}
 
 
 def test_a_checkpoint_is_bound_to_the_columns_of_the_table_but_not_to_its_path(query_of):
@@ -109,7 +127,12 @@ def test_a_checkpoint_is_bound_to_the_columns_of_the_table_but_not_to_its_path(q
 
 
 @pytest.mark.parametrize(
-    ("more", "words"), [("", ("raster", "whole table")), ("\n  method: native", ("each row of the table is tested",))]
+    ("more", "words"),
+    [
+        ("", ("raster", "whole table")),
+        ("\n  method: native", ("each row of the table is tested",)),
+        ("\n  method: external", ("DuckDB",)),
+    ],
 )
 def test_the_plan_is_explained(query_of, more, words):
     text = str(explanation(query_of("relation: within", f"relation: within{more}")))
@@ -118,3 +141,13 @@ def test_the_plan_is_explained(query_of, more, words):
 
 def test_paths_are_given_as_they_are_written(query_of):
     assert query_of("zones.csv", "/far/zones.csv").table.path == Path("/far/zones.csv")
+
+
+def test_columns_of_the_table_are_selected_but_not_its_id(query_of):
+    select = "relation: within\n  select: [right.name, left.taxi, right.area]"
+    kind = build(query_of("relation: within", select))
+    assert kind.answer.names[4:] == ["right_name", "left_taxi", "right_area", "tuples"]
+    assert kind.lookup.table.columns == (("right_name", "name"), ("right_area", "area"))
+    with pytest.raises(Refused, match=r"right\.zone is the id of the table") as refused:
+        query_of("relation: within", "relation: within\n  select: [right.zone]")
+    assert refused.value.problems[0].where.endswith("spatial_join.select")

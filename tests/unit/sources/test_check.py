@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.check import Checked, Columns, check
 
 NOW = 1_577_836_800_000  # 2020-01-01T00:00:00Z
@@ -30,7 +31,7 @@ def check_records(key_type: pa.DataType | None = None, columns: Columns = COLUMN
         "sensor": pa.array(["s"] * rows),
         "speed": pa.array([1.0] * rows),
     }
-    return check(pa.table(good | replaced), columns, np.arange(rows), key_type or pa.string(), NOW)
+    return check(pa.table(good | replaced), columns, np.arange(rows), ColumnTypes(key_type or pa.string()), NOW)
 
 
 def reasons(**replaced: pa.Array) -> dict[int, str]:
@@ -242,7 +243,7 @@ def shaped(columns: Columns, hist: pa.Array, wkb: pa.Array, label: pa.Array) -> 
     times = {name: pa.array([NOW] * rows) for name in ("happened", "came")}
     names = {"name": pa.array([f"n{row}" for row in range(rows)]), "sensor": pa.array(["s"] * rows)}
     raw = pa.table(times | names | {"hist": hist, "wkb": wkb, "label": label})
-    return check(raw, columns, np.arange(rows), pa.string(), None)
+    return check(raw, columns, np.arange(rows), ColumnTypes(), None)
 
 
 def test_lists_binary_and_text_reach_the_kind_in_its_types() -> None:
@@ -264,3 +265,21 @@ def test_what_the_kind_rejects_is_quarantined_with_its_reason() -> None:
     checked = shaped(columns, hist, names, names.cast(pa.string()))
     assert checked.rejected.tolist() == [1, 2, 3]
     assert checked.reasons == ["hist has no mass", "hist is null", "hist has no mass"]
+
+
+CARRIED = replace(COLUMNS, carried={"left_at": "at", "left_speed": "speed"})
+CARRIED_TYPES = ColumnTypes(carried={"left_at": pa.timestamp("us", "UTC"), "left_speed": pa.float32()})
+
+
+def test_a_carried_column_may_be_null_and_does_not_change_what_is_accepted() -> None:
+    raw = {"happened": [NOW] * 3, "came": [NOW] * 3, "name": ["a", "b", "c"], "sensor": ["s"] * 3}
+    at = pa.array([None, 1, 1 << 60], pa.timestamp("ms"))
+    table = pa.table(raw | {"at": at, "speed": pa.array([1.5, None, 2.5], pa.float32())})
+    checked = check(table, CARRIED, np.arange(3), CARRIED_TYPES, None)
+    assert checked.tuples.schema.field("left_at").type == pa.timestamp("us", "UTC")
+    assert checked.tuples.schema.field("value").type == pa.float64()
+    assert [(row["left_at"], row["left_speed"], row["value"]) for row in checked.tuples.to_pylist()] == [
+        (None, 1.5, 1.5)
+    ]
+    reasons = dict(zip(checked.rejected.tolist(), checked.reasons, strict=True))
+    assert reasons == {1: "speed is null", 2: "at out of bounds: a date or a timestamp lies in the years 1 to 9999"}

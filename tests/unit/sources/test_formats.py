@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tailrace.ground.errors import Refused
-from tailrace.sources.formats import FORMATS, list_files
+from tailrace.sources.check import Columns
+from tailrace.sources.formats import FORMATS, list_files, merge_types
 
 
 def make(directory: Path, *names: str) -> Path:
@@ -88,3 +91,63 @@ def test_a_link_to_a_file_is_a_file_and_a_link_to_a_directory_is_refused(tmp_pat
 @pytest.mark.parametrize("name", ["parquet", "json", "delta", "replay"])
 def test_the_formats_that_a_query_file_may_name(name: str) -> None:
     assert FORMATS[name].suffixes
+
+
+COLUMNS = Columns("t", None, "id", None, {}, 0, 0, carried={"left_more": "more"})
+
+
+def merged(path: Path, before: str, values: pa.Array) -> dict[str, str]:
+    """The types after a file with these values, where `before` is the type of the files before it."""
+    pq.write_table(pa.table({"t": pa.array([1] * len(values)), "id": ["a"] * len(values), "more": values}), path)
+    return merge_types(path, "parquet", COLUMNS, {"t": "int64", "id": "string", "more": before})
+
+
+@pytest.mark.parametrize(
+    ("before", "later"),
+    [
+        ("int64", pa.int8()),
+        ("double", pa.float32()),
+        ("string", pa.large_string()),
+        ("uint8", pa.int16()),
+        ("timestamp[ns]", pa.timestamp("ms", "UTC")),
+        ("decimal128(10, 2)", pa.decimal128(8, 1)),
+    ],
+    ids=str,
+)
+def test_a_carried_column_goes_on_with_a_type_that_loses_nothing(
+    tmp_path: Path, before: str, later: pa.DataType
+) -> None:
+    assert merged(tmp_path / "a.parquet", before, pa.nulls(1, later))["more"] == before
+
+
+@pytest.mark.parametrize(
+    ("before", "later"),
+    [
+        ("int32", pa.int64()),
+        ("int64", pa.float64()),
+        ("double", pa.int64()),
+        ("string", pa.int64()),
+        ("date32[day]", pa.timestamp("ms")),
+        ("decimal128(8, 1)", pa.decimal128(10, 2)),
+    ],
+    ids=str,
+)
+def test_a_carried_column_of_another_type_is_refused(tmp_path: Path, before: str, later: pa.DataType) -> None:
+    with pytest.raises(Refused) as error_info:
+        merged(tmp_path / "a.parquet", before, pa.nulls(1, later))
+    (problem,) = error_info.value.problems
+    assert problem.where == f"{tmp_path}/a.parquet: column more"
+    assert problem.wrong == f"its type is {later}, in files before it {before}, which answers have"
+
+
+@pytest.mark.parametrize(("before", "value"), [("int64", "1.5"), ("double", "1"), ("string", "null")])
+def test_numbers_of_json_are_judged_by_record(tmp_path: Path, before: str, value: str) -> None:
+    (tmp_path / "a.json").write_text(f'{{"t": 1, "id": "a", "more": {value}}}\n')
+    types = {"t": "int64", "id": "string", "more": before}
+    assert merge_types(tmp_path / "a.json", "json", COLUMNS, types) == types
+
+
+def test_a_text_in_the_place_of_numbers_is_refused_in_json_too(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"t": 1, "id": "a", "more": "x"}\n')
+    with pytest.raises(Refused, match="its type is string, in files before it int64"):
+        merge_types(tmp_path / "a.json", "json", COLUMNS, {"t": "int64", "id": "string", "more": "int64"})

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from tailrace.ground.errors import Refused
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources import json_files
 from tailrace.sources.check import Columns, check
 from tailrace.sources.json_files import JsonFiles
@@ -293,7 +294,7 @@ def test_a_deeply_nested_line_goes_to_quarantine(path: Path) -> None:
 def test_text_that_is_not_utf_8_goes_to_quarantine(path: Path, name: str) -> None:
     raw = read(path, b'{"%s": "2020-\xff"}\n' % name.encode(), {"t": "string", "id": "string"})
     columns = Columns("t", None, "id", None, {}, 0, 0)
-    check(raw.table, columns, np.arange(raw.table.num_rows), pa.string(), 0)
+    check(raw.table, columns, np.arange(raw.table.num_rows), ColumnTypes(), 0)
     assert raw.table.to_pylist() == []
 
 

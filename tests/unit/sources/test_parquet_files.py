@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -102,6 +103,50 @@ def test_a_type_that_no_tuple_can_come_from_is_refused(path: Path, name: str, va
 def test_a_fitting_type_is_accepted(path: Path, name: str, values: pa.Array) -> None:
     pq.write_table(table(**{name: values}), path)
     assert name in FILES.types(path, COLUMNS)
+
+
+CARRIED = replace(COLUMNS, carried={"left_more": "more", "left_speed": "speed"})
+
+
+def test_a_carried_column_may_have_many_types_and_may_be_a_value_too(path: Path) -> None:
+    for values in (pa.array([1, None], pa.uint32()), pa.array(["a", "b"]).dictionary_encode(), pa.array([True, False])):
+        pq.write_table(table(more=values), path)
+        types = FILES.types(path, CARRIED)
+        value_type = getattr(values.type, "value_type", values.type)
+        assert (types["more"], types["speed"]) == (str(value_type), "double")
+        (segment,) = FILES.split(path)
+        assert FILES.read(segment, types).table["more"].to_pylist() == values.to_pylist()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([[1], [2]]),
+        pa.array([{"x": 1}, {"x": 2}]),
+        pa.array([[("x", 1)], []], pa.map_(pa.string(), pa.int64())),
+        pa.array([b"a", b"b"]),
+        pa.array([1, 2], pa.uint64()),
+        pa.array([1, 2], pa.time32("s")),
+        pa.nulls(2),
+    ],
+    ids=lambda values: str(values.type)[:9],
+)
+def test_a_column_that_cant_be_carried_is_refused(path: Path, values: pa.Array) -> None:
+    pq.write_table(table(more=values), path)
+    with pytest.raises(Refused) as error_info:
+        FILES.types(path, CARRIED)
+    (problem,) = error_info.value.problems
+    assert problem.where == f"{path}: column more"
+    assert (
+        problem.wrong == f"its type is {pq.read_schema(path).field('more').type}, but answers can't have such a column"
+    )
+    assert "an integer up to int64" in problem.right
+
+
+def test_a_carried_column_that_is_missing_is_refused(path: Path) -> None:
+    pq.write_table(table(), path)
+    with pytest.raises(Refused, match="no column 'more', which the query names as left_more"):
+        FILES.types(path, CARRIED)
 
 
 def test_a_missing_column_is_refused_with_its_role_and_the_columns_of_the_file(path: Path) -> None:
@@ -258,7 +303,7 @@ def test_a_key_of_any_type_of_text_is_text(path: Path, kind: pa.DataType) -> Non
     declared = {"name": "q", "kind": "aggregate", "streams": {"s": stream}, "window": {"size": "1 s", "slide": "1 s"}}
     query = declared_query(declared | {"aggregate": {"function": "sum", "column": "speed"}})
     (reader,) = readers_of(query, {"s": FILES.types(path, columns_of(query)["s"])}, {"s": path.parent})
-    assert reader.names.key == pa.string()
+    assert reader.column_types.key == pa.string()
     tuples = reader.read(Segment(str(path), 0, 2)).tuples
     assert tuples.column("key").to_pylist() == ["a", "b"]
     assert (tuples.column("id").type, tuples.column("id").to_pylist()) == (pa.string(), ["n0", "n1"])

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from geometry_pairs import lattice_geometries
 from spatial_oracle import degrees_geometries, geodesic, pairs, planar
 from table_shapes import AREAS, areas, by_geos, grid_polygons, hard_points, listed, mixed_rows
-from tailrace.spatial_join import external_search, shape_search
+from tailrace.spatial_join import external_search
 from tailrace.spatial_join.condition import Condition
+from tailrace.spatial_join.ellipsoid import Boxes
 from tailrace.spatial_join.external_search import ExternalSearch
 from tailrace.spatial_join.geometries import Points, Shaped, geometries_of
 from tailrace.spatial_join.metrics import Geodesic, Planar
@@ -28,11 +29,11 @@ SOME = Points(np.array([0.5, 0.2, 9.0]), np.array([0.5, 0.7, 9.0]))
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(external_search, "_BLOCK", 37)
-    monkeypatch.setattr(shape_search, "_TESTED", 11)
+    monkeypatch.setattr(external_search, "_TESTED", 11)
 
 
-def of_condition(shapes, condition):
-    return ExternalSearch.of(shapes, condition.relation, condition.boxes, condition.holds)
+def of_relation(shapes, relation):
+    return ExternalSearch.of(shapes, Condition(relation, None, Planar()))
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -41,7 +42,7 @@ def test_points_in_polygons(kind):
     shapes = areas(21, kind)
     points = hard_points(np.random.default_rng(22), shapes, 25)
     for relation in ("within", "covered_by", "intersects", "touches", "disjoint", "contains", "equals"):
-        assert listed(ExternalSearch.of(shapes, relation).matches(points)) == by_geos(relation, points, shapes)
+        assert listed(of_relation(shapes, relation).matches(points)) == by_geos(relation, points, shapes)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -49,9 +50,9 @@ def test_points_in_polygons(kind):
 def test_all_types_in_a_table_of_all_types(relation):
     shapes, others = mixed_rows(23), mixed_rows(24)
     left = Shaped(np.concatenate([others, shapes[:6], shapely.boundary(shapes[1:4])]))
-    assert listed(ExternalSearch.of(shapes, relation).matches(left)) == by_geos(relation, left, shapes)
+    assert listed(of_relation(shapes, relation).matches(left)) == by_geos(relation, left, shapes)
     points = hard_points(np.random.default_rng(25), shapes[1:4], 12)
-    assert listed(ExternalSearch.of(shapes, relation).matches(points)) == by_geos(relation, points, shapes)
+    assert listed(of_relation(shapes, relation).matches(points)) == by_geos(relation, points, shapes)
 
 
 @pytest.mark.parametrize("relation", TOPOLOGICAL)
@@ -59,12 +60,12 @@ def test_geometries_that_meet_in_every_way(relation):
     """Among them are lines along an edge of a shell that a hole touches, of which prepared predicates are wrong."""
     shapes = np.array(lattice_geometries(), object)
     expected = by_geos(relation, Shaped(shapes), shapes)
-    assert listed(ExternalSearch.of(shapes, relation).matches(Shaped(shapes))) == expected
+    assert listed(of_relation(shapes, relation).matches(Shaped(shapes))) == expected
     for row in range(0, len(shapes), 9):
         one = shapes[row : row + 1]
-        got = listed(ExternalSearch.of(one, relation).matches(Shaped(shapes)))
+        got = listed(of_relation(one, relation).matches(Shaped(shapes)))
         assert got == [(left, 0) for left, right in expected if right == row]
-        got = listed(ExternalSearch.of(shapes, relation).matches(Shaped(one)))
+        got = listed(of_relation(shapes, relation).matches(Shaped(one)))
         assert got == [(0, right) for left, right in expected if left == row]
 
 
@@ -76,8 +77,8 @@ def test_points_on_a_grid(shapes, data):
     points = Points(places[:, 0], places[:, 1])
     for relation in ("within", "intersects", "touches", "disjoint"):
         expected = by_geos(relation, points, shapes)
-        assert listed(ExternalSearch.of(shapes, relation).matches(points)) == expected
-        assert listed(ExternalSearch.of(shapes, relation).matches(Shaped(points.shapes))) == expected
+        assert listed(of_relation(shapes, relation).matches(points)) == expected
+        assert listed(of_relation(shapes, relation).matches(Shaped(points.shapes))) == expected
 
 
 @settings(max_examples=40, deadline=None)
@@ -97,14 +98,14 @@ def test_no_pair_of_a_condition_on_the_ellipsoid_is_lost(left, right, relation, 
         for j, two in enumerate(columns[1])
         if condition.holds(Shaped(np.array([one])), Shaped(np.array([two])))[0]
     ]
-    assert listed(of_condition(columns[1], condition).matches(geometries_of(columns[0]))) == expected
+    assert listed(ExternalSearch.of(columns[1], condition).matches(geometries_of(columns[0]))) == expected
 
 
 def test_distances_on_the_ellipsoid_are_those_of_geodesics():
     left = shapely.points([[179.9995, 0.0], [-179.9995, 0.0], [0.0, 89.9999], [116.4, 39.9], [116.4, 39.901]])
     right = shapely.points([[-179.9999, 0.0], [180.0, 89.9999], [116.4, 39.9005]])
     expected = pairs(left, right, "dwithin", 70.0, geodesic)
-    got = listed(of_condition(right, Condition("dwithin", 70.0, Geodesic())).matches(geometries_of(left)))
+    got = listed(ExternalSearch.of(right, Condition("dwithin", 70.0, Geodesic())).matches(geometries_of(left)))
     assert got == sorted(expected)
     assert expected == {(0, 0), (1, 0), (2, 1), (3, 2), (4, 2)}
 
@@ -119,32 +120,34 @@ def test_distances_in_the_plane(distance, as_points):
     near = Points(np.append(SOME.x, corner.x), np.append(SOME.y, corner.y + 0.1))
     left = near if as_points else Shaped(np.append(some, [shapely.Point(), corner]))
     expected = pairs(left.shapes, shapes, "dwithin", distance, planar)
-    assert listed(of_condition(shapes, Condition("dwithin", distance, Planar())).matches(left)) == sorted(expected)
+    assert listed(ExternalSearch.of(shapes, Condition("dwithin", distance, Planar())).matches(left)) == sorted(expected)
+
+
+class Anything(Condition):
+    """Holds of all candidates, which are found by two equal boxes of the first geometry and one of the second."""
+
+    def boxes(self, bounds):
+        return Boxes(bounds[[0, 0, 1]], np.array([0, 0, 1]))
+
+    def holds(self, left, right):
+        return np.ones(len(left), bool)
 
 
 def test_candidates_are_each_asked_once_and_empty_geometries_are_none():
     shapes = np.append(areas(29, "tiles"), [shapely.Polygon()])
     left = Shaped(np.append(shapes[:3], [shapely.Point(), shapes[4]]))
     meet = by_geos("intersects", Shaped(shapely.envelope(left.shapes)), shapely.envelope(shapes))
-
-    def accept(one, other):
-        return np.ones(len(one), bool)
-
-    def widen(bounds):
-        return bounds[[0, 0, 1]], np.array([0, 0, 1])
-
-    assert listed(ExternalSearch.of(shapes, "disjoint", refine=accept).matches(left)) == meet
-    twice = listed(ExternalSearch.of(shapes, "dwithin", widen, accept).matches(left))
-    assert twice == [pair for pair in meet if pair[0] <= 1]
+    found = listed(ExternalSearch.of(shapes, Anything("dwithin", 1.0, Planar())).matches(left))
+    assert found == [pair for pair in meet if pair[0] <= 1]
 
 
 @pytest.mark.parametrize("relation", ["within", "disjoint", "equals"])
 def test_empty_sides(relation):
     none, empty = np.zeros(0, object), np.array([shapely.Polygon(), shapely.Point()], object)
     for shapes in (none, empty):
-        assert listed(ExternalSearch.of(shapes, relation).matches(SOME)) == []
-        assert listed(ExternalSearch.of(areas(1, "stars"), relation).matches(Shaped(shapes))) == []
-    assert listed(ExternalSearch.of(areas(1, "stars"), relation).matches(SOME.take(slice(0, 0)))) == []
+        assert listed(of_relation(shapes, relation).matches(SOME)) == []
+        assert listed(of_relation(areas(1, "stars"), relation).matches(Shaped(shapes))) == []
+    assert listed(of_relation(areas(1, "stars"), relation).matches(SOME.take(slice(0, 0)))) == []
 
 
 def test_empty_parts_are_nowhere():
@@ -156,20 +159,20 @@ def test_empty_parts_are_nowhere():
     ]
     shapes = np.array([*shapely.from_wkt(parts), shapely.MultiPolygon([shapely.Polygon(), shapely.box(0, 0, 2, 2)])])
     for relation in TOPOLOGICAL:
-        got = listed(ExternalSearch.of(shapes, relation).matches(Shaped(shapes)))
+        got = listed(of_relation(shapes, relation).matches(Shaped(shapes)))
         assert got == by_geos(relation, Shaped(shapes), shapes)
 
 
 def test_a_copy_from_a_pickle_searches_alike():
     shapes = areas(2, "tiles")
-    for search in (ExternalSearch.of(shapes, "within"), of_condition(shapes, Condition("dwithin", 0.1, Planar()))):
+    for search in (of_relation(shapes, "within"), ExternalSearch.of(shapes, Condition("dwithin", 0.1, Planar()))):
         expected = listed(search.matches(SOME))
         assert expected
         assert listed(pickle.loads(pickle.dumps(search)).matches(SOME)) == expected
 
 
 def test_a_process_has_an_engine_of_its_own(monkeypatch):
-    search = ExternalSearch.of(areas(2, "tiles"), "within")
+    search = of_relation(areas(2, "tiles"), "within")
     assert not search._connections
     expected = listed(search.matches(SOME))
     first = dict(search._connections)
@@ -182,7 +185,7 @@ def test_a_process_has_an_engine_of_its_own(monkeypatch):
 
 def test_searches_of_one_process_have_tables_of_their_own():
     shapes = areas(2, "tiles")
-    one, two = ExternalSearch.of(shapes[:5], "within"), ExternalSearch.of(shapes[5:], "within")
+    one, two = of_relation(shapes[:5], "within"), of_relation(shapes[5:], "within")
     for _ in range(2):
         for search, rows in ((one, shapes[:5]), (two, shapes[5:])):
             assert listed(search.matches(SOME)) == by_geos("within", SOME, rows)
@@ -190,7 +193,7 @@ def test_searches_of_one_process_have_tables_of_their_own():
 
 def test_threads_search_at_once():
     shapes = areas(3, "tiles")
-    search, other = ExternalSearch.of(shapes, "intersects"), ExternalSearch.of(shapes, "touches")
+    search, other = of_relation(shapes, "intersects"), of_relation(shapes, "touches")
     columns = [hard_points(np.random.default_rng(seed), shapes, 200) for seed in range(8)]
     tasks = [(one, points) for points in columns for one in (search, other)]
     expected = [listed(one.matches(points)) for one, points in tasks]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from tailrace.cli.explanation import explanation
 from tailrace.ground.errors import Refused
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.kinds import build
 from tailrace.partition.by_cell import ByCell
 from tailrace.partition.by_span import ByHash
@@ -76,10 +78,28 @@ DWITHIN = f"{INTERVAL}, relation: dwithin, distance: 1 km"
         (f"{DWITHIN}, grid: 2000", "grid", "'2000' does not fit"),
         (f"{DWITHIN}, method: native, grid: 8", "grid", "method native uses no grid"),
         (f"{DWITHIN}, method: native, bin: 1 h", "bin", "method native uses no bin"),
-        (f"{DWITHIN}, method: external", "method", "does not have the method external yet"),
+        (f"{DWITHIN}, method: external", "method", "an external engine answers joins with a table alone"),
         (f"{INTERVAL}, relation: disjoint, grid: 8", "grid", "any two cells"),
-        (f"{DWITHIN}, select: [left.taxi]", "select", "does not select left.taxi yet"),
-        (f"{DWITHIN}, select: [distance, distance]", "select", "has distance already"),
+        (f"{DWITHIN}, select: [taxi]", "select", "'taxi' is no column that can be selected"),
+        (f"{DWITHIN}, select: [middle.taxi]", "select", "'middle.taxi' is no column that can be selected"),
+        (f"{DWITHIN}, select: [left.]", "select", "'left.' is no column that can be selected"),
+        (f"{DWITHIN}, select: [distance, distance]", "select", "distance comes out as distance, which an answer has"),
+        (f"{DWITHIN}, select: [left.taxi, left.taxi]", "select", "comes out as left_taxi, which an answer has already"),
+        (f"{DWITHIN}, select: [left.taxi, left.Taxi]", "select", "comes out as left_Taxi, which an answer has already"),
+        (f"{DWITHIN}, select: [left.ID]", "select", "comes out as left_ID, which an answer has already"),
+        *(
+            (
+                f"{DWITHIN}, select: [{side}.{name}]",
+                "select",
+                f"comes out as {side}_{name}, which an answer has already",
+            )
+            for side in ("left", "right")
+            for name in ("id", "time")
+        ),
+        *(
+            (f"{DWITHIN}, select: [{side}.event_time]", "select", f"the event_time of the stream {side}, which answers")
+            for side in ("left", "right")
+        ),
         (f"{DWITHIN}, bin: 0 s", "bin", "does not fit"),
     ],
 )
@@ -147,7 +167,28 @@ def test_an_interval_becomes_a_join_with_bins_and_cells(tmp_path):
     assert kind.partition.grid == Grid((115, 39, 118, 42), 16)
     assert kind.join.condition.metric == Geodesic()
     assert kind.join.condition.distance == 1000
-    assert kind.values == ("distance", "azimuth")
+    assert list(kind.values) == ["azimuth", "distance"]
+
+
+def test_the_id_is_not_selected_by_its_own_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(f"{__name__}.STREAMS", STREAMS.replace("id: id", "id: plate"))
+    with pytest.raises(Refused, match=r"right\.plate is the id of the stream right, which answers have as right_id"):
+        query_of(tmp_path, f"{DWITHIN}, select: [left.name, right.plate]")
+
+
+def test_selected_columns_come_out_in_their_order_with_the_types_of_the_sources(tmp_path):
+    query = query_of(tmp_path, f"{DWITHIN}, select: [right.name, distance, left.lon, left.a.b]")
+    left = ColumnTypes(carried={"left_lon": pa.float32(), "left_a.b": pa.bool_()})
+    kind = build(query, [left, ColumnTypes(pa.string(), pa.int64(), {"right_name": pa.date32()})])
+    values = {"right_name": pa.date32(), "distance": pa.float64(), "left_lon": pa.float32(), "left_a.b": pa.bool_()}
+    assert kind.values == values
+    identity = ["left_id", "right_id", "left_time", "right_time"]
+    assert kind.answer.names == [*identity, *values, "tuples"]
+    assert [dict(each.carried) for each in kind.inputs] == [
+        {"left_lon": "lon", "left_a.b": "a.b"},
+        {"right_name": "name"},
+    ]
+    assert set(build(query).values.values()) == {pa.string(), pa.float64()}, "before the sources are opened"
 
 
 def test_bins_are_few_where_the_interval_is_far_away(tmp_path):

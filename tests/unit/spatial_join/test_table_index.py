@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from table_shapes import AREAS, areas, by_geos, grid_polygons, hard_points, listed, mixed_rows
-from tailrace.spatial_join import area_searches, raster, shape_search, table_index
+from tailrace.spatial_join import area_searches, pair_search, raster, table_index
 from tailrace.spatial_join.area_searches import POINT_IN_AREA, EdgeSearch, RasterSearch, area_search
 from tailrace.spatial_join.geometries import Points, Shaped, geometries_of
 from tailrace.spatial_join.relations import TOPOLOGICAL
 from tailrace.spatial_join.table_index import TableIndex
 
-HOW = ("raster", "edges", "rtree", "scan")
+HOW = ("raster", "edges", "rtree")
 
 
 @pytest.fixture
@@ -23,8 +23,7 @@ def small_blocks(monkeypatch):
     for module, name, size in (
         (raster, "_BLOCK", 61),
         (area_searches, "_BLOCK", 53),
-        (shape_search, "_BLOCK", 7),
-        (shape_search, "_TESTED", 11),
+        (pair_search, "BLOCK", 11),
         (table_index, "_MOST_CELLS", 40),
     ):
         monkeypatch.setattr(module, name, size)
@@ -97,47 +96,6 @@ def test_empty_sides(relation, how):
     assert listed(TableIndex.of(np.array([shapely.Polygon()], object), relation, how).matches(points)) == []
 
 
-@pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize("as_points", [False, True])
-def test_a_condition_beyond_envelopes_widens_them_and_decides(how, as_points):
-    shapes = mixed_rows(17)
-    random = np.random.default_rng(18)
-    left = hard_points(random, shapes[1:4], 10) if as_points else Shaped(mixed_rows(19))
-    asked = []
-
-    def near(one, other):
-        with np.errstate(over="ignore"):
-            return shapely.dwithin(one, other, 0.1)
-
-    def refine(one, other):
-        asked.append(len(one))
-        return near(one.shapes, other.shapes)
-
-    def widen(bounds):
-        """Two boxes for each envelope, that overlap."""
-        rows = np.flatnonzero(~np.isnan(bounds[:, 0]))
-        bounds = np.clip(bounds[rows] + [-0.11, -0.11, 0.11, 0.11], -1e300, 1e300)
-        west, east = bounds.copy(), bounds.copy()
-        west[:, 2] = east[:, 0] = (bounds[:, 0] + bounds[:, 2]) / 2
-        return np.concatenate([west, east]), np.concatenate([rows, rows])
-
-    index = TableIndex.of(shapes, "dwithin", how, widen, refine)
-    expected = [(i, j) for i, a in enumerate(left.shapes) for j, b in enumerate(shapes) if near(a, b)]
-    assert listed(index.matches(left)) == expected
-    assert how == "scan" or sum(asked) < len(left) * len(shapes) / 2
-
-
-def test_a_test_decides_in_place_of_disjoint():
-    shapes, points = areas(20, "tiles"), Points(np.array([0.1, 0.9]), np.array([0.1, 0.9]))
-
-    def refine(one, other):
-        return shapely.intersects(one.shapes, other.shapes)
-
-    got = TableIndex.of(shapes, "disjoint", refine=refine).matches(points)
-    assert listed(got) == by_geos("intersects", points, shapes)
-
-
 def test_tables_that_no_raster_fits_are_searched_by_edges():
     wide = np.array([shapely.box(-1.7e308, 0, 1.7e308, 1), shapely.box(0, 0.5, 1, 2)], object)
     assert isinstance(area_search(wide, "within", "raster"), EdgeSearch)
@@ -167,15 +125,6 @@ def test_the_tables_own_geometries_stay_unprepared():
     for how in HOW:
         TableIndex.of(shapes, "within", how).matches(Points(np.array([0.5]), np.array([0.5])))
     assert not shapely.is_prepared(shapes).any()
-
-
-def test_a_scan_has_no_index_of_edges():
-    """Prepared polygons would be one."""
-    shapes = areas(1, "stars")
-    shapely.prepare(shapes)
-    index = TableIndex.of(shapes, "within", "scan")
-    index.matches(Points(np.array([0.5]), np.array([0.5])))
-    assert not shapely.is_prepared(index.points.areas.polygons).any()
 
 
 def test_the_relations_of_points_to_polygons_are_those_of_geos():

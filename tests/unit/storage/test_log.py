@@ -23,7 +23,7 @@ from tailrace.engine.stream_reader import SegmentContent
 from tailrace.ground.ranges import overlap
 from tailrace.ground.sortable import to_sortable_text
 from tailrace.ground.times import with_times
-from tailrace.kind.inputs import NameTypes
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log, Reader
 from tailrace.storage.table_schemas import schemas
@@ -133,7 +133,7 @@ def test_deduplication_reads_values_only_of_segments_with_rejected_records(rejec
 
 @pytest.mark.parametrize(("id_", "paths"), [(-5, ["a"]), (9, ["a"]), (10, ["a", "b"]), (2, ["a"]), (99, ["b"])])
 def test_integer_ids_stored_as_text_beside_another_streams_are_compared_as_numbers(id_, paths):
-    stream = replace(STREAM, names=NameTypes(pa.string(), pa.int64()))
+    stream = replace(STREAM, column_types=ColumnTypes(pa.string(), pa.int64()))
     text = {"min_id": [-7, 10], "max_id": [10, 100]}
     segments = SEGMENTS.assign(**{name: list(map(to_sortable_text, ids)) for name, ids in text.items()})
     ids = np.array([id_])
@@ -160,5 +160,18 @@ def test_large_integer_ids_are_exact_beside_a_segment_without_tuples(tmp_path):
     rows = [row | {"min_id": large, "max_id": large, "accepted": 1}, row | {"min_id": None, "max_id": None}]
     other = row | {"stream": "other", "accepted": 1}
     tables.add("segments", with_times(pa.Table.from_pylist([*rows, other]), schema))
-    log = Log.read(replace(STREAM, names=NameTypes(pa.string(), pa.int64())), tables, 0)
+    log = Log.read(replace(STREAM, column_types=ColumnTypes(pa.string(), pa.int64())), tables, 0)
     assert log.segments["min_id"].tolist() == [large]
+
+
+def test_carried_columns_alone_are_read_as_well():
+    names = {"event_time": [5, 6], "arrival_time": [5, 6], "id": ["a", "b"], "key": ["k", "k"], "value": [1.0, 2.0]}
+    table = pa.table(names | {"more": ["x", None]})
+    columns = replace(STREAM.columns, values={}, carried={"left_more": "more"}, earliest_ms=0)
+    types = ColumnTypes(carried={"left_more": pa.string()})
+    stream = replace(STREAM, format=MemoryFormat({"a": table}), columns=columns, column_types=types)
+    segments = SEGMENTS[:1]
+    piece = Log.of(stream, 10_000, segments).pieces()[0]
+    read = Log.of(stream, 10_000, segments).reader().read(piece, ["id", "left_more"])
+    assert read.to_pydict() == {"id": ["a", "b"], "left_more": ["x", None]}
+    assert stream.without_values().columns.named().keys() == {"event_time", "arrival_time", "id", "key"}

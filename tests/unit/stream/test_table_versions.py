@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import shapely
 
@@ -121,3 +122,40 @@ def test_a_new_query_is_refused_where_the_table_is_not_fit(path):
         open_versions(path)
     with pytest.raises(Refused, match="can't be read"):
         open_versions(path, {"id": "string"}).take(None)
+
+
+def write_named(path: Path, name: object, kind: str = "name") -> None:
+    write(path, ["a"])
+    path.write_text(path.read_text().replace('"properties": {}', f'"properties": {{"{kind}": {json.dumps(name)}}}'))
+    touch.count += 1
+    os.utime(path, ns=(touch.count, touch.count))
+
+
+def test_a_selected_column_may_become_narrower_but_not_wider(path):
+    source = TableSource(path, columns=(("right_name", "name"),))
+    write_named(path, 1.5)
+    versions = TableVersions(source, path.parent / "versions")
+    first = fact_of(versions.take(None))
+    write_named(path, "text")
+    assert versions.take(first) is None
+    assert "the type of right_name is string, in versions before double" in versions.problem
+    write_named(path, 1.5, kind="other")
+    assert versions.take(first) is None
+    assert "no feature has name" in versions.problem
+
+
+def test_a_version_without_rows_or_values_has_any_types(path):
+    source = TableSource(path, columns=(("right_name", "name"),))
+    write_named(path, 1)
+    versions = TableVersions(source, path.parent / "versions")
+    first = fact_of(versions.take(None))
+    write_named(path, None)
+    second = fact_of(versions.take(first))
+    assert TableSource(path).types(path.read_bytes()).id == pa.string()
+    write(path, [])
+    assert TableVersions(TableSource(path), path.parent).types.id == pa.string()
+    plain = TableVersions(TableSource(path), path.parent / "versions", {"id": "int64"})
+    assert plain.take(second) is not None
+    write_named(path, None)
+    with pytest.raises(Refused, match="no row has a value of right_name"):
+        TableVersions(source, path.parent / "versions")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -51,3 +52,34 @@ def test_a_table_shows_dashes_for_what_is_absent(tmp_path) -> None:
     first, second = (line for line in (tmp_path / "out").read_text().splitlines() if line.startswith("│"))
     assert first.count("–") == 2
     assert second.count("–") == 1
+
+
+CARRIED = pa.table(
+    {
+        "left_at": pa.array([-1, None, 253_402_300_799_999_999], pa.timestamp("us", "UTC")),
+        "left_day": pa.array([-719_162, None, 0], pa.date32()),
+        "left_fare": pa.array([Decimal("0.10"), None, Decimal(10**16)], pa.decimal128(38, 2)),
+        **{f"left_{kind}": pa.array([1, None, -1], kind) for kind in (pa.int8(), pa.int16(), pa.int32())},
+        "left_real": pa.array([0.5, None, math.nan], pa.float32()),
+        "left_free": [True, None, False],
+    }
+)
+TEXTS = {
+    "left_at": ["1969-12-31T23:59:59.999999Z", None, "9999-12-31T23:59:59.999999Z"],
+    "left_day": ["0001-01-01", None, "1970-01-01"],
+    "left_fare": ["0.10", None, "10000000000000000.00"],
+}
+
+
+@pytest.mark.parametrize("rows", [3, 0])
+def test_columns_of_the_source_are_written_as_they_are_and_times_as_text(tmp_path, rows) -> None:
+    table = CARRIED.slice(0, rows)
+    for form in ("jsonl", "csv", "table", "parquet"):
+        write_answers(table, table.column_names, form, tmp_path / form, 5)
+    found = [json.loads(line) for line in (tmp_path / "jsonl").read_text().splitlines()]
+    expected = CARRIED.to_pydict() | TEXTS | {"left_real": [0.5, None, None]}
+    assert found == [{name: values[row] for name, values in expected.items()} for row in range(rows)]
+    assert not any(isinstance(row["left_int8"], float) for row in found), "an integer beside null is no double"
+    for line, row in zip((tmp_path / "csv").read_text().splitlines()[1:], found, strict=True):
+        assert line.split(",")[:3] == [f'"{row[name]}"' if row[name] else "" for name in TEXTS]
+    assert pq.read_table(tmp_path / "parquet").schema == table.schema

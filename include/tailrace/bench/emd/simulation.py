@@ -7,10 +7,9 @@ tuples that wait at the end of a feedback period follows V_est (eq. 7), by which
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,17 +17,15 @@ import pyarrow as pa
 
 from tailrace.bench.emd.queues import Queues, Work
 from tailrace.bench.emd.simulated import Simulated
+from tailrace.bench.in_process import TimedTask, batches_of
 from tailrace.emd_join.kind import EmdJoin
 from tailrace.emd_join.methods import EmdDdsj
 from tailrace.engine.feedback import Feedback
 from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
-from tailrace.engine.task import Message, Task, TaskBatch, TaskState
-from tailrace.generators.delays import epoch_ms
 from tailrace.ground.columns import Floats
 from tailrace.ground.facts import Facts
 from tailrace.partition import feedback_balancing
 from tailrace.query.query import Query
-from tailrace.sources.segments import Segment
 
 
 @dataclass(frozen=True)
@@ -50,19 +47,6 @@ class QueuedEmdDdsj(EmdDdsj):
     ) -> Mapping[str, Any] | None:
         period = self.queues.take_load()
         return feedback_balancing.next_plan(plan, period.span, period.load, period.estimated, tasks)
-
-
-@dataclass(frozen=True)
-class TimedTask(Task):
-    """A task that measures the CPU time of its steps, in s."""
-
-    step_s: list[float] = field(default_factory=list)
-
-    def step(self, before: TaskState, messages: Iterable[Message]) -> TaskBatch:
-        start = time.process_time()
-        batch = super().step(before, messages)
-        self.step_s.append(time.process_time() - start)
-        return batch
 
 
 class QueuedFeedback(Feedback):
@@ -124,10 +108,10 @@ def simulate(
     if isinstance(kind.method, EmdDdsj) and regards_queues:
         kind = replace(kind, method=QueuedEmdDdsj(kind.method.width, kind.method.feedback_ms, queues))
     engine = LocalEngine(replace(stage, kind=kind, tasks=tasks), restarts=False)
-    timed = [TimedTask(*(getattr(task, name) for name in Task.__dataclass_fields__)) for task in engine.tasks]
+    timed = [TimedTask.of(task) for task in engine.tasks]
     engine.tasks, engine.feedback = list(timed), QueuedFeedback(kind, timed, queues, costs)
     counts, pairs, plans = list[Counter[str]](), list[int](), list[int]()
-    for segments in _batches(formats, streams, batch_ms):
+    for segments in batches_of(formats, streams, batch_ms):
         rows = engine.batch(query.policy, segments, complete=True)
         of_tasks = (Counter(dict(row or {})) for row in rows["metrics"].column("counts").to_pylist())
         counts.append(sum(of_tasks, Counter[str]()))
@@ -135,23 +119,3 @@ def simulate(
         plans.append(max((fact.version for fact in engine.facts if fact.about == "plan"), default=0))
     exact, tuples, work_ms, latency_ms = (np.array(column) for column in zip(*engine.feedback.batches, strict=True))
     return Simulated(batch_ms, exact, tuples, work_ms, latency_ms, counts, np.array(pairs), np.array(plans))
-
-
-def _batches(
-    formats: Mapping[str, MemoryFormat], streams: Mapping[str, pa.Table], batch_ms: int
-) -> Iterator[list[Segment]]:
-    """The segments of each batch, one of each stream that has tuples then."""
-    cuts: dict[str, list[int]] = {}
-    start_ms = min(int(epoch_ms(table["arrival_time"])[0]) for table in streams.values())
-    for name, table in streams.items():
-        batch = (epoch_ms(table["arrival_time"]) - start_ms) // batch_ms
-        cuts[name] = np.searchsorted(batch, np.arange(batch[-1] + 2)).tolist()
-    logs = {name: iter(formats[name].segments(name, cuts[name])) for name in streams}
-    ordinal = 0
-    for number in range(max(map(len, cuts.values())) - 1):
-        segments = []
-        for name, log in logs.items():
-            if number + 1 < len(cuts[name]) and cuts[name][number] < cuts[name][number + 1]:
-                segments.append(replace(next(log), ordinal=ordinal))
-                ordinal += 1
-        yield segments

@@ -15,7 +15,7 @@ from tailrace.calibration.measure import Accuracies, EventTimeCourse
 from tailrace.calibration.recent_windows import NotReady, RecentTuples, RecentWindows
 from tailrace.calibration.search import Interval, Search
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.kind.inputs import NameTypes
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.kinds import build
 from tailrace.query.query import Query
 
@@ -82,7 +82,7 @@ def stamped(query: Query, steps: Iterable[Calibration]) -> list[tuple[SlackPolic
 
 def newest(query: Query, stream: Stream, count: int | None = None) -> RecentWindows:
     """Return the newest windows among the first `count` tuples of a stream, by default among all."""
-    kind = build(query, [NameTypes(*(stream.tuples.schema.field(name).type for name in ("key", "id")))])
+    kind = build(query, [ColumnTypes(*(stream.tuples.schema.field(name).type for name in ("key", "id")))])
     policy = policy_of(query)
     return RecentWindows(kind, _MemoryHistory(stream.tuples.slice(0, count)), policy.queries, policy.accuracy)
 

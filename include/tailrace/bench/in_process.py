@@ -1,0 +1,53 @@
+"""Pieces of runs in process: tasks that measure their CPU time, and the segments of each stretch of arrival time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.engine.local import MemoryFormat
+from tailrace.engine.task import Message, Task, TaskBatch, TaskState
+from tailrace.generators.delays import epoch_ms
+from tailrace.sources.segments import Segment
+
+
+@dataclass(frozen=True)
+class TimedTask(Task):
+    """A task that measures the CPU time of its steps, in s."""
+
+    step_s: list[float] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, task: Task) -> Self:
+        return cls(*(getattr(task, name) for name in Task.__dataclass_fields__))
+
+    def step(self, before: TaskState, messages: Iterable[Message]) -> TaskBatch:
+        start = time.process_time()
+        batch = super().step(before, messages)
+        self.step_s.append(time.process_time() - start)
+        return batch
+
+
+def batches_of(
+    formats: Mapping[str, MemoryFormat], streams: Mapping[str, pa.Table], batch_ms: int
+) -> Iterator[list[Segment]]:
+    """The segments of each batch of so much arrival time, one of each stream that has tuples then."""
+    cuts: dict[str, list[int]] = {}
+    start_ms = min(int(epoch_ms(table["arrival_time"])[0]) for table in streams.values())
+    for name, table in streams.items():
+        batch = (epoch_ms(table["arrival_time"]) - start_ms) // batch_ms
+        cuts[name] = np.searchsorted(batch, np.arange(batch[-1] + 2)).tolist()
+    logs = {name: iter(formats[name].segments(name, cuts[name])) for name in streams}
+    ordinal = 0
+    for number in range(max(map(len, cuts.values())) - 1):
+        segments = []
+        for name, log in logs.items():
+            if number + 1 < len(cuts[name]) and cuts[name][number] < cuts[name][number + 1]:
+                segments.append(replace(next(log), ordinal=ordinal))
+                ordinal += 1
+        yield segments

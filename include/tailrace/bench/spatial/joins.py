@@ -1,0 +1,154 @@
+"""Joins of two streams in process: throughput, waiting time and copies by every setting (figures 12 to 15)."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.bench.in_process import TimedTask, batches_of
+from tailrace.bench.progress import Row, Tell
+from tailrace.bench.rounds import Passes, interleaved, median_ratio, medians
+from tailrace.bench.spatial.balance import SHARES, Balance
+from tailrace.bench.spatial.streams import empty_streams, meeting_query
+from tailrace.engine.chunk_stores import ChunkFiles
+from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
+from tailrace.query.query import Query
+
+JOINS, METHODS = ("interval", "window"), ("indexed", "native")
+
+TUPLES, LONG_TUPLES = 20_000, 60_000
+"""The tuples of either stream: where `native` takes part, and where it does not."""
+
+MINUTES, BATCH_MS = 2.0, 60_000
+"""The length of an interval or window, and that of a batch."""
+
+PARALLELISM = (1, 2)
+LENGTHS = (0.5, 1.0, 2.0, 5.0)
+"""Lengths of an interval or window, in minutes."""
+
+GRIDS = (1, 4, 16, 64, 256)
+BIN_MINUTES = 5.0
+"""The length of the interval by which bins are compared (section 3.2, experiment d)."""
+
+BINS_S = (20, 60, 150, 300, 600, 1200)
+
+Streams = Mapping[str, pa.Table]
+
+
+def by_parallelism(streams: Streams, rounds: int, tell: Tell) -> list[Row]:
+    """Run both joins by both methods, on one task and on two (figure 12)."""
+    return _compared(_settings(join=JOINS, tasks=PARALLELISM, method=METHODS), streams, rounds, tell)
+
+
+def by_length(streams: Streams, rounds: int, tell: Tell) -> list[Row]:
+    """Run both joins by both methods and the length of the interval or window (figure 13)."""
+    return _of_one_task(_compared(_settings(join=JOINS, minutes=LENGTHS, method=METHODS), streams, rounds, tell))
+
+
+def by_grid(streams: Streams, rounds: int, tell: Tell) -> list[Row]:
+    """Run both joins on two tasks by the number of cells along a side (figure 14)."""
+    return _compared(_settings(join=JOINS, tasks=PARALLELISM[-1:], grid=GRIDS), streams, rounds, tell)
+
+
+def by_bin(streams: Streams, rounds: int, tell: Tell) -> list[Row]:
+    """Run the join by interval by the length of the bins in which tuples are stored (figure 15)."""
+    bins = [f"{seconds} s" for seconds in BINS_S]
+    return _of_one_task(_compared(_settings(join=JOINS[:1], minutes=[BIN_MINUTES], bin=bins), streams, rounds, tell))
+
+
+def _of_one_task(rows: list[Row]) -> list[Row]:
+    """Leave out the figures that tell of more tasks."""
+    return [{name: value for name, value in row.items() if name not in SHARES} for row in rows]
+
+
+def _settings(**values: Sequence[Any]) -> list[Row]:
+    """All combinations of values, the last name's changing first."""
+    return [dict(zip(values, each, strict=True)) for each in product(*values.values())]
+
+
+def _compared(settings: Sequence[Row], streams: Streams, rounds: int, tell: Tell) -> list[Row]:
+    """Run each setting once a round; rows have medians, and of `indexed` the ratio to `native` where that ran too.
+
+    Raises
+    ------
+    RuntimeError
+        When `indexed` and `native` do not find the same number of pairs.
+    """
+    names = {", ".join(f"{name} {value}" for name, value in each.items()): each for each in settings}
+    contestants: dict[str, Callable[[], Row]] = {name: partial(_run, each, streams) for name, each in names.items()}
+    passes = interleaved(contestants, rounds, "tuples/s", tell)
+    rows = []
+    for name, setting in names.items():
+        row = setting | medians(passes[name])
+        native = name.replace("method indexed", "method native")
+        if native in passes and "method" in setting:
+            row["× native"] = _ratio(name, native, passes, "tuples/s")
+        one_task = name.replace(f"tasks {PARALLELISM[-1]}", f"tasks {PARALLELISM[0]}")
+        if one_task in passes and "tasks" in setting:
+            row["CPU × one task"] = _ratio(name, one_task, passes, "CPU µs/tuple")
+        rows.append(row)
+    return rows
+
+
+def _ratio(name: str, base: str, passes: Passes, measure: str) -> float | None:
+    """The ratio of a measure of one setting to that of another, which has the same pairs; None to itself."""
+    mine, other = passes[name], passes[base]
+    if mine[-1]["pairs"] != other[-1]["pairs"]:
+        raise RuntimeError(f"{name}: {mine[-1]['pairs']:,} pairs, but {base} has {other[-1]['pairs']:,}")
+    return None if mine is other else median_ratio(mine, other, measure)
+
+
+def _run(setting: Row, streams: Streams) -> Row:
+    """Run a join, and one with as many batches of two tuples, whose CPU time is taken off that of a tuple."""
+    section: dict[str, Any] = {name: setting[name] for name in ("method", "grid", "bin") if name in setting}
+    minutes, tasks = setting.get("minutes", MINUTES), setting.get("tasks", 1)
+    query = meeting_query(setting["join"], minutes, section, parallelism=tasks)
+    row = run(query, streams)
+    net_s = row["CPU s"] - run(query, empty_streams(row["batches"], BATCH_MS))["CPU s"]
+    tuples = sum(table.num_rows for table in streams.values())
+    return {"tuples/s": row["tuples/s"], "CPU µs/tuple": 1e6 * net_s / tuples} | row
+
+
+def run(query: Query, streams: Streams) -> Row:
+    """Run a query over streams in memory batch by batch, with its state in files, and return its figures.
+
+    The tasks run one after the other. Throughput is what the busiest task allows, with its share of all other work:
+    reading, routing, storing. `wait s` is the mean time, in stream time, from a pair's later arrival to its answer.
+    """
+    formats = {name: MemoryFormat({name: table}) for name, table in streams.items()}
+    engine = LocalEngine(stage_in_memory(query, formats))
+    timed = [TimedTask.of(task) for task in engine.tasks]
+    balance, waited_ms, cpu_s = Balance(), 0.0, 0.0
+    with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name:
+        engine.tasks = [replace(task, store=ChunkFiles(Path(name) / str(task.index))) for task in timed]
+        for segments in batches_of(formats, streams, BATCH_MS):
+            start = time.process_time()
+            tables = engine.batch(query.policy, segments, complete=True)
+            cpu_s += time.process_time() - start
+            balance.add(tables["metrics"])
+            if "results" in tables:
+                waited_ms += _waited_ms(tables["results"])
+    step_s = np.sum([task.step_s for task in timed], axis=1)
+    rows = sum(table.num_rows for table in streams.values())
+    return {
+        "tuples/s": float(rows / (step_s.max() + (cpu_s - step_s.sum()) / len(timed))),
+        "CPU s": cpu_s,
+        "batches": len(balance.batches),
+        "wait s": waited_ms / max(balance.pairs, 1) / 1000,
+    } | balance.figures(rows)
+
+
+def _waited_ms(answers: pa.Table) -> float:
+    """The sum over pairs of the time from the later tuple, which arrives at its event time, to the answer."""
+    columns = (answers.column(name).cast(pa.int64()).to_numpy() for name in ("as_of", "left_time", "right_time"))
+    answered, left, right = columns
+    return float((answered - np.maximum(left, right)).sum())

@@ -1,0 +1,65 @@
+"""The peer Apache Sedona: its broadcast join of points with polygons, on Spark of its own, into Parquet files.
+
+It does less than ours, which makes each batch durable and counts what it read: it is one job over all points.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from tailrace.bench.peer_process import PeerProcess
+from tailrace.bench.spatial.sedona_environment import LOOPBACK, SedonaEnvironment
+
+_SEDONA = {
+    "spark.sql.extensions": "org.apache.sedona.sql.SedonaSqlExtensions",
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.kryo.registrator": "org.apache.sedona.core.serde.SedonaKryoRegistrator",
+}
+_SPARK = {
+    "spark.driver.bindAddress": LOOPBACK,
+    "spark.driver.host": LOOPBACK,
+    "spark.driver.memory": "2g",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+class Sedona(PeerProcess):
+    """Sedona in a process of its own.
+
+    Parameters
+    ----------
+    environment : SedonaEnvironment
+        Installed already.
+    directory : Path
+        Directory of its log.
+    """
+
+    def __init__(self, environment: SedonaEnvironment, directory: Path) -> None:
+        super().__init__(environment, Path(__file__).with_name("sedona_job.py"), directory / "sedona.log")
+        self._settings = _SEDONA | _SPARK | {"spark.jars": ",".join(map(str, environment.jars))}
+
+    def start(self, cores: int) -> float:
+        """Start its Spark on so many cores, once and before any pass; returns the seconds that this takes."""
+        return self.submit({"settings": self._settings | {"spark.master": f"local[{cores}]"}})["start_s"]
+
+    def run(self, points: Path, polygons: Path, answers: Path) -> float:
+        """Join points with the polygons that contain them, of Parquet files into new ones; returns the seconds.
+
+        Parameters
+        ----------
+        points : Path
+            Has the columns `id`, `event_time`, `lon` and `lat`.
+        polygons : Path
+            Has the columns `id` and `geometry`, WKB.
+        """
+        return self.submit({"points": str(points), "polygons": str(polygons), "answers": str(answers)})["job_s"]
+
+
+def answers(directory: Path) -> pa.Table:
+    """Read the pairs of a pass."""
+    return ds.dataset(directory, format="parquet").to_table()

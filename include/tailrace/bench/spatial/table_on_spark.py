@@ -1,0 +1,174 @@
+"""The join of taxis with districts on Spark, beside Apache Sedona's broadcast join of the same files (figure 11)."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import shapely
+from pyspark.sql import SparkSession
+
+from tailrace.bench.contestants import Pace, measured_run
+from tailrace.bench.meter import Meter
+from tailrace.bench.progress import Row, Tell
+from tailrace.bench.rounds import interleaved, median_ratio, medians
+from tailrace.bench.spatial.sedona import Sedona, answers
+from tailrace.bench.spatial.sedona_environment import SedonaEnvironment
+from tailrace.bench.spatial.streams import source, taxi_batches
+from tailrace.bench.spatial.table import RELATION, districts
+from tailrace.generators.replay import write
+from tailrace.generators.sample_districts import district_file
+from tailrace.query.declared import declared_query
+from tailrace.query.query import Query
+from tailrace.spark.session import session
+from tailrace.spatial_join.geometries import Points
+from tailrace.spatial_join.table_index import TableIndex
+from tailrace.storage.layout import Layout
+from tailrace.storage.tables import Tables
+from tailrace.stream.run_options import RunOptions
+
+METHODS: tuple[str, ...] = ("indexed", "native", "external")
+"""Methods of `join: table` that take part beside Sedona."""
+
+POINTS, FILES, CORES = 1_000_000, 4, 2
+"""Fixes, the files that they are in, of which ours makes a batch each, and cores."""
+
+PAIR = ["left_id", "right_id"]
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A contestant, whose passes write into a directory each.
+
+    Attributes
+    ----------
+    run : callable
+        Runs a pass into a directory.
+    pairs : callable
+        Reads the pairs of a pass, `left_id` and `right_id`, from its directory.
+    meter : callable
+        Makes the meter of a pass.
+    start_s : float or None
+        The time that its JVM took to start; None in the session of others.
+    """
+
+    run: Callable[[Path], Pace]
+    pairs: Callable[[Path], pa.Table]
+    meter: Callable[[], Meter]
+    start_s: float | None = None
+    directories: Iterator[int] = field(default_factory=count)
+
+    def measure(self, directory: Path, points: int) -> Row:
+        """Run a pass over so many points in a new directory below this one."""
+        out = directory / str(next(self.directories))
+        with self.meter() as meter:
+            pace = self.run(out)
+        cost = meter.cost
+        row: Row = {"points/s": points / cost.seconds, "warm points/s": pace.warm_rows / pace.warm_s}
+        row |= {"s": cost.seconds, "s a batch": statistics.median(pace.batch_s[1:]) if pace.batch_s else None}
+        row |= {"CPU µs/point": 1e6 * cost.cpu_s / points}
+        return row | {"MiB": cost.driver_mib + cost.jvm_mib + cost.workers_mib}
+
+
+def table_query(method: str, points: Path) -> Query:
+    """The districts of taxis, by a method of `join: table`."""
+    table = {"path": str(district_file("beijing")), "id": "id", "geometry": "geometry", "on_invalid": "make_valid"}
+    section: dict[str, Any] = {"join": "table", "geometry": {"left": {"x": "lon", "y": "lat"}}, "table": table}
+    section |= {"relation": RELATION, "method": method}
+    query = {"name": "districts", "kind": "spatial_join", "streams": {"left": source(points)}, "parallelism": CORES}
+    return declared_query(query | {"spatial_join": section})
+
+
+def beside_sedona(points: int, rounds: int, sedona_home: Path | None, tell: Tell) -> list[Row]:
+    """Find the districts of points, `POINTS` at most, by each contestant; no rows where there is none.
+
+    The first pass of each is cold. Another one is dropped; then they take turns.
+
+    Raises
+    ------
+    RuntimeError
+        When a contestant does not find the pairs of `TableIndex`.
+    """
+    if sedona_home is None and not METHODS:
+        return []
+    table = pa.Table.from_batches(taxi_batches(min(points, POINTS)))
+    with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name, ExitStack() as stack:
+        directory = Path(name)
+        write(table, directory / "points", FILES)
+        contestants = _contestants(directory, len(table), sedona_home, stack, tell)
+        expected, cold = _pairs(table), {}
+        for who, each in contestants.items():
+            cold[who] = each.measure(directory / who, len(table))
+            tell(f"  cold pass {who}: {cold[who]['s']:.2f} s")
+            _check(who, each.pairs(directory / who / "0"), expected)
+        runs = {who: partial(each.measure, directory / who, len(table)) for who, each in contestants.items()}
+        passes = interleaved(runs, rounds, "points/s", tell)
+    base, rows = passes.get("sedona"), []
+    for who, mine in passes.items():
+        row: Row = {"contestant": who, "points": len(table), "pairs": len(expected)}
+        row |= {"start s": contestants[who].start_s, "cold s": cold[who]["s"]} | medians(mine)
+        ratios = {f"{part}× Sedona": f"{part}points/s" for part in ("", "warm ")}
+        rows.append(row | {ratio: base and median_ratio(mine, base, measure) for ratio, measure in ratios.items()})
+    return rows
+
+
+def _contestants(
+    directory: Path, points: int, sedona_home: Path | None, stack: ExitStack, tell: Tell
+) -> dict[str, Contestant]:
+    """Start Sedona, where it has a home, and the session of our methods, where there are any."""
+    contestants, pid = dict[str, Contestant](), None
+    if sedona_home is not None:
+        environment = SedonaEnvironment(sedona_home)
+        environment.make(tell)
+        sedona = stack.enter_context(Sedona(environment, directory / "log"))
+        pid, start_s, polygons = sedona.pid, sedona.start(CORES), directory / "districts.parquet"
+        table = districts()
+        pq.write_table(pa.table({"id": table.ids, "geometry": shapely.to_wkb(table.shapes)}), polygons)
+
+        def run(out: Path) -> Pace:
+            return Pace([], points, sedona.run(directory / "points", polygons, out))
+
+        contestants["sedona"] = Contestant(run, answers, partial(Meter, of=pid), start_s)
+    if METHODS:
+        spark = stack.enter_context(session("tailrace bench", CORES))
+        for method in METHODS:
+            query = table_query(method, directory / "points")
+            run_ours = partial(_ours, spark, query, points)
+            contestants[method] = Contestant(run_ours, partial(_results, query), partial(Meter, without=pid))
+    return contestants
+
+
+def _ours(spark: SparkSession, query: Query, points: int, out: Path) -> Pace:
+    """Run our query, a file's points in a batch; warm is what comes after the first one."""
+    return measured_run(spark, query, out, RunOptions(-(-points // FILES)))
+
+
+def _results(query: Query, out: Path) -> pa.Table:
+    return Tables(Layout.of(out, query.name)).read("results")
+
+
+def _pairs(table: pa.Table) -> pa.Table:
+    """The pairs of a fix and a district, by our index in process."""
+    rows = districts()
+    points = Points(*(table[name].to_numpy() for name in ("lon", "lat")))
+    found = TableIndex.of(rows.shapes, RELATION).matches(points)
+    return pa.table(
+        {"left_id": table["id"].take(pa.array(found.left)), "right_id": rows.ids.take(pa.array(found.right))}
+    )
+
+
+def _check(who: str, pairs: pa.Table, expected: pa.Table) -> None:
+    """Compare pairs with those that are expected, as sorted lists."""
+    order = [(name, "ascending") for name in PAIR]
+    mine, other = (each.select(PAIR).sort_by(order).combine_chunks() for each in (pairs, expected))
+    if not mine.cast(other.schema).equals(other):
+        raise RuntimeError(f"{who} has {len(mine):,} pairs that are not the {len(other):,} of TableIndex")

@@ -1,0 +1,98 @@
+"""Columns that are carried along from a source: the types that can be, and their values in these types."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
+
+TIME = pa.timestamp("us", "UTC")
+CARRIABLE = "a boolean, an integer up to int64, a float, a decimal up to 38 digits, a string, a date or a timestamp"
+"""The types of a source's column that can be carried along, in words."""
+
+_INTEGERS = {"int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64()}
+_INTEGERS |= {"uint8": pa.int16(), "uint16": pa.int32(), "uint32": pa.int64()}  # tables have none without a sign
+_REALS = {"halffloat": pa.float32(), "float": pa.float32(), "double": pa.float64()}
+_OTHERS = dict.fromkeys(("string", "large_string", "string_view"), pa.string()) | {"bool": pa.bool_()}
+_OTHERS |= dict.fromkeys(("date32[day]", "date64[ms]"), pa.date32())
+_BY_NAME = _INTEGERS | _REALS | _OTHERS
+_DECIMAL = re.compile(r"decimal\d+\((\d+), (-?\d+)\)")
+_MOST_DIGITS = 38
+
+_DAY_MS = 86_400_000
+_PER_MS = {"us": 1000, "ns": 1_000_000}
+
+
+def carried_type(type_name: str) -> pa.DataType | None:
+    """The type in which a column is carried along, by the name of its type; None where it can't be.
+
+    It holds every value of the source's type. Timestamps are in UTC, in microseconds.
+    """
+    if type_name.startswith("timestamp["):
+        return TIME
+    if match := _DECIMAL.fullmatch(type_name):
+        digits, scale = map(int, match.groups())
+        return pa.decimal128(digits, scale) if digits <= _MOST_DIGITS and 0 <= scale <= digits else None
+    return _BY_NAME.get(type_name)
+
+
+def holds_all(kind: pa.DataType, other: pa.DataType) -> bool:
+    """Whether a carried type has every value of another one: it is as wide, or wider."""
+    if pa.types.is_decimal(kind) and pa.types.is_decimal(other):
+        more_before = (kind.precision - kind.scale) - (other.precision - other.scale)
+        return bool(kind.scale >= other.scale and more_before >= 0)
+    for is_of_family in (pa.types.is_integer, pa.types.is_floating):
+        if is_of_family(kind) and is_of_family(other):
+            return bool(kind.bit_width >= other.bit_width)
+    return bool(kind == other)
+
+
+def carried_values(column: pa.Array, kind: pa.DataType) -> tuple[pa.Array, NDArray[np.bool_]]:
+    """The values of a column of n records in the type in which it is carried, and which of them it can't have.
+
+    These are dates and timestamps outside of the years 1 to 9999. A timestamp is floored to microseconds; one without a
+    time zone is in UTC.
+
+    Returns
+    -------
+    values : Array, length n
+    out_of_bounds : ndarray, shape (n,)
+    """
+    if isinstance(column, pa.DictionaryArray):
+        column = column.dictionary_decode()
+    if pa.types.is_timestamp(kind):
+        return _timestamps(column)
+    if pa.types.is_date(kind):
+        return _dates(column)
+    return column.cast(kind), np.zeros(len(column), bool)
+
+
+def _timestamps(column: pa.Array) -> tuple[pa.Array, NDArray[np.bool_]]:
+    missing, value, unit = np.asarray(column.is_null()), _integers(column, pa.int64()), column.type.unit
+    if unit == "s":
+        outside = (value < EARLIEST_MS // 1000) | (value > LATEST_MS // 1000)
+        micros = np.where(outside, 0, value) * 1_000_000
+    else:
+        value_ms = value // _PER_MS.get(unit, 1)
+        outside = (value_ms < EARLIEST_MS) | (value_ms > LATEST_MS)
+        value = np.where(outside, 0, value)
+        micros = value * 1000 if unit == "ms" else value // (_PER_MS[unit] // 1000)
+    return pa.array(micros, pa.int64(), mask=missing | outside).cast(TIME), outside
+
+
+def _dates(column: pa.Array) -> tuple[pa.Array, NDArray[np.bool_]]:
+    days = (
+        _integers(column, pa.int32()) if pa.types.is_date32(column.type) else _integers(column, pa.int64()) // _DAY_MS
+    )
+    outside = (days < EARLIEST_MS // _DAY_MS) | (days > LATEST_MS // _DAY_MS)
+    mask = np.asarray(column.is_null()) | outside
+    return pa.array(np.where(outside, 0, days), pa.int32(), mask=mask).cast(pa.date32()), outside
+
+
+def _integers(column: pa.Array, kind: pa.DataType) -> NDArray[np.int64]:
+    """The integers by which times are stored; 0 where there is none."""
+    return np.asarray(column.cast(kind).fill_null(0)).astype(np.int64)

@@ -1,0 +1,111 @@
+"""The types of the columns of JSON lines, by the values of records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from tailrace.sources.check import Columns
+from tailrace.sources.segments import Types
+
+ARROW_TYPES = {"string": pa.string(), "int64": pa.int64(), "double": pa.float64(), "bool": pa.bool_()}
+ARROW_TYPES |= {"list<double>": pa.list_(pa.float64())}
+"""The types that columns can have, by name."""
+
+CARRIABLE_VALUES = "texts, numbers, true and false"
+"""The values of a column that can be carried along, in words."""
+
+_JSON_TYPES = {kind: name for name, kind in ARROW_TYPES.items()} | {pa.binary(): "string"}
+"""The type of a value in JSON, where binary is the UTF-8 of a text, by the type that the kind takes."""
+
+_PART_TYPES = {"event_time": (str, int), "arrival_time": (str, int), "id": (str, int), "key": (str, int)}
+_NUMBER = (int, float)
+_PYTHON_TYPES: dict[str, tuple[type, ...]] = {"string": (str,), "int64": (int,), "double": _NUMBER}
+_PYTHON_TYPES |= {"list<double>": (list,), "bool": (bool,)}
+
+_SAMPLE, _MOST_RECORDS = 1000, 100_000
+"""The number of records that tell the types of carried columns; and the most, where none before has a value."""
+
+
+class ShownTypes(NamedTuple):
+    """What the records of a file show of its columns.
+
+    Attributes
+    ----------
+    types : dict or None
+        None where records don't show the types of all columns.
+    names : set of str
+        The columns of the records.
+    nested : set of str
+        Carried columns whose only values are objects and lists.
+    """
+
+    types: Types | None
+    names: set[str]
+    nested: set[str]
+
+
+def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns) -> ShownTypes:
+    """The types of the columns that a query reads.
+
+    They are those of the first record with a value of a fitting type in every column, but for carried columns: of
+    these some records are looked at, and numbers are integers if all of them are.
+    """
+    parts = {part: name for part, name in columns.named().items() if part not in columns.carried}
+    carried: dict[str, str | None] = dict.fromkeys(
+        name for name in columns.carried.values() if name not in parts.values()
+    )
+    types: Types | None = None
+    names, nested = set[str](), set[str]()
+    for number, record in enumerate(records, 1):
+        names |= record.keys()
+        types = types or _types_of(record, parts, columns)
+        for name, kind in carried.items():
+            carried[name] = _with_value(kind, record.get(name))
+        nested |= {name for name in carried if isinstance(record.get(name), dict | list)}
+        enough = _SAMPLE if all(carried.values()) else _MOST_RECORDS
+        if types is not None and (not carried or number >= enough):
+            break
+    known = {name: kind for name, kind in carried.items() if kind is not None}
+    is_complete = types is not None and len(known) == len(carried)
+    return ShownTypes((types or {}) | known if is_complete else None, names, nested - known.keys())
+
+
+def wrong_value(record: Mapping[str, Any], types: Types) -> str | None:
+    """The reason for which a record has a value that is not of its column's type; None where there is none."""
+    for name, kind in types.items():
+        value = record.get(name)
+        if value is not None and not _is_of(value, _PYTHON_TYPES[kind]):
+            return f"{name} is of the wrong type: {type(value).__name__}, not {kind}"
+        if isinstance(value, list) and not all(each is None or _is_of(each, _NUMBER) for each in value):
+            return f"{name} holds what is no number"
+    return None
+
+
+def _types_of(record: Mapping[str, Any], parts: Mapping[str, str], columns: Columns) -> Types | None:
+    kinds = {name: _type(part, record.get(name), columns) for part, name in parts.items()}
+    types = {name: kind for name, kind in kinds.items() if kind is not None}
+    return types if len(types) == len(kinds) else None
+
+
+def _type(part: str, value: Any, columns: Columns) -> str | None:
+    """The type of a part of the tuple, by a record's value of it; None where none can come from this value."""
+    kind = None if part in _PART_TYPES else _JSON_TYPES[columns.value_types()[part]]
+    if not _is_of(value, _PART_TYPES[part] if kind is None else _PYTHON_TYPES[kind]):
+        return None
+    return kind or ("string" if isinstance(value, str) else "int64")
+
+
+def _with_value(kind: str | None, value: Any) -> str | None:
+    """The type of a carried column by one more value, given that by those before; None where there is none yet."""
+    of_value = next(
+        (name for name in ("bool", "int64", "double", "string") if _is_of(value, _PYTHON_TYPES[name])), None
+    )
+    return "double" if (kind, of_value) == ("int64", "double") else kind or of_value
+
+
+def _is_of(value: Any, types: tuple[type, ...]) -> bool:
+    """Whether a value is of one of the types; in Python a boolean is an integer, here it is none."""
+    return isinstance(value, types) and (bool in types or not isinstance(value, bool))

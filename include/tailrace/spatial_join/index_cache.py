@@ -1,0 +1,65 @@
+"""The local indexes of stored chunks: a process indexes a chunk once, and not anew in each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+
+from tailrace.operators.chunk import Chunk
+from tailrace.spatial_join.pair_search import LocalIndex
+
+
+@dataclass(frozen=True, eq=False)
+class IndexCache:
+    """Indexes of the chunks of states. No answer depends on it: what it lacks is indexed anew.
+
+    An index is dropped when the state that it belongs to comes without its chunk, or when there is no room: then those
+    of the states that were used last stay, and of a state those of its oldest chunks, which are large and stay longest.
+
+    Attributes
+    ----------
+    most_bytes : int
+        The memory that the indexes may take, as `LocalIndex.nbytes` has it.
+    """
+
+    most_bytes: int
+    _by_owner: dict[Hashable, dict[Hashable, LocalIndex]] = field(default_factory=dict)
+
+    def indexes(
+        self, owner: Hashable, chunks: Sequence[Chunk], near: Sequence[bool], make: Callable[[Chunk], LocalIndex]
+    ) -> list[LocalIndex | None]:
+        """The indexes of all chunks of a side of a state; one that is not near gets none, unless it is cached.
+
+        Parameters
+        ----------
+        owner : hashable
+            What tells the side and its state from all others.
+        make : callable
+            Indexes a chunk.
+        """
+        cached = self._by_owner.pop(owner, {})
+        found = [
+            cached.get(chunk.source) or (make(chunk) if is_near else None)
+            for chunk, is_near in zip(chunks, near, strict=True)
+        ]
+        self._by_owner[owner] = {
+            chunk.source: index
+            for chunk, index in zip(chunks, found, strict=True)
+            if chunk.source is not None and index is not None
+        }
+        self._make_room()
+        return found
+
+    def _make_room(self) -> None:
+        room = self.most_bytes
+        for owner, indexes in reversed(list(self._by_owner.items())):
+            for source, index in list(indexes.items()):
+                room -= index.nbytes
+                if room < 0:
+                    del indexes[source]
+            if not indexes:
+                del self._by_owner[owner]
+
+
+INDEXES = IndexCache(1 << 28)
+"""Those of this process: a worker of Spark lives from batch to batch, and restores the state in each."""

@@ -1,0 +1,76 @@
+"""The columns of a spatial join's answers beside their identity: of either side's source, or computed of the pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from tailrace.answers.affected_pairs import SIDES
+from tailrace.answers.identity import PAIR_IN_WINDOW
+from tailrace.ground.fields import field_error
+from tailrace.kind.inputs import ColumnTypes
+from tailrace.spatial_join.derived import DERIVED
+
+_RIGHT = "left.taxi or right.name, a column of that side, or distance or azimuth"
+
+
+class Selected(NamedTuple):
+    """A column of answers.
+
+    Attributes
+    ----------
+    name : str
+        Its name in answers: left_taxi for left.taxi.
+    side : int or None
+        The side whose column it is; None: it is computed of the pair.
+    column : str
+        The column of the side's source.
+    """
+
+    name: str
+    side: int | None
+    column: str
+
+
+def selected(text: str) -> Selected:
+    """Parse an item of `select`, as left.taxi or distance; a name may have further dots."""
+    if text in DERIVED:
+        return Selected(text, None, text)
+    side, _, column = text.partition(".")
+    if side not in SIDES or not column:
+        raise field_error(f"{text!r} is no column that can be selected", _RIGHT, "select")
+    return Selected(f"{side}_{column}", SIDES.index(side), column)
+
+
+def check_selection(texts: Sequence[str]) -> None:
+    """Refuse a column that can't be selected, or whose name an answer has already.
+
+    Tables take names that differ only in case for the same.
+    """
+    taken = set(PAIR_IN_WINDOW.columns)
+    for text in texts:
+        name = selected(text).name
+        if name.lower() in taken:
+            wrong = f"{text} comes out as {name}, which an answer has already"
+            raise field_error(wrong, "each column once; of the source, one by another name", "select")
+        taken.add(name.lower())
+
+
+def columns_of_side(selection: Iterable[Selected], side: int) -> dict[str, str]:
+    """The selected columns of a side's source, by name in answers."""
+    return {each.name: each.column for each in selection if each.side == side}
+
+
+def derived_of(selection: Iterable[Selected]) -> tuple[str, ...]:
+    """The selected columns that are computed of a pair."""
+    return tuple(each.name for each in selection if each.side is None)
+
+
+def types_of(selection: Iterable[Selected], sides: Sequence[ColumnTypes]) -> dict[str, pa.DataType]:
+    """The types of selected columns by name in answers, in order, given the types of each side's columns."""
+    types: dict[str, pa.DataType] = {}
+    for name, side, _ in selection:
+        types |= {name: pa.float64()} if side is None else sides[side].of_carried([name])
+    return types

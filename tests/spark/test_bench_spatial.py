@@ -1,0 +1,73 @@
+"""Spatial joins on Spark, as the benchmark measures them, of short streams."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+
+from tailrace.bench.spatial import spark_joins, table_on_spark
+from tailrace.bench.spatial.joins import JOINS, METHODS, PARALLELISM
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def joins(spark, monkeypatch):
+    """Short joins over 6,000 tuples of either stream, in the tests' own session: more than a batch."""
+
+    @contextmanager
+    def shared(name, shuffle_partitions):
+        yield spark
+
+    monkeypatch.setattr(spark_joins, "session", shared)
+    monkeypatch.setattr(spark_joins, "MINUTES", 0.5)
+    with spark_joins.spark_joins(6000) as made:
+        yield made
+
+
+def test_both_methods_are_measured_over_the_same_pairs(joins, monkeypatch):
+    told: list[str] = []
+    monkeypatch.setattr(spark_joins, "JOINS", JOINS[:1])
+    rows = spark_joins.beside_native(joins, 1, told.append)
+    settings = [(tasks, name) for tasks in PARALLELISM for name in METHODS]
+    assert [(row["tasks"], row["method"]) for row in rows] == settings
+    assert len({row["pairs"] for row in rows}) == 1
+    assert rows[0]["pairs"] > 10_000
+    assert all(row["batches"] > 1 for row in rows)
+    assert all(row["tuples/s"] > 0 and row["warm tuples/s"] > 0 for row in rows)
+    assert all(row["× native"] == 1 for row in rows if row["method"] == "native")
+    assert sum("dropped" in line for line in told) == len(rows)
+
+
+def test_the_cost_of_a_tuple_is_less_that_of_as_many_empty_batches(joins):
+    row = joins.net("window", 2)
+    assert row["batches of none"] == row["batches"]
+    assert row["CPU µs/tuple"] == pytest.approx(1e6 * (row["CPU s"] - row["CPU s of none"]) / 12_000)
+    assert 1 <= row["copies/tuple"] < 2
+
+
+def test_the_cost_of_a_second_task_is_a_ratio_to_one(joins, monkeypatch):
+    monkeypatch.setattr(spark_joins, "JOINS", JOINS[1:])
+    spent = iter([5.0, 5.0, 10.0, 12.0])
+
+    def net(self, join, tasks):
+        return {"CPU µs/tuple": next(spent)}
+
+    monkeypatch.setattr(type(joins), "net", net)
+    rows = spark_joins.by_parallelism(joins, 1, lambda line: None)
+    assert [row["CPU × one task"] for row in rows] == [1, 1.2]
+
+
+def test_the_join_with_a_table_finds_the_pairs_of_the_index(spark, monkeypatch):
+    @contextmanager
+    def shared(name, shuffle_partitions):
+        spark.conf.set("spark.sql.shuffle.partitions", str(shuffle_partitions))
+        yield spark
+
+    monkeypatch.setattr(table_on_spark, "session", shared)
+    told: list[str] = []
+    rows = table_on_spark.beside_sedona(2000, 1, None, told.append)
+    assert [row["contestant"] for row in rows] == list(table_on_spark.METHODS)
+    assert all(row["pairs"] > 1900 and row["warm points/s"] > 0 and row["s a batch"] > 0 for row in rows)
+    assert all(row["× Sedona"] is None and row["start s"] is None for row in rows)

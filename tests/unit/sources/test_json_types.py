@@ -1,0 +1,118 @@
+"""The types of the columns of JSON lines: of carried ones by the values of some records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tailrace.ground.errors import Refused
+from tailrace.sources import json_types
+from tailrace.sources.check import Columns
+from tailrace.sources.json_files import JsonFiles
+from tailrace.sources.json_types import shown_types, wrong_value
+
+COLUMNS = Columns("t", None, "id", None, {"x": "lon"}, 0, 0, carried={"left_more": "more", "left_lon": "lon"})
+FIXED = {"t": 1, "id": "a", "lon": 1}
+TYPES = {"t": "int64", "id": "string", "lon": "double"}
+
+
+def shown(*values: Any, **fixed: Any) -> str | None:
+    """The type of a carried column with these values, one a record."""
+    types = shown_types([FIXED | fixed | {"more": value} for value in values], COLUMNS).types
+    return None if types is None else types["more"]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["a"], "string"),
+        ([1, 2], "int64"),
+        ([1.5], "double"),
+        ([1, 2.0], "double"),
+        ([2.5, 1], "double"),
+        ([True], "bool"),
+        ([None, None, "a"], "string"),
+        (["a", 1], "string"),
+        ([1, "a", True], "int64"),
+        ([{"x": 1}, [2], "a"], "string"),
+        ([None], None),
+        ([[1]], None),
+    ],
+)
+def test_the_type_is_that_of_the_first_value_and_double_for_a_fraction(values, kind):
+    assert shown(*values) == kind
+
+
+def test_a_column_that_is_read_as_a_part_has_the_type_of_the_part():
+    assert shown_types([FIXED | {"more": "a"}], COLUMNS).types == TYPES | {"more": "string"}
+
+
+def test_a_column_that_some_records_leave_out_is_found_in_others():
+    assert shown_types([FIXED, FIXED | {"more": 1}], COLUMNS).types == TYPES | {"more": "int64"}
+
+
+def test_the_record_of_the_other_types_need_not_have_it():
+    records = [{"more": 1}, FIXED | {"t": None, "more": 2}, FIXED]
+    assert shown_types(records, COLUMNS).types == TYPES | {"more": "int64"}
+
+
+def test_some_records_are_looked_at_and_no_more(monkeypatch):
+    monkeypatch.setattr(json_types, "_SAMPLE", 3)
+    monkeypatch.setattr(json_types, "_MOST_RECORDS", 5)
+    assert shown(1, 1, 1, 1.5) == "int64"
+    assert shown(1, 1, 1.5, 1) == "double"
+    assert shown(None, None, None, None, "a") == "string"
+    assert shown(*[None] * 5, "a") is None
+    assert shown(1, 1, 1, 1, t=None) is None
+
+
+def test_without_carried_columns_the_first_record_tells():
+    columns = Columns("t", None, "id", None, {"x": "lon"}, 0, 0)
+    records = iter([FIXED, None])
+    assert shown_types(records, columns).types == TYPES
+    assert next(records) is None
+
+
+def write(path: Path, *records: dict) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def test_objects_and_lists_are_refused(tmp_path):
+    for value in ({"a": 1}, [1], []):
+        with pytest.raises(Refused, match="column more: its values are objects or lists") as caught:
+            JsonFiles().types(write(tmp_path / "a.json", FIXED | {"more": value}), COLUMNS)
+        assert "a.json" in caught.value.problems[0].where
+
+
+def test_a_file_without_a_value_shows_no_types(tmp_path):
+    assert JsonFiles().types(write(tmp_path / "a.json", FIXED, FIXED | {"more": None}), COLUMNS) is None
+    assert JsonFiles().types(write(tmp_path / "a.json", FIXED), COLUMNS) is None, "null may be left out"
+    records = FIXED | {"more": {"x": 1}, "id": None}, FIXED | {"more": 1, "id": None}
+    assert JsonFiles().types(write(tmp_path / "a.json", *records), COLUMNS) is None, "not for the column's sake"
+    with pytest.raises(Refused, match="no column 'lon', which the query names as x"):
+        JsonFiles().types(write(tmp_path / "b.json", {"t": 1, "id": "a", "more": 1}), COLUMNS)
+
+
+def test_a_value_of_another_type_quarantines_its_record_and_null_none(tmp_path):
+    path = write(tmp_path / "a.json", *(FIXED | {"more": value} for value in (True, 1, None, "x")), FIXED)
+    types = JsonFiles().types(path, COLUMNS)
+    (segment,) = JsonFiles().split(path)
+    raw = JsonFiles().read(segment, types)
+    assert raw.table.schema.field("more").type == pa.bool_()
+    assert raw.table["more"].to_pylist() == [True, None, None]
+    assert [(each.row, each.reason) for each in raw.malformed] == [
+        (1, "more is of the wrong type: int, not bool"),
+        (3, "more is of the wrong type: str, not bool"),
+    ]
+
+
+def test_the_reason_names_the_value_that_is_wrong():
+    types = TYPES | {"more": "bool"}
+    assert wrong_value(FIXED | {"more": None}, types) is None
+    assert wrong_value(FIXED | {"more": False}, types) is None
+    assert wrong_value(FIXED | {"lon": True}, types) == "lon is of the wrong type: bool, not double"

@@ -1,0 +1,45 @@
+"""Which columns of tables are times in ms to their readers: those of the tables' own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from harness import make_stage
+from kind_samples import SAMPLES, kind_of
+from oracle import Settings
+from tailrace.ground.times import TIME, TIMES, in_ms, with_times
+from tailrace.kind.inputs import ColumnTypes
+from tailrace.storage.layout import Layout
+from tailrace.storage.table_schemas import PROPOSALS, history_schemas, schemas
+from tailrace.storage.tables import Tables
+from toy_join import ToyJoin
+
+
+@pytest.mark.parametrize("kind", [ToyJoin(5), *map(kind_of, ("sum", "topk"))], ids=["pairs", "sum", "topk"])
+def test_all_times_of_tables_are_known(kind):
+    assert {"sum", "topk"} <= SAMPLES.keys()
+    for schema in (*schemas(kind).values(), PROPOSALS):
+        assert {field.name for field in schema if field.type == TIME} <= TIMES
+
+
+def test_a_carried_timestamp_stays_one(tmp_path):
+    schema = pa.schema([("left_time", TIME), ("left_at", TIME), ("as_of", TIME)])
+    rows = pa.table({"left_time": [1, None], "left_at": pa.array([1_000_001, None], TIME), "as_of": [2, 3]})
+    tables = Tables(Layout(tmp_path / "q"))
+    tables.create({"results": schema}, ["results"])
+    tables.add("results", with_times(rows, schema))
+    assert tables.read("results").equals(rows)
+    assert in_ms(tables.read("results")).equals(rows), "what is in ms stays"
+
+
+def test_a_history_has_the_carried_columns():
+    (reader,) = make_stage(Settings(10, 5, 100)).readers
+    columns = replace(reader.columns, carried={"left_at": "at", "left_fare": "fare"})
+    types = ColumnTypes(carried={"left_at": TIME, "left_fare": pa.decimal128(9, 2)})
+    reader = replace(reader, columns=columns, column_types=types, history=Path("history"))
+    (schema,) = history_schemas([reader]).values()
+    assert (schema.field("left_at").type, schema.field("left_fare").type) == (TIME, pa.decimal128(9, 2))
