@@ -67,7 +67,7 @@ def meetings(tmp_path) -> Query:
 
 @pytest.fixture
 def districts(tmp_path) -> Query:
-    """Two districts, and five fixes: one ring crosses itself, and one has a spike into its area, on which a fix lies."""
+    """Two districts and five fixes: one ring crosses itself, and one has a spike into its area, where a fix lies."""
     features = [
         {"type": "Feature", "properties": {"pinyin": name}, "geometry": {"type": "Polygon", "coordinates": [ring]}}
         for name, ring in (("Bow Tie", BOW_TIE), ("East", EAST))
