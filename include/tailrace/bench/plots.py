@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,13 @@ if TYPE_CHECKING:
 _DPI = 110
 
 
+def require_matplotlib(option: str) -> None:
+    """Refuse an option that draws where matplotlib, of the extra `plots`, is not there."""
+    if find_spec("matplotlib") is None:
+        right = "the extra: pip install 'tailrace[plots]'; make setup brings it"
+        raise refuse(option, "matplotlib is not installed", right)
+
+
 class Figure:
     """Context manager of rows of plots, written to a file on exit without an error; needs the extra `plots`.
 
@@ -22,14 +30,12 @@ class Figure:
         When matplotlib is not there.
     """
 
-    def __init__(self, file: Path, plots: int = 1, rows: int = 1) -> None:
-        try:
-            from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 (an extra)
-            from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
-        except ImportError:
-            right = "the extra: pip install 'tailrace[plots]'; make setup brings it"
-            raise refuse("--report", "matplotlib is not installed", right) from None
-        self.file, self.figure = file, Canvas(figsize=(6.4 * plots, 4.2 * rows), layout="constrained", dpi=_DPI)
+    def __init__(self, file: Path, plots: int = 1, rows: int = 1, height: float = 4.2) -> None:
+        require_matplotlib("--report")
+        from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 (an extra)
+        from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
+
+        self.file, self.figure = file, Canvas(figsize=(6.4 * plots, height * rows), layout="constrained", dpi=_DPI)
         FigureCanvasAgg(self.figure)
         self.axes = list(self.figure.subplots(rows, plots, squeeze=False).flat)
 

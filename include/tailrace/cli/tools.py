@@ -112,12 +112,16 @@ def demo(
     emd: Annotated[
         bool, typer.Option("--emd", help="Then join two films too: a clip, and its darker copy, which comes later.")
     ] = False,
+    spatial: Annotated[
+        bool,
+        typer.Option("--spatial", help="Then join taxis too: with districts, and with taxis they meet; a map."),
+    ] = False,
     start_s: Annotated[float, typer.Option(help="Seconds that Airflow may take to start.", min=1)] = 600.0,
 ) -> None:
     """Start Airflow and a driver host, stream the sample of flights, correct it, and check every answer."""
     from tailrace.demo.walkthrough import demonstrate
 
-    if not demonstrate(warehouse, bounded, game2, topk, emd, start_s):
+    if not demonstrate(warehouse, bounded, game2, topk, emd, spatial, start_s):
         raise typer.Exit(1)
 
 

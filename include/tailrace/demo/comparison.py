@@ -6,13 +6,16 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from tailrace.demo.true_pairs import given_pairs, true_pairs
+from tailrace.demo.true_pairs import true_pairs
+from tailrace.demo.true_spatial_pairs import Pairs, true_spatial_pairs
 from tailrace.demo.truth import given, share_found, share_off, share_right, truth
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.disorder.promising_policy import PromisingPolicy
-from tailrace.query.joins import EmdJoinQuery
+from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
 from tailrace.query.query import Query
 from tailrace.query.windowed import TopKQuery
+
+_METRES_OFF = 1e-6  # by which distances of two computations may differ
 
 
 class Comparison(NamedTuple):
@@ -23,9 +26,9 @@ class Comparison(NamedTuple):
     truth : str
         What there is truly, in words: 12 windows.
     shares : dict of str to list
-        By a label what share of that is so as streamed, and after correction.
+        By a label what share of that is so as streamed and, where tuples are late, after correction.
     is_right : bool
-        Whether every corrected answer is right, and there are no others.
+        Whether every final answer is right, and there are no others.
     """
 
     truth: str
@@ -33,24 +36,46 @@ class Comparison(NamedTuple):
     is_right: bool
 
 
-def compare(query: Query, streamed: pa.Table, corrected: pa.Table) -> Comparison:
-    """Compare both versions of a query's answers with the truth."""
+def compare(query: Query, streamed: pa.Table, corrected: pa.Table | None) -> Comparison:
+    """Compare the versions of a query's answers with the truth; None: no tuple is late, and nothing is corrected."""
+    versions = [streamed] if corrected is None else [streamed, corrected]
     if isinstance(query, EmdJoinQuery):
-        return _pairs(query, streamed, corrected)
-    return _windows(query, streamed, corrected)
+        return _pairs(dict.fromkeys(true_pairs(query)), versions)
+    if isinstance(query, SpatialJoinQuery):
+        return _pairs(true_spatial_pairs(query), versions)
+    return _windows(query, versions)
 
 
-def _pairs(query: EmdJoinQuery, streamed: pa.Table, corrected: pa.Table) -> Comparison:
-    true, versions = true_pairs(query), [given_pairs(answers) for answers in (streamed, corrected)]
+def _pairs(true: Pairs, versions: list[pa.Table]) -> Comparison:
+    given = [_given_pairs(answers) for answers in versions]
+    right_counts = [sum(_is_right(pair, distance, true) for pair, distance in pairs.items()) for pairs in given]
+    counts = list(zip(right_counts, map(len, given), strict=True))
     shares = {
-        "pairs found": [len(pairs & true) / len(true) for pairs in versions],
-        "of these, true": [len(pairs & true) / len(pairs) if pairs else 1.0 for pairs in versions],
+        "pairs found": [right / len(true) for right in right_counts],
+        "of these, true": [right / all_ if all_ else 1.0 for right, all_ in counts],
     }
-    return Comparison(f"{len(true):,} pairs", shares, versions[1] == true and corrected.num_rows == len(true))
+    is_right = right_counts[-1] == len(true) == versions[-1].num_rows
+    return Comparison(f"{len(true):,} pairs", shares, is_right)
 
 
-def _windows(query: Query, streamed: pa.Table, corrected: pa.Table) -> Comparison:
-    versions, true, policy = (streamed, corrected), truth(query), query.policy
+def _given_pairs(answers: pa.Table) -> Pairs:
+    """The pairs of some answers, with their distances where these were asked for."""
+    ids = zip(answers["left_id"].to_pylist(), answers["right_id"].to_pylist(), strict=True)
+    has_distances = "distance" in answers.column_names
+    distances = answers["distance"].to_pylist() if has_distances else [None] * answers.num_rows
+    return dict(zip(ids, distances, strict=True))
+
+
+def _is_right(pair: tuple[str, str], distance: float | None, true: Pairs) -> bool:
+    """Whether a pair is true, and has its distance where the truth has one."""
+    exact = true.get(pair)
+    if exact is None:
+        return pair in true
+    return distance is not None and abs(distance - exact) <= _METRES_OFF
+
+
+def _windows(query: Query, versions: list[pa.Table]) -> Comparison:
+    true, policy = truth(query), query.policy
     right_shares = [share_right(answers, true) for answers in versions]
     shares = {"windows whole, and ranked right" if isinstance(query, TopKQuery) else "windows right": right_shares}
     if isinstance(policy, PromisingPolicy):
@@ -59,5 +84,5 @@ def _windows(query: Query, streamed: pa.Table, corrected: pa.Table) -> Compariso
     if isinstance(query, TopKQuery):
         promise = f" (promised: {policy.accuracy:.0%})" if isinstance(policy, CacheDuration) else ""
         shares[f"of the correct top-k{promise}"] = [share_found(answers, true) for answers in versions]
-    is_right = right_shares[1] == 1 and len(given(corrected)) == len(true)
+    is_right = right_shares[-1] == 1 and len(given(versions[-1])) == len(true)
     return Comparison(f"{len(true):,} windows", shares, is_right)

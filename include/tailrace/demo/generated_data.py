@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 import yaml
 
 from tailrace.generators.delays import delay_model
+from tailrace.generators.fixes import SCHEMA
 from tailrace.generators.frame_histograms import darken
 from tailrace.generators.histogram_stream import as_stream
 from tailrace.generators.replay import START_MS, disorder, generate, write
 from tailrace.generators.sample_clips import read_clip
+from tailrace.generators.taxis import taxis
 from tailrace.query.loading import load
 
 _SEED = 2
 _DIRECTORY = Path(__file__).parent
-COPIES, DELAYS, GAME2, TRADES = (_DIRECTORY / f"{name}.yaml" for name in ("copies", "delays", "game2", "trades"))
+_NAMES = ("copies", "delays", "districts", "game2", "meetings", "trades")
+COPIES, DELAYS, DISTRICTS, GAME2, MEETINGS, TRADES = (_DIRECTORY / f"{name}.yaml" for name in _NAMES)
 
 
 class Made(Protocol):
@@ -74,40 +78,69 @@ class Films(NamedTuple):
         return [as_stream(film, names[0], self.rate, START_MS), disorder(copy, "event_time", model, _SEED)]
 
 
+class Fleets(NamedTuple):
+    """The parameters of fleets of taxis in Beijing, of which each stream has one.
+
+    `size` is the number of taxis of each, and `delays` names the delay model of their fixes.
+    """
+
+    size: int
+    minutes: int
+    delays: str
+    files: int
+
+    def tables(self, names: list[str]) -> list[pa.Table]:
+        parameters: dict[str, Any] = {"duration_ms": self.minutes * 60_000, "delays": delay_model(self.delays)}
+        fleets = (taxis(self.size, _SEED, shift=number, **parameters) for number in range(len(names)))
+        return [pa.Table.from_batches(fleet, SCHEMA) for fleet in fleets]
+
+
 READINGS = {
     GAME2: Readings(120_000, 1000, 16, "game2", "sensor", "value", 12),
     TRADES: Readings(90_000, 100, 4, "exponential:6 s", "symbol", "amount", 30),
 }
 """Two minutes of a football match, and a quarter of an hour of trades."""
 
-STREAMS: dict[Path, Made] = {**READINGS, COPIES: Films(1000, 25, "bikes", 16, 1000, "exponential:400 ms", 8)}
-"""What is generated for each query, with 40 seconds of film."""
+_FLEETS = Fleets(1500, 60, "exponential:8 s", 12)
+
+STREAMS: dict[Path, Made] = {
+    **READINGS,
+    COPIES: Films(1000, 25, "bikes", 16, 1000, "exponential:400 ms", 8),
+    DISTRICTS: _FLEETS,
+    MEETINGS: _FLEETS,
+}
+"""What is generated for each query: also 40 seconds of film, and an hour of taxis, the same left fleet for both."""
 
 
 def declare(home: Path, files: list[Path]) -> list[Path]:
-    """Copy queries into a directory `home/queries`, and generate the streams that some of them read in `home/data`.
+    """Copy queries into a directory `home/queries`, and what some of them read into `home/data`.
+
+    That are the streams, which are generated, and the dimension table, which may then be changed.
 
     Returns
     -------
     list of Path
-        The copies, in order; the paths of their sources are absolute.
+        The copies, in order; the paths of their sources and tables are absolute.
     """
     directory = home / "queries"
     directory.mkdir()
     for file in files:
-        data = home / "data" / file.stem
-        sources = {name: stream.source.path for name, stream in load(file).streams.items()}
+        data, query = home / "data" / file.stem, load(file)
+        sources = {name: stream.source.path for name, stream in query.streams.items()}
         if made := STREAMS.get(file):
             sources = {name: data / name for name in sources}
             for path, table in zip(sources.values(), made.tables(list(sources)), strict=True):
                 write(table, path, made.files)
-        (directory / file.name).write_text(_with_paths(file, sources), encoding="utf-8")
+        table = None if query.table is None else Path(shutil.copy(query.table.path, data))
+        (directory / file.name).write_text(_with_paths(file, sources, table), encoding="utf-8")
     return [directory / file.name for file in files]
 
 
-def _with_paths(file: Path, sources: dict[str, Path]) -> str:
-    """The text of a query file with the paths of its sources in place of those that it has."""
+def _with_paths(file: Path, sources: dict[str, Path], table: Path | None) -> str:
+    """The text of a query file with the paths of its sources and its table in place of those that it has."""
     document = yaml.load(file.read_text(encoding="utf-8"), yaml.BaseLoader)  # scalars stay text, as in the query loader
     for name, path in sources.items():
         document["streams"][name]["source"]["path"] = str(path)
+    if table is not None:
+        document["spatial_join"]["table"]["path"] = str(table)
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True)

@@ -38,22 +38,24 @@ def line(status: Status, corrections: int | None = None) -> str:
     return "  ".join(parts)
 
 
-def summary(query: Query, streamed: pa.Table, corrected: pa.Table, comparison: Comparison) -> Table:
-    """The table that compares the answers as streamed and as corrected with the truth."""
-    model = build(query).answers
+def summary(query: Query, streamed: pa.Table, corrected: pa.Table | None, comparison: Comparison) -> Table:
+    """The table that compares the answers as streamed and as corrected, if they can be, with the truth."""
+    model, versions = build(query).answers, [streamed] if corrected is None else [streamed, corrected]
     first = model.once(streamed)
     latency_ms = (first["as_of"].to_numpy() - model.horizon(first)).mean()
-    least, most, mean = (of(streamed["k_ms"]).as_py() for of in (pc.min, pc.max, pc.mean))
-    table = Table("", "as streamed", "after correction", title=f"{query.name}: {comparison.truth}")
-    table.add_row("answers", *(f"{model.once(answers).num_rows:,}" for answers in (streamed, corrected)))
-    for label, both_shares in comparison.shares.items():
-        table.add_row(label, *(f"{share:.2%}" if share < 1 else "[bold green]100 %[/]" for share in both_shares))
+    columns = ["as streamed", "after correction"][: len(versions)]
+    table = Table("", *columns, title=f"{query.name}: {comparison.truth}")
+    table.add_row("answers", *(f"{model.once(answers).num_rows:,}" for answers in versions))
+    for label, shares in comparison.shares.items():
+        table.add_row(label, *(f"{share:.2%}" if share < 1 else "[bold green]100 %[/]" for share in shares))
     if model.can_lack_tuples:
-        coverages = (pc.mean(answers["coverage"]).as_py() for answers in (streamed, corrected))
+        coverages = (pc.mean(answers["coverage"]).as_py() for answers in versions)
         table.add_row("mean coverage", *(f"{coverage:.2%}" for coverage in coverages))
-    k = _round(most) if least == most else f"{_round(mean)} on average, {_round(most)} at most"
-    table.add_row("K, the slack", k, "")
-    table.add_row("mean latency, in stream time", _round(latency_ms), "")
+    if query.has_late_tuples:
+        least, most, mean = (of(streamed["k_ms"]).as_py() for of in (pc.min, pc.max, pc.mean))
+        k = _round(most) if least == most else f"{_round(mean)} on average, {_round(most)} at most"
+        table.add_row("K, the slack", k)
+    table.add_row("mean latency, in stream time", _round(latency_ms))
     return table
 
 

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from tailrace.demo.comparison import compare
 from tailrace.demo.narration import line, summary
 from tailrace.ground.polling import polls
@@ -46,7 +48,8 @@ class Scene:
 
     def unpause(self) -> None:
         """Unpause the query's DAGs in Airflow, as soon as it has found them."""
-        for dag in (f"stream_{self.name}", f"correct_{self.name}", f"calibrate_{self.name}"):
+        kinds = ("stream", "correct", "calibrate") if self.query.has_late_tuples else ("stream",)
+        for dag in (f"{kind}_{self.name}" for kind in kinds):
             self._wait_until(partial(self._has, dag), f"Airflow does not find {dag}", Path("dags"))
             self.api.call("PATCH", f"dags/{dag}", {"is_paused": False})
 
@@ -110,13 +113,16 @@ class Scene:
         self._show_corrections("manual")
 
     def compare(self) -> bool:
-        """Compare both versions with the truth, and print the result; True when every corrected answer is right."""
-        streamed, corrected = (
-            read_answers(self.query, self.home / "tables", as_streamed)[0] for as_streamed in (True, False)
-        )
+        """Compare the answers with the truth, and print the result; True when every final answer is right."""
+        streamed = self.answers(as_streamed=True)
+        corrected = self.answers() if self.query.has_late_tuples else None
         comparison = compare(self.query, streamed, corrected)
         screen.out.print(summary(self.query, streamed, corrected, comparison))
         return comparison.is_right
+
+    def answers(self, as_streamed: bool = False) -> pa.Table:
+        """Read the answers as readers get them, or as the stream gave them."""
+        return read_answers(self.query, self.home / "tables", as_streamed)[0]
 
     def drain(self, run: str) -> None:
         """Drain the stream by marking its run as a success, and wait until the driver has drained."""

@@ -1,4 +1,4 @@
-"""The true pairs of the demonstration's join, by brute force over the sources' files alone.
+"""The true pairs of the demonstration's join of histograms, by brute force over the sources' files alone.
 
 It shares no code with the platform.
 """
@@ -6,7 +6,6 @@ It shares no code with the platform.
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tailrace.query.joins import EmdJoinQuery
@@ -27,11 +26,6 @@ def true_pairs(query: EmdJoinQuery) -> Pairs:
         is_pair = (np.abs(right_ms - time) <= query.window.size_ms) & (distances <= query.emd_join.threshold + 1e-9)
         pairs |= {(name, right_ids[index]) for index in np.flatnonzero(is_pair).tolist()}
     return pairs
-
-
-def given_pairs(answers: pa.Table) -> Pairs:
-    """The ids of the pairs of some answers."""
-    return set(zip(answers["left_id"].to_pylist(), answers["right_id"].to_pylist(), strict=True))
 
 
 def _frames(query: EmdJoinQuery, side: str) -> tuple[list[str], np.ndarray, np.ndarray]:

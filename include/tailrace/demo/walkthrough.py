@@ -2,7 +2,8 @@
 
 Airflow and a driver host start on free ports of loopback; a stream is deployed, watched, corrected by a backfill, and
 every answer is compared with the truth. On request there are other streams: one whose corrections start by themselves
-while it goes on, two of top-k queries, of which one is calibrated while it goes on, and a join of two films.
+while it goes on, two of top-k queries, of which one is calibrated while it goes on, a join of two films, and two joins
+of taxis: with the districts of Beijing, and with one another.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ import json
 import os
 import shlex
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
-from tailrace.demo.generated_data import COPIES, DELAYS, GAME2, READINGS, TRADES, declare
+from tailrace.bench.plots import require_matplotlib
+from tailrace.demo import courses
+from tailrace.demo.generated_data import COPIES, DELAYS, DISTRICTS, GAME2, MEETINGS, TRADES, declare
 from tailrace.demo.narration import look_around
 from tailrace.demo.scenes import Scene
+from tailrace.demo.spatial_map import draw
 from tailrace.drivers.embedded import UMASK, EmbeddedHost
-from tailrace.ground.duration import format_duration, ms
 from tailrace.ground.errors import refuse
 from tailrace.ground.files import write_atomically
 from tailrace.orchestration.embedded_airflow import START_S, USER, EmbeddedAirflow
@@ -26,14 +28,19 @@ from tailrace.query.loading import load
 from tailrace.terminal import screen
 
 FLIGHTS = Path("include/queries/flights.yaml")
-Tell = Callable[[str], None]
-BACKFILL = ("2013-01-01T05:00:00+00:00", "2013-02-15T05:00:00+00:00")  # the half months of the sample's arrivals
+MAP = "taxis.png"
 
 
 def demonstrate(
-    home: Path, bounded: bool, game2: bool = False, topk: bool = False, emd: bool = False, start_s: float = START_S
+    home: Path,
+    bounded: bool,
+    game2: bool = False,
+    topk: bool = False,
+    emd: bool = False,
+    spatial: bool = False,
+    start_s: float = START_S,
 ) -> bool:
-    """Start, stream, correct, compare and print the result; True when every corrected answer is right.
+    """Start, stream, correct, compare and print the result; True when every final answer is right.
 
     Parameters
     ----------
@@ -47,28 +54,35 @@ def demonstrate(
         Stream two more queries: delays, over the same flights, and trades, over a stream that is generated for it.
     emd : bool
         Stream the query copies: near-duplicate frames of a clip and of its copy.
+    spatial : bool
+        Stream two more queries: districts, the district of each fix of some taxis, and meetings, those that meet; and
+        draw a map of both.
     start_s : float
         Seconds that Airflow may take to start.
 
     Raises
     ------
     Refused
-        When this is no checkout of tailrace, or `home` has contents and not the mark `.demo` of a demonstration.
+        When this is no checkout of tailrace, `home` has contents and not the mark `.demo` of a demonstration, or there
+        is no matplotlib to draw a map with.
     RuntimeError
         When a part of it fails; the message names the part, and where its log is.
     """
     if not (FLIGHTS.exists() and Path("dags").is_dir()):
         raise refuse(str(Path.cwd()), "it is no checkout of tailrace", "the directory that has dags and include")
     load(FLIGHTS)
+    if spatial:
+        require_matplotlib("--spatial")
     home = home.absolute()
     os.umask(UMASK)
     _start_afresh(home)
-    runners = {FLIGHTS: _flights}
-    runners |= {GAME2: _game2} if game2 else {}
-    runners |= {DELAYS: _delays, TRADES: _trades} if topk else {}
-    runners |= {COPIES: _copies} if emd else {}
+    runners = {FLIGHTS: courses.flights}
+    runners |= {GAME2: courses.game2} if game2 else {}
+    runners |= {DELAYS: courses.delays, TRADES: courses.trades} if topk else {}
+    runners |= {COPIES: courses.copies} if emd else {}
+    runners |= {DISTRICTS: courses.districts, MEETINGS: courses.meetings} if spatial else {}
     files = declare(home, list(runners)) if len(runners) > 1 else [FLIGHTS]
-    tell = _Steps(2 * len(runners) + 2)
+    tell = _Steps(2 * len(runners) + 2 + spatial)
     tell("starting Airflow and the driver host")
     with EmbeddedHost(home / "drivers") as driver_host:
         environment = _environment(home, driver_host, files[0].parent)
@@ -78,56 +92,15 @@ def demonstrate(
             screen.err.print(f"Airflow is at {airflow.url} , user {USER}, password {airflow.password}", soft_wrap=True)
             scenes = [Scene(load(file), home, airflow, airflow.api()) for file in files]
             outcomes = [runner(scene, tell) for scene, runner in zip(scenes, runners.values(), strict=True)]
+            if spatial:
+                tell("drawing a map of the taxis, their districts and those that met")
+                of_file = dict(zip(runners, scenes, strict=True))
+                screen.out.print(f"{draw(home / MAP, of_file[DISTRICTS], of_file[MEETINGS])}", soft_wrap=True)
             if not bounded:
                 look_around(files, home, airflow)
             for scene, (run, _) in zip(scenes, outcomes, strict=True):
                 scene.drain(run)
             return all(right for _, right in outcomes)
-
-
-def _flights(scene: Scene, tell: Tell) -> tuple[str, bool]:
-    """Stream, correct by a backfill and compare; return the stream's run id, and True if all answers are right."""
-    scene.unpause()
-    path = scene.query.stream[1].source.path
-    tell(f"[bold]stream_{scene.name}[/]: a replay of {path.name} in order of arrival")
-    run = scene.stream()
-    tell(f"[bold]correct_{scene.name}[/]: late tuples, by airflow backfill create")
-    scene.backfill(*BACKFILL)
-    tell("holding every answer against the truth")
-    return run, scene.compare()
-
-
-def _game2(scene: Scene, tell: Tell) -> tuple[str, bool]:
-    scene.unpause()
-    gap = scene.query.correction.gap
-    assert gap is not None  # game2.yaml has it
-    tell(f"[bold]stream_{scene.name}[/]: corrections start by themselves, at Γ = {format_duration(ms(gap))}")
-    return _stream_and_correct(scene, tell)
-
-
-def _delays(scene: Scene, tell: Tell) -> tuple[str, bool]:
-    scene.unpause()
-    tell(f"[bold]stream_{scene.name}[/]: the most delayed departures, which are known last")
-    return _stream_and_correct(scene, tell)
-
-
-def _trades(scene: Scene, tell: Tell) -> tuple[str, bool]:
-    scene.unpause()
-    tell(f"[bold]stream_{scene.name}[/]: the largest trades; a calibration moves K on the way")
-    return _stream_and_correct(scene, tell, READINGS[TRADES].rows // 3)
-
-
-def _copies(scene: Scene, tell: Tell) -> tuple[str, bool]:
-    scene.unpause()
-    tell(f"[bold]stream_{scene.name}[/]: near-duplicate frames of a clip and of its darker copy, which comes later")
-    return _stream_and_correct(scene, tell)
-
-
-def _stream_and_correct(scene: Scene, tell: Tell, calibrate_at: int | None = None) -> tuple[str, bool]:
-    run = scene.stream(calibrate_at)
-    scene.correct_the_rest()
-    tell("holding every answer against the truth")
-    return run, scene.compare()
 
 
 class _Steps:

@@ -10,8 +10,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from tailrace.demo import generated_data
-from tailrace.demo.generated_data import COPIES, DELAYS, GAME2, READINGS, STREAMS, TRADES, declare
+from tailrace.demo.generated_data import (
+    COPIES,
+    DELAYS,
+    DISTRICTS,
+    GAME2,
+    MEETINGS,
+    READINGS,
+    STREAMS,
+    TRADES,
+    Fleets,
+    declare,
+)
 from tailrace.generators.delays import epoch_ms
+from tailrace.generators.sample_districts import district_file
 from tailrace.ground.duration import ms
 from tailrace.query.loading import load
 from tailrace.query.windowed import TopKQuery
@@ -74,6 +86,33 @@ def test_the_copy_of_a_film_is_darker_shown_later_and_arrives_in_disorder(tmp_pa
     assert (dark < light).all()
 
 
+def test_both_queries_over_taxis_read_the_same_left_fleet_and_the_table_is_a_copy(tmp_path):
+    districts, meetings = map(load, declare(tmp_path, [DISTRICTS, MEETINGS]))
+    located, left, right = (
+        pq.read_table(query.streams[side].source.path)
+        for query, side in ((districts, "left"), (meetings, "left"), (meetings, "right"))
+    )
+    assert located.equals(left)
+    assert not set(left["id"].to_pylist()) & set(right["id"].to_pylist())
+    assert 40_000 < sum(map(len, (located, left, right))) < 60_000
+    for fleet in (left, right):
+        arrival, event = (epoch_ms(fleet[column]) for column in ("arrival_time", "event_time"))
+        assert (np.diff(arrival) >= 0).all()
+        assert (np.diff(event) < 0).any()
+        assert (arrival - event).mean() == pytest.approx(8_000, rel=0.05)
+        assert event.max() - event.min() == pytest.approx(3_600_000, rel=0.01)
+    assert districts.table.path == tmp_path / "data" / "districts" / "beijing.geojson"
+    assert districts.table.path.read_bytes() == district_file("beijing").read_bytes()
+    assert load(DISTRICTS).table.path.samefile(district_file("beijing"))
+    assert districts.structure() == load(DISTRICTS).structure()
+
+
+def test_each_stream_has_a_fleet_of_its_own():
+    one, two = Fleets(10, 20, "none", 1).tables(["left", "right"])
+    assert set() < set(one["taxi"].to_pylist()) <= set(range(1, 11))
+    assert set() < set(two["taxi"].to_pylist()) <= set(range(11, 21))
+
+
 def test_a_third_of_the_stream_is_enough_for_a_calibration():
     """It covers the 30 windows that a calibration measures, and ten mean delays of 6 s for their late tuples."""
     policy, window, parameters = load(TRADES).policy, load(TRADES).window, READINGS[TRADES]
@@ -84,5 +123,5 @@ def test_a_third_of_the_stream_is_enough_for_a_calibration():
 def test_without_flags_the_demonstration_declares_the_flights_query_alone():
     assert [file.name for file in FLIGHTS.parent.iterdir()] == ["flights.yaml"]
     assert {path.name for path in Path(generated_data.__file__).parent.glob("*.yaml")} == {
-        f.name for f in (COPIES, DELAYS, GAME2, TRADES)
+        f.name for f in (COPIES, DELAYS, DISTRICTS, GAME2, MEETINGS, TRADES)
     }

@@ -6,11 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
+from tailrace.bench import plots
 from tailrace.cli import commands
-from tailrace.demo import scenes, walkthrough
+from tailrace.demo import courses, scenes, walkthrough
+from tailrace.demo.generated_data import DISTRICTS
 from tailrace.demo.scenes import Scene
+from tailrace.ground.errors import Refused
 from tailrace.query.loading import load
 from tailrace.storage.status import Status
 
@@ -21,11 +25,16 @@ class Airflow:
     """Scripted API: one list of run states for each poll of a run type; the last list repeats."""
 
     directory, calibration = Path("airflow"), "success"
+    dags = ("stream_districts", "stream_flights", "correct_flights", "calibrate_flights")
 
     def __init__(self, **polls: list[list[str]]) -> None:
         self._looks, self.asked = polls, list[str]()
 
     def call(self, method: str, path: str, body: dict | None = None, **query: str) -> dict:
+        if path == "dags":
+            return {"dags": [{"dag_id": dag} for dag in self.dags]}
+        if method == "PATCH":
+            self.asked.append(f"{path} {body}")
         if "run_type" not in query:
             return {"task_instances": [], "state": self.calibration}
         polls = self._looks.get(query["run_type"], [[]])
@@ -42,9 +51,9 @@ class Airflow:
 def scene(tmp_path, monkeypatch):
     monkeypatch.setattr(scenes, "_POLL_S", 0)
 
-    def build(**polls: list[list[str]]) -> Scene:
+    def build(file: Path = FLIGHTS, **polls: list[list[str]]) -> Scene:
         airflow = Airflow(**polls)
-        return Scene(load(FLIGHTS), tmp_path, airflow, airflow)
+        return Scene(load(file), tmp_path, airflow, airflow)
 
     return build
 
@@ -103,13 +112,47 @@ def test_a_calibration_that_proposes_nothing_is_an_error(scene, monkeypatch, sta
         demonstration._calibrated("run")
 
 
+@pytest.mark.parametrize(
+    ("file", "dags"), [(FLIGHTS, ["stream", "correct", "calibrate"]), (DISTRICTS, ["stream"])], ids=["flights", "table"]
+)
+def test_a_join_with_a_table_has_no_corrections_and_no_calibrations_to_unpause(scene, file, dags):
+    demonstration = scene(file)
+    demonstration.unpause()
+    assert demonstration.api.asked == [f"dags/{dag}_{file.stem} {{'is_paused': False}}" for dag in dags]
+
+
+def test_a_join_with_a_table_is_streamed_and_compared_and_not_corrected(scene, monkeypatch):
+    demonstration, versions, told = scene(DISTRICTS), [], []
+    answers = pa.table({"left_id": ["1-000000"], "right_id": ["Haidian"]})
+    monkeypatch.setattr(Scene, "stream", lambda self: "run")
+    monkeypatch.setattr(scenes, "read_answers", lambda query, warehouse, streamed: (answers, []))
+    monkeypatch.setattr(
+        scenes, "compare", lambda query, *given: versions.append(given) or SimpleNamespace(is_right=True)
+    )
+    monkeypatch.setattr(scenes, "summary", lambda *_: "")
+    assert courses.districts(demonstration, told.append) == ("run", True)
+    assert versions == [(answers, None)]
+    assert len(told) == 2
+    assert not [asked for asked in demonstration.api.asked if "correct" in asked]
+
+
+def test_without_matplotlib_the_map_is_refused_before_anything_is_started(monkeypatch, tmp_path):
+    monkeypatch.setattr(plots, "find_spec", lambda name: None)
+    monkeypatch.setattr(walkthrough, "_start_afresh", lambda home: pytest.fail("it was not refused"))
+    monkeypatch.chdir(FLIGHTS.parents[2])
+    with pytest.raises(Refused, match=r"--spatial: matplotlib is not installed"):
+        walkthrough.demonstrate(tmp_path / "home", bounded=True, spatial=True)
+    assert not (tmp_path / "home").exists()
+
+
 @pytest.mark.parametrize(("right", "code"), [(True, 0), (False, 1)])
 @pytest.mark.parametrize(
     ("flags", "options"),
     [
-        ([], (False, False, False, False, 600.0)),
-        (["--bounded", "--game2"], (True, True, False, False, 600.0)),
-        (["--topk", "--emd", "--start-s", "900"], (False, False, True, True, 900.0)),
+        ([], (False, False, False, False, False, 600.0)),
+        (["--bounded", "--game2"], (True, True, False, False, False, 600.0)),
+        (["--topk", "--emd", "--start-s", "900"], (False, False, True, True, False, 900.0)),
+        (["--bounded", "--spatial"], (True, False, False, False, True, 600.0)),
     ],
 )
 def test_the_command_passes_its_flags_on_and_fails_when_an_answer_is_wrong(
