@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tailrace.bench.spatial import spark_joins, table_on_spark
+from tailrace.bench.spatial import latency, spark_joins, table_on_spark
 from tailrace.bench.spatial.joins import JOINS, METHODS, PARALLELISM
 
 pytestmark = pytest.mark.spark
@@ -69,5 +69,21 @@ def test_the_join_with_a_table_finds_the_pairs_of_the_index(spark, monkeypatch):
     told: list[str] = []
     rows = table_on_spark.beside_sedona(2000, 1, None, told.append)
     assert [row["contestant"] for row in rows] == list(table_on_spark.METHODS)
-    assert all(row["pairs"] > 1900 and row["warm points/s"] > 0 and row["s a batch"] > 0 for row in rows)
-    assert all(row["× Sedona"] is None and row["start s"] is None for row in rows)
+    assert all(row["pairs"] > 1900 and row["warm points/s"] > 0 and row["warm s"] > 0 for row in rows)
+    assert [row["warm × native"] for row in rows if row["contestant"] == "native"] == [1]
+    assert all(row["warm × Sedona"] is None and row["start s"] is None for row in rows)
+
+
+def test_latency_is_that_of_every_file_after_the_start(spark, monkeypatch):
+    @contextmanager
+    def shared(name, shuffle_partitions):
+        spark.conf.set("spark.sql.shuffle.partitions", str(shuffle_partitions))
+        yield spark
+
+    monkeypatch.setattr(latency, "session", shared)
+    monkeypatch.setattr(latency, "_START_S", 0.4)
+    rows = latency.beside_pass_through(1, lambda line: None, 2.0)
+    assert [row["contestant"] for row in rows] == ["pass-through", "join with a table"]
+    assert all(row["files"] == 3 for row in rows), "of four files, one comes before the start"
+    assert all(0 < row["p50 s"] <= row["p95 s"] < 60 for row in rows)
+    assert rows[0]["× pass-through"] == 1

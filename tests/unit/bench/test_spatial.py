@@ -186,7 +186,7 @@ def test_the_report_has_all_experiments_of_the_paper(tmp_path, monkeypatch):
         for tasks in joins.PARALLELISM
         for method in joins.METHODS
     ]
-    tables = {"table": table.by_method(2000, 1, lambda line: None), "spark_table": [], "spark": on_spark}
+    tables = {"table": table.by_method(2000, 1, lambda line: None), "spark_table": [], "latency": [], "spark": on_spark}
     tables |= {"spark_cpu": [{"join": "interval", "tasks": 1, "CPU µs/tuple": 1.0}]}
     monkeypatch.setattr(report, "speeds", lambda effort, tell: tables)
     page = report.report(tmp_path, Effort(500, 2, 1), lambda line: None)

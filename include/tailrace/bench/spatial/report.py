@@ -7,7 +7,7 @@ from typing import Any
 
 from tailrace.bench.page import Effort, write
 from tailrace.bench.progress import Row, Tell
-from tailrace.bench.spatial import figures, joins, spark_joins, table, table_on_spark, taxi_map
+from tailrace.bench.spatial import figures, joins, latency, spark_joins, table, table_on_spark, taxi_map
 from tailrace.bench.spatial.sedona_environment import PYSPARK, VERSION
 from tailrace.bench.spatial.streams import DISTANCE_M, TUPLES, taxi_streams
 
@@ -34,6 +34,7 @@ def report(directory: Path, effort: Effort, tell: Tell) -> Path:
     settings |= {"batch": joins.BATCH_MS // 1000, "distance": DISTANCE_M, "bin_minutes": joins.BIN_MINUTES}
     settings |= {"spark_tuples": f"{_spark_tuples(effort):,}", "spark_minutes": spark_joins.MINUTES}
     settings |= {"near": taxi_map.NEAR_M, "near_s": taxi_map.NEAR_MS // 1000}
+    settings |= {"latency_s": f"{latency.SECONDS:g}", "every": f"{latency.EVERY_S:g}"}
     settings |= {"sedona": VERSION, "sedona_spark": PYSPARK}
     return write(directory / "003.md", Path(__file__).with_name("003.md"), "spatial", effort, settings, tables)
 
@@ -43,6 +44,7 @@ def speeds(effort: Effort, tell: Tell) -> dict[str, list[Row]]:
     rounds = effort.rounds
     tables = {"table": table.by_method(effort.rows, rounds, tell)}
     tables |= {"spark_table": table_on_spark.beside_sedona(effort.rows, rounds, effort.sedona, tell)}
+    tables |= {"latency": latency.beside_pass_through(rounds, tell)}
     with spark_joins.spark_joins(_spark_tuples(effort)) as on_spark:
         tables |= {"spark": spark_joins.beside_native(on_spark, rounds, tell)}
         tables |= {"spark_cpu": spark_joins.by_parallelism(on_spark, rounds, tell)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -40,7 +39,7 @@ METHODS: tuple[str, ...] = ("indexed", "native", "external")
 """Methods of `join: table` that take part beside Sedona."""
 
 POINTS, FILES, CORES = 1_000_000, 4, 2
-"""Fixes, the files that they are in, of which ours makes a batch each, and cores."""
+"""Fixes, the files that they are in, and cores."""
 
 PAIR = ["left_id", "right_id"]
 
@@ -51,6 +50,8 @@ class Contestant:
 
     Attributes
     ----------
+    points : Table
+        The points of a pass.
     run : callable
         Runs a pass into a directory.
     pairs : callable
@@ -61,20 +62,22 @@ class Contestant:
         The time that its JVM took to start; None in the session of others.
     """
 
+    points: pa.Table
     run: Callable[[Path], Pace]
     pairs: Callable[[Path], pa.Table]
     meter: Callable[[], Meter]
     start_s: float | None = None
     directories: Iterator[int] = field(default_factory=count)
 
-    def measure(self, directory: Path, points: int) -> Row:
-        """Run a pass over so many points in a new directory below this one."""
+    def measure(self, directory: Path) -> Row:
+        """Run a pass in a new directory below this one."""
+        points = len(self.points)
         out = directory / str(next(self.directories))
         with self.meter() as meter:
             pace = self.run(out)
         cost = meter.cost
         row: Row = {"points/s": points / cost.seconds, "warm points/s": pace.warm_rows / pace.warm_s}
-        row |= {"s": cost.seconds, "s a batch": statistics.median(pace.batch_s[1:]) if pace.batch_s else None}
+        row |= {"s": cost.seconds, "warm s": pace.warm_s}
         row |= {"CPU µs/point": 1e6 * cost.cpu_s / points}
         return row | {"MiB": cost.driver_mib + cost.jvm_mib + cost.workers_mib}
 
@@ -101,31 +104,39 @@ def beside_sedona(points: int, rounds: int, sedona_home: Path | None, tell: Tell
     if sedona_home is None and not METHODS:
         return []
     table = pa.Table.from_batches(taxi_batches(min(points, POINTS)))
+    before = pa.Table.from_batches(taxi_batches(len(table), fleet=1))
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name, ExitStack() as stack:
         directory = Path(name)
-        write(table, directory / "points", FILES)
-        contestants = _contestants(directory, len(table), sedona_home, stack, tell)
-        expected, cold = _pairs(table), {}
+        contestants = _contestants(directory, before, table, sedona_home, stack, tell)
+        cold = {}
         for who, each in contestants.items():
-            cold[who] = each.measure(directory / who, len(table))
+            cold[who] = each.measure(directory / who)
             tell(f"  cold pass {who}: {cold[who]['s']:.2f} s")
-            _check(who, each.pairs(directory / who / "0"), expected)
-        runs = {who: partial(each.measure, directory / who, len(table)) for who, each in contestants.items()}
-        passes = interleaved(runs, rounds, "points/s", tell)
-    base, rows = passes.get("sedona"), []
+            _check(who, each.pairs(directory / who / "0"), _pairs(each.points))
+        runs = {who: partial(each.measure, directory / who) for who, each in contestants.items()}
+        passes = interleaved(runs, rounds, "warm points/s", tell)
+    rows = []
     for who, mine in passes.items():
-        row: Row = {"contestant": who, "points": len(table), "pairs": len(expected)}
+        row: Row = {"contestant": who, "points": len(table), "pairs": len(_pairs(table))}
         row |= {"start s": contestants[who].start_s, "cold s": cold[who]["s"]} | medians(mine)
-        ratios = {f"{part}× Sedona": f"{part}points/s" for part in ("", "warm ")}
-        rows.append(row | {ratio: base and median_ratio(mine, base, measure) for ratio, measure in ratios.items()})
+        for base in ("Sedona", "native"):
+            others = passes.get(base.lower())
+            row[f"warm × {base}"] = others and median_ratio(mine, others, "warm points/s")
+        rows.append(row)
     return rows
 
 
 def _contestants(
-    directory: Path, points: int, sedona_home: Path | None, stack: ExitStack, tell: Tell
+    directory: Path, before: pa.Table, points: pa.Table, sedona_home: Path | None, stack: ExitStack, tell: Tell
 ) -> dict[str, Contestant]:
-    """Start Sedona, where it has a home, and the session of our methods, where there are any."""
+    """Start Sedona, where it has a home, and the session of our methods, where there are any.
+
+    Ours get a stream: as many other points `before`, which make its first batch, and then the points in one batch.
+    """
     contestants, pid = dict[str, Contestant](), None
+    write(points, directory / "points", FILES)
+    stream = pa.concat_tables([before, points])
+    write(stream, directory / "stream", 2 * FILES)
     if sedona_home is not None:
         environment = SedonaEnvironment(sedona_home)
         environment.make(tell)
@@ -135,21 +146,21 @@ def _contestants(
         pq.write_table(pa.table({"id": table.ids, "geometry": shapely.to_wkb(table.shapes)}), polygons)
 
         def run(out: Path) -> Pace:
-            return Pace([], points, sedona.run(directory / "points", polygons, out))
+            return Pace([], len(points), sedona.run(directory / "points", polygons, out))
 
-        contestants["sedona"] = Contestant(run, answers, partial(Meter, of=pid), start_s)
+        contestants["sedona"] = Contestant(points, run, answers, partial(Meter, of=pid), start_s)
     if METHODS:
         spark = stack.enter_context(session("tailrace bench", CORES))
         for method in METHODS:
-            query = table_query(method, directory / "points")
-            run_ours = partial(_ours, spark, query, points)
-            contestants[method] = Contestant(run_ours, partial(_results, query), partial(Meter, without=pid))
+            query = table_query(method, directory / "stream")
+            run_ours = partial(_ours, spark, query, len(points))
+            contestants[method] = Contestant(stream, run_ours, partial(_results, query), partial(Meter, without=pid))
     return contestants
 
 
 def _ours(spark: SparkSession, query: Query, points: int, out: Path) -> Pace:
-    """Run our query, a file's points in a batch; warm is what comes after the first one."""
-    return measured_run(spark, query, out, RunOptions(-(-points // FILES)))
+    """Run our query with so many points in a batch; warm is what comes after the first one."""
+    return measured_run(spark, query, out, RunOptions(points))
 
 
 def _results(query: Query, out: Path) -> pa.Table:
