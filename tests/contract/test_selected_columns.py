@@ -18,9 +18,9 @@ from local_app import LocalApp
 from tailrace.calibration.calibration_input import LoggedHistory
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.ground.times import TIME
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
-from tailrace.sources.carried_columns import TIME
 from tailrace.storage.log import Log
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables

@@ -259,7 +259,7 @@ def test_no_answer_depends_on_the_cut_into_batches(case: Case, data: st.DataObje
 
 def test_a_batch_without_a_version_is_an_error() -> None:
     case = Case([Tuple(START, START, "t0", "POINT (1 1)")], [Batch((1,), None)], {"relation": "within"}, 100, 1, False)
-    with pytest.raises(AssertionError, match="the first version"):
+    with pytest.raises(RuntimeError, match="the first version"):
         run(case)
 
 

@@ -19,8 +19,10 @@ from tailrace.ground.files import FILES
 from tailrace.ground.times import with_times
 from tailrace.kind.capabilities import JoinsTable
 
-_BLOCK = 1 << 18
-"""The tuples whose answers are held at once: of some each, there may be many."""
+_FIRST_BLOCK, _MOST_TUPLES, _MOST_ANSWERS = 1 << 12, 1 << 18, 1 << 20
+"""The tuples whose answers are held at once: at first, and at most; of many answers each, those of about so many."""
+
+_GROWTH = 8
 
 
 class Written(NamedTuple):
@@ -64,21 +66,26 @@ class AnswerFiles:
         The as_of of an answer is the end of the tick of its tuple's own arrival time.
         """
         path = self.directory / f"part-{ordinal:08d}-{uuid.uuid4().hex}.parquet"
-        answers, waited_ms = 0, 0
+        answers, waited_ms, start, block = 0, 0, 0, _FIRST_BLOCK
         file: pq.ParquetWriter | None = None
         try:
-            for start in range(0, tuples.num_rows, _BLOCK):
-                block = tuples.slice(start, _BLOCK)
-                rows, row = kind.answers_of(block, self.versions / version.value["file"])
-                as_of = end_of(np.asarray(block.column("arrival_time")), tick_ms)[row]
+            while start < tuples.num_rows:
+                some = tuples.slice(start, block)
+                rows, row = kind.answers_of(some, self.versions / version.value["file"])
+                as_of = end_of(np.asarray(some.column("arrival_time")), tick_ms)[row]
                 answers += rows.num_rows
-                waited_ms += int((as_of - np.asarray(block.column("event_time"))[row]).sum())
+                waited_ms += int((as_of - np.asarray(some.column("event_time"))[row]).sum())
                 if rows.num_rows:
                     file = file or pq.ParquetWriter(path, self.schema)
                     file.write_table(self._stamped(rows, as_of, version))
-        finally:
+                start += some.num_rows
+                enough = some.num_rows * _MOST_ANSWERS // max(rows.num_rows, 1)
+                block = max(min(enough, _GROWTH * block, _MOST_TUPLES), 1)
             if file is not None:
                 file.close()
+        except BaseException:
+            path.unlink(missing_ok=True)  # frees the space of a partial file: the disk may be full
+            raise
         records = [{"path": path.name, "size": path.stat().st_size, "rows": answers}] if answers else []
         measured = {"answers": answers, "waited_ms": waited_ms}
         return Written(pa.RecordBatch.from_pylist(records, FILES), measured)

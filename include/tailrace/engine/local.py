@@ -83,7 +83,7 @@ def stage_in_memory(query: Query, streams: Mapping[str, MemoryFormat]) -> Stage:
         for name, columns in columns_of(query).items()
     }
     if query.table:
-        types[TABLE] = named_types(query.table.types(query.table.path.read_bytes()))
+        types[TABLE] = named_types(query.table.check(query.table.path.read_bytes()).types)
     stage = Stage.of(query, types, dict.fromkeys(streams, Path()))
     readers = tuple(replace(reader, format=streams[reader.name], history=None) for reader in stage.readers)
     return replace(stage, readers=readers)

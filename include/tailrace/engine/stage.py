@@ -95,7 +95,8 @@ class Stage:
         aside = {"quarantine": content.quarantine}
         if self.answer_files is not None and isinstance(self.kind, JoinsTable) and content.tuples.num_rows:
             version = newest(header.facts, "table")
-            assert version is not None, "the driver stamps the first version before the first batch"
+            if version is None:
+                raise RuntimeError("the driver stamps the first version of the table before the first batch")
             written = self.answer_files.write(self.kind, content.tuples, version, segment.ordinal, self.tick_ms)
             aside["results"] = written.files
             about |= written.measured

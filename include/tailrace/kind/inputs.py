@@ -77,16 +77,29 @@ class Input:
         return pa.RecordBatch.from_pylist([], pa.schema(columns.items()))
 
 
+class CheckedTable(NamedTuple):
+    """A version of a dimension table that is fit.
+
+    Attributes
+    ----------
+    types : ColumnTypes
+        Of its ids and selected columns; a type is null where no row tells it.
+    rows : str
+        How many rows it has, and which were left out, in words.
+    """
+
+    types: ColumnTypes
+    rows: str
+
+
 class TableInput(Protocol):
     """The dimension table that a kind joins its stream with: a file, of which each content is a version."""
 
     @property
     def path(self) -> Path: ...
 
-    def types(self, content: bytes) -> ColumnTypes:
-        """Check a version by its content; returns the types of its ids and the selected columns.
-
-        A type is null where no row has a value.
+    def check(self, content: bytes) -> CheckedTable:
+        """Check a version by its content.
 
         Raises
         ------

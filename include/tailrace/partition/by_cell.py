@@ -69,7 +69,8 @@ class ByCell:
         for block in _blocks(counts):
             box, cell = self.grid.cells(boxes[block])
             in_cell = row[block][box]
-            low, high = (cell, cell + 1) if parts is None else 2 * (cell + parts[block][box],)
+            low = cell if parts is None else cell + parts[block][box]
+            high = cell + 1 if parts is None else low
             for inner in bounds.values():  # the newest last
                 first = np.searchsorted(inner, low, "right")
                 several = np.maximum(np.searchsorted(inner, high, "left"), first) - first + 1

@@ -9,8 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
+from tailrace.ground.times import TIME
 
-TIME = pa.timestamp("us", "UTC")
 CARRIABLE = "a boolean, an integer up to int64, a float, a decimal up to 38 digits, a string, a date or a timestamp"
 """The types of a source's column that can be carried along, in words."""
 

@@ -69,7 +69,7 @@ def run(
     layout = Layout.of(warehouse, query.name)
     manifest = checkpoint.resumable(layout, query)
     if manifest is None:  # what is wrong is refused before anything is written
-        table = _open_table(query, layout, manifest)
+        table = _open_table(query, layout, manifest, plan)
         feeds, segments = _open(query, layout, manifest, plan)
         if not _have_types(feeds) and not plan.live:  # a stream has no record yet, so its types are not known
             return 0
@@ -86,7 +86,7 @@ def run(
         if not _have_types(feeds):  # drained before anything came
             reporter.report("drained")
             return 0
-        table = table if manifest is None else _open_table(query, layout, manifest)
+        table = table if manifest is None else _open_table(query, layout, manifest, plan)
         manifest = manifest or _create_checkpoint(query, layout, feeds, table)
         stage = _stage(query, layout, manifest)
         planner = BatchPlanner(
@@ -116,11 +116,14 @@ def _have_types(feeds: Mapping[str, Feed]) -> bool:
     return all(feed.types for feed in feeds.values())
 
 
-def _open_table(query: Query, layout: Layout, manifest: CheckpointManifest | None) -> TableVersions | None:
+def _open_table(
+    query: Query, layout: Layout, manifest: CheckpointManifest | None, plan: RunOptions
+) -> TableVersions | None:
     """Open the query's dimension table, if it has one; a new query is refused if the table is not fit."""
     if query.table is None:
         return None
-    return TableVersions(query.table, layout.table_versions, manifest.types[TABLE] if manifest else None)
+    types = manifest.types[TABLE] if manifest else None
+    return TableVersions(query.table, layout.table_versions, types, waits=plan.live)
 
 
 def _create_checkpoint(

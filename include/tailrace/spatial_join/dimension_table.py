@@ -30,7 +30,7 @@ class DimensionTable:
     Attributes
     ----------
     ids : Array
-        int64 or string; distinct, none is null. Of the type null in a table without rows.
+        int64 or string; distinct, none is null. Of the type null where no row tells it.
     shapes : ndarray of shapely geometries, shape (n,)
         In the plane; valid or empty.
     columns : dict of str to Array
@@ -102,7 +102,7 @@ def parse(
 
 
 def _checked_ids(path: Path, rows: TableColumns, id: str) -> pa.Array:
-    """The ids as int64 or string, none null and none twice; of no type where there are none."""
+    """The ids as int64 or string, none null and none twice."""
     where, ids = f"{path}: {id}", rows.ids
     if pa.types.is_dictionary(ids.type):
         ids = ids.dictionary_decode()
@@ -114,7 +114,8 @@ def _checked_ids(path: Path, rows: TableColumns, id: str) -> pa.Array:
     if not is_text(ids.type) and not pa.types.is_integer(ids.type) and not pa.types.is_null(ids.type):
         raise refuse(where, f"ids are of the type {ids.type}", "integers or texts")
     try:
-        ids = ids.cast(pa.string() if is_text(ids.type) else pa.int64()) if len(ids) else pa.nulls(0)
+        if not pa.types.is_null(ids.type):
+            ids = ids.cast(pa.string() if is_text(ids.type) else pa.int64())
     except pa.ArrowInvalid:
         raise refuse(where, "an id is 2**63 or more", "integers below 2**63, or texts") from None
     counts = ids.value_counts()

@@ -76,6 +76,8 @@ def _geojson(where: str, content: bytes, id: str, geometry: str, columns: Sequen
     if geometry != "geometry":
         raise refuse(where, f"a feature's geometry is its member geometry, not {geometry}", "geometry: geometry")
     properties = [feature.get("properties") or {} for feature in features]
+    if not all(isinstance(one, dict) for one in properties):
+        raise refuse(where, "the properties of a feature are no object", '"properties": {"name": …}, or null')
     has_member = id == "id" and any("id" in feature for feature in features)
     named = {name: [one.get(name) for one in properties] for name in (id, *columns)}
     known = set[str]().union(*properties) | ({"id"} if has_member else set())
@@ -94,17 +96,17 @@ def _geojson(where: str, content: bytes, id: str, geometry: str, columns: Sequen
 def _array(where: str, name: str, values: list[Any]) -> pa.Array:
     try:
         return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeError):
         raise refuse(where, f"the property {name} is not of one type", "one type in all features, or null") from None
 
 
 def _parquet(where: str, content: bytes, id: str, geometry: str, columns: Sequence[str]) -> TableColumns:
     try:
         file = pa.parquet.ParquetFile(pa.BufferReader(content))
+        _check_names(where, file.schema_arrow.names, (id, geometry, *columns))
+        table = file.read(columns=[*dict.fromkeys((id, geometry, *columns))], use_threads=False)
     except (pa.ArrowInvalid, OSError) as error:
         raise refuse(where, f"it is no Parquet file: {error}", _FORMATS) from None
-    _check_names(where, file.schema_arrow.names, (id, geometry, *columns))
-    table = file.read(columns=[*dict.fromkeys((id, geometry, *columns))], use_threads=False)
     return _of_table(where, table, id, geometry, columns)
 
 
@@ -117,14 +119,17 @@ def _csv(where: str, content: bytes, id: str, geometry: str, columns: Sequence[s
             pa.csv.ParseOptions(newlines_in_values=True),
             pa.csv.ConvertOptions(column_types=texts),
         )
-    except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
-        raise refuse(where, f"it is no CSV file: {error}", "a header, and as many fields in each row") from None
-    _check_names(where, table.column_names, (id, geometry, *columns))
+        _check_names(where, table.column_names, (id, geometry, *columns))
+    except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeError) as error:
+        right = "UTF-8, a header, and as many fields in each row"
+        raise refuse(where, f"it is no CSV file: {error}", right) from None
     for name in texts:
         column = pc.if_else(pc.equal(table[name], ""), pa.scalar(None, pa.string()), table[name])
         table = table.set_column(table.column_names.index(name), name, column)
     if pc.all(pc.match_substring_regex(table[id], _INTEGER), min_count=1).as_py():  # not 007, which is text
         table = table.set_column(table.column_names.index(id), id, table[id].cast(pa.int64()))
+    if not table.num_rows:  # nothing tells their type
+        table = table.set_column(table.column_names.index(id), id, pa.chunked_array([pa.nulls(0)]))
     return _of_table(where, table, id, geometry, columns)
 
 

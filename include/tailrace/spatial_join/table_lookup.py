@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.ground.errors import refuse
-from tailrace.kind.inputs import ColumnTypes
+from tailrace.kind.inputs import CheckedTable, ColumnTypes
 from tailrace.sources.carried_columns import CARRIABLE, carried_type, carried_values
 from tailrace.spatial_join import dimension_table
 from tailrace.spatial_join.condition import Condition
@@ -52,16 +52,25 @@ class TableSource:
     degrees: bool = True
     columns: tuple[tuple[str, str], ...] = ()
 
-    def types(self, content: bytes) -> ColumnTypes:
-        """Check the content of the file; returns the types of the ids and the selected columns.
+    def check(self, content: bytes) -> CheckedTable:
+        """Check the content of the file, see `kind.inputs.TableInput`.
 
         Raises
         ------
         Refused
             See `dimension_table.parse`; it names the declared path. And for a column that can't be carried along.
         """
-        table = self.read(self.path, content)
-        return ColumnTypes(id=table.ids.type, carried={name: table.columns[name].type for name, _ in self.columns})
+        try:
+            table = self.read(self.path, content)
+        except (ValueError, TypeError, AttributeError, OSError, pa.ArrowException) as error:  # of a broken file
+            raise refuse(
+                str(self.path), f"it can't be read: {error}", "a file that is whole and of its format"
+            ) from None
+        types = ColumnTypes(id=table.ids.type, carried={name: table.columns[name].type for name, _ in self.columns})
+        rows = f"{len(table):,} rows"
+        if table.skipped:
+            rows += f", and {len(table.skipped):,} skipped, first {table.skipped[0].where}: {table.skipped[0].wrong}"
+        return CheckedTable(types, rows)
 
     def read(self, path: Path, content: bytes) -> DimensionTable:
         """Read a version of the table from its content; its columns are by name in answers."""
@@ -72,9 +81,9 @@ class TableSource:
 
 
 def _carried(where: str, column: pa.Array) -> pa.Array:
-    """The values of a selected column in the type in which it is carried along; of no type where there are none."""
-    if not column.is_valid().true_count:
-        return pa.nulls(len(column))
+    """The values of a selected column in the type in which it is carried along; null where no row tells the type."""
+    if pa.types.is_null(column.type):
+        return column
     kind = carried_type(str(column.type))
     if kind is None:
         raise refuse(where, f"its type is {column.type}, which answers can't have", CARRIABLE)

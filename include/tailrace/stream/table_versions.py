@@ -42,11 +42,14 @@ class TableVersions:
         The reason for which the newest content is no version.
     """
 
-    def __init__(self, table: TableInput, directory: Path, types: Types | None = None) -> None:
-        """Open a table whose types are known, or else follow from its content, which is refused if it is not fit."""
-        self.table, self.directory = table, directory
+    def __init__(self, table: TableInput, directory: Path, types: Types | None = None, waits: bool = True) -> None:
+        """Open a table whose types are known, or else follow from its content, which is refused if it is not fit.
+
+        `waits`: content that is not fit later on is a problem that may pass; else it is refused, as by a bounded run.
+        """
+        self.table, self.directory, self.waits = table, directory, waits
         self.problem: str | None = None
-        self._seen: tuple[int, ...] | None = ()
+        self._last_stat: tuple[int, ...] | None = ()
         self.types = self._first_types() if types is None else table_types(types)
 
     def stamped(self, facts: Facts, segments: int, batch: int) -> Facts:
@@ -58,41 +61,40 @@ class TableVersions:
         return facts if version is None else with_table(facts, *version, segments, batch)
 
     def take(self, last: Fact | None) -> Version | None:
-        """Return the version that the file has now; None where it is the one in force, or none.
+        """Return the version that the file has now; None where it is the one in force, or not fit.
 
         Raises
         ------
         Refused
-            When the file is not fit, and no version is in force.
+            When the file is not fit, and no version is in force, or nothing waits for a better one.
         """
-        seen = self._stat()
-        if last is not None and seen == self._seen:
+        stat = self._stat()
+        if last is not None and stat == self._last_stat:
             return None
+        self._last_stat, self.problem = (), None  # what can't be read now is tried again
         try:
-            version = self._version(last)
+            content = self._content()
+            self._last_stat = stat
+            return self._version(content, last)
         except Refused as refused:
-            if last is None:
+            if last is None or not self.waits:
                 raise
             self.problem = str(refused)
-        else:
-            self.problem = None
-        self._seen = seen
-        return None if self.problem else version
+            return None
 
-    def _version(self, last: Fact | None) -> Version | None:
-        content = self._content()
-        digest = hashlib.sha256(content).hexdigest()
-        name = f"{digest}{self.table.path.suffix.lower()}"
+    def _version(self, content: bytes, last: Fact | None) -> Version | None:
+        name = f"{hashlib.sha256(content).hexdigest()}{self.table.path.suffix.lower()}"
         if last is not None and last.value["file"] == name:
             return None
-        self._require_same(self.table.types(content))
+        checked = self.table.check(content)
+        self._require_same(checked.types)
         self.directory.mkdir(parents=True, exist_ok=True)
         write_atomically(self.directory / name, content)
-        return Version({"file": name}, f"{self.table.path}, {len(content):,} bytes")
+        return Version({"file": name}, f"{self.table.path}: {checked.rows}")
 
     def _first_types(self) -> ColumnTypes:
-        """The types of the first version; ids are texts where it has no rows."""
-        types = self.table.types(self._content())
+        """The types of the first version; ids are texts where no row tells."""
+        types = self.table.check(self._content()).types
         for name, kind in types.carried.items():
             if pa.types.is_null(kind):
                 wrong = f"no row has a value of {name}, so its type is not known"
@@ -105,7 +107,8 @@ class TableVersions:
         kinds |= {name: (kind, self.types.carried[name]) for name, kind in types.carried.items()}
         for name, (kind, first) in kinds.items():
             is_known = not pa.types.is_null(kind)  # else no row has a value
-            if is_known and kind != first and not (name != "id" and holds_all(first, kind)):
+            fits = kind == first or (name != "id" and (holds_all(first, kind) or _is_rounded(first, kind)))
+            if is_known and not fits:
                 wrong = f"the type of {name} is {kind}, in versions before {first}"
                 raise refuse(str(self.table.path), wrong, "one type, or another name for the query, to begin anew")
 
@@ -121,4 +124,9 @@ class TableVersions:
             stat = self.table.path.stat()
         except OSError:
             return None
-        return stat.st_mtime_ns, stat.st_size, stat.st_ino
+        return stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino
+
+
+def _is_rounded(first: pa.DataType, kind: pa.DataType) -> bool:
+    """Whether a column of doubles has integers in a later version: 2 for 2.0."""
+    return bool(pa.types.is_float64(first) and pa.types.is_integer(kind))

@@ -56,7 +56,7 @@ def files(tmp_path) -> AnswerFiles:
 
 
 def test_answers_are_stamped_by_their_own_tuples(files, monkeypatch):
-    monkeypatch.setattr(answer_files, "_BLOCK", 2)
+    monkeypatch.setattr(answer_files, "_FIRST_BLOCK", 2)
     kind = Repeats()
     written = files.write(kind, tuples_of([2, 10, 23, 1], [250, 110, 99, 100]), VERSION, 7, 100)
     assert (kind.blocks, kind.versions) == ([2, 2], {Path("versions/v.csv")})
@@ -90,3 +90,27 @@ def test_a_repeat_writes_a_file_of_its_own(files):
     }
     assert len(names) == 2
     assert in_ms(pq.read_table(files.directory / min(names)))["as_of"].to_pylist() == [6]
+
+
+def test_blocks_grow_to_where_their_answers_are_enough(files, monkeypatch):
+    for name, value in {"_FIRST_BLOCK": 1, "_GROWTH": 4, "_MOST_TUPLES": 8, "_MOST_ANSWERS": 6}.items():
+        monkeypatch.setattr(answer_files, name, value)
+    few, many = Repeats(), Repeats()
+    files.write(few, tuples_of([10] * 30, [5] * 30), VERSION, 0, 100)
+    assert few.blocks == [1, 4, 8, 8, 8, 1]
+    files.write(many, tuples_of([13] * 10, [5] * 10), VERSION, 0, 100)
+    assert many.blocks == [1, 2, 2, 2, 2, 1]
+
+
+def test_a_writer_that_fails_leaves_no_file(files, monkeypatch):
+    monkeypatch.setattr(answer_files, "_FIRST_BLOCK", 1)
+
+    class Failing(Repeats):
+        def answers_of(self, tuples, version):
+            if self.blocks:
+                raise OSError(28, "No space left on device")
+            return super().answers_of(tuples, version)
+
+    with pytest.raises(OSError, match="No space"):
+        files.write(Failing(), tuples_of([1, 1], [5, 5]), VERSION, 0, 100)
+    assert not list(files.directory.iterdir())

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.sources.carried_columns import TIME, carried_type, carried_values, holds_all
+from tailrace.ground.times import TIME
+from tailrace.sources.carried_columns import carried_type, carried_values, holds_all
 
 FIRST_US, LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999  # of the years 1 and 9999
 SAME = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.bool_(), pa.string()]

@@ -71,7 +71,7 @@ def test_selected_columns_have_the_types_of_answers(tmp_path):
     path = write(tmp_path / "t.parquet", areas(1, "tiles")[:2], **columns)
     selected = tuple((f"right_{name}", name) for name in columns)
     source = TableSource(path, degrees=False, columns=selected)
-    types = source.types(path.read_bytes())
+    types = source.check(path.read_bytes()).types
     assert types.id == pa.int64()
     assert types.carried == {
         "right_name": pa.string(),
@@ -92,7 +92,7 @@ def test_selected_columns_have_the_types_of_answers(tmp_path):
 def test_columns_that_answers_can_not_have_are_refused(tmp_path, column, wrong):
     path = write(tmp_path / "t.parquet", areas(1, "tiles")[:2], more=column)
     with pytest.raises(Refused, match=wrong) as refused:
-        TableSource(path, degrees=False, columns=(("right_more", "more"),)).types(path.read_bytes())
+        TableSource(path, degrees=False, columns=(("right_more", "more"),)).check(path.read_bytes())
     assert refused.value.problems[0].where == f"{path}: more"
 
 
@@ -103,3 +103,35 @@ def test_points_of_a_table_are_searched_as_points(tmp_path):
         (0, 0),
         (0, 1),
     ]
+
+
+def test_rows_that_are_skipped_are_told(tmp_path):
+    bow = shapely.from_wkt("POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))")
+    path = write(tmp_path / "t.parquet", np.array([shapely.box(0, 0, 1, 1), bow], object))
+    rows = TableSource(path, on_invalid="skip", degrees=False).check(path.read_bytes()).rows
+    assert rows.startswith("1 rows, and 1 skipped, first ")
+    assert "row 2 (id 1): its geometry is invalid" in rows
+
+
+BROKEN = {
+    "t.geojson": b'{"type": "FeatureCollection", "features": [{"id": 1, "properties": "x", "geometry": null}]}',
+    "u.geojson": b'{"type": "FeatureCollection", "features": [{"id": "\\ud800", "geometry": null}]}',
+    "t.csv": b"id,geometry,\xe4\n1,POINT (1 1),2\n",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_broken_is_refused_however_it_breaks(tmp_path, name):
+    (tmp_path / name).write_bytes(BROKEN[name])
+    with pytest.raises(Refused) as refused:
+        TableSource(tmp_path / name).check(BROKEN[name])
+    assert str(tmp_path / name) in refused.value.problems[0].where
+
+
+def test_a_damaged_page_is_refused(tmp_path):
+    path = write(tmp_path / "t.parquet", areas(1, "tiles"))
+    content = bytearray(path.read_bytes())
+    content[4:60] = bytes(56)
+    with pytest.raises(Refused) as refused:
+        TableSource(path, degrees=False).check(bytes(content))
+    assert str(path) in refused.value.problems[0].where

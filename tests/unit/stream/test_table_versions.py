@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import shapely
 
@@ -151,7 +153,7 @@ def test_a_version_without_rows_or_values_has_any_types(path):
     first = fact_of(versions.take(None))
     write_named(path, None)
     second = fact_of(versions.take(first))
-    assert TableSource(path).types(path.read_bytes()).id == pa.string()
+    assert TableSource(path).check(path.read_bytes()).types.id == pa.string()
     write(path, [])
     assert TableVersions(TableSource(path), path.parent).types.id == pa.string()
     plain = TableVersions(TableSource(path), path.parent / "versions", {"id": "int64"})
@@ -159,3 +161,46 @@ def test_a_version_without_rows_or_values_has_any_types(path):
     write_named(path, None)
     with pytest.raises(Refused, match="no row has a value of right_name"):
         TableVersions(source, path.parent / "versions")
+
+
+def test_what_could_not_be_read_for_a_moment_is_read_again(path, monkeypatch):
+    versions = open_versions(path)
+    first = fact_of(versions.take(None))
+    write(path, ["a", "b"])
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", fail)
+        assert versions.take(first) is None
+        assert "can't be read: Input/output error" in versions.problem
+    assert versions.take(first) is not None, "with the same times and size"
+    assert versions.problem is None
+
+
+def fail(path: Path) -> bytes:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_a_run_that_waits_for_nothing_refuses_what_is_not_fit(path):
+    source = TableSource(path)
+    versions = TableVersions(source, path.parent / "versions", waits=False)
+    first = fact_of(versions.take(None))
+    write(path, ["a"], BOW)
+    with pytest.raises(Refused, match="invalid"):
+        versions.take(first)
+
+
+def test_integers_stand_for_doubles_but_not_for_texts(path):
+    source = TableSource(path, columns=(("right_name", "name"),))
+    for first_value, fits in ((1.5, True), ("text", False)):
+        write_named(path, first_value)
+        versions = TableVersions(source, path.parent / "versions")
+        first = fact_of(versions.take(None))
+        write_named(path, 2)
+        assert (versions.take(first) is not None) == fits
+
+
+def test_an_empty_parquet_file_tells_its_types(tmp_path):
+    path = tmp_path / "t.parquet"
+    columns = {"id": pa.array([], pa.int64()), "geometry": pa.array([], pa.binary()), "size": pa.array([], pa.int16())}
+    pq.write_table(pa.table(columns), path)
+    types = TableVersions(TableSource(path, columns=(("right_size", "size"),)), tmp_path / "versions").types
+    assert (types.id, types.carried) == (pa.int64(), {"right_size": pa.int16()})
