@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from tailrace.disorder.ticks import end_of
 from tailrace.ground.columns import Ints
 from tailrace.ground.facts import Fact
-from tailrace.ground.files import FILES
 from tailrace.ground.times import with_times
+from tailrace.ground.written_files import FILES
 from tailrace.kind.capabilities import JoinsTable
 
 _FIRST_BLOCK, _MOST_TUPLES, _MOST_ANSWERS = 1 << 12, 1 << 18, 1 << 20

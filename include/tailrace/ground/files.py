@@ -1,4 +1,4 @@
-"""Atomic file writes: a file appears complete or not at all, also after a crash. Records of written files."""
+"""Atomic file writes: a file appears complete or not at all, also after a crash."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-import pyarrow as pa
-
-FILES = pa.schema({"path": pa.string(), "size": pa.int64(), "rows": pa.int64()})
-"""Schema of the records by which files that workers wrote enter a table's log; paths are relative to the table."""
 
 
 @contextmanager

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tailrace.ground import files
+from tailrace.ground import written_files
 from tailrace.ground.files import new_file
 from tailrace.ground.times import TIME
 
 PARTITIONS = ["event_date", "event_hour"]
-FILES = pa.schema([*files.FILES, ("event_date", pa.string()), ("event_hour", pa.int64())])
+FILES = pa.schema([*written_files.FILES, ("event_date", pa.string()), ("event_hour", pa.int64())])
 """Schema of the records of written files, with their partition."""
 
 _HOUR_MS = 3_600_000

@@ -14,8 +14,8 @@ from tailrace.engine.answer_files import AnswerFiles
 from tailrace.engine.feedback import Feedback
 from tailrace.engine.stage import Stage
 from tailrace.engine.stream_reader import TABLE, named_types
-from tailrace.ground.files import FILES
 from tailrace.ground.retries import Retries
+from tailrace.ground.written_files import FILES
 from tailrace.query.query import Query
 from tailrace.sources import history
 from tailrace.sources.feed import Feed

@@ -15,8 +15,8 @@ import pyarrow.dataset as ds
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.transaction import AddAction
 
-from tailrace.ground.files import FILES
 from tailrace.ground.times import TIME, in_ms
+from tailrace.ground.written_files import FILES
 from tailrace.sources import history
 from tailrace.storage.layout import Layout
 
@@ -48,7 +48,7 @@ class Tables:
         Parameters
         ----------
         rows : Table
-            Rows, or the records of files with rows, see `ground.files.FILES`: workers wrote these, and the commit names
+            Rows, or the records of files with rows (`ground.written_files`): workers wrote these, and the commit names
             them.
         app : str
             The id of the writer, which is that of its checkpoint.

@@ -29,6 +29,12 @@ for line in sys.stdin:
 """The answers of the program by their definition, in an environment that has no Spark."""
 
 
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch):
+    """No method of ours, which would open a session of Spark."""
+    monkeypatch.setattr(table_on_spark, "METHODS", ())
+
+
 @pytest.fixture
 def stand_in(tmp_path, monkeypatch):
     """The home of an environment that is complete, in which a program stands in for Sedona's."""
@@ -48,8 +54,7 @@ def stand_in(tmp_path, monkeypatch):
     return program
 
 
-def test_sedona_is_measured_apart_from_its_start(stand_in, monkeypatch):
-    monkeypatch.setattr(table_on_spark, "METHODS", ())
+def test_sedona_is_measured_apart_from_its_start(stand_in):
     told: list[str] = []
     (row,) = table_on_spark.beside_sedona(300, 2, stand_in(STAND_IN.replace("[SLICE]", "")), told.append)
     assert row["contestant"] == "sedona"
@@ -57,7 +62,7 @@ def test_sedona_is_measured_apart_from_its_start(stand_in, monkeypatch):
     assert row["pairs"] > 290
     assert row["start s"] == table_on_spark.CORES
     assert row["warm points/s"] == 600
-    assert row["× Sedona"] == 1
+    assert row["warm × Sedona"] == 1
     assert sum("round" in line for line in told) == 3
     assert sum("cold" in line for line in told) == 1
 

@@ -192,8 +192,9 @@ def test_the_report_has_all_experiments_of_the_paper(tmp_path, monkeypatch):
     page = report.report(tmp_path, Effort(500, 2, 1), lambda line: None)
     text, written = page.read_text(), json.loads((tmp_path / "003.json").read_text())
     assert "{" not in text
-    assert set(written) == {"table", "spark_table", "spark", "spark_cpu", "parallelism", "lengths", "grids", "bins"}
-    assert all(written[name] for name in written if name != "spark_table")
+    of_spark = {"spark_table", "latency", "spark", "spark_cpu"}
+    assert set(written) == {"table", "parallelism", "lengths", "grids", "bins"} | of_spark
+    assert all(written[name] for name in written if name not in ("spark_table", "latency"))
     for name in ("map", "table", "parallelism", "length", "grid", "bin"):
         assert (tmp_path / f"003-{name}.png").stat().st_size > 10_000
         assert f"(003-{name}.png)" in text

@@ -12,8 +12,8 @@ import pytest
 from tailrace.engine import answer_files
 from tailrace.engine.answer_files import AnswerFiles
 from tailrace.ground.facts import Fact
-from tailrace.ground.files import FILES
 from tailrace.ground.times import TIME, in_ms
+from tailrace.ground.written_files import FILES
 
 SCHEMA = pa.schema(
     {

@@ -222,7 +222,7 @@ def test_a_new_plan_is_stamped_on_the_next_batch_with_rows_from_its_first_segmen
     loaded(driver, 0)
     loaded(driver, 1_000)
     record = driver.plan(newest_tick=3, newest_event=77)
-    plan = Fact("plan", 1, 1, {"salt": 1, "of": [[97.0, 0.0, 1.0]] * 2, "tasks": 2}, FEEDBACK, 1, 77, 3)
+    plan = Fact("plan", 1, 1, {"salt": 1, "of": [[97.0, 0.0, 2.0]], "tasks": 2}, FEEDBACK, 1, 77, 3)
     assert record.header.plans == record.header.stamped == (plan,)
     assert record.segments[0].ordinal == plan.since
     assert driver.plan().header.plans == (plan,)

@@ -1,0 +1,8 @@
+"""Records of files that workers wrote, by which they enter a table's log."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+FILES = pa.schema({"path": pa.string(), "size": pa.int64(), "rows": pa.int64()})
+"""The schema of the records; paths are relative to the table."""
