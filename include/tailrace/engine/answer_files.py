@@ -25,7 +25,7 @@ _FIRST_BLOCK, _MOST_TUPLES, _MOST_ANSWERS = 1 << 12, 1 << 18, 1 << 20
 _GROWTH = 8
 
 
-class Written(NamedTuple):
+class WrittenAnswers(NamedTuple):
     """The answers of a segment's tuples, as they were written.
 
     Attributes
@@ -60,7 +60,9 @@ class AnswerFiles:
     schema: pa.Schema
     versions: Path
 
-    def write(self, kind: JoinsTable, tuples: pa.RecordBatch, version: Fact, ordinal: int, tick_ms: int) -> Written:
+    def write(
+        self, kind: JoinsTable, tuples: pa.RecordBatch, version: Fact, ordinal: int, tick_ms: int
+    ) -> WrittenAnswers:
         """Answer a segment's tuples by a version of the dimension table, and write the answers.
 
         The as_of of an answer is the end of the tick of its tuple's own arrival time.
@@ -88,7 +90,7 @@ class AnswerFiles:
             raise
         records = [{"path": path.name, "size": path.stat().st_size, "rows": answers}] if answers else []
         measured = {"answers": answers, "waited_ms": waited_ms}
-        return Written(pa.RecordBatch.from_pylist(records, FILES), measured)
+        return WrittenAnswers(pa.RecordBatch.from_pylist(records, FILES), measured)
 
     def _stamped(self, answers: pa.RecordBatch, as_of: Ints, version: Fact) -> pa.Table:
         """The rows of the table."""

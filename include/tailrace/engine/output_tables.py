@@ -109,7 +109,7 @@ def task_counts(
 
     `latency_ms` is the mean time, in stream time, from the horizon of an answer, a window's end or a pair's later time,
     to the answer. `load` is the work of the task as its kind measures it; else its share of the batch's tuples.
-    `written` tells of answers that readers wrote (`engine.answer_files.Written`), and that count at this task.
+    `written` tells of answers that readers wrote (`engine.answer_files.WrittenAnswers`), and that count at this task.
     """
     partials = [batches["rows"] for batches, _ in segments]
     rows = sum(map(total, partials))

@@ -19,11 +19,10 @@ from tailrace.query.declared import AnyQuery
 from tailrace.query.sections import Disorder
 from tailrace.query.yaml_file import FieldPath
 
-# In the contract, but not in this version yet: values by their field, and fields.
+# In the contract, but not in this version yet: values by their field.
 LATER_VALUES = {
     "format": ("kafka",),
 }
-LATER_FIELDS: tuple[str, ...] = ()
 LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 _BESIDE_POLICY = [name for name in Disorder.model_fields if name != "policy"]
 
@@ -117,7 +116,7 @@ def _surplus(place: _Place) -> tuple[str, str]:
         assert place.choice is not None
         return f"kind {place.choice[1]} takes no section {name}", f"kind: {name}, or no such section"
     beside = _BESIDE_POLICY if place.path[0] == "disorder" else []
-    return _unknown_name("field", name, [*place.owner.model_fields, *beside], LATER_FIELDS)
+    return _unknown_name("field", name, [*place.owner.model_fields, *beside])
 
 
 def _messages(error: str, field: str, value: Any, context: dict[str, Any], hint: str) -> tuple[str, str]:

@@ -152,16 +152,16 @@ class _NestedLoops:
     rows: Geometries
     condition: Condition
 
+    @staticmethod
+    def of(shapes: Shapes, condition: Condition) -> Search:
+        return _NestedLoops(geometries_of(shapes), condition)
+
     def matches(self, left: Geometries) -> Pairs:
         return nested_loops(left, self.rows, self.condition)
 
 
-def _native_search(shapes: Shapes, condition: Condition) -> Search:
-    return _NestedLoops(geometries_of(shapes), condition)
-
-
 _SEARCHES: dict[str, Callable[[Shapes, Condition], Search]] = {
     "indexed": _indexed_search,
-    "native": _native_search,
+    "native": _NestedLoops.of,
     "external": ExternalSearch.of,
 }

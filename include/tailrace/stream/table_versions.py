@@ -26,10 +26,10 @@ class Version(NamedTuple):
 
 
 class TableVersions:
-    """Follows the file of a dimension table.
+    """Checks the file of a dimension table before each batch, and stores its content whenever that has changed.
 
-    A version that is not fit, as half a file, is reported as a problem; the one in force holds until the file changes
-    again.
+    Content that is not fit, such as half a file, is reported as a problem; the version in force holds until the file
+    changes again.
 
     Attributes
     ----------
