@@ -93,13 +93,13 @@ class KafkaFeed:
         for end in islice(cuts, _CUTS_AT_ONCE if self._live else None):
             segments.append(_segment(Cut(self.topic.name, {part: (last[part], end[part]) for part in end})))
             last = end
+        self.holds_back = self._live and any(last[part] < end for part, (end, _) in self._grown.items())
         if segments and not self.types:
             self._show_types(segments)
         if not self.types:
             return []  # read again with the next call: only records show the types
         # From here on nothing fails, so a call gives all of its segments or none.
         self._next, self._rest = dict(last), []
-        self.holds_back = any(last[part] < end for part, (end, _) in self._grown.items()) and self._live
         return segments
 
     def _identity(self, identity: str | None) -> str:
