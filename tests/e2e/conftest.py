@@ -101,7 +101,9 @@ def platform(tmp_path_factory) -> Iterator[Platform]:
             "TAILRACE_QUERIES": str(home / "queries"),
             "TAILRACE_WAREHOUSE": str(home / "tables"),
             "AIRFLOW_CONN_TAILRACE_SPARK": json.dumps({"conn_type": "spark", "host": "local[*]"}),
-            "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps({"conn_type": "http", **connection, "extra": extra}),
+            "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps(
+                {"conn_type": "tailrace_driver_host", **connection, "extra": extra}
+            ),
         }
         airflow = EmbeddedAirflow(home / "airflow", ROOT / "dags", environment)
         running_platform = Platform(home, hosting, airflow, Api("", ""))

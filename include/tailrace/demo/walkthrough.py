@@ -123,7 +123,9 @@ def _environment(home: Path, driver_host: EmbeddedHost, queries: Path) -> dict[s
         "TAILRACE_QUERIES": str(queries.absolute()),
         "TAILRACE_WAREHOUSE": str(home / "tables"),
         "AIRFLOW_CONN_TAILRACE_SPARK": json.dumps({"conn_type": "spark", "host": "local[*]"}),
-        "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps({"conn_type": "http", **address, "extra": programs}),
+        "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps(
+            {"conn_type": "tailrace_driver_host", **address, "extra": programs}
+        ),
     }
 
 

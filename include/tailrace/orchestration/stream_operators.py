@@ -17,6 +17,7 @@ from tailrace.drivers.liveness import Verdict
 from tailrace.ground.errors import Busy, Refused, refuse
 from tailrace.orchestration import drivers, settings
 from tailrace.orchestration.form import check_conf
+from tailrace.orchestration.links import DriverLogLink, TablesLink
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.submit import Options, driver_command, environment
 from tailrace.orchestration.triggers import DRAIN_S, STOP_S, DriverTrigger
@@ -52,6 +53,7 @@ class StreamOperator(BaseOperator):
     """
 
     ui_color = "#e8f1fa"
+    operator_extra_links = (DriverLogLink(), TablesLink())
 
     def __init__(self, *, query: str, file: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
