@@ -11,7 +11,7 @@ from airflow.sdk import BaseOperator, BaseOperatorLink
 from tailrace.orchestration.driver_host_hook import DriverHostHook
 
 if TYPE_CHECKING:
-    from airflow.models.taskinstancekey import TaskInstanceKey
+    from airflow.sdk.types import TaskInstanceKey
 
 
 class DriverLogLink(BaseOperatorLink):
