@@ -16,6 +16,7 @@ import pytest
 from tailrace.drivers import fence
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.orchestration.airflow_api import Api
+from tailrace.orchestration.airflow_parts import KEPT_HOST
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
@@ -115,6 +116,7 @@ def platform(tmp_path_factory) -> Iterator[Platform]:
         connection = {"host": access.host, "port": access.port, "login": access.user, "password": access.password}
         extra = {"programs": str(hosting.directory / "programs")}
         environment = {
+            KEPT_HOST: str(hosting.directory),
             "TAILRACE_QUERIES": str(home / "queries"),
             "TAILRACE_WAREHOUSE": str(home / "tables"),
             "TAILRACE_SPARK_APPS": str(ROOT / "spark_apps"),
