@@ -18,6 +18,13 @@ from tailrace.query.declared import AnyQuery
 from tailrace.query.sections import Disorder
 from tailrace.query.yaml_file import FieldPath
 
+NEAR_WORDS = {
+    **dict.fromkeys(("mean", "average"), "avg"),
+    **{"minimum": "min", "maximum": "max", "total": "sum", "n": "count", "percentile": "quantile"},
+    **dict.fromkeys(("jsonl", "ndjson"), "json"),
+    **{"asc": "ascending", "desc": "descending", "top_k": "topk", "within_distance": "dwithin"},
+}
+"""Words of other systems for names of ours, which are not alike in their letters."""
 LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 _BESIDE_POLICY = [name for name in Disorder.model_fields if name != "policy"]
 
@@ -163,5 +170,6 @@ def _is_section(annotation: Any) -> bool:
 
 def _unknown_name(noun: str, word: str, choices: list[str]) -> tuple[str, str]:
     names = ", ".join(choices)
-    matches = get_close_matches(word, choices)
+    near = NEAR_WORDS.get(word.lower())
+    matches = [near] if near in choices else get_close_matches(word, choices)
     return f"{word!r} is no {noun} here", f"{' or '.join(matches)} (of {names})" if matches else f"one of {names}"

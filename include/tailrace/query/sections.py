@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from croniter import croniter
-from pydantic import Field, field_validator, model_validator
+from croniter import CroniterBadDateError, croniter
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.policies import AnyPolicy
@@ -41,7 +41,7 @@ class _Path(Section):
 class Files(_Path):
     """A directory of files, or a Delta table, that grows."""
 
-    format: Literal["parquet", "json", "delta"] = Field(description=_FORMAT)
+    format: Literal["parquet", "json", "csv", "delta"] = Field(description=_FORMAT)
     rate: None = Field(default=None, description=_RATE)
 
 
@@ -92,6 +92,12 @@ class Bounds(Section):
 
 class Stream(Section):
     """A stream: its source, its columns, and the event times accepted."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [{"required": ["id"]}, {"properties": {"source": {"properties": {"format": {"const": "kafka"}}}}}]
+        }
+    )
 
     source: Source = Field(description="where the tuples come from: {format: parquet, path: data/readings}")
     event_time: Column = Field(description="column of the time when it happened: event_time")
@@ -202,4 +208,8 @@ class Correction(Section):
         if schedule not in PRESETS and not (len(schedule.split()) == CRON_FIELDS and croniter.is_valid(schedule)):
             right = f"five fields (minute, hour, day, month, weekday) as in '0 0 * * *', or one of {', '.join(PRESETS)}"
             raise field_error(f"{schedule!r} is no cron expression", right)
+        try:
+            croniter(schedule, EPOCH).get_next()
+        except CroniterBadDateError:
+            raise field_error(f"{schedule!r} never comes: no month has such a day", "days that a month has") from None
         return schedule

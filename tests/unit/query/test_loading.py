@@ -99,7 +99,14 @@ WRONG = [
     Wrong(
         "  departures:", "  departures: x\n  more:", 4, "streams.departures", "'x' does not fit", "readings: {source: "
     ),
-    Wrong("parquet", "kafka", 5, "streams.departures.source.format", "does not have the format kafka", "parquet, json"),
+    Wrong(
+        "parquet, path: ../../samples/flights",
+        "kafka, servers: broker, topic: flights",
+        5,
+        "streams.departures.source.servers",
+        "'broker'",
+        "broker:9092",
+    ),
     Wrong("parquet", "[parquet]", 5, "streams.departures.source.format", "is no format", "parquet, json"),
     Wrong("path: ../../samples/flights", "path: ''", 5, "streams.departures.source.path", "no value", "data/readings"),
     Wrong("    id: flight\n", "", 4, "streams.departures.id", "missing", "column that names the tuple"),
@@ -170,7 +177,7 @@ WRONG = [
     Wrong(
         "format: parquet", "rate: 0, format: replay", 5, "streams.departures.source.rate", "'0' does not", "more than"
     ),
-    Wrong("avg", "mean", 12, "aggregate.function", "'mean' is no function", "median (of sum, avg, min, max, median,"),
+    Wrong("avg", "mean", 12, "aggregate.function", "'mean' is no function", "avg (of sum, avg, min, max, median,"),
     Wrong("avg", "quantile", 12, "aggregate.q", "is missing", "q: 0.9"),
     Wrong("avg", "median, q: 0.5", 12, "aggregate.q", "function median takes no q", "or no q"),
     Wrong("avg", "quantile, q: 90", 12, "aggregate.q", "'90' does not fit", "less than 1.0, as in q: 0.9"),
