@@ -283,5 +283,5 @@ def test_alerts_may_change_while_the_checkpoint_lives(tmp_path):
 def test_check_refuses_an_alert_whose_connection_is_missing(file, place, host):
     context = {"dag": SimpleNamespace(params=PARAMS), "dag_run": SimpleNamespace(conf={}), "params": PARAMS}
     operator = CheckOperator(task_id="check", query="readings", file=str(file))
-    with pytest.raises(AirflowFailException, match="alerts.lag: connection ops_webhook: Airflow knows none"):
+    with pytest.raises(AirflowFailException, match=r"alerts\.lag: connection ops_webhook: Airflow knows none"):
         operator.execute(context)
