@@ -18,12 +18,14 @@ from tailrace.ground.duration import format_time
 from tailrace.orchestration import drivers, settings
 from tailrace.orchestration.alert_watch import AlertWatch
 from tailrace.storage.layout import Layout
+from tailrace.storage.status import Status
 
 TELL_S = 60.0  # interval between two status lines in a waiting task's log
 DRAIN_S, STOP_S = 30.0, 5.0  # with Airflow's own delay, within a minute
 ON_KILL_S = 3.0  # Airflow waits for it meanwhile
 OVER = ("success", "failed", "skipped", "upstream_failed", "removed")
 DELETED = "deleted"
+LONGEST_DOWNTIME_MS = 30 * 86_400_000  # a quiet source that is further behind the wall clock tells of a past
 
 
 class DriverTrigger(BaseTrigger):
@@ -169,9 +171,10 @@ class FrontierTrigger(BaseTrigger):
         layout, last_log_s = Layout.of(Path(self.warehouse), self.query), -math.inf
         while True:
             is_reached, line = await asyncio.to_thread(_reached_or_error, layout, self.until_ms)
-            if is_reached:
-                self.log.info(line)
-                yield TriggerEvent({"until_ms": self.until_ms})  # type: ignore[no-untyped-call]
+            never = None if is_reached else await asyncio.to_thread(_never_reached_or_error, layout, self.until_ms)
+            if is_reached or never is not None:
+                self.log.info(never or line)
+                yield TriggerEvent({"until_ms": self.until_ms} | ({} if never is None else {"never": never}))  # type: ignore[no-untyped-call]
                 return
             if time.monotonic() - last_log_s >= TELL_S:
                 self.log.info("%s; %s", line, await asyncio.to_thread(_driver_line, layout))
@@ -199,6 +202,32 @@ def reached(layout: Layout, until_ms: int) -> tuple[bool, str]:
     is_reached, so_far = progress.until >= until_ms, format_time(progress.until)
     suffix = "" if is_reached else f"; this run waits for {format_time(until_ms)}"
     return is_reached, f"the stream has committed up to {so_far}{suffix}"
+
+
+def _never_reached_or_error(layout: Layout, until_ms: int) -> str | None:
+    """Call `never_reached`; where the status can't be read, the wait goes on."""
+    try:
+        return never_reached(layout, until_ms)
+    except Exception:
+        return None
+
+
+def never_reached(layout: Layout, until_ms: int) -> str | None:
+    """The reason for which a stream's arrival times won't reach a point; None while they may.
+
+    They are those of a past that was read to its end: the stream is quiet, so far behind the wall clock that no
+    downtime explains it. A stream that is down or busy may still reach it.
+    """
+    status = Status.read(layout)
+    if status is None or status.committed is None or status.state != "quiet" or status.rows_left:
+        return None
+    behind_ms = status.at_ms - status.committed
+    if status.committed >= until_ms or behind_ms < LONGEST_DOWNTIME_MS:
+        return None
+    return (
+        f"the arrival times of {layout.home.name} end at {format_time(status.committed)}, and it is quiet: they never "
+        f"reach {format_time(until_ms)}, unless more of that past comes; then tailrace correct, or a backfill, has it"
+    )
 
 
 def _driver_line(layout: Layout) -> str:
