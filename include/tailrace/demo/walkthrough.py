@@ -23,6 +23,7 @@ from tailrace.demo.spatial_map import draw
 from tailrace.drivers.embedded import UMASK, EmbeddedHost
 from tailrace.ground.errors import refuse
 from tailrace.ground.files import write_atomically
+from tailrace.orchestration.airflow_parts import KEPT_HOST
 from tailrace.orchestration.embedded_airflow import START_S, USER, EmbeddedAirflow
 from tailrace.query.loading import load
 from tailrace.terminal import screen
@@ -120,10 +121,13 @@ def _environment(home: Path, driver_host: EmbeddedHost, queries: Path) -> dict[s
     address = {"host": access.host, "port": access.port, "login": access.user, "password": access.password}
     programs = {"programs": str(driver_host.directory / "programs")}
     return {
+        KEPT_HOST: str(driver_host.directory),
         "TAILRACE_QUERIES": str(queries.absolute()),
         "TAILRACE_WAREHOUSE": str(home / "tables"),
         "AIRFLOW_CONN_TAILRACE_SPARK": json.dumps({"conn_type": "spark", "host": "local[*]"}),
-        "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps({"conn_type": "http", **address, "extra": programs}),
+        "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps(
+            {"conn_type": "tailrace_driver_host", **address, "extra": programs}
+        ),
     }
 
 

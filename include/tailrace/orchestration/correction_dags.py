@@ -81,7 +81,7 @@ def _dag(declaration: Declared) -> DAG:
         max_active_runs=MAX_WAITING,
         params=FORM,
         default_args=RETRIES,
-        tags=["tailrace", "correction", declaration.query.kind],
+        tags=["tailrace", "correction", declaration.query.kind, name],
         doc_md=_doc(declaration),
     ) as dag:
         wait = WaitOperator(task_id="wait", query=name, file=str(declaration.file))
