@@ -18,7 +18,7 @@ from tailrace.drivers.supervisor import SupervisorHost
 from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.query.loading import load
 from tailrace.query.query import Query
-from tailrace.spark import local_master
+from tailrace.spark import masters
 
 SPARK = "tailrace_spark"
 HOST = "tailrace_driver_host"
@@ -159,7 +159,7 @@ def spark_environment() -> dict[str, str]:
         "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', '')}",
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_CONF_DIR": os.environ.get("SPARK_CONF_DIR", str(files("tailrace.spark") / "conf")),
-        **local_master.environment(spark_master()),
+        **masters.environment(spark_master()),
     }
 
 

@@ -15,7 +15,7 @@ from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground.errors import refuse
 from tailrace.orchestration import settings
 from tailrace.orchestration.settings import Declared
-from tailrace.spark import local_master
+from tailrace.spark import masters
 from tailrace.storage.layout import Layout
 
 MEMORY = r"^([5-9][0-9]{2}m|[1-9][0-9]{3,5}m|[1-9][0-9]{0,2}g)$(?!\n)"
@@ -67,7 +67,7 @@ def driver_command(query: Declared, warehouse: Path, options: Options) -> list[s
         When Airflow does not know the connection `tailrace_spark`, or it would start the driver off the driver host.
     """
     hook = SparkSubmitHook(
-        conf=local_master.conf(settings.spark_master()),
+        conf=masters.conf(settings.spark_master()),
         conn_id=settings.SPARK,
         name=f"tailrace {query.query.name}",
         driver_memory=options.driver_memory,
