@@ -612,7 +612,7 @@ def test_a_server_that_is_not_supervisord_is_reported(tmp_path, body):
 
 
 @pytest.mark.parametrize(
-    "url", ["", "127.0.0.1:9001", "https://u:s3cret@h:1", "http://", "http://u:s3cret/x@h:1", "http://u:s3cret@h:99999"]
+    "url", ["", "127.0.0.1:9001", "ftp://u:s3cret@h:1", "http://", "http://u:s3cret/x@h:1", "http://u:s3cret@h:99999"]
 )
 def test_an_invalid_url_is_refused_and_not_shown(tmp_path, url):
     with pytest.raises(Refused, match="http://USER:PASSWORD@HOST:PORT") as refusal:

@@ -115,4 +115,6 @@ class EmbeddedCluster:
             if process.poll() is not None:
                 break
         log = self.directory / f"{name}.log"
-        raise RuntimeError(f"Spark's {name} did not start; the end of {log}:\n{log.read_text(errors='replace')[-2000:]}")
+        raise RuntimeError(
+            f"Spark's {name} did not start; the end of {log}:\n{log.read_text(errors='replace')[-2000:]}"
+        )

@@ -134,7 +134,7 @@ def driver_host() -> DriverHost:
         wrong = f"it has no {' and no '.join(missing)}" if missing else "its extra has no absolute path of `programs`"
         raise refuse(f"connection {HOST}", wrong, _ADD_COMMANDS[HOST])
     return SupervisorHost(
-        f"http://{host_connection.host}:{host_connection.port}",
+        f"{host_connection.schema or 'http'}://{host_connection.host}:{host_connection.port}",
         Path(programs),
         host_connection.login,
         host_connection.password,
