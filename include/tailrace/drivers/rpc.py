@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import re
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any
 from urllib.parse import unquote, urlsplit
 from xml.parsers.expat import ExpatError
-from xmlrpc.client import Error, Fault, ProtocolError, SafeTransport, ServerProxy, Transport
+from xmlrpc.client import Error, Fault, ProtocolError, ServerProxy, Transport
 
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.ground.errors import refuse
@@ -121,5 +121,10 @@ class _Transport(Transport):
         return unmarshaller.close()
 
 
-class _EncryptedTransport(_Transport, SafeTransport):
+class _EncryptedTransport(_Transport):
     """The same over TLS, which ends before supervisord; this machine must trust the certificate."""
+
+    def make_connection(self, host: Any) -> HTTPConnection:
+        connection = HTTPSConnection(host, timeout=self._timeout_s)
+        self._connection = host, connection
+        return connection

@@ -65,7 +65,7 @@ def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None 
     try:
         with _uninterrupted():
             spark = builder.getOrCreate()
-        if not spark.sparkContext.master.startswith("local"):
+        if not (spark.sparkContext.master or "").startswith("local"):
             spark.sparkContext.addPyFile(str(resources.enter_context(package_archive())))
         yield spark
     except PySparkException as error:
