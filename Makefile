@@ -1,6 +1,6 @@
 # What there is to do here: make help
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lint format bench clean
+.PHONY: help setup demo test test-fast lint format bench audit clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -36,6 +36,9 @@ bench: setup ## Measure `aggregate` and `topk` beside Spark's own windows, and t
 	$(BIN)/tailrace bench topk --rows 8000000
 	$(BIN)/tailrace bench emd
 	$(BIN)/tailrace bench spatial
+
+audit: setup ## Ask PyPI's advisories about every package of the lock; needs the network, and ends with 1 if one is known
+	@sh tools/audit.sh
 
 clean: ## Remove what was made here: environment, caches, warehouses
 	rm -rf .venv .hypothesis .pytest_cache .mypy_cache .ruff_cache build warehouse include/*.egg-info

@@ -74,6 +74,9 @@ class FakeHost:
             self.driver = Driver(name, "running", 100 + len(self.deployed), None, "")
         return self.driver
 
+    def names(self) -> list[str]:
+        return [] if self.driver.state == "absent" else [self.driver.name]
+
     def inspect(self, name: str) -> Driver:
         self.on_inspect()
         if self.down:

@@ -21,9 +21,9 @@ WAIT_S = 60
 class ConcurrentAction(threading.Thread):
     """Does something beside a stream that runs, and asks it to drain in the end, come what may."""
 
-    def __init__(self, warehouse: Path, act) -> None:
+    def __init__(self, layout: Layout, act) -> None:
         super().__init__(daemon=True)
-        self.layout, self.act, self.failed = Layout.of(warehouse, "readings"), act, None
+        self.layout, self.act, self.failed = layout, act, None
 
     def run(self) -> None:
         try:
@@ -51,7 +51,7 @@ class ConcurrentAction(threading.Thread):
 
 
 def live(query, warehouse: Path, act, plan: RunOptions = LIVE) -> None:
-    beside = ConcurrentAction(warehouse, act)
+    beside = ConcurrentAction(Layout.of(warehouse, query.name), act)
     beside.layout.status.unlink(missing_ok=True)
     beside.start()
     run(query, warehouse, plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,12 +16,27 @@ import pytest
 from tailrace.drivers import fence
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.orchestration.airflow_api import Api
+from tailrace.orchestration.airflow_parts import KEPT_HOST
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 
 ROOT = Path(__file__).parents[2]
 QUERY = (ROOT / "include" / "queries" / "flights.yaml").read_text()
+
+# A DAG as a user writes it, which knows no more of tailrace than the asset's name and URI.
+CONSUMER = """
+from airflow.sdk import DAG, Asset, task
+
+with DAG("consume_live", schedule=[Asset(name="live.results", uri="tailrace://live/results")], catchup=False):
+    @task
+    def consume(triggering_asset_events=None):
+        for events in triggering_asset_events.values():
+            for event in events:
+                print("consumed", event.extra["total_rows"], "rows")
+
+    consume()
+"""
 
 
 @dataclass
@@ -93,17 +109,23 @@ class Platform:
 def platform(tmp_path_factory) -> Iterator[Platform]:
     home = tmp_path_factory.mktemp("platform")
     (home / "queries").mkdir()
+    shutil.copytree(ROOT / "dags", home / "dags", ignore=shutil.ignore_patterns("__pycache__"))
+    (home / "dags" / "consumers.py").write_text(CONSUMER)
     with EmbeddedHost(home / "drivers") as hosting:
         access = hosting.access
         connection = {"host": access.host, "port": access.port, "login": access.user, "password": access.password}
         extra = {"programs": str(hosting.directory / "programs")}
         environment = {
+            KEPT_HOST: str(hosting.directory),
             "TAILRACE_QUERIES": str(home / "queries"),
             "TAILRACE_WAREHOUSE": str(home / "tables"),
+            "TAILRACE_SPARK_APPS": str(ROOT / "spark_apps"),
             "AIRFLOW_CONN_TAILRACE_SPARK": json.dumps({"conn_type": "spark", "host": "local[*]"}),
-            "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps({"conn_type": "http", **connection, "extra": extra}),
+            "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps(
+                {"conn_type": "tailrace_driver_host", **connection, "extra": extra}
+            ),
         }
-        airflow = EmbeddedAirflow(home / "airflow", ROOT / "dags", environment)
+        airflow = EmbeddedAirflow(home / "airflow", home / "dags", environment)
         running_platform = Platform(home, hosting, airflow, Api("", ""))
         running_platform.declare(200)
         with airflow:

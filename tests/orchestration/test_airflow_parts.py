@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from processes import is_dead, until
+from tailrace.drivers.embedded import AIRFLOW_MARK, EmbeddedHost
 from tailrace.ground.files import write_atomically
-from tailrace.orchestration.airflow_parts import PARTS
+from tailrace.orchestration.airflow_parts import KEPT_HOST, PARTS
+from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
 
 # Stand-in for `airflow`: writes down its arguments, and exits once a file `<part>.ends` has its exit code; with a file
 # `<part>.ends_once`, which it takes away, too.
@@ -111,3 +114,29 @@ def test_no_part_starts_where_the_database_migration_fails(start, tmp_path):
     let_end(tmp_path, "db", 1)
     assert start().wait(WAIT_S) != 0
     assert not pids(tmp_path)
+
+
+def test_a_driver_host_that_was_killed_is_started_again_and_one_that_was_stopped_is_not(start, tmp_path, monkeypatch):
+    with EmbeddedHost(tmp_path / "host") as embedded:
+        monkeypatch.setenv(KEPT_HOST, str(embedded.directory))
+        process = start()
+        until(lambda: len(pids(tmp_path)) == len(PARTS), WAIT_S)
+        pid_file = embedded.directory / "supervisord.pid"
+        first = int(pid_file.read_text())
+        os.kill(first, signal.SIGKILL)
+        until(lambda: pid_file.exists() and int(pid_file.read_text() or first) != first, WAIT_S)
+        until(lambda: embedded.start().rpc.call("getState")["statename"] == "RUNNING", WAIT_S)
+        embedded.stop()
+        assert not embedded.keep()
+        assert not embedded._ours()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(WAIT_S) == 0
+
+
+def test_the_end_of_airflow_leaves_the_driver_host_that_it_has_started_again(tmp_path, monkeypatch):
+    monkeypatch.setenv(AIRFLOW_MARK, str(tmp_path / "airflow"))
+    with EmbeddedHost(tmp_path / "host") as embedded:
+        os.kill(embedded.host.rpc.call("getPID"), signal.SIGKILL)
+        until(embedded.keep, WAIT_S)
+        EmbeddedAirflow(tmp_path / "airflow", tmp_path, {}).kill()
+        assert embedded.host.rpc.call("getState")["statename"] == "RUNNING"

@@ -25,6 +25,7 @@ from tailrace.orchestration import correction_operators
 from tailrace.orchestration.correction_dags import FORM
 from tailrace.orchestration.correction_operators import CorrectOperator, WaitOperator
 from tailrace.storage import progress
+from tailrace.storage.status import Status
 
 
 def context(run_type="scheduled", start="2013-01-01T00:00:00", end="2013-01-02T00:00:00", conf=None, **params):
@@ -320,3 +321,39 @@ def test_a_missing_connection_is_refused_and_does_not_default_to_yarn(correct_ta
         correct_task.execute(context())
     with pytest.raises(FileNotFoundError):
         called()
+
+
+@pytest.fixture
+def set_status(layout):
+    def set_to(committed, state="quiet", rows_left=0, at="2026-01-01T00:00:00"):
+        layout.stream.mkdir(parents=True, exist_ok=True)
+        Status(state, 1, 0, ms(at), 3, rows_left=rows_left, committed=ms(committed)).write(layout)
+
+    return set_to
+
+
+@pytest.mark.parametrize("run_type", ["scheduled", "backfill"])
+def test_a_run_is_skipped_whose_interval_the_arrival_times_of_a_past_never_reach(
+    wait_task, set_committed, set_status, run_type
+):
+    set_committed(ms("2013-01-01T12:00:00"))
+    set_status("2013-01-01T12:00:00")
+    with pytest.raises(AirflowSkipException, match=r"end at 2013-01-01T12:00.*never reach 2013-01-02T00:00.*backfill"):
+        wait_task.execute(context(run_type))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"state": "waiting"}, {"state": "streaming", "rows_left": 7}, {"rows_left": 7}, {"at": "2013-01-20T00:00:00"}],
+    ids=["waiting", "streaming", "more to read", "not long down"],
+)
+def test_a_run_waits_for_a_stream_that_may_still_reach_its_interval(wait_task, set_committed, set_status, change):
+    set_committed(ms("2013-01-01T12:00:00"))
+    set_status("2013-01-01T12:00:00", **change)
+    with pytest.raises(TaskDeferred):
+        wait_task.execute(context())
+
+
+def test_a_deferred_run_is_skipped_when_its_stream_has_come_to_the_end_of_a_past(wait_task):
+    with pytest.raises(AirflowSkipException, match="never"):
+        wait_task.resume(context(), {"until_ms": 1, "never": "they never reach it"})

@@ -18,7 +18,7 @@ from filelock import Timeout
 from fake_host import LOCAL_CONF, QUERY, declare
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.ground.errors import Busy
-from tailrace.orchestration import drivers, stream_operators
+from tailrace.orchestration import drivers, stream_operators, submit
 from tailrace.orchestration.stream_operators import (
     DEPLOYED,
     WATCHED,
@@ -429,3 +429,19 @@ def test_secrets_of_a_connection_are_in_no_command_and_no_log(make_operator, hos
     make_operator(DeployOperator).execute(context)
     assert "s3cret" not in str(host.deployed)
     assert "s3cret" not in "".join(capfd.readouterr())
+
+
+def test_deploy_refuses_a_spark_binary_that_the_provider_does_not_allow(make_operator, host, context, monkeypatch):
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_TAILRACE_SPARK", '{"conn_type": "spark", "host": "local[*]", "extra": {"spark-binary": "sh"}}'
+    )
+    with pytest.raises(AirflowFailException, match=r"spark-binary is 'sh'\n.*spark-submit, spark2-submit"):
+        make_operator(DeployOperator).execute(context)
+    assert host.deployed == []
+
+
+def test_the_roots_of_sources_are_passed_on_to_drivers(place, monkeypatch):
+    monkeypatch.setenv("TAILRACE_SOURCES", "/data")
+    assert submit.environment()["TAILRACE_SOURCES"] == "/data"
+    monkeypatch.delenv("TAILRACE_SOURCES")
+    assert "TAILRACE_SOURCES" not in submit.environment()

@@ -52,7 +52,9 @@ def fire(trigger):
 @pytest.mark.parametrize("cls", [DriverTrigger, FrontierTrigger])
 def test_a_trigger_survives_serialization(cls):
     arguments = {"query": "q", "warehouse": "/w", "poll_s": 1.0} | (
-        {"until_ms": 5} if cls is FrontierTrigger else {"deployment": "d", "hang_after_s": 2.0, "patience_s": 3.0}
+        {"until_ms": 5}
+        if cls is FrontierTrigger
+        else {"deployment": "d", "hang_after_s": 2.0, "patience_s": 3.0, "file": "/f"}
     )
     path, kwargs = cls(**arguments).serialize()
     assert kwargs == arguments
@@ -154,6 +156,32 @@ def test_on_kill_goes_on_when_airflow_cancels_it(trigger, host, layout, monkeypa
 
     asyncio.run(cancel_on_kill())  # returns only after its threads have ended
     assert host.driver.state == "ended"
+
+
+def test_on_kill_answers_though_the_driver_takes_long_to_drain(trigger, host, layout, task_states, monkeypatch):
+    """Airflow waits for the answer; the drain goes on in its thread."""
+    let_driver_obey_drain(host, layout)
+    answered = threading.Event()
+    task_states["r"] = {"supervise": "failed"}
+    drain = drivers.drain
+
+    def drain_slowly(*arguments):
+        assert answered.wait(30)
+        return drain(*arguments)
+
+    monkeypatch.setattr(drivers, "drain", drain_slowly)
+    monkeypatch.setattr(triggers, "ON_KILL_S", 0.01)
+
+    async def kill():
+        await trigger.on_kill()
+        answered.set()
+
+    asyncio.run(kill())  # returns only after its threads have ended
+    assert host.driver.state == "ended"
+
+
+def test_on_kill_answers_within_five_seconds():
+    assert triggers.ON_KILL_S < 5
 
 
 def trigger_of_an_earlier_run(place, host, layout):

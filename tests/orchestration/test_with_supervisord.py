@@ -77,7 +77,7 @@ def embedded(place, mode, monkeypatch):
     with EmbeddedHost(place / "host") as embedded:
         access = embedded.access
         connection = {
-            "conn_type": "http",
+            "conn_type": "tailrace_driver_host",
             "host": access.host,
             "port": access.port,
             "login": access.user,

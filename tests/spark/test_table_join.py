@@ -14,6 +14,7 @@ import pytest
 import shapely
 
 from kill_points import arm, leave
+from live_stream import live
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.errors import Damaged, Refused
 from tailrace.query.declared import declared_query
@@ -52,9 +53,14 @@ def write_table(path: Path, number: int) -> None:
     new.rename(path)
 
 
-def write_stream(directory: Path) -> None:
-    """The tuples in order of arrival, in two files; one of them has no geometry."""
-    directory.mkdir(parents=True)
+def write_stream(directory: Path, parts: int = 2) -> None:
+    """The tuples in order of arrival, in files; one of them has no geometry."""
+    for part in range(parts):
+        write_part(directory, part, parts)
+
+
+def write_part(directory: Path, part: int, parts: int) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
     order = np.argsort(ARRIVALS, kind="stable")
     lon, lat = PLACES[order].T
     columns = {
@@ -64,10 +70,10 @@ def write_stream(directory: Path) -> None:
         "lon": pa.array([None, *lon[1:]]),
         "lat": lat,
     }
-    rows = pa.table(columns)
-    for part in (0, 1):
-        half = COUNT // 2
-        pq.write_table(rows.slice(part * half, half), directory / f"{part}.parquet", row_group_size=300)
+    rows = COUNT // parts
+    new = directory / f"{part}.new"
+    pq.write_table(pa.table(columns).slice(part * rows, rows), new, row_group_size=300)
+    new.rename(directory / f"{part}.parquet")
 
 
 def make_query(directory: Path, table: Path | None = None, **more: object) -> Query:
@@ -188,6 +194,24 @@ def _files_of(tables: Tables) -> list[str]:
     log = tables.layout.table("results") / "_delta_log"
     actions = (json.loads(line) for file in log.glob("*.json") for line in file.read_text().splitlines())
     return [action["add"]["path"] for action in actions if "add" in action]
+
+
+def test_a_live_stream_sees_the_table_change_and_goes_on_while_it_is_broken(spark, tmp_path):
+    table = tmp_path / "zones.geojson"
+    write_table(table, 0)
+    write_part(tmp_path / "in", 0, 3)
+
+    def act(beside):
+        beside.until(lambda status, entry: entry.position.rows == COUNT // 3 and status.rows == entry.position.rows - 1)
+        table.write_text(table.read_text()[:100])
+        write_part(tmp_path / "in", 1, 3)
+        beside.until(lambda status, entry: status.rows == 2 * COUNT // 3 - 1 and "zones.geojson" in status.problem)
+        write_table(table, 1)
+        write_part(tmp_path / "in", 2, 3)
+        beside.until(lambda status, entry: status.rows == COUNT - 1 and status.problem is None)
+
+    live(make_query(tmp_path), tmp_path / "wh", act, RunOptions(BATCH_ROWS, pace_ms=100, live=True))
+    assert_answered(tmp_path / "wh", [0, 1])
 
 
 def test_a_lost_version_is_a_damage(left, killed, spark):

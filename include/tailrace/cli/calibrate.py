@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
-from tailrace.ground.duration import format_duration
+from tailrace.cli.readers import File, Warehouse
+from tailrace.ground.duration import format_duration, format_durations
 from tailrace.query.loading import load
 from tailrace.terminal import screen
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def calibrate(
-    file: Annotated[Path, typer.Argument(help="The query file.", metavar="FILE")],
-    warehouse: Annotated[Path, typer.Option(help="The directory that holds the tables of all queries.")],
+    file: File,
+    warehouse: Warehouse,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what was measured; write nothing.")] = False,
     if_ready: Annotated[
         bool, typer.Option("--if-ready", help="Where there is too little of the past yet, be content with that.")
@@ -46,10 +46,11 @@ def _table(report: Report) -> Table:
     table = Table("duration", "accuracy", "standard error", f"at least {report.promise:g}")
     for column in table.columns[:3]:
         column.justify = "right"
-    for row in report.measurements:
+    durations = format_durations([row.duration_ms for row in report.measurements])
+    for row, duration in zip(report.measurements, durations, strict=True):
         prefix = "K in force: " if row.duration_ms == report.k_ms else ""
         verdict = "yes" if row.accuracy >= report.promise else "no"
-        table.add_row(f"{prefix}{format_duration(row.duration_ms)}", f"{row.accuracy:.4f}", f"{row.error:.4f}", verdict)
+        table.add_row(f"{prefix}{duration}", f"{row.accuracy:.4f}", f"{row.error:.4f}", verdict)
     return table
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
+from tailrace import __version__
 from tailrace.cli import drivers
 from tailrace.cli.calibrate import calibrate
 from tailrace.cli.frames import frames
@@ -19,6 +20,9 @@ from tailrace.cli.readers import File, Warehouse, explain, quality, results
 from tailrace.cli.tools import bench, demo, replay, schema, time_option
 from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground.errors import Problem, Refused, refuse
+from tailrace.ground.files import is_url
+from tailrace.ground.source_roots import outside_roots
+from tailrace.ground.words import counted
 from tailrace.query.loading import load
 from tailrace.query.query import Query, require_late_tuples
 from tailrace.terminal import screen
@@ -35,6 +39,21 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
 )
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        screen.out.print(f"tailrace {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Continuous queries over out-of-order streams that answer early and end up right."""
 
 
 @app.command(epilog="Example: [bold]tailrace validate include/queries/flights.yaml[/]")
@@ -162,6 +181,10 @@ def _with_inputs(query: Query, inputs: list[str]) -> Query:
         name, _, path = assignment.partition("=")
         if name not in query.streams or not path:
             raise refuse(f"--input {assignment}", "it names no stream of the query", f"{'|'.join(query.streams)}=PATH")
+        if is_url(path):
+            raise refuse(f"--input {assignment}", "it is a URL", f"a file or a directory: {name}=PATH")
+        if (problem := outside_roots(Path(path).absolute())) is not None:
+            raise Refused([problem])
         stream = query.streams[name]
         source = stream.source.model_copy(update={"path": Path(path).absolute()})
         streams = query.streams | {name: stream.model_copy(update={"source": source})}
@@ -171,8 +194,8 @@ def _with_inputs(query: Query, inputs: list[str]) -> Query:
 
 def _print_report(report: Any) -> None:
     screen.err.print(
-        f"corrected {report.interval}: {report.answers:,} answers given, {report.retracted:,} taken back, "
-        f"{report.late:,} late tuples",
+        f"corrected {report.interval}: {counted(report.answers, 'answer')} given, {report.retracted:,} taken back, "
+        f"{counted(report.late, 'late tuple')}",
         markup=False,
         soft_wrap=True,
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tailrace.engine.batch_header import BATCH_ROWS
+from tailrace.ground.errors import Refused
 from tailrace.terminal import screen
 
 if TYPE_CHECKING:
@@ -41,19 +42,35 @@ def deploy(
     screen.out.print(f"{query}: {outcome}, {deployment.driver.state}, pid {deployment.driver.pid}", soft_wrap=True)
 
 
-def status(query: Name) -> None:
-    """Say how the query's driver stands: its process, its last commit, what it has still to read, K, coverage."""
-    from tailrace.orchestration import drivers
+def status(
+    query: Annotated[
+        str | None, typer.Argument(help="The name of a query; without it: all of them.", metavar="[QUERY]")
+    ] = None,
+    wide: Annotated[bool, typer.Option("--wide", help="All columns, however wide.")] = False,
+) -> None:
+    """Say how the query's driver stands: its process, its last commit, what it has still to read, K, coverage.
 
-    _, host, layout = _find(query)
-    screen.out.print(str(drivers.status(host, layout)), markup=False, soft_wrap=True)
+    Without a name: a line for each declared query, each query of the warehouse, and each driver.
+    """
+    from tailrace.orchestration import drivers
+    from tailrace.orchestration.overview import overview
+    from tailrace.terminal.tables import print_table
+
+    if query is not None:
+        host, layout = _find_begun(query)
+        screen.out.print(str(drivers.status(host, layout)), markup=False, soft_wrap=True)
+        return
+    columns, rows, problems = overview()
+    print_table(columns, rows, wide)
+    for problem in problems:
+        screen.err.print(problem, markup=False, soft_wrap=True)
 
 
 def drain(query: Name, deadline: Deadline = 60.0, wait: Wait = 10.0) -> None:
     """End the query's driver between two batches; what is open stays open, and the next one goes on from there."""
     from tailrace.orchestration import drivers
 
-    _, host, layout = _find(query)
+    host, layout = _find_begun(query)
     drivers.drain(host, layout, deadline, wait, lambda line: screen.err.print(line, markup=False, soft_wrap=True))
 
 
@@ -61,7 +78,7 @@ def stop(query: Name, wait: Wait = 10.0) -> None:
     """End the query's driver by force; the batch that it was at is done again by the next one."""
     from tailrace.orchestration import drivers
 
-    _, host, layout = _find(query)
+    host, layout = _find_begun(query)
     driver = drivers.stop(host, layout, wait)
     screen.out.print(f"{query}: {driver.state}, {driver.detail}", markup=False, soft_wrap=True)
 
@@ -74,3 +91,28 @@ def _find(name: str) -> tuple[Declared, DriverHost, Layout]:
     settings.use_in_shell()
     declaration = settings.find(name)
     return declaration, settings.driver_host(), Layout.of(settings.warehouse(), name)
+
+
+def _find_begun(name: str) -> tuple[DriverHost, Layout]:
+    """The driver host, and the layout of a query that is declared, or of which there is a stream or a driver.
+
+    Raises
+    ------
+    Refused
+        When none of these is there.
+    """
+    from tailrace.orchestration import settings
+    from tailrace.orchestration.overview import is_begun
+    from tailrace.storage.layout import Layout
+
+    settings.use_in_shell()
+    try:
+        settings.find(name)
+    except Refused:
+        try:
+            begun = is_begun(settings.driver_host(), name)
+        except Refused:
+            begun = False
+        if not begun:
+            raise
+    return settings.driver_host(), Layout.of(settings.warehouse(), name)

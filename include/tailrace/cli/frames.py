@@ -11,6 +11,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from tailrace.cli.tools import time_option
 from tailrace.generators.frame_histograms import Bins
 from tailrace.ground.errors import refuse
+from tailrace.ground.words import counted
 from tailrace.terminal import screen
 
 
@@ -48,4 +49,6 @@ def frames(
         except OSError as error:
             right = "a directory that you may write to, on a disk with room"
             raise refuse(f"--output {output}", f"can't be written ({error.strerror or error})", right) from error
-    screen.err.print(f"wrote {rows:,} histograms of {bins.size} bins to {output}", markup=False, soft_wrap=True)
+    screen.err.print(
+        f"wrote {counted(rows, 'histogram')} of {bins.size} bins to {output}", markup=False, soft_wrap=True
+    )

@@ -12,7 +12,10 @@ from tailrace.query.loading import load
 from tailrace.terminal import screen
 
 File = Annotated[Path, typer.Argument(help="The query file.", metavar="FILE")]
-Warehouse = Annotated[Path, typer.Option(help="The directory that holds the tables of all queries.")]
+Warehouse = Annotated[
+    Path, typer.Option(help="The directory that holds the tables of all queries.", envvar="TAILRACE_WAREHOUSE")
+]
+Wide = Annotated[bool, typer.Option("--wide", help="A table on the terminal has all columns, however wide.")]
 
 
 class Form(StrEnum):
@@ -46,13 +49,14 @@ def results(
     format: Annotated[Form, typer.Option(help="How they are written.")] = Form.table,
     output: Annotated[Path | None, typer.Option(help="The file to write; absent: the terminal.")] = None,
     limit: Annotated[int, typer.Option(help="How many rows a table on the terminal shows.", min=0)] = 50,
+    wide: Wide = False,
 ) -> None:
     """Read answers, without starting Spark."""
     from tailrace.storage.results import read_answers
     from tailrace.terminal.answers import write_answers
 
     answers, columns = read_answers(load(file), warehouse, streamed=as_of is Version.stream)
-    write_answers(answers, columns, format.value, output, limit)
+    write_answers(answers, columns, format.value, output, limit, wide)
 
 
 def quality(
@@ -61,10 +65,11 @@ def quality(
     format: Annotated[Form, typer.Option(help="How it is written.")] = Form.table,
     output: Annotated[Path | None, typer.Option(help="The file to write; absent: the terminal.")] = None,
     limit: Annotated[int, typer.Option(help="How many rows a table on the terminal shows.", min=0)] = 50,
+    wide: Wide = False,
 ) -> None:
     """Show how far answers were from what corrections found, over time, against what is promised."""
     from tailrace.correction.quality import read_quality
     from tailrace.terminal.answers import write_answers
 
     rows, columns = read_quality(load(file), warehouse)
-    write_answers(rows, columns, format.value, output, limit)
+    write_answers(rows, columns, format.value, output, limit, wide)

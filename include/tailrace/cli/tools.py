@@ -12,6 +12,7 @@ import typer
 
 from tailrace.ground.duration import parse_time_ms
 from tailrace.ground.errors import refuse
+from tailrace.ground.words import counted
 from tailrace.terminal import screen
 
 if TYPE_CHECKING:
@@ -78,7 +79,9 @@ def replay(
             table = replaying.generate(rows, rate, keys, delays, seed, start_ms)
         else:
             table = replaying.disorder(_read_source(source, source_format, start_ms), event_time, delays, seed)
-        replaying.write(table, output, files, format.value, lambda rows: screen.err.print(f"wrote {rows:,} rows"))
+        replaying.write(
+            table, output, files, format.value, lambda rows: screen.err.print(f"wrote {counted(rows, 'row')}")
+        )
     except (ValueError, OSError) as error:
         raise refuse("replay", str(error), "tailrace replay --help tells each option") from error
 

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from tailrace.demo.comparison import Comparison
 from tailrace.ground.duration import format_duration, format_time
+from tailrace.ground.words import counted
 from tailrace.kinds import build
 from tailrace.orchestration.embedded_airflow import USER, EmbeddedAirflow
 from tailrace.query.query import Query
@@ -24,7 +25,7 @@ def line(status: Status, corrections: int | None = None) -> str:
     """One line on the progress of the stream, with the number of automatic corrections if it is given."""
     parts = [
         f"{status.state:<9}",
-        f"{status.batches:>3} batches",
+        f"{counted(status.batches, 'batch', 'batches'):>11}",
         f"{status.rows:>7,} rows",
         f"lag {status.rows_left:>6,}",
         f"t_max {'–' if status.t_max is None else format_time(status.t_max)}",

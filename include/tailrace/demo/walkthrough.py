@@ -25,6 +25,7 @@ from tailrace.drivers.embedded import UMASK, EmbeddedHost
 from tailrace.drivers.embedded_cluster import EmbeddedCluster
 from tailrace.ground.errors import refuse
 from tailrace.ground.files import write_atomically
+from tailrace.orchestration.airflow_parts import KEPT_HOST
 from tailrace.orchestration.embedded_airflow import START_S, USER, EmbeddedAirflow
 from tailrace.query.loading import load
 from tailrace.terminal import screen
@@ -132,10 +133,13 @@ def _environment(
     master = "local[*]" if cluster is None else cluster.master
     return {
         **({} if cluster is None else cluster.environment),
+        KEPT_HOST: str(driver_host.directory),
         "TAILRACE_QUERIES": str(queries.absolute()),
         "TAILRACE_WAREHOUSE": str(home / "tables"),
         "AIRFLOW_CONN_TAILRACE_SPARK": json.dumps({"conn_type": "spark", "host": master}),
-        "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps({"conn_type": "http", **address, "extra": programs}),
+        "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps(
+            {"conn_type": "tailrace_driver_host", **address, "extra": programs}
+        ),
     }
 
 

@@ -50,6 +50,10 @@ class DriverHost(Protocol):
         """The driver's current state; ``absent`` for a name that the host doesn't know."""
         ...
 
+    def names(self) -> list[str]:
+        """The names of the drivers that the host knows."""
+        ...
+
     def stop(self, name: str, wait_s: float) -> Driver:
         """Stop the driver: TERM to its process group, KILL after wait_s seconds; then it is dead and stays down."""
         ...

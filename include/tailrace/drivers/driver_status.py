@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tailrace.drivers.driver_host import Driver
 from tailrace.ground.duration import format_duration, format_time
+from tailrace.ground.words import counted
 from tailrace.storage.status import Status
 
 
@@ -61,19 +62,21 @@ class DriverStatus:
         if status is None:
             return f"{head}; it has said nothing yet"
         age_ms, silence_ms = self.commit_age_ms, self.silent_ms or 0
+        batches = counted(status.batches, "batch", "batches")
+        committed_ago = "–" if age_ms is None else _seconds(age_ms)
         parts = [
             f"{status.state}, {_seconds(silence_ms)} ago",
-            f"{status.batches:,} batches, the last one {'–' if age_ms is None else _seconds(age_ms)} ago",
-            f"{self.lag_rows:,} rows to read",
+            f"{batches}, the last one {committed_ago} ago",
+            f"{counted(self.lag_rows or 0, 'row')} to read",
             f"committed up to {_time(status.committed)}",
             f"frontier {_time(status.frontier)}",
             f"K {'–' if status.k_ms is None else format_duration(status.k_ms)}",
             f"coverage {'–' if status.coverage is None else format(status.coverage, '.2%')}",
-            f"{status.answers:,} answers",
+            counted(status.answers, "answer"),
             f"{status.late:,} late",
         ]
         if status.busy_ms is not None:
-            parts[1:1] = [f"at a batch of {status.busy_rows:,} rows for {_seconds(status.busy_ms)}"]
+            parts[1:1] = [f"at a batch of {counted(status.busy_rows, 'row')} for {_seconds(status.busy_ms)}"]
         parts += [] if status.problem is None else [f"a problem: {status.problem}"]
         return f"{head}; {'; '.join(parts)}"
 

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -20,6 +19,7 @@ from filelock import FileLock
 
 from tailrace.drivers import fence
 from tailrace.drivers.driver_host import DriverHostDown
+from tailrace.drivers.embedded_configuration import CONFIGURATION, Access
 from tailrace.drivers.supervisor import SupervisorHost
 from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.files import write_atomically
@@ -27,41 +27,13 @@ from tailrace.ground.polling import polls
 
 UMASK = 0o077  # of everything embedded: its files are for this user alone
 _MARK = "TAILRACE_DRIVER_HOST"  # in the environment of supervisord and of all that it starts; holds its directory
+AIRFLOW_MARK = "TAILRACE_AIRFLOW"  # in the environment of all processes of an embedded Airflow; holds its directory
 _USER = "tailrace"
 _LOOK_AGAIN_S = 0.1
 _PATIENCE_S = 10.0  # a running supervisord that does not answer for so long hangs
 _PROBE_S = 1.0
 _PORT_ATTEMPTS = 5  # a port that is free may be taken before supervisord takes it
 _PORT_IN_USE = "already listening"  # what supervisord writes when its port is taken
-_CONFIGURATION = """\
-[supervisord]
-nodaemon=true
-silent=true
-logfile=supervisord.log
-pidfile=supervisord.pid
-childlogdir=.
-
-[inet_http_server]
-port=127.0.0.1:{port}
-username={user}
-password={password}
-
-[rpcinterface:supervisor]
-supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
-
-[include]
-files=programs/*.conf
-"""
-
-
-@dataclass(frozen=True)
-class Access:
-    """The address and credentials of a supervisord, for a connection; its repr does not show the password."""
-
-    host: str
-    port: int
-    user: str
-    password: str = field(repr=False)
 
 
 class EmbeddedHost:
@@ -85,6 +57,7 @@ class EmbeddedHost:
         if set(str(self.directory)) & set("%[]*?\n"):
             raise refuse(f"driver host in {directory}", "supervisord takes %[]*? for its own", "a path without them")
         self._file = self.directory / "supervisord.conf"
+        self._wanted = self.directory / ".wanted"  # from a start until a stop
         self._output = self.directory / "supervisord.out"
         self._child: subprocess.Popen[bytes] | None = None
 
@@ -131,15 +104,40 @@ class EmbeddedHost:
         with self._lock():
             if self._ours() and self._answers(_PATIENCE_S):
                 return self.host
-            fence.kill(self._ours, wait_s)  # leftovers of a killed one, which can't be adopted
-            previous = self.access if self._file.exists() else None
-            port, password = (previous.port, previous.password) if previous else (free_port(), secrets.token_hex(16))
-            for _ in range(_PORT_ATTEMPTS):
-                write_atomically(self._file, _CONFIGURATION.format(port=port, user=_USER, password=password), 0o600)
-                if self._run(wait_s):
-                    return self.host
-                port = free_port()
-            raise DriverHostDown(f"driver host in {self.directory}: no port of loopback stays free; try again")
+            return self._start(wait_s)
+
+    def keep(self, wait_s: float = 120.0) -> bool:
+        """Start supervisord again if it was killed; True if it was. One that was stopped, or lives, stays as it is.
+
+        Its configuration has its programs still, so it starts its drivers again.
+        """
+        if not self._wanted.exists() or self._is_alive():
+            return False
+        with self._lock():
+            if not self._wanted.exists() or self._is_alive():  # stopped or started meanwhile
+                return False
+            self._start(wait_s)
+            return True
+
+    def _is_alive(self) -> bool:
+        """True while the supervisord of this directory has a process, by its pid file and its mark."""
+        with suppress(OSError, ValueError, psutil.Error):
+            pid = int((self.directory / "supervisord.pid").read_text())
+            return psutil.Process(pid).environ().get(_MARK) == str(self.directory)
+        return False
+
+    def _start(self, wait_s: float) -> SupervisorHost:
+        """Start supervisord, for a caller that holds the lock."""
+        fence.kill(self._ours, wait_s)  # leftovers of a killed one, which can't be adopted
+        self._wanted.touch(mode=0o600)
+        previous = self.access if self._file.exists() else None
+        port, password = (previous.port, previous.password) if previous else (free_port(), secrets.token_hex(16))
+        for _ in range(_PORT_ATTEMPTS):
+            write_atomically(self._file, CONFIGURATION.format(port=port, user=_USER, password=password), 0o600)
+            if self._run(wait_s):
+                return self.host
+            port = free_port()
+        raise DriverHostDown(f"driver host in {self.directory}: no port of loopback stays free; try again")
 
     def stop(self, wait_s: float = 10.0) -> None:
         """Stop supervisord and all its programs: TERM, KILL after wait_s seconds; nothing is left or restarted.
@@ -152,6 +150,7 @@ class EmbeddedHost:
         if not (self._ours() or self._file.exists()):
             return
         with self._lock():
+            self._wanted.unlink(missing_ok=True)
             try:
                 self._request_shutdown(wait_s)
             finally:  # also at a second Ctrl-C
@@ -163,7 +162,8 @@ class EmbeddedHost:
 
     def _run(self, wait_s: float) -> bool:
         """Start supervisord and wait until it answers; False where its port was taken."""
-        environment = {key: value for key, value in os.environ.items() if key != fence.MARK}  # or a fence would kill it
+        # With such a mark a fence, or the end of the Airflow that keeps it, would kill it.
+        environment = {key: value for key, value in os.environ.items() if key not in (fence.MARK, AIRFLOW_MARK)}
         command = [sys.executable, "-P", "-X", "utf8", "-m", "supervisor.supervisord", "-c", str(self._file)]
         with open(self._output, "wb", opener=private) as output:
             self._child = subprocess.Popen(

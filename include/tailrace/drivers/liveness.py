@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from tailrace.drivers.driver_host import Driver
+from tailrace.ground.words import counted
 from tailrace.storage.status import Status
 
 START_S = 300.0  # for a driver that has not reported yet: Spark may have to fetch its jars first
@@ -119,5 +120,5 @@ class LivenessJudge:
         if busy_s < max(self._hang_after_s, expected_s, START_S if may_be_slow else 0.0):
             return None
         comparison = f", the longest one of late took {status.batch_ms / 1000:.1f} s" if status.batch_ms else ""
-        detail = f"its batch of {status.busy_rows:,} rows has not ended for {busy_s:.0f} s{comparison}"
+        detail = f"its batch of {counted(status.busy_rows, 'row')} has not ended for {busy_s:.0f} s{comparison}"
         return Verdict("hung", detail, driver.pid)

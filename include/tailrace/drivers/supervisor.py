@@ -88,6 +88,11 @@ class SupervisorHost:
         info = self.rpc.ask("getProcessInfo", checked(name))
         return _driver(name, info) if info else Driver(name, "absent", None, None, "its host does not know it")
 
+    def names(self) -> list[str]:
+        """The names of the drivers that supervisord knows; a temporary program has a hyphen in its name."""
+        names = [str(info["name"]) for info in self.rpc.call("getAllProcessInfo")]
+        return sorted(name for name in names if "-" not in name and self._file(name).exists())
+
     def stop(self, name: str, wait_s: float) -> Driver:
         """Stop the driver: TERM to its process group, KILL after wait_s seconds; then it is dead and stays down.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -17,7 +16,7 @@ from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
 from tailrace.emd_join import ground_distance, matrix_file
 from tailrace.emd_join.ground_distance import Costs
-from tailrace.ground.fields import Column, PositiveDuration, Section, field_error
+from tailrace.ground.fields import Column, PositiveDuration, Section, field_error, resolve_path
 
 MOST_BINS = 1024
 """The most bins of a histogram: an exact distance between more of them takes seconds."""
@@ -78,7 +77,7 @@ class GroundDistance(Section):
         right = "a file of NumPy (np.save) with a distance for each two bins, which is a metric"
         if not isinstance(value, str | Path) or not str(value):
             raise field_error(f"{value!r} is no file", right)
-        path = Path(os.path.abspath(Path((info.context or {}).get("directory", ""), value)))
+        path = resolve_path(str(value), info)
         try:
             matrix_file.read(path)
         except ValueError as error:

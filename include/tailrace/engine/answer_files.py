@@ -44,7 +44,8 @@ class WrittenAnswers(NamedTuple):
 class AnswerFiles:
     """Writes the answers to tuples as files, which the sink commits.
 
-    A reader that is run again writes files of other names. What no commit names is removed when the table is compacted.
+    A reader that is run again writes files of other names. What no commit names is removed at the next
+    start, or when the table is compacted.
 
     Attributes
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any
@@ -54,6 +55,13 @@ def format_duration(value_ms: int) -> str:
         if value_ms and value_ms % size == 0:
             return f"{value_ms // size} {unit}"
     return "0 ms"
+
+
+def format_durations(values_ms: Sequence[int]) -> list[str]:
+    """Format durations as a column of one unit, the largest that divides all of them; `parse_duration` reads them."""
+    units = sorted(_UNITS_MS.items(), key=lambda item: -item[1])
+    unit, size = next((unit, size) for unit, size in units if all(value % size == 0 for value in values_ms))
+    return [f"{value // size} {unit}" for value in values_ms]
 
 
 def parse_time_ms(text: str) -> int:

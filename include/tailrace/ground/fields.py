@@ -11,6 +11,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 from pydantic_core import PydanticCustomError
 
 from tailrace.ground.duration import Duration, parse_time_ms
+from tailrace.ground.files import is_url
+from tailrace.ground.source_roots import outside_roots
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -33,10 +35,23 @@ def _parse_time(text: Any) -> datetime:
 
 
 def resolve_path(path: Any, info: ValidationInfo) -> Any:
-    """Resolve a relative path against the query file's directory, which the loader passes in the context."""
-    if isinstance(path, str):
-        path = os.path.abspath(Path((info.context or {}).get("directory", ""), path)) if path else None
-    return path
+    """Resolve a relative path against the query file's directory, which the loader passes in the context.
+
+    Raises
+    ------
+    PydanticCustomError
+        When it is a URL, or lies outside of the roots that sources have.
+    """
+    if not isinstance(path, str):
+        return path
+    if not path:
+        return None
+    if is_url(path):
+        raise field_error(f"{path} is a URL, and a path is asked for", "a file or a directory of this machine")
+    resolved = Path(os.path.abspath(Path((info.context or {}).get("directory", ""), path)))
+    if (problem := outside_roots(resolved)) is not None:
+        raise field_error(f"{problem.where}: {problem.wrong}", problem.right)
+    return resolved
 
 
 ResolvedPath = Annotated[Path, BeforeValidator(resolve_path)]

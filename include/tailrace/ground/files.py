@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://|file:")
+
+
+def is_url(path: str) -> bool:
+    """Whether a text is a URL, and so no path."""
+    return _URL.match(path) is not None
 
 
 @contextmanager

@@ -6,15 +6,25 @@ The log servers listen on all addresses, and no setting changes that. They serve
 machine the API server reads the files itself.
 
 A component that ends is started again, as a service manager would: a scheduler gives up when two transactions collide
-in SQLite. One that ends again and again ends all components; so do SIGINT and SIGTERM.
+in SQLite. One that ends again and again ends all components; so do SIGINT and SIGTERM. The embedded driver host that
+the environment variable TAILRACE_EMBEDDED_HOST names by its directory is started again too, where it was killed.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+from filelock import Timeout
+
+from tailrace.drivers.embedded import EmbeddedHost
+
+KEPT_HOST = "TAILRACE_EMBEDDED_HOST"
+"""The environment variable that names the directory of the embedded driver host to keep."""
 
 _AIRFLOW = (sys.executable, "-m", "airflow")
 PARTS = (("scheduler", "--skip-serve-logs"), ("triggerer", "--skip-serve-logs"), ("dag-processor",), ("api-server",))
@@ -38,7 +48,10 @@ def main() -> int:
         ends: dict[str, list[float]] = {arguments[0]: [] for arguments in PARTS}
         for arguments in PARTS:
             parts[arguments[0]] = subprocess.Popen([*_AIRFLOW, *arguments])
+        directory = os.environ.get(KEPT_HOST)
+        host = EmbeddedHost(Path(directory)) if directory else None
         while True:
+            _keep(host)
             for arguments in PARTS:
                 name = arguments[0]
                 try:
@@ -62,6 +75,15 @@ def main() -> int:
                 part.wait(_TERMINATION_S)
             except subprocess.TimeoutExpired:
                 part.kill()
+
+
+def _keep(host: EmbeddedHost | None) -> None:
+    """Start the driver host again if it was killed; an error is printed, and it is tried again."""
+    try:
+        if host is not None and host.keep():
+            print(f"the driver host in {host.directory} was killed: it is started again", flush=True)
+    except (OSError, Timeout, TimeoutError) as error:
+        print(f"the driver host can't be started: {error}", flush=True)
 
 
 if __name__ == "__main__":

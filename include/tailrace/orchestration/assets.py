@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from airflow.sdk import Asset, AssetWatcher
 
+from tailrace.orchestration.commit_trigger import PUBLISHED, CommitTrigger
 from tailrace.orchestration.gap_trigger import GapTrigger
 from tailrace.query.query import Query
 
-STREAM_WRITES = ("results", "late", "quarantine", "metrics")
-CORRECTION_READS, CORRECTION_WRITES = ("late",), ("corrections", "quality")
+STREAM_WRITES = ("late", "quarantine", "metrics")  # without `results`: publish_<query> has its events
+CORRECTION_READS, CORRECTION_WRITES = ("late",), ("quality",)  # without `corrections`, likewise
 CALIBRATION_READS, CALIBRATION_WRITES = ("metrics",), ("proposals",)
 
 
@@ -31,3 +32,15 @@ def uncorrected(query: Query, gap_ms: int) -> Asset:
     watcher = AssetWatcher(name=f"{query.name}.gap", trigger=GapTrigger.of(query, gap_ms))
     uri = f"tailrace://{query.name}/uncorrected"
     return Asset(name=f"{query.name}.uncorrected", uri=uri, group="tailrace", watchers=[watcher])
+
+
+def published(query: Query) -> list[Asset]:
+    """Assets of the tables of answers, whose events come while the stream lives."""
+    return tables(query, PUBLISHED if query.has_late_tuples else PUBLISHED[:1])
+
+
+def commits(query: Query) -> Asset:
+    """Asset of the query's commits; its watcher has an event when there are new answers, at most once a minute."""
+    watcher = AssetWatcher(name=f"{query.name}.answers", trigger=CommitTrigger(query.name))
+    uri = f"tailrace://{query.name}/commits"
+    return Asset(name=f"{query.name}.commits", uri=uri, group="tailrace", watchers=[watcher])

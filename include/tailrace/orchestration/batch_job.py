@@ -14,6 +14,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from tailrace.drivers import fence
 from tailrace.orchestration import settings
 from tailrace.orchestration.form import check_conf
+from tailrace.orchestration.links import TablesLink
 from tailrace.orchestration.stream_operators import refusals_fail
 from tailrace.orchestration.submit import Options
 from tailrace.spark import masters
@@ -31,6 +32,8 @@ class BatchJob(SparkSubmitOperator):
     query, file : str
         The query's name, and the file that declares it.
     """
+
+    operator_extra_links = (TablesLink(),)
 
     job: ClassVar[str]
     """Name of this kind of job, which no other kind has: it marks the job's processes."""

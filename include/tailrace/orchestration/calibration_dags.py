@@ -55,7 +55,7 @@ def _dag(declaration: Declared) -> DAG:
         max_active_runs=1,
         params={"dry_run": _dry_run(takes_proposals), "driver_memory": MEMORY},
         default_args=RETRIES,
-        tags=["tailrace", "calibration", declaration.query.kind],
+        tags=["tailrace", "calibration", declaration.query.kind, name],
         doc_md=_DOC.format(name=name, file=declaration.file.name, policy=policy_text.strip()),
     ) as dag:
         CalibrateOperator(

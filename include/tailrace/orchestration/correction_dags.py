@@ -42,6 +42,8 @@ Corrects the answers of the query **{name}** (`{file}`): windows that late tuple
 
 **By schedule** (`{schedule}`, UTC) a run takes the tuples that came late in its interval *of arrival*. A driver that
 is down loses nothing: the runs wait for it, up to 500 of them; a backfill takes up what would be passed over then.
+Where the source tells of a past that was read to its end, its arrival times never reach the interval: then the run is
+skipped, and says so.
 {gap}
 **By hand** a run corrects a range *of event time*, or all. **Intervals of the past**, in any order, also again:
 
@@ -79,7 +81,7 @@ def _dag(declaration: Declared) -> DAG:
         max_active_runs=MAX_WAITING,
         params=FORM,
         default_args=RETRIES,
-        tags=["tailrace", "correction", declaration.query.kind],
+        tags=["tailrace", "correction", declaration.query.kind, name],
         doc_md=_doc(declaration),
     ) as dag:
         wait = WaitOperator(task_id="wait", query=name, file=str(declaration.file))

@@ -16,7 +16,7 @@ from tailrace.orchestration.form import check_conf
 from tailrace.orchestration.gap_trigger import RANGE
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.stream_operators import POLL_S, StreamOperator, refusals_fail
-from tailrace.orchestration.triggers import FrontierTrigger, reached
+from tailrace.orchestration.triggers import FrontierTrigger, never_reached, reached
 from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
 
@@ -112,11 +112,15 @@ class WaitOperator(StreamOperator):
                 return
         is_reached, line = reached(layout, interval[1])
         self.log.info(line)
+        if not is_reached and (never := never_reached(layout, interval[1])) is not None:
+            raise AirflowSkipException(never)
         if not is_reached:
             trigger = FrontierTrigger(self.query, str(layout.home.parent), interval[1], POLL_S)
             self.defer(trigger=trigger, method_name="resume")
 
     def resume(self, context: Context, event: dict[str, Any]) -> None:
+        if event.get("never") is not None:
+            raise AirflowSkipException(event["never"])
         self.log.info("committed up to %s, the correction begins", format_time(event["until_ms"]))
 
 

@@ -19,14 +19,13 @@ import httpx
 import psutil
 
 from tailrace.drivers import fence
-from tailrace.drivers.embedded import UMASK, free_port, private
+from tailrace.drivers.embedded import AIRFLOW_MARK, UMASK, free_port, private
 from tailrace.ground.files import write_atomically
 from tailrace.ground.polling import polls
 from tailrace.orchestration.airflow_api import Api
 
 USER = "admin"
 START_S = 600.0  # it took 155 s on a busy laptop
-_MARK = "TAILRACE_AIRFLOW"  # environment variable of all its processes, which holds its directory
 _LOOK_AGAIN_S, _TELL_S = 0.5, 15.0
 _LOCK_MESSAGE = "database is locked"  # SQLite says so to a transaction with an old snapshot at once, without waiting
 _BACKFILL_MESSAGE = "Another backfill is running"  # ours, if a lock stopped it half-way: Airflow ends it in 2 min or so
@@ -99,7 +98,7 @@ class EmbeddedAirflow:
             "AIRFLOW__API__BASE_URL": self.url,
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(password_file),
-            _MARK: str(self.directory),
+            AIRFLOW_MARK: str(self.directory),
             **environment,
         }
         self._password_file = password_file
@@ -197,7 +196,7 @@ class EmbeddedAirflow:
         The session, in this directory, is needed because some processes overwrite their environment.
         """
         session = int(self._pid_file.read_text()) if self._pid_file.exists() else None
-        with_mark = fence.carrying(_MARK, lambda value: value == str(self.directory))
+        with_mark = fence.carrying(AIRFLOW_MARK, lambda value: value == str(self.directory))
         return list({*with_mark, *(fence.of_session(session, self.directory) if session else ())})
 
     def stop(self, wait_s: float = 20.0) -> None:

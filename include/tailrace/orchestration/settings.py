@@ -14,19 +14,18 @@ from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from tailrace.drivers.driver_host import DriverHost
-from tailrace.drivers.supervisor import SupervisorHost
 from tailrace.ground.errors import Problem, Refused, refuse
+from tailrace.orchestration import driver_host_hook
 from tailrace.query.loading import load
 from tailrace.query.query import Query
 from tailrace.spark import masters
 
 SPARK = "tailrace_spark"
-HOST = "tailrace_driver_host"
+HOST = driver_host_hook.CONNECTION
 
 _ADD_COMMANDS = {
     SPARK: "airflow connections add tailrace_spark --conn-type spark --conn-host 'local[*]'",
-    HOST: "airflow connections add tailrace_driver_host --conn-type http --conn-host 127.0.0.1 --conn-port 9001 "
-    '--conn-login tailrace --conn-password … --conn-extra \'{"programs": "/etc/tailrace/programs"}\'',
+    HOST: driver_host_hook.ADD_COMMAND,
 }
 
 
@@ -115,7 +114,8 @@ def connection(conn_id: str) -> Connection:
     try:
         return BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:
-        right = f"{_ADD_COMMANDS[conn_id]}; or the environment variable AIRFLOW_CONN_{conn_id.upper()}"
+        add_command = _ADD_COMMANDS.get(conn_id, f"airflow connections add {conn_id} --conn-type …")
+        right = f"{add_command}; or the environment variable AIRFLOW_CONN_{conn_id.upper()}"
         raise refuse(f"connection {conn_id}", "Airflow knows none of this name", right) from None
 
 
@@ -127,18 +127,7 @@ def driver_host() -> DriverHost:
     Refused
         When the connection is missing or incomplete.
     """
-    host_connection = connection(HOST)
-    programs = host_connection.extra_dejson.get("programs", "")
-    missing = [name for name, value in (("host", host_connection.host), ("port", host_connection.port)) if not value]
-    if missing or not Path(programs).is_absolute():
-        wrong = f"it has no {' and no '.join(missing)}" if missing else "its extra has no absolute path of `programs`"
-        raise refuse(f"connection {HOST}", wrong, _ADD_COMMANDS[HOST])
-    return SupervisorHost(
-        f"{host_connection.schema or 'http'}://{host_connection.host}:{host_connection.port}",
-        Path(programs),
-        host_connection.login,
-        host_connection.password,
-    )
+    return driver_host_hook.host_of(connection(HOST))
 
 
 def spark_master() -> str:

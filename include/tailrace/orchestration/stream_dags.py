@@ -95,7 +95,7 @@ def _dag(declaration: Declared) -> DAG:
         catchup=False,
         params=FORM,
         default_args=RETRIES,
-        tags=["tailrace", "stream", declaration.query.kind],
+        tags=["tailrace", "stream", declaration.query.kind, name],
         doc_md=_DOC.format(name=name, file=declaration.file.name, late=late.format(name=name)),
     ) as dag:
         arguments = {"query": name, "file": str(declaration.file)}

@@ -12,11 +12,15 @@ from typing import Any, NoReturn
 from airflow.sdk import BaseOperator, Context
 from airflow.sdk.exceptions import AirflowFailException
 
-from tailrace.drivers.driver_host import DriverHost
+from tailrace.drivers.driver_host import Driver, DriverHost
 from tailrace.drivers.liveness import Verdict
 from tailrace.ground.errors import Busy, Refused, refuse
 from tailrace.orchestration import drivers, settings
+from tailrace.orchestration.alert_watch import alert_of_end
+from tailrace.orchestration.explanations import explain
 from tailrace.orchestration.form import check_conf
+from tailrace.orchestration.links import DriverLogLink, TablesLink
+from tailrace.orchestration.notifiers import check_notifiers
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.submit import Options, driver_command, environment
 from tailrace.orchestration.triggers import DRAIN_S, STOP_S, DriverTrigger
@@ -52,6 +56,7 @@ class StreamOperator(BaseOperator):
     """
 
     ui_color = "#e8f1fa"
+    operator_extra_links = (DriverLogLink(), TablesLink())
 
     def __init__(self, *, query: str, file: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -78,6 +83,7 @@ class CheckOperator(StreamOperator):
             manifest = layout.manifest()
             if manifest is not None:
                 layout.require_same(manifest, query.structure())
+            check_notifiers(query.alerts)
             self.command(Options.of(context["params"]))
             status = drivers.status(self.host(), layout)
         self.log.info("%s is right; its stream %s", self.file, "begins anew" if manifest is None else "goes on")
@@ -113,6 +119,7 @@ class SuperviseOperator(StreamOperator):
             poll_s=POLL_S,
             hang_after_s=context["params"]["hang_after_s"],
             patience_s=PATIENCE_S,
+            file=self.file,
         )
         context["ti"].xcom_push(WATCHED, deployment)
         self.defer(trigger=trigger, method_name="resume", kwargs={"hangs": hangs, "deployment": deployment})
@@ -137,12 +144,19 @@ class SuperviseOperator(StreamOperator):
             self._watch(context, hangs)
         if verdict.kind == "hung":
             self._replace(context, host, layout, verdict, hangs, deployment)
-        message = str(drivers.status(host, layout)) if verdict.kind == "ended" else _explain(verdict, host, layout)
+        message = str(drivers.status(host, layout)) if verdict.kind == "ended" else explain(verdict, host, layout)
+        driver = None
         if verdict.kind != "unreachable":  # else a driver host that restarts would start it again
+            driver = host.inspect(self.query)  # before it is removed, with its exit code
             drivers.clear_away(host, layout, deployment)
         if verdict.kind == "ended":
             return message
+        self._alert(verdict, driver)
         raise AirflowFailException(message)
+
+    def _alert(self, verdict: Verdict, driver: Driver | None) -> None:
+        detail = f"{verdict.kind}: {verdict.detail}"
+        alert_of_end(Path(self.file), self.layout(), driver, detail, self.log.info)
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
         """Resume the task after clearing the XCom `WATCHED`: nobody asked for the stream to end.
@@ -172,7 +186,8 @@ class SuperviseOperator(StreamOperator):
                 drivers.end(host, layout, 0)
                 hangs = [at for at in hangs if at > time.time() - options.within_s] + [time.time()]
                 if len(hangs) > options.restarts:
-                    raise AirflowFailException(_explain(verdict, host, layout))
+                    self._alert(verdict, None)
+                    raise AirflowFailException(explain(verdict, host, layout))
                 with refusals_fail():
                     driver = drivers.get_or_make(host, layout, self.command(options), environment()).driver
                 self.log.info("a new driver: %s, pid %s", driver.state, driver.pid)
@@ -222,19 +237,3 @@ def _check_writable(home: Path) -> None:
         raise refuse(str(home), f"it cannot be made: {error.strerror}", _WAREHOUSE) from None
     if not is_writable:
         raise refuse(str(home), "it cannot be written to", _WAREHOUSE)
-
-
-def _explain(verdict: Verdict, host: DriverHost, layout: Layout) -> str:
-    """Describe what happened to a driver, and what to do."""
-    name = layout.home.name
-    if verdict.kind == "unreachable":
-        return (
-            f"the driver host: {verdict.detail}. The stream of {name} was left as it is, nobody watches it now. Start "
-            "the driver host, or mend the connection tailrace_driver_host; then clear this task"
-        )
-    lines = f"\nIts last lines:\n{drivers.last_lines(host, layout)}"
-    if verdict.kind == "gone":
-        return f"the driver of {name} was stopped or removed: {verdict.detail}. To go on, clear this task{lines}"
-    if verdict.kind == "hung":
-        return f"the driver of {name} hangs again and again: {verdict.detail}; it is stopped now{lines}"
-    return f"the driver of {name} has given up: {verdict.detail}. Mend what its last lines say; clear this task{lines}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -9,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.providers.apache.spark.hooks.spark_submit import ALLOWED_SPARK_BINARIES, SparkSubmitHook
 
 from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground.errors import refuse
+from tailrace.ground.source_roots import VARIABLE
 from tailrace.orchestration import settings
 from tailrace.orchestration.settings import Declared
 from tailrace.spark import masters
@@ -66,6 +68,7 @@ def driver_command(query: Declared, warehouse: Path, options: Options) -> list[s
     Refused
         When Airflow does not know the connection `tailrace_spark`, or it would start the driver off the driver host.
     """
+    _require_binary()
     hook = SparkSubmitHook(
         conf=masters.conf(settings.spark_master()),
         conn_id=settings.SPARK,
@@ -82,9 +85,18 @@ def driver_command(query: Declared, warehouse: Path, options: Options) -> list[s
     return [sys.executable, "-m", "tailrace.drivers.launch", "--home", str(home), *budget, "--", *submit]
 
 
+def _require_binary() -> None:
+    """Refuse a program that the provider's hook does not allow; it would fail with an error of its own."""
+    binary = settings.connection(settings.SPARK).extra_dejson.get("spark-binary", ALLOWED_SPARK_BINARIES[0])
+    if binary not in ALLOWED_SPARK_BINARIES:
+        wrong = f"its extra spark-binary is {binary!r}"
+        raise refuse(f"connection {settings.SPARK}", wrong, f"one of {', '.join(ALLOWED_SPARK_BINARIES)}, on the PATH")
+
+
 def environment() -> dict[str, str]:
     """Return the variables that the driver host adds to its own environment for a driver.
 
     PATH is not among them: the launcher finds this Python's programs.
     """
-    return {name: value for name, value in settings.spark_environment().items() if name != "PATH"}
+    roots = {VARIABLE: os.environ[VARIABLE]} if VARIABLE in os.environ else {}
+    return {name: value for name, value in settings.spark_environment().items() if name != "PATH"} | roots

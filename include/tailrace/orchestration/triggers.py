@@ -16,12 +16,16 @@ from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.liveness import LivenessJudge, Verdict
 from tailrace.ground.duration import format_time
 from tailrace.orchestration import drivers, settings
+from tailrace.orchestration.alert_watch import AlertWatch
 from tailrace.storage.layout import Layout
+from tailrace.storage.status import Status
 
 TELL_S = 60.0  # interval between two status lines in a waiting task's log
 DRAIN_S, STOP_S = 30.0, 5.0  # with Airflow's own delay, within a minute
+ON_KILL_S = 3.0  # Airflow waits for it meanwhile
 OVER = ("success", "failed", "skipped", "upstream_failed", "removed")
 DELETED = "deleted"
+LONGEST_DOWNTIME_MS = 30 * 86_400_000  # a quiet source that is further behind the wall clock tells of a past
 
 
 class DriverTrigger(BaseTrigger):
@@ -39,17 +43,27 @@ class DriverTrigger(BaseTrigger):
         Interval between two polls, in s.
     hang_after_s, patience_s : float
         How long the driver may be silent, and its host unreachable, in s.
+    file : str, optional
+        The file that declares the query, for its alerts; empty in a watch that an earlier version has begun.
     """
 
     def __init__(
-        self, query: str, warehouse: str, deployment: str, poll_s: float, hang_after_s: float, patience_s: float
+        self,
+        query: str,
+        warehouse: str,
+        deployment: str,
+        poll_s: float,
+        hang_after_s: float,
+        patience_s: float,
+        file: str = "",
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self.file = file
         self.query, self.warehouse, self.deployment = query, warehouse, deployment
         self.poll_s, self.hang_after_s, self.patience_s = poll_s, hang_after_s, patience_s
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        names = ("query", "warehouse", "deployment", "poll_s", "hang_after_s", "patience_s")
+        names = ("query", "warehouse", "deployment", "poll_s", "hang_after_s", "patience_s", "file")
         return f"{type(self).__module__}.{type(self).__name__}", {name: getattr(self, name) for name in names}
 
     @property
@@ -59,6 +73,7 @@ class DriverTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         judge = LivenessJudge(self.hang_after_s, self.patience_s)
         last_logged: tuple[object, float] = (None, -math.inf)
+        alerts = await asyncio.to_thread(self._alert_watch)
         while True:
             status, early_verdict, line = await asyncio.to_thread(self._poll)
             now_s, summary = time.monotonic(), None if status is None else status.summary
@@ -71,7 +86,17 @@ class DriverTrigger(BaseTrigger):
             if verdict is not None:
                 yield TriggerEvent(verdict.as_event())  # type: ignore[no-untyped-call]
                 return
+            if alerts is not None:
+                await asyncio.to_thread(alerts.observe, status)
             await asyncio.sleep(self.poll_s)
+
+    def _alert_watch(self) -> AlertWatch | None:
+        """Return the watch over the conditions of alerts; None where the query's file can't be read."""
+        try:
+            return AlertWatch(Path(self.file), self.layout, self.log.info) if self.file else None
+        except Exception as error:
+            self.log.info("nobody is notified of alerts, their declaration can't be read: %s", error)
+            return None
 
     def _poll(self) -> tuple[DriverStatus | None, Verdict | None, str]:
         """Poll the driver once: return its status, a verdict that ends the watch at once, and a line for the log.
@@ -90,11 +115,17 @@ class DriverTrigger(BaseTrigger):
     async def on_kill(self) -> None:
         """Drain the driver if the task is over; leave it if the task was cleared, since the task then runs again.
 
-        Airflow calls this on a clear too, and where another triggerer has taken the trigger over. It cancels the call
-        after a second, so all work is done in one thread, which goes on. It does not call it at all where the triggerer
-        was down meanwhile: the task `drain` covers that case.
+        Airflow calls this on a clear too, and where another triggerer has taken the trigger over. It may cancel the
+        call after a second, and a batch may end long after it: so all work is done in one thread, which goes on when
+        the call has returned. Airflow does not call it at all where the triggerer was down meanwhile: the task `drain`
+        covers that case.
         """
-        await asyncio.to_thread(self._drain_if_over)
+        draining = asyncio.ensure_future(asyncio.to_thread(self._drain_if_over))
+        done, _ = await asyncio.wait({draining}, timeout=ON_KILL_S)
+        if done:
+            draining.result()
+        else:
+            self.log.info("the driver of %s is still being drained; that goes on", self.query)
 
     def _drain_if_over(self) -> None:
         state = self._task_state()
@@ -140,9 +171,10 @@ class FrontierTrigger(BaseTrigger):
         layout, last_log_s = Layout.of(Path(self.warehouse), self.query), -math.inf
         while True:
             is_reached, line = await asyncio.to_thread(_reached_or_error, layout, self.until_ms)
-            if is_reached:
-                self.log.info(line)
-                yield TriggerEvent({"until_ms": self.until_ms})  # type: ignore[no-untyped-call]
+            never = None if is_reached else await asyncio.to_thread(_never_reached_or_error, layout, self.until_ms)
+            if is_reached or never is not None:
+                self.log.info(never or line)
+                yield TriggerEvent({"until_ms": self.until_ms} | ({} if never is None else {"never": never}))  # type: ignore[no-untyped-call]
                 return
             if time.monotonic() - last_log_s >= TELL_S:
                 self.log.info("%s; %s", line, await asyncio.to_thread(_driver_line, layout))
@@ -170,6 +202,32 @@ def reached(layout: Layout, until_ms: int) -> tuple[bool, str]:
     is_reached, so_far = progress.until >= until_ms, format_time(progress.until)
     suffix = "" if is_reached else f"; this run waits for {format_time(until_ms)}"
     return is_reached, f"the stream has committed up to {so_far}{suffix}"
+
+
+def _never_reached_or_error(layout: Layout, until_ms: int) -> str | None:
+    """Call `never_reached`; where the status can't be read, the wait goes on."""
+    try:
+        return never_reached(layout, until_ms)
+    except Exception:
+        return None
+
+
+def never_reached(layout: Layout, until_ms: int) -> str | None:
+    """The reason for which a stream's arrival times won't reach a point; None while they may.
+
+    They are those of a past that was read to its end: the stream is quiet, so far behind the wall clock that no
+    downtime explains it. A stream that is down or busy may still reach it.
+    """
+    status = Status.read(layout)
+    if status is None or status.committed is None or status.state != "quiet" or status.rows_left:
+        return None
+    behind_ms = status.at_ms - status.committed
+    if status.committed >= until_ms or behind_ms < LONGEST_DOWNTIME_MS:
+        return None
+    return (
+        f"the arrival times of {layout.home.name} end at {format_time(status.committed)}, and it is quiet: they never "
+        f"reach {format_time(until_ms)}, unless more of that past comes; then tailrace correct, or a backfill, has it"
+    )
 
 
 def _driver_line(layout: Layout) -> str:

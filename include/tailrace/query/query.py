@@ -14,6 +14,7 @@ from tailrace.ground.duration import ms
 from tailrace.ground.errors import refuse
 from tailrace.ground.fields import Name, Section, Tasks, field_error
 from tailrace.kind.inputs import TableInput
+from tailrace.query.alerts import Alerts
 from tailrace.query.sections import Correction, Disorder, Stream
 
 KIND = "the kind of query: aggregate"
@@ -46,6 +47,9 @@ class Query(Section):
     correction: Correction = Field(
         default=Correction(), description="when late tuples are corrected: {schedule: '@daily'}"
     )
+    alerts: Alerts = Field(
+        default=Alerts(), description="who is notified of what: {driver_lost: {notify: ops_webhook}}"
+    )
     parallelism: Tasks = Field(default=2, description="tasks that the query is spread over, from 1 to 64: 2")
 
     @field_validator("streams")
@@ -65,6 +69,14 @@ class Query(Section):
         if isinstance(self.policy, PromisingPolicy) and not self.promises_errors:
             wrong = f"policy {self.policy.policy} promises (error, risk), which kind {self.kind} has no measure for"
             raise field_error(wrong, "policy: cache_duration, which promises an accuracy", "disorder.policy")
+        return self
+
+    @model_validator(mode="after")
+    def _watch_a_promise_that_is_made(self) -> Self:
+        makes_promise = any(getattr(self.policy, name, None) is not None for name in ("risk", "accuracy"))
+        if self.alerts.promise_broken and not makes_promise:
+            wrong = f"policy {self.policy.policy} promises nothing"
+            raise field_error(wrong, "a policy with error and risk, or with accuracy; or no such alert", "alerts")
         return self
 
     @property
@@ -108,10 +120,15 @@ class Query(Section):
         """The part of the declaration that a checkpoint is bound to, as values by field path.
 
         It leaves out the settings of when (`disorder` but its tick and `deduplicate`, and `correction`), and those of
-        where from (the path and rate of a source). Two declarations may share a checkpoint if these are equal; keys
-        with unequal values name what changed.
+        where from (the path and rate of a source), and `alerts`. Two declarations may share a checkpoint if these are
+        equal; keys with unequal values name what changed.
         """
-        exclusions: Any = {"disorder": True, "correction": True, "streams": {"__all__": {"source": {"path", "rate"}}}}
+        exclusions: Any = {
+            "disorder": True,
+            "correction": True,
+            "alerts": True,
+            "streams": {"__all__": {"source": {"path", "rate"}}},
+        }
         declaration = self.model_dump(mode="json", exclude=exclusions)
         declaration |= {"disorder": {"tick": self.tick_ms, "deduplicate": self.disorder.deduplicate}}
         return dict(_flatten(declaration))

@@ -23,6 +23,13 @@ from tailrace.query.yaml_file import FieldPath
 LATER_VALUES = {
     "format": ("kafka",),
 }
+NEAR_WORDS = {
+    **dict.fromkeys(("mean", "average"), "avg"),
+    **{"minimum": "min", "maximum": "max", "total": "sum", "n": "count", "percentile": "quantile"},
+    **dict.fromkeys(("jsonl", "ndjson"), "json"),
+    **{"asc": "ascending", "desc": "descending", "top_k": "topk", "within_distance": "dwithin"},
+}
+"""Words of other systems for names of ours, which are not alike in their letters."""
 LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 _BESIDE_POLICY = [name for name in Disorder.model_fields if name != "policy"]
 
@@ -170,5 +177,6 @@ def _unknown_name(noun: str, word: str, choices: list[str], later: Sequence[str]
     names = ", ".join(choices)
     if word in later:
         return f"this version does not have the {noun} {word} yet", f"one of {names}"
-    matches = get_close_matches(word, choices)
+    near = NEAR_WORDS.get(word.lower())
+    matches = [near] if near in choices else get_close_matches(word, choices)
     return f"{word!r} is no {noun} here", f"{' or '.join(matches)} (of {names})" if matches else f"one of {names}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, Self
 
-from croniter import croniter
+from croniter import CroniterBadDateError, croniter
 from pydantic import Field, field_validator, model_validator
 
 from tailrace.disorder.no_slack import NoSlack
@@ -39,7 +39,7 @@ class _Path(Section):
 class Files(_Path):
     """A directory of files, or a Delta table, that grows."""
 
-    format: Literal["parquet", "json", "delta"] = Field(description=_FORMAT)
+    format: Literal["parquet", "json", "csv", "delta"] = Field(description=_FORMAT)
     rate: None = Field(default=None, description=_RATE)
 
 
@@ -158,4 +158,8 @@ class Correction(Section):
         if schedule not in PRESETS and not (len(schedule.split()) == CRON_FIELDS and croniter.is_valid(schedule)):
             right = f"five fields (minute, hour, day, month, weekday) as in '0 0 * * *', or one of {', '.join(PRESETS)}"
             raise field_error(f"{schedule!r} is no cron expression", right)
+        try:
+            croniter(schedule, EPOCH).get_next()
+        except CroniterBadDateError:
+            raise field_error(f"{schedule!r} never comes: no month has such a day", "days that a month has") from None
         return schedule

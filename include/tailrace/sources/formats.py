@@ -8,15 +8,26 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tailrace.ground.errors import refuse
+from tailrace.ground.errors import Refused, refuse
+from tailrace.ground.source_roots import outside_roots, source_roots
 from tailrace.sources.carried_columns import carried_type, holds_all
 from tailrace.sources.check import Columns
+from tailrace.sources.csv_files import CsvFiles
 from tailrace.sources.json_files import JsonFiles
 from tailrace.sources.parquet_files import ParquetFiles
 from tailrace.sources.segments import Format, Types, is_integer
 
 _PARQUET = ParquetFiles()
-FORMATS: dict[str, Format] = {"parquet": _PARQUET, "json": JsonFiles(), "delta": _PARQUET, "replay": _PARQUET}
+FORMATS: dict[str, Format] = {
+    "parquet": _PARQUET,
+    "json": JsonFiles(),
+    "csv": CsvFiles(),
+    "delta": _PARQUET,
+    "replay": _PARQUET,
+}
+
+_TEXT_FORMATS = ("json", "csv")
+"""Formats whose files don't state the types of columns, and may go once they were read."""
 
 _SKIPPED_SUFFIXES = (".tmp", ".crc", ".inprogress")
 """Suffixes of what producers write beside their files; names that begin with `.` or `_` are skipped, too."""
@@ -49,6 +60,10 @@ def list_files(path: Path, format_name: str) -> list[Path]:
             f"this is no {format_name} file by its name",
             f"only files named *{' or *'.join(suffixes)}",
         )
+    if source_roots():
+        problems = [outside_roots(path / entry.name) for entry in listing if entry.is_symlink()]
+        if outside := [problem for problem in problems if problem is not None]:
+            raise Refused(outside)
     return [path / entry.name for entry in listing]
 
 
@@ -62,6 +77,8 @@ def merge_types(file: Path, format_name: str, columns: Columns, types: Types) ->
         reverse; or when a carried column has a type here with values that the one before it has not.
     """
     file_types = FORMATS[format_name].types(file, columns) or types
+    if format_name == "csv" and types:  # where integers are all that a file has, they are texts as well
+        file_types = {name: "string" if types[name] == "string" else kind for name, kind in file_types.items()}
     for part in ("id", "key"):
         name = columns.named().get(part)
         if name and types and is_integer(types[name]) != is_integer(file_types[name]):
@@ -82,15 +99,15 @@ def merge_types(file: Path, format_name: str, columns: Columns, types: Types) ->
 
 def is_history(format_name: str, columns: Columns) -> bool:
     """True if a source is a durable log with arrival times, and so the stream's history itself."""
-    return format_name != "json" and columns.arrival_time is not None
+    return format_name not in _TEXT_FORMATS and columns.arrival_time is not None
 
 
 def _is_carried_on(before: str, later: str, format_name: str) -> bool:
     """Whether a carried column can go on with a later type, given their names.
 
-    In JSON each number is judged by its record: 2 may stand for 2.0.
+    In JSON and CSV each number is judged by its record: 2 may stand for 2.0.
     """
-    if format_name == "json" and {before, later} == {"int64", "double"}:
+    if format_name in _TEXT_FORMATS and {before, later} == {"int64", "double"}:
         return True
     kind, other = carried_type(before), carried_type(later)
     return kind is not None and other is not None and holds_all(kind, other)

@@ -33,6 +33,7 @@ from tailrace.storage.proposals import Proposals
 from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import Tables
 from tailrace.stream.batch_planner import BatchPlanner
+from tailrace.stream.orphans import sweep
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.source_opening import open_feeds, problem_of
 from tailrace.stream.status_reporter import StatusReporter
@@ -197,6 +198,7 @@ def _run_batches(
     histories = history_schemas(stage.readers)
     tables.create(table_schemas | histories, stream_tables(histories))
     written = dict.fromkeys(histories, history.FILES) | ({"results": FILES} if stage.answer_files else {})
+    sweep(layout, planner.journal, written, committed)
     sink = Sink(tables, table_schemas | written, manifest.id)
     attempts = Attempts(layout, stage, planner, reporter, sink, progress)
     if open_session is not None:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.ground.errors import refuse
+from tailrace.ground.words import counted
 from tailrace.kind.inputs import CheckedTable, ColumnTypes
 from tailrace.sources.carried_columns import CARRIABLE, carried_type, carried_values
 from tailrace.spatial_join import dimension_table
@@ -67,7 +68,7 @@ class TableSource:
                 str(self.path), f"it can't be read: {error}", "a file that is whole and of its format"
             ) from None
         types = ColumnTypes(id=table.ids.type, carried={name: table.columns[name].type for name, _ in self.columns})
-        rows = f"{len(table):,} rows"
+        rows = counted(len(table), "row")
         if table.skipped:
             rows += f", and {len(table.skipped):,} skipped, first {table.skipped[0].where}: {table.skipped[0].wrong}"
         return CheckedTable(types, rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -52,6 +53,8 @@ class Layout:
 
     @staticmethod
     def of(warehouse: Path, query: str) -> Layout:
+        if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:/", str(warehouse)):  # a Path has merged the two slashes of a URL
+            raise refuse(f"--warehouse {warehouse}", "it is a URL", "a directory of this machine")
         path = Path(os.path.abspath(warehouse))
         if path.exists() and not path.is_dir():
             raise refuse(f"--warehouse {warehouse}", "it is a file", "a directory")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from tailrace.engine.progress import Progress
@@ -21,6 +22,15 @@ def read_progress(layout: Layout) -> Progress | None:
     if last is None:
         return Progress(0, EARLIEST_MS, False)
     return Progress.of(tables.read("metrics", _COLUMNS, ds.field("batch") == last).to_pylist())
+
+
+def read_totals(layout: Layout, batches: int) -> dict[str, int]:
+    """The totals of `rows`, `late` and `answers` over the first batches of a stream, by the table `metrics`."""
+    tables, names = Tables(layout), ("rows", "late", "answers")
+    if not tables.has("metrics"):
+        return dict.fromkeys(names, 0)
+    metrics = tables.read("metrics", names, ds.field("batch") < batches)
+    return {name: pc.sum(metrics.column(name), min_count=0).as_py() for name in names}
 
 
 def committed_until(layout: Layout) -> int | None:

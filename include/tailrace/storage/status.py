@@ -40,7 +40,7 @@ class Status:
     coverage : float or None
         The coverage λ over all closed windows.
     rows, late, answers : int
-        Totals since the start of the driver.
+        Totals over the life of the stream; 0 until the driver starts Spark.
     busy_ms : int or None
         The age of the batch under way; None between two batches.
     busy_rows : int

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -71,6 +72,22 @@ class Tables:
     def last_batch(self, name: str, app: str) -> int:
         """The last batch appended to a table by the writer `app`, the id of a checkpoint; -1 where there is none."""
         return _last_batch(DeltaTable(self.layout.table(name)), app, name)
+
+    def sweep(self, name: str) -> int:
+        """Remove the files of a table that no commit has ever named, of attempts that ended; returns their number.
+
+        To be called by the table's writer before it writes. What a commit has removed stays for readers of the versions
+        before it, for `_RETENTION`.
+        """
+        if not self.has(name):
+            return 0
+        table = DeltaTable(self.layout.table(name))
+        every = {"retention_hours": 0, "enforce_retention_duration": False, "dry_run": True}
+        removed = set(table.vacuum(full=False, **every))
+        orphans = [file for file in table.vacuum(full=True, **every) if file not in removed]
+        for file in orphans:
+            (self.layout.table(name) / unquote(file)).unlink(missing_ok=True)
+        return len(orphans)
 
     def compact(self, names: Iterable[str]) -> None:
         """Merge small files, and remove files and log entries no longer needed; to be called by the tables' writer.

@@ -14,6 +14,7 @@ import pyarrow as pa
 from tailrace.engine.progress import Progress
 from tailrace.ground.times import in_ms
 from tailrace.storage.layout import Layout
+from tailrace.storage.progress import read_totals
 from tailrace.storage.status import State, Status, wall_ms
 from tailrace.storage.tables import COMPACT_EVERY
 
@@ -64,8 +65,8 @@ class StatusReporter:
         return now_s - self._drain_seen_s >= _GRACE_S
 
     def starting(self, batches: int) -> None:
-        """Report the start of Spark, with the number of batches already committed."""
-        self._status = replace(self._status, batches=batches)
+        """Report the start of Spark, with the number of batches already committed, and what they brought."""
+        self._status = replace(self._status, batches=batches, **read_totals(self.layout, batches))
         self.report("starting")
 
     def report(self, state: State, rows_left: int = 0, busy_rows: int | None = None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +13,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
-from rich.console import Console
-from rich.table import Table
 
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import refuse
 from tailrace.ground.files import new_file
-from tailrace.terminal.screen import out, plain
+from tailrace.terminal.tables import print_table, table_text
 
 _TIMES = ("window_start", "window_end", "left_time", "right_time", "as_of", "bucket_start", "bucket_end")
 _INTEGERS = {pa.int8(): pd.Int8Dtype(), pa.int16(): pd.Int16Dtype(), pa.int32(): pd.Int32Dtype()}
 _INTEGERS |= {pa.int64(): pd.Int64Dtype()}
 
 
-def write_answers(answers: pa.Table, columns: list[str], form: str, output: Path | None, limit: int) -> None:
+def write_answers(
+    answers: pa.Table, columns: list[str], form: str, output: Path | None, limit: int, wide: bool = False
+) -> None:
     """Write answers in one of four forms: table, csv, jsonl, parquet; times as UTC timestamps in ms.
 
     Timestamps of the source's own are in microseconds. But for Parquet, dates and decimals are text.
+    A table on the terminal has the columns that fit, unless it is `wide`.
     """
     rows = _without_nan(answers.select(columns))
     if form == "parquet":
@@ -43,7 +43,9 @@ def write_answers(answers: pa.Table, columns: list[str], form: str, output: Path
             pq.write_table(rows, new)
         return
     if form == "table" and output is None:
-        out.print(_table(rows, limit))
+        shown = _with_text_times(rows.slice(0, limit)).to_pylist()
+        caption = f"the first {limit:,} of {len(rows):,}; --limit or --format gives more" if len(rows) > limit else None
+        print_table(rows.column_names, [[_cell(value) for value in row.values()] for row in shown], wide, caption)
         return
     if form == "csv":
         sink = pa.BufferOutputStream()
@@ -53,9 +55,8 @@ def write_answers(answers: pa.Table, columns: list[str], form: str, output: Path
         frame = _with_text_times(rows).to_pandas(types_mapper=_INTEGERS.get)  # null stays null
         body = frame.to_json(orient="records", lines=True, double_precision=15) if len(frame) else ""
     else:
-        recorder = Console(record=True, file=StringIO(), width=200)
-        recorder.print(_table(rows, len(rows)))
-        body = recorder.export_text()
+        table = [[_cell(value) for value in row.values()] for row in _with_text_times(rows).to_pylist()]
+        body = table_text(rows.column_names, table)
     if output is None:
         print(body, end="")
     else:
@@ -104,18 +105,10 @@ def _timestamp_texts(column: pa.ChunkedArray) -> pa.Array:
     return pa.array(np.char.add(texts, "Z").tolist(), pa.string(), mask=np.asarray(column.is_null()))
 
 
-def _table(rows: pa.Table, limit: int) -> Table:
-    caption = f"the first {limit:,} of {len(rows):,}; --limit or --format gives more" if len(rows) > limit else None
-    table = Table(*rows.column_names, caption=caption)
-    for row in _with_text_times(rows.slice(0, limit)).to_pylist():
-        table.add_row(*map(_cell, row.values()))
-    return table
-
-
 def _cell(value: Any) -> str:
     if value is None:
         return "–"
-    return f"{value:.6g}" if isinstance(value, float) else plain(str(value))
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _time_columns(columns: list[str]) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pyarrow as pa
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from tailrace.ground.duration import format_duration
 from tailrace.terminal.screen import err
 
 
@@ -37,7 +36,7 @@ class StreamProgress:
             f"batch {batch:>4}",
             f"rows {totals['rows']:>9,}",
             "t_max –" if last["t_max"] is None else f"t_max {last['t_max']:%Y-%m-%d %H:%M:%S}",
-            f"K {format_duration(last['k_ms']):>8}",
+            f"K {last['k_ms'] / 1000:>9,g} s",
             "coverage –" if last["coverage"] is None else f"coverage {last['coverage']:>7.2%}",
             f"answers {totals['answers']:>7,}",
             f"late {totals['late']:>6,}",

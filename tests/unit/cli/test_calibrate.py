@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import yaml
 
 from local_app import LocalApp
+from tailrace.ground.duration import format_duration, parse_duration
 from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
 from tailrace.storage.proposals import Proposals
@@ -53,11 +55,11 @@ def test_the_accuracy_of_each_duration_and_the_proposed_k_are_printed(calibrate,
     output, _ = calibrate(file, "--dry-run")
     rows = [line for line in output.splitlines() if line.startswith("│")]
     durations = [row.split("│")[1].strip() for row in rows]
-    assert durations == ["800 ms", "1600 ms", "2400 ms", "3200 ms", "4 s"]
+    assert durations == ["800 ms", "1600 ms", "2400 ms", "3200 ms", "4000 ms"]
     sufficient = [row.split("│")[4].strip() for row in rows]
     assert set(sufficient) == {"yes", "no"}
     assert sufficient == sorted(sufficient), "no comes before yes"
-    k = durations[sufficient.index("yes")]
+    k = format_duration(parse_duration(durations[sufficient.index("yes")]) // timedelta(milliseconds=1))
     assert "calibrated over 30 windows up to 2020-01-01T00:0" in output
     assert "searched (0 ms, 4 s], next (" in output
     assert f"; K = {k} would be proposed, and nothing was written" in output

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from tailrace.ground.duration import format_duration, format_time, ms, parse_duration, parse_time_ms
+from tailrace.ground.duration import format_duration, format_durations, format_time, ms, parse_duration, parse_time_ms
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,11 @@ def test_an_invalid_time_is_refused() -> None:
 @pytest.mark.parametrize("time_ms", [0, -1, 123, 946_684_800_000])
 def test_a_written_time_reads_back(time_ms: int) -> None:
     assert parse_time_ms(format_time(time_ms)) == time_ms
+
+
+@pytest.mark.parametrize(
+    ("values_ms", "texts"),
+    [([800, 4_000], ["800 ms", "4000 ms"]), ([0, 2_000, 60_000], ["0 s", "2 s", "60 s"]), ([0], ["0 d"]), ([], [])],
+)
+def test_a_column_of_durations_has_one_unit(values_ms: list[int], texts: list[str]) -> None:
+    assert format_durations(values_ms) == texts

@@ -151,3 +151,33 @@ def test_a_text_in_the_place_of_numbers_is_refused_in_json_too(tmp_path: Path) -
     (tmp_path / "a.json").write_text('{"t": 1, "id": "a", "more": "x"}\n')
     with pytest.raises(Refused, match="its type is string, in files before it int64"):
         merge_types(tmp_path / "a.json", "json", COLUMNS, {"t": "int64", "id": "string", "more": "int64"})
+
+
+def test_a_link_out_of_the_roots_of_sources_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = tmp_path / "in"
+    directory.mkdir()
+    make(tmp_path, "secret.json")
+    make(directory, "a.json")
+    (directory / "b.json").symlink_to(tmp_path / "secret.json")
+    assert names(directory) == ["a.json", "b.json"]
+    monkeypatch.setenv("TAILRACE_SOURCES", str(directory))
+    with pytest.raises(Refused, match="lies under no root of sources"):
+        list_files(directory, "json")
+
+
+def types_after(directory: Path, first: str, later: str) -> dict[str, str]:
+    columns = Columns("t", None, "id", None, {}, 0, 0)
+    types: dict[str, str] = {}
+    for name, record in (("a.csv", first), ("b.csv", later)):
+        (directory / name).write_text(f"t,id\n{record}\n")
+        types = merge_types(directory / name, "csv", columns, types)
+    return types
+
+
+def test_csv_ids_that_are_texts_in_the_first_file_stay_texts(tmp_path: Path) -> None:
+    assert types_after(tmp_path, "1,a", "2,7") == {"t": "int64", "id": "string"}
+
+
+def test_csv_ids_that_are_integers_in_the_first_file_can_not_become_texts(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="its type is string, in files before it int64"):
+        types_after(tmp_path, "1,7", "2,a")

@@ -17,6 +17,7 @@ from tailrace.kinds import build
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 from tailrace.storage.table_schemas import CLASSES, schemas
+from tailrace.storage.tables import Tables
 from tailrace.stream import status_reporter as module
 from tailrace.stream.status_reporter import StatusReporter
 from warehouse import make_query
@@ -121,6 +122,23 @@ def test_the_start_of_spark_is_reported_at_once_with_the_number_of_batches(layou
     clock.passes(1_000)
     reporter.report("waiting")
     assert (Status.read(layout).state, Status.read(layout).batches) == ("waiting", 12)
+
+
+def test_counts_are_over_the_life_of_the_stream_and_no_batch_counts_twice(layout: Layout, clock: Clock) -> None:
+    """The last batch in the table was not committed by Spark, so it runs again."""
+    tables = Tables(layout)
+    tables.create(schemas(KIND), ["metrics"])
+    for batch in range(3):
+        tables.append("metrics", metrics_tables({"batch": batch}, {"batch": batch})["metrics"], "app", batch)
+    reporter = StatusReporter(layout)
+    reporter.starting(2)
+    status = Status.read(layout)
+    assert (status.rows, status.late, status.answers) == (16, 4, 8)
+    reporter.batch_written(2, metrics_tables({"batch": 2}, {"batch": 2}))
+    clock.passes(1_000)
+    reporter.report("waiting")
+    status = Status.read(layout)
+    assert (status.rows, status.late, status.answers) == (24, 6, 12)
 
 
 @pytest.mark.parametrize("last", ["drained", "ended"])

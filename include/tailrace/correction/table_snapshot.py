@@ -1,0 +1,47 @@
+"""A snapshot of a table of answers: how much it holds, and up to when; read from the statistics of its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from tailrace.ground.duration import format_time
+from tailrace.storage.layout import Layout
+from tailrace.storage.progress import committed_until
+from tailrace.storage.tables import Tables
+
+
+@dataclass(frozen=True)
+class TableSnapshot:
+    """The number of rows of `results` or `corrections`, and their greatest `as_of`.
+
+    A compaction changes neither, an append or a new version of answers changes one of them.
+
+    Attributes
+    ----------
+    as_of : str or None
+        ISO 8601; None where there is no row.
+    """
+
+    rows: int
+    as_of: str | None
+
+    @staticmethod
+    def read(layout: Layout, name: str) -> TableSnapshot:
+        """Read the snapshot of a table; without rows where there is no such table yet.
+
+        Of answers that tasks wrote to files, the files have no statistics of `as_of`: there it is how far the stream
+        has committed.
+        """
+        if not Tables(layout).has(name):
+            return TableSnapshot(0, None)
+        files = pa.table(DeltaTable(layout.table(name)).get_add_actions(flatten=True))
+        rows = int(pc.sum(files["num_records"]).as_py() or 0) if files.num_rows else 0
+        if not rows:
+            return TableSnapshot(0, None)
+        greatest = pc.max(files["max.as_of"]).as_py() if "max.as_of" in files.column_names else None
+        until_ms = committed_until(layout) if greatest is None else round(greatest.timestamp() * 1000)
+        return TableSnapshot(rows, None if until_ms is None else format_time(until_ms))

@@ -1,0 +1,35 @@
+"""The configuration of an embedded supervisord, and the address and credentials that are read from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+CONFIGURATION = """\
+[supervisord]
+nodaemon=true
+silent=true
+logfile=supervisord.log
+pidfile=supervisord.pid
+childlogdir=.
+
+[inet_http_server]
+port=127.0.0.1:{port}
+username={user}
+password={password}
+
+[rpcinterface:supervisor]
+supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
+
+[include]
+files=programs/*.conf
+"""
+
+
+@dataclass(frozen=True)
+class Access:
+    """The address and credentials of a supervisord, for a connection; its repr does not show the password."""
+
+    host: str
+    port: int
+    user: str
+    password: str = field(repr=False)

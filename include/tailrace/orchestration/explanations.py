@@ -1,0 +1,24 @@
+"""Explanations of the verdicts on drivers, for people: what happened, and what to do."""
+
+from __future__ import annotations
+
+from tailrace.drivers.driver_host import DriverHost
+from tailrace.drivers.liveness import Verdict
+from tailrace.orchestration import drivers
+from tailrace.storage.layout import Layout
+
+
+def explain(verdict: Verdict, host: DriverHost, layout: Layout) -> str:
+    """Describe what happened to a driver, and what to do."""
+    name = layout.home.name
+    if verdict.kind == "unreachable":
+        return (
+            f"the driver host: {verdict.detail}. The stream of {name} was left as it is, nobody watches it now. Start "
+            "the driver host, or mend the connection tailrace_driver_host; then clear this task"
+        )
+    lines = f"\nIts last lines:\n{drivers.last_lines(host, layout)}"
+    if verdict.kind == "gone":
+        return f"the driver of {name} was stopped or removed: {verdict.detail}. To go on, clear this task{lines}"
+    if verdict.kind == "hung":
+        return f"the driver of {name} hangs again and again: {verdict.detail}; it is stopped now{lines}"
+    return f"the driver of {name} has given up: {verdict.detail}. Mend what its last lines say; clear this task{lines}"

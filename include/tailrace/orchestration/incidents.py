@@ -1,0 +1,85 @@
+"""The open incidents of a query: each is notified once when it begins, and once when it is over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from tailrace.ground.duration import format_time
+from tailrace.ground.files import write_atomically
+from tailrace.orchestration.notifiers import notify
+from tailrace.query.alerts import Alert, Alerts
+from tailrace.storage.layout import Layout
+from tailrace.storage.status import wall_ms
+
+_LOCK_S = 30.0  # longer than its holder needs to send one message
+
+RUNBOOK = {
+    "promise_broken": "look at `tailrace quality`; let the policy wait longer, or promise less",
+    "lag": "look at `tailrace status`; raise parallelism or driver memory, or find what slows the source down",
+    "driver_lost": "read the log of `supervise`, mend what it names, then clear `supervise`",
+    "crash_loop": "mend what the last lines of the driver's log tell of, then clear `deploy` and `supervise`",
+}
+
+
+@dataclass(frozen=True)
+class Incidents:
+    """Notifies of a query's conditions; what is open stands beside its tables, so restarts and two watchers agree.
+
+    A message that can't be delivered is tried again at the next observation. A process that is killed between the
+    delivery and the note of it repeats the message.
+
+    Parameters
+    ----------
+    log : callable
+        Called with a line for each message, and for each that can't be delivered.
+    """
+
+    layout: Layout
+    alerts: Alerts
+    log: Callable[[str], Any]
+
+    def observe(self, condition: str, is_active: bool, detail: str) -> None:
+        """Take in an observation of a condition: notify if it has begun, or is over."""
+        alert = self.alerts.declared().get(condition)
+        if alert is None or (condition in self._read()) == is_active:
+            return
+        self.layout.stream.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.layout.stream / ".alerts.lock", timeout=_LOCK_S):
+            open_since = self._read()
+            if (condition in open_since) == is_active:  # another watcher was faster
+                return
+            since = open_since.pop(condition, format_time(wall_ms()))
+            if self._send(condition, alert, "firing" if is_active else "resolved", since, detail):
+                self._write(open_since | ({condition: since} if is_active else {}))
+
+    def _send(self, condition: str, alert: Alert, state: str, since: str, detail: str) -> bool:
+        query, runbook = self.layout.home.name, alert.runbook or RUNBOOK[condition]
+        subject = f"{query}: {condition.replace('_', ' ')}{', over' if state == 'resolved' else ''}: {detail}"
+        message = {"query": query, "condition": condition, "state": state, "since": since, "detail": detail}
+        try:
+            notify(alert.notify, subject, message | {"runbook": runbook})
+        except Exception as error:
+            self.log(f"alert not delivered, it is tried again: {subject}: {error}")
+            return False
+        self.log(f"alert: {subject}; runbook: {runbook}")
+        return True
+
+    @property
+    def _file(self) -> Path:
+        return self.layout.stream / "alerts.json"
+
+    def _read(self) -> dict[str, str]:
+        """The open incidents, with the time when each began; none where the file is damaged or missing."""
+        try:
+            return dict(json.loads(self._file.read_text()))
+        except (FileNotFoundError, ValueError, TypeError):
+            return {}
+
+    def _write(self, open_since: dict[str, str]) -> None:
+        write_atomically(self._file, json.dumps(open_since))

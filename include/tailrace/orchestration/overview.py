@@ -1,0 +1,51 @@
+"""Overview of all queries and drivers: the declared ones, those of the warehouse, and those of the driver host."""
+
+from __future__ import annotations
+
+import re
+
+from tailrace.drivers.driver_host import DriverHost
+from tailrace.drivers.driver_status import DriverStatus
+from tailrace.ground.duration import format_time
+from tailrace.orchestration import drivers, settings
+from tailrace.storage.layout import Layout
+
+COLUMNS = ("query", "driver", "stream", "batches", "to read", "committed up to", "file", "pid", "answers", "late")
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+
+
+def overview() -> tuple[tuple[str, ...], list[list[str]], list[str]]:
+    """The columns and rows of a table of all queries, and problems: of query files, and of drivers without one."""
+    settings.use_in_shell()
+    declared, problems = settings.declared()
+    files = {each.query.name: each.file.name for each in declared}
+    host, warehouse = settings.driver_host(), settings.warehouse()
+    begun = [path.parent.name for path in warehouse.glob("*/_stream") if _NAME.fullmatch(path.parent.name)]
+    rows, notes = [], [str(problem) for problem in problems]
+    for name in sorted({*files, *begun, *host.names()}):
+        status = drivers.status(host, Layout.of(warehouse, name))
+        rows.append(_row(name, status, files.get(name)))
+        if name not in files and status.driver.alive:
+            notes.append(
+                f"{name}: a driver without a query file; tailrace drain {name} or tailrace stop {name} ends it"
+            )
+    return COLUMNS, rows, notes
+
+
+def is_begun(host: DriverHost, name: str) -> bool:
+    """Whether a query has a stream in the warehouse, or a driver, whether or not it is declared."""
+    if not _NAME.fullmatch(name):
+        return False
+    return Layout.of(settings.warehouse(), name).stream.is_dir() or host.inspect(name).state != "absent"
+
+
+def _row(name: str, status: DriverStatus, file: str | None) -> list[str]:
+    reported = status.reported
+    pid = "–" if status.driver.pid is None else str(status.driver.pid)
+    if reported is None:
+        return [name, status.driver.state, *["–"] * 4, file or "none", pid, "–", "–"]
+    committed = "–" if reported.committed is None else format_time(reported.committed)[:19]
+    counts = [f"{number:,}" for number in (reported.batches, reported.rows_left)]
+    totals = [f"{number:,}" for number in (reported.answers, reported.late)]
+    return [name, status.driver.state, reported.state, *counts, committed, file or "none", pid, *totals]

@@ -1,0 +1,55 @@
+"""DAG factory of publications: one DAG publish_<query> for each declared query."""
+
+from __future__ import annotations
+
+from airflow.sdk import DAG
+
+from tailrace.orchestration import assets, settings
+from tailrace.orchestration.publish_operator import PublishOperator
+from tailrace.orchestration.settings import Declared
+from tailrace.orchestration.stream_dags import RETRIES
+
+_DOC = """
+Publishes new answers of the query **{name}** (`{file}`) while its stream lives, as events of the assets {assets}. A DAG
+that is scheduled on one of them runs when there is something new, at most once a minute. An event's `extra` has
+
+| key | holds |
+| --- | --- |
+| `rows`, `total_rows` | rows that the table has gained since the event before, and has |
+| `as_of` | the point of arrival time up to which its newest answers count what had come |
+| `coverage` | the share of the tuples that came in time |
+| `promise` | `kept` or `broken` by the newest measured errors, or `unknown` |
+
+The triggerer looks once a minute while this DAG is not paused. What is committed while it is paused, or while Airflow
+is down, is in the next event. No change has two events: each run compares the table with the event before.
+"""
+
+
+def publish_dags() -> dict[str, DAG]:
+    """Return a DAG for each valid query file, by DAG id; `refused_queries` reports the other files."""
+    return {f"publish_{declaration.query.name}": _dag(declaration) for declaration in settings.declared()[0]}
+
+
+def _dag(declaration: Declared) -> DAG:
+    name, published = declaration.query.name, assets.published(declaration.query)
+    with DAG(
+        dag_id=f"publish_{name}",
+        description=f"New answers of {name}: asset events while the stream lives",
+        schedule=[assets.commits(declaration.query)],
+        catchup=False,
+        max_active_runs=1,
+        default_args=RETRIES,
+        tags=["tailrace", "publication", declaration.query.kind, name],
+        doc_md=_DOC.format(
+            name=name, file=declaration.file.name, assets=" and ".join(f"`{table.name}`" for table in published)
+        ),
+    ) as dag:
+        for table in published:
+            PublishOperator(
+                task_id=table.name.rpartition(".")[2],
+                table=table,
+                query=name,
+                file=str(declaration.file),
+                max_active_tis_per_dag=1,  # each compares with the event of the one before
+            )
+    return dag

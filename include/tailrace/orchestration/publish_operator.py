@@ -1,0 +1,57 @@
+"""Operator of the DAG publish_<query>: an asset event about what a table of answers has gained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from airflow.sdk import Asset, Context
+from airflow.sdk.exceptions import AirflowSkipException
+
+from tailrace.orchestration.stream_operators import StreamOperator, refusals_fail
+from tailrace.storage.status import Status
+
+_NEWEST = 20  # events that are searched for ours: anyone may add an event by hand
+
+
+class PublishOperator(StreamOperator):
+    """Compares a table with its last asset event, and makes the next event if the table has changed since.
+
+    Airflow stores the event together with the task's success, so each change is published exactly once, whatever is
+    killed and retried. `extra` has `rows` (gained since the event before), `total_rows`, `as_of`, `coverage` and
+    `promise`.
+
+    Parameters
+    ----------
+    table : Asset
+        The table, which is inlet and outlet of this task.
+    """
+
+    def __init__(self, *, table: Asset, **kwargs: Any) -> None:
+        super().__init__(inlets=[table], outlets=[table], **kwargs)
+        self.table = table
+
+    def execute(self, context: Context) -> None:
+        from tailrace.correction.promise_state import PromiseState  # noqa: PLC0415 (Delta takes long to import)
+        from tailrace.correction.table_snapshot import TableSnapshot  # noqa: PLC0415
+
+        with refusals_fail():
+            layout = self.layout()
+        last = last_extra(context["inlet_events"][self.table].ascending(False).limit(_NEWEST))
+        snapshot, status = TableSnapshot.read(layout, self.table.name.rpartition(".")[2]), Status.read(layout)
+        if (snapshot.rows, snapshot.as_of) == (last.get("total_rows", 0), last.get("as_of")):
+            raise AirflowSkipException(f"{self.table.name} has nothing new since its last event")
+        extra = {
+            "rows": snapshot.rows - last.get("total_rows", 0),
+            "total_rows": snapshot.rows,
+            "as_of": snapshot.as_of,
+            "coverage": None if status is None else status.coverage,
+            "promise": PromiseState.read(layout).state,
+        }
+        self.log.info("%s: %s", self.table.name, extra)
+        context["outlet_events"][self.table].extra = extra
+
+
+def last_extra(events: Iterable[Any]) -> dict[str, Any]:
+    """Return the `extra` of the newest event that this operator made, of events newest first; empty without one."""
+    return next((event.extra for event in events if event.extra and "total_rows" in event.extra), {})

@@ -1,0 +1,47 @@
+"""The section `alerts` of a query file: who is notified of which condition."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from tailrace.ground.fields import Section
+
+ConnectionId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,200}$")]
+Line = Annotated[str, Field(pattern=r"^[^\r\n]{1,500}$")]
+
+_EXAMPLE = "{notify: ops_webhook}"
+
+
+class Alert(Section):
+    """A condition's notifier, and what to do then."""
+
+    notify: ConnectionId = Field(
+        description="the Airflow connection of the notifier, of type http or smtp: ops_webhook"
+    )
+    runbook: Line | None = Field(
+        default=None, description="what to do, in one line, sent along: see the wiki's page on flights"
+    )
+
+
+class LagAlert(Alert):
+    """The notifier of a stream that lags, and the bound."""
+
+    rows: Annotated[int, Field(ge=1)] = Field(description="the stream lags with more rows than this to read: 100000")
+
+
+class Alerts(Section):
+    """The conditions of which someone is notified, when each begins and when it is over."""
+
+    promise_broken: Alert | None = Field(default=None, description=f"measured errors break the promise: {_EXAMPLE}")
+    lag: LagAlert | None = Field(
+        default=None, description="too many rows wait to be read: {notify: ops_webhook, rows: 100000}"
+    )
+    driver_lost: Alert | None = Field(default=None, description=f"nothing runs the query any more: {_EXAMPLE}")
+    crash_loop: Alert | None = Field(default=None, description=f"the driver has given up to restart: {_EXAMPLE}")
+
+    def declared(self) -> dict[str, Alert]:
+        """The declared alerts by condition."""
+        alerts = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: alert for name, alert in alerts.items() if alert is not None}

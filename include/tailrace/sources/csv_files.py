@@ -1,0 +1,215 @@
+"""Streams stored as CSV: comma-separated, in UTF-8, with a header in each file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
+from tailrace.ground.errors import refuse
+from tailrace.sources.check import Columns
+from tailrace.sources.csv_records import BOM, LONGEST_BYTES, blocks, records
+from tailrace.sources.csv_types import read_column, shown_types, wrong_value
+from tailrace.sources.segments import MalformedRecord, RawSegment, Segment, Types, require, require_taken
+
+_BYTES_PER_SEGMENT = 16 << 20  # several readers share a large file, and none holds more of it in memory
+_SAMPLE_BYTES = 1 << 20
+_MOST_SAMPLES = 64
+
+
+class _Header(NamedTuple):
+    """The names of a file's columns, and the byte at which its records begin."""
+
+    names: list[str]
+    end: int
+
+
+class CsvFiles:
+    """CSV: a record with another number of fields, or a wrong value, goes to quarantine alone."""
+
+    suffixes = (".csv",)
+
+    def whole(self, path: Path, still: bool) -> bool:
+        return still and _ends_with_a_newline(path)
+
+    def types(self, path: Path, columns: Columns) -> Types | None:
+        """Column types by the values of the first records, see `shown_types`."""
+        for part, kind in columns.value_types().items():
+            if pa.types.is_list(kind):
+                raise refuse(f"{path}: column {columns.values[part]}", "CSV has no lists", "format: parquet or json")
+        with _open(path) as file:
+            header = _header(path, file)
+            if header is None:
+                return None
+            require(path, columns, header.names)
+            names = list(dict.fromkeys(columns.named().values()))
+            for name in names:
+                if header.names.count(name) > 1:
+                    raise refuse(str(path), f"its header has the column {name} more than once", "a name for one column")
+            sample = [pa.table({name: pa.array([], pa.string()) for name in names})]
+            for _, block in zip(range(_MOST_SAMPLES), blocks(file, header.end, _SAMPLE_BYTES), strict=False):
+                after = file.tell()
+                file.seek(block.start)
+                texts = _split(file.read(block.end - block.start), header.names, names)
+                file.seek(after)
+                sample.append(texts.table)
+                if (types := shown_types(pa.concat_tables(sample), columns)) is not None:
+                    return types
+        return None
+
+    def split(self, path: Path) -> list[Segment]:
+        with _open(path) as file:
+            header = _header(path, file)
+            cut = [] if header is None else list(blocks(file, header.end, _BYTES_PER_SEGMENT))
+        of_rows = sum(block.records for block in cut)
+        first = [0, *accumulate(block.records for block in cut)]
+        return [
+            Segment(
+                str(path),
+                row,
+                block.records,
+                of_rows=of_rows,
+                block_start=block.start,
+                block_end=block.end,
+                block_row=row,
+            )
+            for row, block in zip(first, cut, strict=False)
+        ]
+
+    def read(self, segment: Segment, types: Types) -> RawSegment:
+        header, text = _content(segment)
+        texts = _split(text, header.names, list(types))
+        first = segment.first_row - segment.block_row
+        columns, wrong = {}, np.zeros(texts.table.num_rows, bool)
+        for name, kind in types.items():
+            columns[name], is_wrong = read_column(texts.table.column(name), kind)
+            wrong |= is_wrong
+        malformed = dict(texts.malformed)
+        for row, record in zip(texts.row[wrong].tolist(), texts.table.filter(pa.array(wrong)).to_pylist(), strict=True):
+            malformed[row] = wrong_value(record, types) or "no record that could be read"
+        is_taken = ~wrong & (texts.row >= first) & (texts.row < first + segment.rows)
+        rows = [row for row in sorted(malformed) if first <= row < first + segment.rows]
+        faults = [
+            MalformedRecord(row - first, malformed[row], record)
+            for row, record in zip(rows, self.records(segment, [row - first for row in rows]), strict=True)
+        ]
+        return RawSegment(pa.table(columns).filter(pa.array(is_taken)), texts.row[is_taken] - first, faults)
+
+    def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
+        if not rows:
+            return []
+        _, text = _content(segment)
+        bounds = list(records(text))
+        first = segment.first_row - segment.block_row
+        ends = [bounds[first + row] for row in rows]
+        return [text[one.start : one.end].rstrip(b"\r\n").decode(errors="replace") for one in ends]
+
+
+class _Texts(NamedTuple):
+    """The fields of well-formed records as texts, their rows in the block, and the reasons against the others."""
+
+    table: pa.Table
+    row: np.ndarray[tuple[int], np.dtype[np.int64]]
+    malformed: dict[int, str]
+
+
+def _split(text: bytes, header: Sequence[str], names: Sequence[str]) -> _Texts:
+    """Split records into the fields of the named columns."""
+    malformed: dict[int, str] = {}
+    good, rows = [], []
+    is_utf_8 = _is_utf_8(text)
+    for row, (start, end, is_well_formed) in enumerate(records(text)):
+        record = text[start:end].rstrip(b"\r\n")
+        if not is_well_formed:
+            malformed[row] = "broken CSV: a quote that is not closed, or text behind one, or a carriage return"
+        elif not is_utf_8 and not _is_utf_8(record):
+            malformed[row] = "no UTF-8"
+        elif not record and len(header) > 1:  # Arrow takes it for a record of nulls
+            malformed[row] = "an empty line"
+        else:
+            good.append(record)
+            rows.append(row)
+    odd: list[tuple[int, int]] = []
+
+    def skip(row: pa.csv.InvalidRow) -> str:
+        odd.append((row.number - 1, row.actual_columns))
+        return "skip"
+
+    body = b"\n".join(good) + b"\n"
+    if not good:
+        return _Texts(pa.table({name: pa.array([], pa.string()) for name in names}), np.zeros(0, np.int64), malformed)
+    table = pa.csv.read_csv(
+        io.BytesIO(body),
+        pa.csv.ReadOptions(
+            use_threads=False, block_size=len(body) + 2, column_names=[f"{n}" for n in range(len(header))]
+        ),
+        pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False, invalid_row_handler=skip),
+        pa.csv.ConvertOptions(
+            column_types={f"{n}": pa.string() for n in range(len(header))},
+            include_columns=[f"{header.index(name)}" for name in names],
+            strings_can_be_null=False,
+        ),
+    )
+    for number, fields in odd:
+        malformed[rows[number]] = f"{fields} fields, and the header has {len(header)}"
+    kept = np.delete(np.asarray(rows, np.int64), [number for number, _ in odd])
+    return _Texts(table.rename_columns(list(names)), kept, malformed)
+
+
+def _content(segment: Segment) -> tuple[_Header, bytes]:
+    """The header of a segment's file, and the records of its block."""
+    require_taken(segment)
+    path = Path(segment.path)
+    with _open(path) as file:
+        header = _header(path, file)
+        assert header is not None
+        file.seek(segment.block_start or header.end)
+        return header, file.read(segment.block_end - segment.block_start if segment.block_end else -1)
+
+
+def _header(path: Path, file: BinaryIO) -> _Header | None:
+    """The header of a file; None of an empty file, or of one whose only line is not whole."""
+    text = file.read(_SAMPLE_BYTES)
+    while text and b"\n" not in text and len(text) < LONGEST_BYTES and (more := file.read(_SAMPLE_BYTES)):
+        text += more
+    skipped = len(BOM) if text.startswith(BOM) else 0
+    first = next(records(text[skipped:]), None)
+    if first is None:
+        return None
+    line = text[skipped : skipped + first.end]
+    if not first.is_well_formed or not _is_utf_8(line):
+        raise refuse(str(path), "its header can't be read", "a first line with the names of the columns, in UTF-8")
+    (names,) = csv.reader([line.decode().rstrip("\r\n")]) if line.strip() else ([],)
+    if not names:
+        raise refuse(str(path), "its first line is empty", "a first line with the names of the columns")
+    return _Header(names, skipped + first.end)
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except FileNotFoundError as error:  # any other fault may pass, and is no refusal
+        raise refuse(str(path), f"it can't be read ({error})", "a file of CSV") from error
+
+
+def _ends_with_a_newline(path: Path) -> bool:
+    """True if the last byte is a newline, or the file is empty."""
+    with _open(path) as file:
+        size = file.seek(0, io.SEEK_END)
+        file.seek(max(size - 1, 0))
+        return file.read(1) in (b"\n", b"")
+
+
+def _is_utf_8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,79 @@
+"""Records of CSV: where they begin and end in bytes, as a quoted field may hold newlines and commas.
+
+A record that is not well-formed, as one with text behind a closing quote or with a quote that nothing closes, is its
+first line alone, so that it does not take the records after it along.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+LONGEST_BYTES = 16 << 20
+"""The longest record with a quoted field; a longer one is not well-formed."""
+
+BOM = b"\xef\xbb\xbf"
+
+_FIELD = rb'(?:"(?:[^"]++|"")*+"|[^",\r\n][^,\r\n]*+|)'
+_RECORD = re.compile(rb"(?>%b(?:,%b)*+)(?:\r?\n|\Z)" % (_FIELD, _FIELD))
+
+
+class Record(NamedTuple):
+    """A record's first byte, the end of its line, and whether it is well-formed."""
+
+    start: int
+    end: int
+    is_well_formed: bool
+
+
+class Block(NamedTuple):
+    """A range of bytes of a file, and the number of records in it."""
+
+    start: int
+    end: int
+    records: int
+
+
+def records(text: bytes, is_last: bool = True) -> Iterator[Record]:
+    """The records of a text that begins with one; without the rest of an unfinished one where more text comes."""
+    start = 0
+    while start < len(text):
+        match = _RECORD.match(text, start)
+        ends = match is not None and (text[match.end() - 1 : match.end()] == b"\n" or is_last)
+        if match is not None and ends and match.end() - start <= LONGEST_BYTES:
+            yield Record(start, match.end(), True)
+            start = match.end()
+            continue
+        if not is_last and len(text) - start <= LONGEST_BYTES:
+            return  # the quote may be closed by what comes
+        end = text.find(b"\n", start) + 1
+        if not end and not is_last:
+            return
+        yield Record(start, end or len(text), False)
+        start = end or len(text)
+
+
+def blocks(file: BinaryIO, start: int, size: int) -> Iterator[Block]:
+    """Cut the records of a file from a byte on into blocks of about `size` bytes."""
+    file.seek(start)
+    text, is_last = b"", False
+    while not is_last:
+        data = file.read(size)
+        is_last = len(data) < size
+        text += data
+        end, count = _measure(text, is_last)
+        if count:
+            yield Block(start, start + end, count)
+        start, text = start + end, text[end:]
+
+
+def _measure(text: bytes, is_last: bool) -> tuple[int, int]:
+    """The end and the number of the whole records of a text; lines are counted at once where no field is quoted."""
+    if b'"' not in text:
+        end = len(text) if is_last else text.rfind(b"\n") + 1
+        return end, text.count(b"\n") + (is_last and text[-1:] not in (b"", b"\n"))
+    end = count = 0
+    for record in records(text, is_last):
+        end, count = record.end, count + 1
+    return end, count

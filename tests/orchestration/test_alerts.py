@@ -1,0 +1,280 @@
+"""Alerts against a local HTTP server: when they fire, once per incident, when they are over, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pyarrow as pa
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+
+from fake_host import QUERY, declare
+from late_tables import SCHEMA
+from tailrace.drivers.driver_host import Driver
+from tailrace.drivers.driver_status import DriverStatus
+from tailrace.drivers.liveness import Verdict
+from tailrace.ground.errors import Refused
+from tailrace.ground.times import with_times
+from tailrace.orchestration import alert_watch, notifiers
+from tailrace.orchestration.alert_watch import AlertWatch, alert_of_end
+from tailrace.orchestration.incidents import RUNBOOK
+from tailrace.orchestration.notifiers import check_notifiers
+from tailrace.orchestration.stream_operators import SuperviseOperator
+from tailrace.orchestration.triggers import DriverTrigger
+from tailrace.query.alerts import Alerts
+from tailrace.query.loading import load
+from tailrace.storage.status import Status, wall_ms
+from tailrace.storage.tables import Tables
+
+ALERTS = """\
+alerts:
+  promise_broken: {{notify: ops_webhook, runbook: call the team of readings}}
+  lag: {{notify: ops_webhook, rows: 1000}}
+  driver_lost: {{notify: ops_webhook}}
+  crash_loop: {{notify: ops_webhook}}
+"""
+PROMISING = QUERY.replace("{{tick: 1 min}}", "{{policy: quantile, error: 0.05, risk: 0.1, tick: 1 min}}")
+
+
+class Webhook(ThreadingHTTPServer):
+    """A local HTTP server that keeps what is posted to it."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.received, self.status = [], 200
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.server.status == 200:
+            self.server.received.append((self.path, dict(self.headers), body))
+        self.send_response(self.server.status)
+        self.end_headers()
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def webhook(monkeypatch):
+    with Webhook() as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        extra = {"endpoint": "hook/s3cret", "X-Team": "ops"}
+        connection = {"conn_type": "http", "host": "127.0.0.1", "port": server.server_address[1], "extra": extra}
+        monkeypatch.setenv("AIRFLOW_CONN_OPS_WEBHOOK", json.dumps(connection))
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def file(place):
+    return declare(place / "queries", "readings", PROMISING + ALERTS)
+
+
+@pytest.fixture
+def log_lines():
+    return []
+
+
+@pytest.fixture
+def watch(file, layout, webhook, log_lines, monkeypatch):
+    monkeypatch.setattr(alert_watch, "_PROMISE_EVERY_S", 0.0)
+    layout.stream.mkdir(parents=True)
+    return AlertWatch(file, layout, log_lines.append)
+
+
+def status(rows_left=0, state="streaming", alive=True, silent_ms=0):
+    now = wall_ms()
+    driver = Driver("readings", "running" if alive else "failed", 7, None, "")
+    return DriverStatus(driver, Status(state, 7, 0, now - silent_ms, 3, rows_left=rows_left), now)
+
+
+def told(webhook):
+    return [(body["condition"], body["state"]) for _, _, body in webhook.received]
+
+
+def measure(layout, off):
+    """Put a bucket of 100 answers into the table `quality`, of which some are off."""
+    tables = Tables(layout)
+    tables.create(SCHEMA, ["quality"])
+    start = tables.read("quality").num_rows * 1000
+    row = {"bucket_start": start, "answers": 100, "missing": 0, "off": off, "error": 0.05, "risk": 0.1}
+    rows = pa.Table.from_pylist([dict.fromkeys(SCHEMA["quality"].names) | row])
+    tables.add("quality", with_times(rows, SCHEMA["quality"]))
+
+
+def test_a_broken_promise_is_told_once_with_its_runbook_and_when_it_is_kept_again(watch, layout, webhook):
+    measure(layout, off=90)
+    for _ in range(3):
+        watch.observe(status())
+    [(path, headers, body)] = webhook.received
+    assert path == "/hook/s3cret"
+    assert headers["X-Team"] == "ops"
+    assert body["text"].startswith("readings: promise broken: 90.00% of the newest 100 answers are off by 0.05")
+    assert (body["query"], body["runbook"]) == ("readings", "call the team of readings")
+    for _ in range(20):
+        measure(layout, off=0)
+    watch.observe(status())
+    watch.observe(status())
+    assert told(webhook) == [("promise_broken", "firing"), ("promise_broken", "resolved")]
+    assert webhook.received[1][2]["since"] == body["since"]
+    assert ": promise broken, over: " in webhook.received[1][2]["text"]
+
+
+def test_a_trigger_tells_of_a_broken_promise_while_it_watches(place, file, host, layout, webhook):
+    """The trigger as Airflow restarts it: the second one does not tell it again."""
+    measure(layout, off=90)
+    host.is_now("running")
+    for _ in range(2):
+        trigger = DriverTrigger("readings", str(place / "warehouse"), "", 0.01, 60, 60, str(file))
+        event = asyncio.run(asyncio.wait_for(end_after_alert(trigger, host, webhook), 60))
+        assert event["kind"] == "failed"
+        host.is_now("running")
+    assert told(webhook) == [("promise_broken", "firing")]
+
+
+async def end_after_alert(trigger, host, webhook):
+    """Run the trigger until an alert is there and it has looked twice more; then let its driver fail."""
+    looks = 0
+
+    def look():
+        nonlocal looks
+        looks += bool(webhook.received)
+        if looks > 2:
+            host.is_now("failed")
+
+    host.on_inspect = look
+    async for event in trigger.run():
+        return event.payload
+
+
+def test_the_promise_is_looked_at_often_enough_for_an_alert_within_a_minute():
+    assert alert_watch._PROMISE_EVERY_S + alert_watch._AGAIN_S < 60
+    assert alert_watch.LOST_AFTER_S + alert_watch._AGAIN_S < 60
+
+
+def test_a_stream_that_lags_is_told_and_when_it_has_caught_up(watch, webhook):
+    for rows in (1000, 1001, 5000, 1000):
+        watch.observe(status(rows))
+    assert told(webhook) == [("lag", "firing"), ("lag", "resolved")]
+    assert webhook.received[0][2]["detail"] == "1,001 rows to read, 1,000 are the bound"
+    assert webhook.received[0][2]["runbook"] == RUNBOOK["lag"]
+
+
+def test_a_driver_host_that_does_not_answer_is_told_as_a_lost_driver(watch, webhook, monkeypatch):
+    watch.observe(None)
+    assert told(webhook) == []
+    monkeypatch.setattr(alert_watch, "LOST_AFTER_S", 0.0)
+    watch.observe(None)
+    watch.observe(None)
+    for not_alive in (status(state="starting"), status(alive=False), status(silent_ms=60_000)):
+        watch.observe(not_alive)
+    assert told(webhook) == [("driver_lost", "firing")]
+    watch.observe(status())
+    assert told(webhook) == [("driver_lost", "firing"), ("driver_lost", "resolved")]
+
+
+@pytest.mark.parametrize(("exit_code", "condition"), [(3, "crash_loop"), (1, "driver_lost"), (None, "driver_lost")])
+def test_a_driver_that_has_given_up_is_told_once_and_when_another_one_runs(
+    watch, file, layout, webhook, log_lines, exit_code, condition
+):
+    driver = Driver("readings", "failed", None, exit_code, "")
+    for _ in range(2):
+        alert_of_end(file, layout, driver, "failed: ended", log_lines.append)
+    watch.observe(status())
+    assert told(webhook) == [(condition, "firing"), (condition, "resolved")]
+
+
+@pytest.mark.parametrize(("exit_code", "condition"), [(3, "crash_loop"), (1, "driver_lost")])
+def test_supervise_tells_of_the_end_that_it_fails_with(file, host, layout, webhook, exit_code, condition):
+    host.is_now("failed", exit_code)
+    operator = SuperviseOperator(task_id="supervise", query="readings", file=str(file))
+    with pytest.raises(AirflowFailException):
+        operator.resume({}, Verdict("failed", "ended").as_event(), [], "")
+    assert told(webhook) == [(condition, "firing")]
+
+
+def test_a_driver_that_was_drained_is_no_incident(file, host, layout, webhook):
+    host.is_now("ended", 0)
+    operator = SuperviseOperator(task_id="supervise", query="readings", file=str(file))
+    operator.resume({}, Verdict("ended", "drained").as_event(), [], "")
+    assert told(webhook) == []
+
+
+def test_an_alert_that_is_not_delivered_is_tried_again(watch, webhook, log_lines):
+    webhook.status = 503
+    watch.observe(status(5000))
+    assert "not delivered" in log_lines[0]
+    assert "it answers 503" in log_lines[0]
+    webhook.status = 200
+    watch.observe(status(5000))
+    assert told(webhook) == [("lag", "firing")]
+    assert "s3cret" not in "".join(log_lines)
+
+
+def test_what_fails_in_an_alert_does_not_stop_the_watch(watch, webhook, log_lines, monkeypatch):
+    monkeypatch.setattr(alert_watch.Incidents, "observe", lambda *_: 1 / 0)
+    watch.observe(status(5000))
+    assert log_lines == ["alerts: division by zero"]
+
+
+def test_mail_goes_to_whom_the_connection_names(monkeypatch):
+    from airflow.providers.smtp.hooks.smtp import SmtpHook
+
+    sent = []
+    extra = {"to": "ops@example.org", "from_email": "tailrace@example.org"}
+    monkeypatch.setenv("AIRFLOW_CONN_OPS_MAIL", json.dumps({"conn_type": "smtp", "host": "localhost", "extra": extra}))
+    monkeypatch.setattr(SmtpHook, "__enter__", lambda self: self)
+    monkeypatch.setattr(SmtpHook, "__exit__", lambda self, *_: None)
+    monkeypatch.setattr(SmtpHook, "from_email", "tailrace@example.org")
+    monkeypatch.setattr(SmtpHook, "send_email_smtp", lambda self, **mail: sent.append(mail))
+    notifiers.notify("ops_mail", "readings: lag", {"detail": "5 < 6"})
+    assert (sent[0]["to"], sent[0]["subject"]) == ("ops@example.org", "readings: lag")
+    assert sent[0]["html_content"] == "<p>detail: 5 &lt; 6</p>"
+
+
+@pytest.mark.parametrize(
+    ("connection", "message"),
+    [
+        (None, "alerts.lag: connection ops_webhook: Airflow knows none of this name"),
+        ({"conn_type": "postgres", "host": "h"}, "no notifier takes its type, postgres"),
+        ({"conn_type": "http"}, "it has no host"),
+        ({"conn_type": "smtp", "host": "h"}, "it does not say to whom mail goes"),
+    ],
+)
+def test_a_connection_that_no_notifier_takes_is_refused(monkeypatch, connection, message):
+    if connection:
+        monkeypatch.setenv("AIRFLOW_CONN_OPS_WEBHOOK", json.dumps(connection))
+    with pytest.raises(Refused, match=message):
+        check_notifiers(Alerts.model_validate({"lag": {"notify": "ops_webhook", "rows": 1}}))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{{promise_brocken: {{notify: x}}}}", r"alerts.promise_brocken: 'promise_brocken' is no field here"),
+        ("{{lag: {{notify: x}}}}", r"alerts.lag.rows: is missing\n.*rows: 100000"),
+        ("{{lag: {{notify: x, rows: 0}}}}", r"alerts.lag.rows: '0' does not fit"),
+        ("{{driver_lost: {{}}}}", r"alerts.driver_lost.notify: is missing\n.*notify: ops_webhook"),
+        ("{{driver_lost: {{notify: 'a b'}}}}", r"alerts.driver_lost.notify: 'a b' does not fit"),
+        ("{{promise_broken: {{notify: x}}}}", r"alerts: policy none promises nothing"),
+    ],
+)
+def test_wrong_alerts_are_refused(tmp_path, text, message):
+    with pytest.raises(Refused, match=message):
+        load(declare(tmp_path, "readings", QUERY + f"alerts: {text}\n"))
+
+
+def test_alerts_may_change_while_the_checkpoint_lives(tmp_path):
+    without = load(declare(tmp_path / "a", "readings", PROMISING))
+    assert (
+        load(declare(tmp_path / "b", "readings", PROMISING + ALERTS)).structure().keys() == without.structure().keys()
+    )

@@ -1,0 +1,75 @@
+"""`tailrace status` without a name, and the commands on a query whose file is gone."""
+
+from __future__ import annotations
+
+import pytest
+
+from fake_host import declare, write_status
+from tailrace.cli import drivers as commands
+from tailrace.ground.errors import Refused
+from tailrace.orchestration.overview import overview
+from tailrace.storage.layout import Layout
+from tailrace.terminal import screen, tables
+
+
+@pytest.fixture
+def gone(place, host, layout):
+    """A running driver of `readings` whose query file is gone, beside a declared query and a begun one."""
+    declare(place / "queries", "declared")
+    (place / "queries" / "readings.yaml").unlink()
+    write_status(layout, 1_000)
+    write_status(Layout.of(place / "warehouse", "begun"), 1_000)
+    (place / "warehouse" / "no query").mkdir()
+    host.is_now("running")
+    inspect = type(host).inspect
+    absent = host.driver.__class__("", "absent", None, None, "unknown")
+    host.inspect = lambda name: inspect(host, name) if name == "readings" else absent
+    return host
+
+
+def test_all_queries_and_drivers_are_listed(gone):
+    columns, rows, problems = overview()
+    at = columns.index
+    assert [row[0] for row in rows] == ["begun", "declared", "readings"]
+    assert [row[at("driver")] for row in rows] == ["absent", "absent", "running"]
+    assert [row[at("file")] for row in rows] == ["none", "declared.yaml", "none"]
+    assert [row[at("batches")] for row in rows] == ["3", "–", "3"]
+    assert problems == [
+        "readings: a driver without a query file; tailrace drain readings or tailrace stop readings ends it"
+    ]
+
+
+def test_a_wrong_query_file_is_reported_beside_the_others(place, gone):
+    declare(place / "queries", "wrong", "name: wrong\n")
+    _, rows, problems = overview()
+    assert len(rows) == 3
+    assert any("wrong.yaml" in problem for problem in problems)
+
+
+def test_the_overview_fits_80_columns(gone, monkeypatch, capsys):
+    monkeypatch.setattr(screen.out, "width", 80)
+    monkeypatch.setattr(tables, "out", screen.out)
+    commands.status(None, wide=False)
+    output = capsys.readouterr().out
+    assert max(map(len, output.splitlines())) <= 80
+    assert "--wide shows also" in output
+    commands.status(None, wide=True)
+    assert "late" in capsys.readouterr().out
+
+
+def test_a_driver_whose_query_file_is_gone_is_stopped(gone, layout):
+    commands.status("readings")
+    commands.stop("readings", wait=1.0)
+    assert gone.stopped == [1.0]
+
+
+def test_a_driver_whose_query_file_is_gone_is_drained(gone, layout):
+    commands.drain("readings", deadline=0.05, wait=1.0)
+    assert gone.stopped == [1.0]
+
+
+@pytest.mark.parametrize("name", ["nobody", "../readings", "Readings"])
+def test_a_name_of_nothing_is_refused(gone, name):
+    for command in (lambda: commands.status(name), lambda: commands.stop(name, wait=1.0)):
+        with pytest.raises(Refused, match=f"query {name}"):
+            command()

@@ -1,0 +1,187 @@
+"""Asset events of new answers: when the trigger fires, and what the operator publishes, each change exactly once."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+from airflow.sdk.exceptions import AirflowSkipException
+
+from fake_host import write_status
+from late_tables import SCHEMA
+from tailrace.ground.times import with_times
+from tailrace.orchestration import assets
+from tailrace.orchestration.commit_trigger import CommitTrigger
+from tailrace.orchestration.publish_operator import PublishOperator
+from tailrace.orchestration.settings import find
+from tailrace.storage.tables import Tables
+
+
+@pytest.fixture
+def answer(layout):
+    """Appends rows to a table of answers, one for each as_of in ms."""
+    tables = Tables(layout)
+    tables.create(SCHEMA, ("results", "corrections", "quality"))
+
+    def append(*as_of, table="results"):
+        rows = [dict.fromkeys(SCHEMA[table].names) | {"as_of": at} for at in as_of]
+        tables.add(table, with_times(pa.Table.from_pylist(rows), SCHEMA[table]))
+
+    return append
+
+
+class Events(list):
+    """Events of an asset, oldest first, as Airflow gives them to a task."""
+
+    def ascending(self, ascending):
+        return self if ascending else Events(reversed(self))
+
+    def limit(self, count):
+        return Events(self[:count])
+
+
+@pytest.fixture
+def publish(place):
+    """Runs the task of a table as Airflow does, which stores the event only with the task's success."""
+    events = {}
+
+    def run(name="results", dies=False):
+        [table] = [asset for asset in assets.published(find("readings").query) if asset.name == f"readings.{name}"]
+        operator = PublishOperator(task_id=name, table=table, query="readings", file="")
+        stored = events.setdefault(name, Events())
+        outlet = SimpleNamespace(extra={})
+        operator.execute({"inlet_events": {table: stored}, "outlet_events": {table: outlet}})
+        if not dies:
+            stored.append(SimpleNamespace(extra=outlet.extra))
+        return outlet.extra
+
+    run.events = events
+    return run
+
+
+def test_an_event_tells_what_a_table_has_gained(answer, publish, layout):
+    write_status(layout, 1)
+    answer(1000, 2000)
+    first = {"rows": 2, "total_rows": 2, "as_of": "1970-01-01T00:00:02.000Z", "coverage": None, "promise": "unknown"}
+    assert publish() == first
+    answer(3000)
+    answer(4000)
+    assert publish() == first | {"rows": 2, "total_rows": 4, "as_of": "1970-01-01T00:00:04.000Z"}
+
+
+def test_the_state_of_the_promise_is_told(answer, publish, layout):
+    row = dict.fromkeys(SCHEMA["quality"].names) | {"bucket_start": 0, "answers": 9, "missing": 0, "off": 9}
+    row |= {"error": 0.05, "risk": 0.1}
+    Tables(layout).add("quality", with_times(pa.Table.from_pylist([row]), SCHEMA["quality"]))
+    answer(1000)
+    assert publish()["promise"] == "broken"
+
+
+def test_no_change_has_two_events_and_a_compaction_has_none(answer, publish, layout):
+    answer(1000)
+    answer(2000)
+    publish()
+    Tables(layout).compact(["results"])
+    with pytest.raises(AirflowSkipException, match="nothing new"):
+        publish()
+
+
+def test_a_task_that_dies_before_its_success_is_made_up_for(answer, publish):
+    answer(1000)
+    publish(dies=True)
+    assert publish()["rows"] == 1
+
+
+def test_events_that_were_added_by_hand_are_passed_over(answer, publish):
+    answer(1000)
+    publish()
+    publish.events["results"] += [SimpleNamespace(extra={}), SimpleNamespace(extra={"from_rest_api": True})]
+    answer(2000)
+    assert publish()["rows"] == 1
+
+
+def test_tables_are_published_apart(answer, publish):
+    answer(1000)
+    publish()
+    with pytest.raises(AirflowSkipException):
+        publish("corrections")
+    answer(5000, table="corrections")
+    assert publish("corrections")["as_of"] == "1970-01-01T00:00:05.000Z"
+
+
+def test_a_query_without_tables_has_nothing_to_publish(publish):
+    with pytest.raises(AirflowSkipException):
+        publish()
+
+
+def fired(trigger, looks, steps):
+    """The payloads of a trigger's events; `steps` are called after looks of that number."""
+
+    async def listen():
+        payloads, count = [], 0
+        poll = trigger._poll
+
+        def counted():
+            nonlocal count
+            count += 1
+            if count in steps:
+                steps[count]()
+            return poll()
+
+        trigger._poll = counted
+
+        async def run():
+            async for event in trigger.run():
+                payloads.append(event.payload)
+
+        task = asyncio.create_task(run())
+        while count < looks:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return payloads
+
+    return asyncio.run(asyncio.wait_for(listen(), 60))
+
+
+def test_a_trigger_fires_once_for_each_change(answer, layout):
+    steps = {3: lambda: answer(1000), 6: lambda: answer(2000, table="corrections")}
+    first = {"results": {"rows": 1, "as_of": "1970-01-01T00:00:01.000Z"}}
+    second = first | {"corrections": {"rows": 1, "as_of": "1970-01-01T00:00:02.000Z"}}
+    assert fired(CommitTrigger("readings", 0.001), 12, steps) == [first, second]
+
+
+def test_a_trigger_survives_an_error(answer, monkeypatch, place):
+    answer(1000)
+    monkeypatch.delenv("TAILRACE_WAREHOUSE")
+    steps = {3: lambda: monkeypatch.setenv("TAILRACE_WAREHOUSE", str(place / "warehouse"))}
+    assert len(fired(CommitTrigger("readings", 0.001), 8, steps)) == 1
+
+
+def test_a_trigger_looks_at_most_once_a_minute():
+    """The first look comes after an interval too: a triggerer that restarts again and again publishes no more often."""
+    assert CommitTrigger("readings").interval_s == 60.0
+    assert fired_at_once(CommitTrigger("readings")) == 0
+
+
+def fired_at_once(trigger):
+    looks = 0
+
+    def look():
+        nonlocal looks
+        looks += 1
+        return {}
+
+    trigger._poll = look
+
+    async def run():
+        task = asyncio.create_task(anext(trigger.run()))
+        for _ in range(100):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(run())
+    return looks

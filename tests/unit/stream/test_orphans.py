@@ -1,0 +1,106 @@
+"""Files that were staged and that no commit names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from oracle import Settings
+from tailrace.engine.batch_header import BatchHeader
+from tailrace.ground.facts import Fact
+from tailrace.ground.times import with_times
+from tailrace.kinds import build
+from tailrace.sources import history
+from tailrace.storage.journal import BatchRecord, Journal, LogPosition
+from tailrace.storage.layout import Layout
+from tailrace.storage.table_schemas import schemas
+from tailrace.storage.tables import Tables
+from tailrace.stream.orphans import sweep
+from warehouse import make_query
+
+KIND = build(make_query(Path("in"), Settings(500, 100, 100)))
+SCHEMA = history.schema(pa.string(), pa.string(), {})
+
+
+def write(layout: Layout, ordinal: int) -> pa.RecordBatch:
+    """Stage a segment of two tuples of different hours, as a reader does."""
+    times = np.array([1_700_000_000_000, 1_700_009_000_000])
+    columns = dict.fromkeys(("event_time", "arrival_time"), times) | {"id": pa.array(["a", "b"])}
+    columns |= {"key": pa.array(["a", "b"])}
+    columns |= {name: np.arange(2) + ordinal for name in ("position", "tick", "end", "row")}
+    return history.write(pa.RecordBatch.from_pydict(columns), ordinal, layout.table("history"))
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    layout = Layout(tmp_path / "readings")
+    layout.journal.mkdir(parents=True)
+    tables = Tables(layout)
+    tables.create({"history": SCHEMA} | schemas(KIND), ["history", "facts"])
+    for batch in range(2):
+        tables.append("history", pa.Table.from_batches([write(layout, batch)]), "app", batch)
+    return layout
+
+
+def files_of(directory: Path) -> set[str]:
+    return {str(file.relative_to(directory)) for file in directory.rglob("*.parquet")}
+
+
+def test_files_of_a_table_that_no_commit_names_are_removed(layout: Layout) -> None:
+    home = layout.table("history")
+    before = files_of(home)
+    write(layout, 2)
+    (home / "event_date=2023-11-14" / ".part-00000003.parquet.new").touch()
+    assert len(files_of(home) - before) == 2
+    assert sweep(layout, Journal(layout.journal), ["history"], 0) == 3
+    assert (files_of(home), list(home.rglob(".part*"))) == (before, [])
+    assert DeltaTable(home).to_pyarrow_table().num_rows == 4
+
+
+def test_a_reader_of_an_older_version_finds_its_files(layout: Layout) -> None:
+    home = layout.table("history")
+    DeltaTable(home).optimize.compact()
+    version = DeltaTable(home).version()
+    assert sweep(layout, Journal(layout.journal), ["history"], 0) == 0
+    older = DeltaTable(home, version=version - 1)
+    assert (older.to_pyarrow_table().num_rows, DeltaTable(home).to_pyarrow_table().num_rows) == (4, 4)
+
+
+def test_a_table_that_is_not_there_yet_has_no_orphans(layout: Layout) -> None:
+    assert sweep(layout, Journal(layout.journal), ["history_left"], 0) == 0
+
+
+def test_versions_that_no_fact_names_are_removed(layout: Layout) -> None:
+    layout.table_versions.mkdir()
+    for name in ("in_table.csv", "in_journal.csv", "orphan.csv", ".half.csv.new"):
+        (layout.table_versions / name).touch()
+    schema = schemas(KIND)["facts"]
+    row = dict.fromkeys(schema.names) | {"about": "table", "value": '{"file": "in_table.csv"}', "evidence": ""}
+    numbers = {name: 0 for name in ("version", "batch") if name in schema.names}
+    Tables(layout).add("facts", with_times(pa.Table.from_pylist([row | numbers], schema), schema))
+    fact = Fact("table", 1, 0, {"file": "in_journal.csv"}, "")
+    journal = Journal(layout.journal)
+    journal.append(BatchRecord(BatchHeader(0, (fact,)), (), LogPosition({})))
+    assert sweep(layout, journal, [], 0) == 2
+    assert {file.name for file in layout.table_versions.iterdir()} == {"in_table.csv", "in_journal.csv"}
+
+
+def test_halves_of_files_are_removed_and_chunks_stay(layout: Layout) -> None:
+    store = layout.chunks / "0"
+    store.mkdir(parents=True)
+    for name in ("00000001-left-0.arrow", ".00000002-left-0.arrow.new"):
+        (store / name).touch()
+    assert sweep(layout, Journal(layout.journal), [], 0) == 1
+    assert [file.name for file in store.iterdir()] == ["00000001-left-0.arrow"]
+
+
+def test_what_can_not_be_removed_now_does_not_stop_the_stream(layout: Layout, monkeypatch) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Tables, "sweep", fail)
+    assert sweep(layout, Journal(layout.journal), ["history"], 0) == 0
