@@ -17,7 +17,7 @@ from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.feedback import Feedback
 from tailrace.engine.local import LocalEngine
 from tailrace.engine.stage import Stage
-from tailrace.ground.times import TIME, with_times
+from tailrace.ground.times import TIME, in_ms, with_times
 from tailrace.query.query import Query
 from tailrace.sources import history
 from tailrace.spark.sink import Sink
@@ -48,8 +48,8 @@ class Driver:
     def layout(self) -> Layout:
         return Layout.of(self.warehouse, self.query.name)
 
-    def run(self, batch_rows: int, flush: bool = False, plan: dict | None = None) -> None:
-        """Start a driver that reads all there is; `plan`: a partition plan that it begins with."""
+    def run(self, batch_rows: int, flush: bool = False) -> None:
+        """Start a driver that reads all there is."""
         layout = self.layout
         with layout.lock("stream"):
             manifest = checkpoint.resumable(layout, self.query)
@@ -62,7 +62,6 @@ class Driver:
             histories, feedback = history_schemas(stage.readers), Feedback(stage.kind, stage.tasks)
             tables, of_tables = Tables(layout), schemas(stage.kind)
             tables.create(of_tables | histories, stream_tables(histories))
-            feedback.plan = plan
             planner = BatchPlanner(
                 Journal(layout.journal),
                 feeds,
@@ -81,23 +80,25 @@ class Driver:
             while True:
                 number = len(self.states)
                 if number < planner.batches:
-                    self._batch(sink, planner.journal[number])
+                    planner.observe(in_ms(self._batch(sink, planner.journal[number])).to_pylist())
                 elif planner.plan(read_progress(layout)) is None:
                     return
 
     def wanted(self) -> tuple[SlackPolicy, str]:
         return Proposals(self.layout).settings_in_force(self.query.policy)
 
-    def _batch(self, sink: LocalSink, entry: BatchRecord) -> None:
+    def _batch(self, sink: LocalSink, entry: BatchRecord) -> pa.Table:
+        """Run a batch, and commit it; returns its rows of `metrics`."""
         number = entry.header.batch
         self._log("offsets", number)
         self.step("offsets")
-        sink.write(entry, number)
+        metrics = sink.write(entry, number)["metrics"]
         self.step("state")
         pack = zip(sink.engine.tasks, sink.engine.newest, strict=True)
         self.states.append([batch.state.pack(task.store) for task, batch in pack])
         self._log("commits", number)
         self._restore(sink.engine)
+        return metrics
 
     def _restore(self, engine: LocalEngine) -> None:
         """Start from the newest commit: only then are chunks deleted that the states name no more."""
