@@ -1,6 +1,6 @@
 # What there is to do here: make help
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lint format bench audit clean
+.PHONY: help setup demo test test-fast mutations lint format bench audit clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -20,6 +20,9 @@ test: setup lint ## All tests (with Spark), the linters and the type checker
 
 test-fast: setup ## The quick unit tests, in a minute or two
 	$(BIN)/python -m pytest -n 2 -m "not spark and not slow" tests/unit
+
+mutations: setup ## Take each guard out of a copy of the tree, and see a quick test go red without it
+	$(BIN)/python tools/mutations.py
 
 lint: setup ## Ruff, the import contracts and the type checker
 	$(BIN)/ruff check .
