@@ -1,6 +1,6 @@
 # What there is to do here: make help
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lint format bench audit clean
+.PHONY: help setup demo test test-fast mutations lint format bench audit clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -11,8 +11,8 @@ help: ## Say what there is
 setup: ## Bring what is missing: the locked environment in .venv, and Java
 	@PYTHON=$(PYTHON) sh tools/setup.sh
 
-demo: setup ## Start Airflow, stream flights, correct them, check every answer; BOUNDED=1 ends then, GAME2=1, TOPK=1, EMD=1 and SPATIAL=1 add streams; START_S=900: so long may Airflow take to start
-	@$(BIN)/tailrace demo $(if $(BOUNDED),--bounded) $(if $(GAME2),--game2) $(if $(TOPK),--topk) $(if $(EMD),--emd) $(if $(SPATIAL),--spatial) $(if $(START_S),--start-s $(START_S))
+demo: setup ## Start Airflow, stream flights, correct them, check every answer; BOUNDED=1 ends then, GAME2=1, TOPK=1, EMD=1 and SPATIAL=1 add streams; CLUSTER=1 runs on a Spark cluster; START_S=900: so long may Airflow take to start
+	@$(BIN)/tailrace demo $(if $(BOUNDED),--bounded) $(if $(GAME2),--game2) $(if $(TOPK),--topk) $(if $(EMD),--emd) $(if $(SPATIAL),--spatial) $(if $(CLUSTER),--cluster) $(if $(START_S),--start-s $(START_S))
 
 test: setup lint ## All tests (with Spark), the linters and the type checker
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not e2e"
@@ -20,6 +20,9 @@ test: setup lint ## All tests (with Spark), the linters and the type checker
 
 test-fast: setup ## The quick unit tests, in a minute or two
 	$(BIN)/python -m pytest -n 2 -m "not spark and not slow" tests/unit
+
+mutations: setup ## Take each guard out of a copy of the tree, and see a quick test go red without it
+	$(BIN)/python tools/mutations.py
 
 lint: setup ## Ruff, the import contracts and the type checker
 	$(BIN)/ruff check .

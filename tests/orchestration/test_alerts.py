@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -22,7 +23,7 @@ from tailrace.orchestration import alert_watch, notifiers
 from tailrace.orchestration.alert_watch import AlertWatch, alert_of_end
 from tailrace.orchestration.incidents import RUNBOOK
 from tailrace.orchestration.notifiers import check_notifiers
-from tailrace.orchestration.stream_operators import SuperviseOperator
+from tailrace.orchestration.stream_operators import CheckOperator, SuperviseOperator
 from tailrace.orchestration.triggers import DriverTrigger
 from tailrace.query.alerts import Alerts
 from tailrace.query.loading import load
@@ -36,6 +37,7 @@ alerts:
   driver_lost: {{notify: ops_webhook}}
   crash_loop: {{notify: ops_webhook}}
 """
+PARAMS = {"batch_rows": 5, "restarts": 1, "within_s": 600, "hang_after_s": 60, "driver_memory": "1g"}
 PROMISING = QUERY.replace("{{tick: 1 min}}", "{{policy: quantile, error: 0.05, risk: 0.1, tick: 1 min}}")
 
 
@@ -275,6 +277,11 @@ def test_wrong_alerts_are_refused(tmp_path, text, message):
 
 def test_alerts_may_change_while_the_checkpoint_lives(tmp_path):
     without = load(declare(tmp_path / "a", "readings", PROMISING))
-    assert (
-        load(declare(tmp_path / "b", "readings", PROMISING + ALERTS)).structure().keys() == without.structure().keys()
-    )
+    assert load(declare(tmp_path / "b", "readings", PROMISING + ALERTS)).structure() == without.structure()
+
+
+def test_check_refuses_an_alert_whose_connection_is_missing(file, place, host):
+    context = {"dag": SimpleNamespace(params=PARAMS), "dag_run": SimpleNamespace(conf={}), "params": PARAMS}
+    operator = CheckOperator(task_id="check", query="readings", file=str(file))
+    with pytest.raises(AirflowFailException, match=r"alerts\.lag: connection ops_webhook: Airflow knows none"):
+        operator.execute(context)

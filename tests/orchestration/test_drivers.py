@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from deaths import Died
 from fake_host import write_status
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.ground.errors import Busy
@@ -41,6 +42,27 @@ def test_each_new_driver_is_another_deployment(host, layout):
     first = drivers.deploy(host, layout, ["go"], {})
     host.is_now("ended", 0)
     assert drivers.deploy(host, layout, ["go"], {}).deployment != first.deployment
+
+
+@pytest.mark.parametrize("created", [False, True])
+def test_a_deployment_that_died_around_its_submit_is_finished_by_the_next_call(host, layout, monkeypatch, created):
+    """K9: killed before the host has the driver, or after it and before anyone has noted that."""
+    submit = host.deploy
+
+    def die(*arguments):
+        if created:
+            submit(*arguments)
+        raise Died
+
+    with monkeypatch.context() as patch:
+        patch.setattr(host, "deploy", die)
+        with pytest.raises(Died):
+            drivers.deploy(host, layout, ["go"], {})
+    noted = drivers.deployment(layout)
+    result = drivers.deploy(host, layout, ["go"], {})
+    assert (result.made, len(host.deployed)) == (not created, 1), "one driver, whoever submitted it"
+    assert result.deployment
+    assert (result.deployment == noted) == created, "the driver that is found has the name under which it was submitted"
 
 
 def test_of_two_concurrent_deployments_exactly_one_creates_the_driver(host, layout):

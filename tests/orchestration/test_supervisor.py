@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import socket
+import ssl
 import stat
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import traceback
 from contextlib import suppress
 from pathlib import Path
 from xmlrpc.client import Fault
+from xmlrpc.server import SimpleXMLRPCServer
 
 import psutil
 import pytest
@@ -612,7 +614,7 @@ def test_a_server_that_is_not_supervisord_is_reported(tmp_path, body):
 
 
 @pytest.mark.parametrize(
-    "url", ["", "127.0.0.1:9001", "https://u:s3cret@h:1", "http://", "http://u:s3cret/x@h:1", "http://u:s3cret@h:99999"]
+    "url", ["", "127.0.0.1:9001", "ftp://u:s3cret@h:1", "http://", "http://u:s3cret/x@h:1", "http://u:s3cret@h:99999"]
 )
 def test_an_invalid_url_is_refused_and_not_shown(tmp_path, url):
     with pytest.raises(Refused, match="http://USER:PASSWORD@HOST:PORT") as refusal:
@@ -628,3 +630,30 @@ def test_a_directory_that_supervisord_does_not_read_is_refused(embedded, host, t
     with pytest.raises(Refused, match="it is no directory"):
         nowhere.deploy("flights", ["x"], {})
     assert not Path(tmp_path / "none").exists()
+
+
+def test_a_host_behind_tls_is_asked_encrypted_and_only_with_a_trusted_certificate(tmp_path, monkeypatch):
+    """As with deploy/nginx.conf: TLS ends before supervisord."""
+    certificate, key = tmp_path / "host.crt", tmp_path / "host.key"
+    request = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "2"]
+    request += ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(request, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server = SimpleXMLRPCServer(("127.0.0.1", 0), logRequests=False)
+    server.register_function(lambda: {"statename": "RUNNING"}, "supervisor.getState")
+    server.handle_error = lambda *_: None
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        host = SupervisorHost(f"https://u:s3cret@localhost:{server.server_address[1]}", tmp_path)
+        with pytest.raises(DriverHostDown, match="certificate") as failure:
+            host.rpc.call("getState")
+        assert "s3cret" not in str(failure.value)
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        assert host.rpc.call("getState") == {"statename": "RUNNING"}
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

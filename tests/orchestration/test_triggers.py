@@ -89,6 +89,31 @@ def test_a_watch_waits_for_a_host_that_is_down_and_then_fires_unreachable(trigge
     assert "does not answer" in log_lines[0]
 
 
+@pytest.mark.parametrize("ends_meanwhile", [False, True])
+def test_a_watch_is_resumed_by_another_triggerer(trigger, host, layout, ends_meanwhile):
+    """K11: a triggerer dies between deferral and resume; what was serialized goes on, and fires once."""
+    host.is_now("running")
+    seen = threading.Event()
+    host.on_inspect = seen.set
+
+    async def die_amid_the_watch():
+        watch = asyncio.create_task(first_event(trigger))
+        await asyncio.to_thread(seen.wait, 30)
+        watch.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await watch
+
+    asyncio.run(die_amid_the_watch())
+    assert (host.driver.state, layout.drain.exists(), host.stopped) == ("running", False, []), "the driver lives on"
+    path, kwargs = trigger.serialize()
+    resumed = import_string(path)(**kwargs)
+    resumed.task_instance = TASK
+    looks = iter([] if ends_meanwhile else ["running"] * 2)
+    host.on_inspect = lambda: host.is_now(state := next(looks, "ended"), 0 if state == "ended" else None, "as told")
+    assert fire(resumed) == {"kind": "ended", "detail": "as told", "pid": None}
+    assert not host.deployed
+
+
 def test_a_watch_survives_a_broken_status_file(trigger, host, layout, log_lines):
     layout.stream.mkdir(parents=True)
     layout.status.write_text("{")

@@ -120,11 +120,12 @@ def demo(
         typer.Option("--spatial", help="Then join taxis too: with districts, and with taxis they meet; a map."),
     ] = False,
     start_s: Annotated[float, typer.Option(help="Seconds that Airflow may take to start.", min=1)] = 600.0,
+    cluster: Annotated[bool, typer.Option("--cluster", help="Run it on a Spark cluster with two workers.")] = False,
 ) -> None:
     """Start Airflow and a driver host, stream the sample of flights, correct it, and check every answer."""
     from tailrace.demo.walkthrough import demonstrate
 
-    if not demonstrate(warehouse, bounded, game2, topk, emd, spatial, start_s):
+    if not demonstrate(warehouse, bounded, game2, topk, emd, spatial, start_s, cluster):
         raise typer.Exit(1)
 
 

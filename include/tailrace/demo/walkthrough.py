@@ -12,6 +12,7 @@ import json
 import os
 import shlex
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 
 from tailrace.bench.plots import require_matplotlib
@@ -21,6 +22,7 @@ from tailrace.demo.narration import look_around
 from tailrace.demo.scenes import Scene
 from tailrace.demo.spatial_map import draw
 from tailrace.drivers.embedded import UMASK, EmbeddedHost
+from tailrace.drivers.embedded_cluster import EmbeddedCluster
 from tailrace.ground.errors import refuse
 from tailrace.ground.files import write_atomically
 from tailrace.orchestration.airflow_parts import KEPT_HOST
@@ -40,6 +42,7 @@ def demonstrate(
     emd: bool = False,
     spatial: bool = False,
     start_s: float = START_S,
+    cluster: bool = False,
 ) -> bool:
     """Start, stream, correct, compare and print the result; True when every final answer is right.
 
@@ -60,6 +63,8 @@ def demonstrate(
         draw a map of both.
     start_s : float
         Seconds that Airflow may take to start.
+    cluster : bool
+        Run all of it on a Spark cluster of a master and two workers, which is started too.
 
     Raises
     ------
@@ -84,9 +89,12 @@ def demonstrate(
     runners |= {DISTRICTS: courses.districts, MEETINGS: courses.meetings} if spatial else {}
     files = declare(home, list(runners)) if len(runners) > 1 else [FLIGHTS]
     tell = _Steps(2 * len(runners) + 2 + spatial)
-    tell("starting Airflow and the driver host")
-    with EmbeddedHost(home / "drivers") as driver_host:
-        environment = _environment(home, driver_host, files[0].parent)
+    tell(f"starting Airflow{', a Spark cluster' if cluster else ''} and the driver host")
+    with ExitStack() as running:
+        # Before the driver host, so that it ends after all drivers; they end with the driver host.
+        spark_cluster = running.enter_context(EmbeddedCluster(home / "cluster")) if cluster else None
+        driver_host = running.enter_context(EmbeddedHost(home / "drivers"))
+        environment = _environment(home, driver_host, files[0].parent, spark_cluster)
         airflow = EmbeddedAirflow(home / "airflow", Path("dags"), environment, start_s, _print_progress)
         with airflow:
             _write_environment(home, airflow)
@@ -115,16 +123,20 @@ class _Steps:
         screen.err.rule(f"{self._number} ∕ {self._steps}  {text}")
 
 
-def _environment(home: Path, driver_host: EmbeddedHost, queries: Path) -> dict[str, str]:
+def _environment(
+    home: Path, driver_host: EmbeddedHost, queries: Path, cluster: EmbeddedCluster | None
+) -> dict[str, str]:
     """The environment variables by which Airflow and shells find the demonstration."""
     access = driver_host.access
     address = {"host": access.host, "port": access.port, "login": access.user, "password": access.password}
     programs = {"programs": str(driver_host.directory / "programs")}
+    master = "local[*]" if cluster is None else cluster.master
     return {
+        **({} if cluster is None else cluster.environment),
         KEPT_HOST: str(driver_host.directory),
         "TAILRACE_QUERIES": str(queries.absolute()),
         "TAILRACE_WAREHOUSE": str(home / "tables"),
-        "AIRFLOW_CONN_TAILRACE_SPARK": json.dumps({"conn_type": "spark", "host": "local[*]"}),
+        "AIRFLOW_CONN_TAILRACE_SPARK": json.dumps({"conn_type": "spark", "host": master}),
         "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps(
             {"conn_type": "tailrace_driver_host", **address, "extra": programs}
         ),
@@ -154,6 +166,7 @@ def _start_afresh(home: Path) -> None:
         raise refuse(f"--warehouse {home}", "it holds what no demonstration made", "another directory")
     EmbeddedHost(home / "drivers").stop()  # leftovers of a demonstration that was killed
     EmbeddedAirflow(home / "airflow", Path("dags"), {}).kill()
+    EmbeddedCluster(home / "cluster").stop()
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
     mark.touch()

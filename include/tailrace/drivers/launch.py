@@ -25,6 +25,7 @@ from tailrace.ground.files import write_atomically
 from tailrace.ground.retries import LONGEST_S, pause_s
 
 DRAINED, FAILED, REFUSED, CRASH_LOOP, INTERRUPTED = 0, 1, 2, 3, 130
+HOST_PASSWORD = "TAILRACE_DRIVER_HOST_PASSWORD"  # of supervisord, which hands its whole environment down
 _END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -127,8 +128,9 @@ def _become(command: list[str], mark: str) -> int:
     for number in (*_END_SIGNALS, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _END_SIGNALS)
+    environment = {name: value for name, value in os.environ.items() if name != HOST_PASSWORD}
     try:
-        os.execvpe(command[0], command, os.environ | {"PATH": path, fence.MARK: mark})
+        os.execvpe(command[0], command, environment | {"PATH": path, fence.MARK: mark})
     except OSError as error:
         _say(
             f"{command[0]}: can't be run: {error.strerror}\n"

@@ -1,10 +1,10 @@
-"""XML-RPC requests to a supervisord: each one has a timeout, and none shows the password, whatever happens."""
+"""XML-RPC requests to a supervisord, by HTTP or HTTPS: each has a timeout, and none shows the password."""
 
 from __future__ import annotations
 
 import base64
 import re
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any
 from urllib.parse import unquote, urlsplit
 from xml.parsers.expat import ExpatError
@@ -43,12 +43,14 @@ class Rpc:
     def __init__(self, url: str, user: str | None, password: str | None, timeout_s: float) -> None:
         try:
             parts = urlsplit(url)
-            is_malformed = parts.scheme != "http" or not parts.hostname or parts.port == 0
+            is_malformed = parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0
         except ValueError:  # not chained to the refusal, since its text would quote the URL
             is_malformed = True
         if is_malformed:
-            raise refuse("driver host", "its URL can't be read", "http://USER:PASSWORD@HOST:PORT, percent-quoted")
-        self.url = f"http://{parts.netloc.rpartition('@')[2]}"
+            raise refuse(
+                "driver host", "its URL can't be read", "http://USER:PASSWORD@HOST:PORT or https://…, percent-quoted"
+            )
+        self.url = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
         self._timeout_s = timeout_s
         user, password = user or unquote(parts.username or ""), password or unquote(parts.password or "")
         self._headers = [("Authorization", f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}")]
@@ -64,7 +66,7 @@ class Rpc:
             When it does not answer, or not as a running supervisord that lets this user in.
         """
         try:
-            with ServerProxy(f"{self.url}/RPC2", _Transport(self._timeout_s, self._headers)) as proxy:
+            with ServerProxy(f"{self.url}/RPC2", self._transport()) as proxy:
                 return getattr(proxy.supervisor, method)(*arguments)
         except Fault as fault:
             if fault.faultCode != SHUTDOWN_STATE:
@@ -83,6 +85,10 @@ class Rpc:
         raise DriverHostDown(
             f"driver host at {self.url}: {wrong}\n    right would be: {right} (connection tailrace_driver_host)"
         ) from None
+
+    def _transport(self) -> Transport:
+        transport = _EncryptedTransport if self.url.startswith("https:") else _Transport
+        return transport(self._timeout_s, self._headers)
 
     def ask(self, method: str, name: str, *arguments: Any) -> Any:
         """Call a method about a program, and return supervisord's answer; None where it does not know the program."""
@@ -113,3 +119,12 @@ class _Transport(Transport):
         parser.feed(_NOT_XML.sub(b"", response.read()))
         parser.close()
         return unmarshaller.close()
+
+
+class _EncryptedTransport(_Transport):
+    """The same over TLS, which ends before supervisord; this machine must trust the certificate."""
+
+    def make_connection(self, host: Any) -> HTTPConnection:
+        connection = HTTPSConnection(host, timeout=self._timeout_s)
+        self._connection = host, connection
+        return connection

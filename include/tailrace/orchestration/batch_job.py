@@ -17,7 +17,7 @@ from tailrace.orchestration.form import check_conf
 from tailrace.orchestration.links import TablesLink
 from tailrace.orchestration.stream_operators import refusals_fail
 from tailrace.orchestration.submit import Options
-from tailrace.spark import local_master
+from tailrace.spark import masters
 from tailrace.storage.layout import Layout
 
 _EXIT_REFUSED = 2
@@ -52,7 +52,7 @@ class BatchJob(SparkSubmitOperator):
     def execute(self, context: Context) -> None:
         with refusals_fail():
             check_conf(context)
-            self.conf = local_master.conf(settings.spark_master())
+            self.conf = masters.conf(settings.spark_master())
             self._driver_memory = Options.of(context["params"]).driver_memory
             warehouse, app_arguments = settings.warehouse(), self.arguments(context)
         self.application = str(settings.spark_apps() / self.app)

@@ -76,5 +76,5 @@ def host_of(connection: Connection) -> SupervisorHost:
     if missing or not Path(programs).is_absolute():
         wrong = f"it has no {' and no '.join(missing)}" if missing else "its extra has no absolute path of `programs`"
         raise refuse(f"connection {connection.conn_id}", wrong, ADD_COMMAND)
-    url = f"http://{connection.host}:{connection.port}"
+    url = f"{connection.schema or 'http'}://{connection.host}:{connection.port}"
     return SupervisorHost(url, Path(programs), connection.login, connection.password)

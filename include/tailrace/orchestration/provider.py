@@ -49,7 +49,11 @@ _FIELDS = {
     }
 }
 _BEHAVIOUR = {
-    "hidden-fields": ["schema"],
-    "relabeling": {"login": "User of its HTTP server", "password": "Password of its HTTP server"},
+    "hidden-fields": [],
+    "relabeling": {
+        "schema": "http, or https where TLS stands before it",
+        "login": "User of its HTTP server",
+        "password": "Password of its HTTP server",
+    },
     "placeholders": {"host": "127.0.0.1", "port": "9001", "programs": "/etc/tailrace/programs"},
 }

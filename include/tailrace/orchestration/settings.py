@@ -18,7 +18,7 @@ from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.orchestration import driver_host_hook
 from tailrace.query.loading import load
 from tailrace.query.query import Query
-from tailrace.spark import local_master
+from tailrace.spark import masters
 
 SPARK = "tailrace_spark"
 HOST = driver_host_hook.CONNECTION
@@ -148,7 +148,7 @@ def spark_environment() -> dict[str, str]:
         "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', '')}",
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_CONF_DIR": os.environ.get("SPARK_CONF_DIR", str(files("tailrace.spark") / "conf")),
-        **local_master.environment(spark_master()),
+        **masters.environment(spark_master()),
     }
 
 

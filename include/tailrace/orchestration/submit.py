@@ -17,7 +17,7 @@ from tailrace.ground.errors import refuse
 from tailrace.ground.source_roots import VARIABLE
 from tailrace.orchestration import settings
 from tailrace.orchestration.settings import Declared
-from tailrace.spark import local_master
+from tailrace.spark import masters
 from tailrace.storage.layout import Layout
 
 MEMORY = r"^([5-9][0-9]{2}m|[1-9][0-9]{3,5}m|[1-9][0-9]{0,2}g)$(?!\n)"
@@ -70,7 +70,7 @@ def driver_command(query: Declared, warehouse: Path, options: Options) -> list[s
     """
     _require_binary()
     hook = SparkSubmitHook(
-        conf=local_master.conf(settings.spark_master()),
+        conf=masters.conf(settings.spark_master()),
         conn_id=settings.SPARK,
         name=f"tailrace {query.query.name}",
         driver_memory=options.driver_memory,

@@ -1,8 +1,7 @@
 """Settings of Spark under a local master: it listens on loopback alone, asks for a secret, and starts fast.
 
 Spark makes the secret itself where the master is local, so no command line and no file holds one. Where the master is
-a cluster's, executors on other machines must reach the driver: its addresses and its secret are the cluster's affair,
-and so is its JVM.
+a cluster's, executors on other machines must reach the driver: see `cluster_master`.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ def environment(master: str) -> dict[str, str]:
         return {}
     # With a Python by this name Spark would look for data sources that other packages bring, in a process of its own.
     # Its scripts would ask the same Python where Spark is, so that is told, too.
-    return {"SPARK_LOCAL_IP": _HOST, "PYSPARK_DRIVER_PYTHON": "none", "SPARK_HOME": _spark_home()}
+    return {"SPARK_LOCAL_IP": _HOST, "PYSPARK_DRIVER_PYTHON": "none", "SPARK_HOME": spark_home()}
 
 
-def _spark_home() -> str:
+def spark_home() -> str:
     """The directory of the installed PySpark, found without the second that importing it takes."""
     spec = find_spec("pyspark")
     assert spec is not None

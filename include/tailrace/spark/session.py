@@ -8,14 +8,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from tailrace.spark import local_master
+from tailrace.spark import masters
+from tailrace.spark.package_archive import package_archive
 
 _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -45,6 +46,7 @@ def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None 
         "spark.hadoop.fs.permissions.umask-mode": _umask(),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        "spark.cores.max": str(shuffle_partitions),  # else one driver would take all of a cluster
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxBytesPerBatch": "64m",
         "spark.sql.streaming.stateStore.providerClass": _STATE_STORE,
@@ -54,18 +56,22 @@ def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None 
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # else spark-submit has started the JVM, with master and addresses
         master = os.environ.get("TAILRACE_MASTER", "local[*]")
         builder = builder.master(master)
-        os.environ.update(local_master.environment(master))
-        conf |= local_master.conf(master)
+        os.environ.update(masters.environment(master))
+        conf |= masters.conf(master)
     for key, value in {**conf, **(settings or {})}.items():
         builder = builder.config(key, value)
     spark = None
+    resources = ExitStack()
     try:
         with _uninterrupted():
             spark = builder.getOrCreate()
+        if not (spark.sparkContext.master or "").startswith("local"):
+            spark.sparkContext.addPyFile(str(resources.enter_context(package_archive())))
         yield spark
     except PySparkException as error:
         raise RuntimeError(str(error)) from None  # its text is the JVM's, which ends here
     finally:
+        resources.close()
         _close(spark)
 
 

@@ -82,9 +82,11 @@ class Tables:
         if not self.has(name):
             return 0
         table = DeltaTable(self.layout.table(name))
-        every = {"retention_hours": 0, "enforce_retention_duration": False, "dry_run": True}
-        removed = set(table.vacuum(full=False, **every))
-        orphans = [file for file in table.vacuum(full=True, **every) if file not in removed]
+        removed, unnamed = (
+            set(table.vacuum(retention_hours=0, dry_run=True, enforce_retention_duration=False, full=full))
+            for full in (False, True)
+        )
+        orphans = unnamed - removed
         for file in orphans:
             (self.layout.table(name) / unquote(file)).unlink(missing_ok=True)
         return len(orphans)

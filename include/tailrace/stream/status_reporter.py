@@ -66,7 +66,10 @@ class StatusReporter:
 
     def starting(self, batches: int) -> None:
         """Report the start of Spark, with the number of batches already committed, and what they brought."""
-        self._status = replace(self._status, batches=batches, **read_totals(self.layout, batches))
+        totals = read_totals(self.layout, batches)
+        self._status = replace(
+            self._status, batches=batches, rows=totals["rows"], late=totals["late"], answers=totals["answers"]
+        )
         self.report("starting")
 
     def report(self, state: State, rows_left: int = 0, busy_rows: int | None = None) -> None:

@@ -19,13 +19,15 @@ _FRAME = 3  # of a column: two spaces and a line; the table has one line more
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], wide: bool = False, note: str | None = None
 ) -> None:
-    """Print a table of texts; unless it is `wide`, of the first columns that fit the terminal, one at least."""
-    count = len(columns) if wide else _fitting(columns, rows, out.width)
-    print(_text(columns[:count], [row[:count] for row in rows], _WIDEST if wide else out.width), end="")
+    """Print a table of texts; unless it is `wide`, of the columns that fit the terminal, the first one always."""
+    places = range(len(columns)) if wide else _fitting(columns, rows, out.width)
+    shown = [columns[place] for place in places]
+    print(_text(shown, [[row[place] for place in places] for row in rows], _WIDEST if wide else out.width), end="")
     if note is not None:
         out.print(note, markup=False, soft_wrap=True)
-    if count < len(columns):
-        out.print(f"--wide shows also {', '.join(columns[count:])}", markup=False, soft_wrap=True)
+    if len(shown) < len(columns):
+        left_out = [name for place, name in enumerate(columns) if place not in places]
+        out.print(f"--wide shows also {', '.join(left_out)}", markup=False, soft_wrap=True)
 
 
 def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -43,12 +45,13 @@ def _text(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> 
     return captured.get()
 
 
-def _fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> int:
-    """The number of leading columns that fit a width."""
-    left = width - 1
-    for count, name in enumerate(columns):
-        texts = [name, *(row[count] for row in rows)]
-        left -= max(cell_len(line) for text in texts for line in text.splitlines() or [""]) + _FRAME
-        if left < 0:
-            return max(count, 1)
-    return len(columns)
+def _fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """The places of the columns that fit a width: each that still does, in their order."""
+    left, places = width - 1, list[int]()
+    for place, name in enumerate(columns):
+        texts = [name, *(row[place] for row in rows)]
+        taken = max(cell_len(line) for text in texts for line in text.splitlines() or [""]) + _FRAME
+        if taken <= left or not places:
+            left -= taken
+            places.append(place)
+    return places

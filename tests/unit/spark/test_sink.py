@@ -137,3 +137,16 @@ def test_compaction_leaves_large_files_alone(tmp_path, monkeypatch):
     assert first in files()
     assert max(rewritten_bytes[3:]) <= 1.5 * max(rewritten_bytes[:3]), "no more, though the table has doubled"
     assert tables.read("quarantine").num_rows == 8 * 8 * 100
+
+
+@pytest.mark.parametrize("wrong", [{"rows": 2}, {"accepted": 0}, {"quarantined": 1}])
+def test_a_batch_that_does_not_balance_is_not_written(sink, monkeypatch, wrong):
+    """Read = accepted + quarantined, and each of them came where it belongs."""
+    segment = {"rows": 1, "accepted": 1, "quarantined": 0} | wrong
+    execute = Sink.execute
+    monkeypatch.setattr(
+        Sink, "execute", lambda self, rows: execute(self, rows) | {"segments": pa.Table.from_pylist([segment])}
+    )
+    with pytest.raises(RuntimeError, match="does not balance"):
+        sink.write(Plan(), 0)
+    assert sink.tables.last_batch("results", "checkpoint") == -1

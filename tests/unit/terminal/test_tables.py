@@ -26,6 +26,13 @@ def test_a_table_has_the_columns_that_fit_80_columns_whole(capsys) -> None:
     assert lines[-1] == "--wide shows also tuples, as_of"
 
 
+def test_a_narrow_column_behind_one_that_does_not_fit_is_shown(capsys) -> None:
+    print_table(["id", "from", "to", "more", "n"], [["x", TIME, TIME, TIME, "7"]])
+    lines = capsys.readouterr().out.splitlines()
+    assert f"│ x  │ {TIME} │ {TIME} │ 7 │" in lines
+    assert lines[-1] == "--wide shows also more"
+
+
 def test_a_wide_table_has_all_columns(capsys) -> None:
     print_table(COLUMNS, ROWS, wide=True, note="the first 2 of 3")
     lines = capsys.readouterr().out.splitlines()

@@ -1,0 +1,120 @@
+"""An embedded Spark cluster on free ports of loopback: a master and workers, for the demo and for tests."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import psutil
+
+from tailrace.drivers import fence
+from tailrace.drivers.embedded import UMASK, free_port, private
+from tailrace.drivers.spark_daemon import page
+from tailrace.ground.polling import polls
+from tailrace.spark.cluster_master import SECRET
+
+_HOST = "127.0.0.1"
+_MARK = "TAILRACE_CLUSTER"  # in the environment of its daemons, and so of their executors; holds its directory
+_START_S, _LOOK_AGAIN_S, _DEATH_S = 180.0, 0.3, 30.0
+_OFFER = ("--cores", "16", "--memory", "16g")  # of a worker; Spark only counts: many small drivers share a laptop
+
+
+class EmbeddedCluster:
+    """A standalone Spark cluster in a directory; as a context manager it starts it, and kills all of it at the end.
+
+    Parameters
+    ----------
+    directory : Path
+        Holds the daemons' logs and their executors' directories; for this user alone.
+    workers : int
+        Number of workers.
+    """
+
+    def __init__(self, directory: Path, workers: int = 2) -> None:
+        self.directory = Path(os.path.realpath(directory))
+        self.workers = workers
+        self.secret = secrets.token_hex(32)
+        self.port, self.ui_port = free_port(), free_port()
+
+    @property
+    def master(self) -> str:
+        """The master's address, for TAILRACE_MASTER."""
+        return f"spark://{_HOST}:{self.port}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables by which drivers find the cluster and are let in."""
+        return {"TAILRACE_MASTER": self.master, SECRET: self.secret}
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the master and the workers; return when the master has all of them.
+
+        Raises
+        ------
+        RuntimeError
+            When that takes too long, or one of them ends; the message quotes its log.
+        """
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with ExitStack() as on_failure:
+            on_failure.callback(self.stop)  # Ctrl-C included: nobody else would end it
+            self._await("master", self._start("master", "master", self.port, self.ui_port), workers=0)
+            workers = [self.start_worker(f"worker-{number}") for number in range(self.workers)]
+            for number, worker in enumerate(workers):
+                self._await(f"worker-{number}", worker, self.workers)
+            on_failure.pop_all()
+
+    def start_worker(self, name: str, **variables: str) -> subprocess.Popen[bytes]:
+        """Start one more worker, with these further environment variables; return without waiting for it."""
+        options = ("--master", self.master, *_OFFER, "--work-dir", str(self.directory / name))
+        return self._start(name, "worker", free_port(), free_port(), *options, **variables)
+
+    def stop(self) -> None:
+        """Kill all its processes, executors too; drivers that use it must have ended before."""
+        fence.kill(self.processes, _DEATH_S)
+
+    def processes(self) -> list[psutil.Process]:
+        """Its living daemons and executors."""
+        return fence.carrying(_MARK, lambda value: value == str(self.directory))
+
+    def _start(
+        self, name: str, role: str, port: int, ui_port: int, *options: str, **variables: str
+    ) -> subprocess.Popen[bytes]:
+        address = ("--host", _HOST, "--port", str(port), "--ui-port", str(ui_port))
+        with open(self.directory / f"{name}.log", "ab", opener=private) as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "tailrace.drivers.spark_daemon", role, *address, *options],
+                env={key: value for key, value in os.environ.items() if key != fence.MARK}
+                | {SECRET: self.secret, **variables, _MARK: str(self.directory)},
+                cwd=self.directory,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # so that Ctrl-C does not reach it
+                umask=UMASK,
+            )
+
+    def _await(self, name: str, process: subprocess.Popen[bytes], workers: int) -> None:
+        for _ in polls(_START_S, _LOOK_AGAIN_S):
+            if page(self.ui_port).get("aliveworkers", -1) >= workers:
+                return
+            if process.poll() is not None:
+                break
+        log = self.directory / f"{name}.log"
+        raise RuntimeError(
+            f"Spark's {name} did not start; the end of {log}:\n{log.read_text(errors='replace')[-2000:]}"
+        )

@@ -1,0 +1,110 @@
+"""Starts the master or a worker of a standalone Spark cluster from the installed PySpark: it becomes that process.
+
+    python -m tailrace.drivers.spark_daemon master --host HOST
+    python -m tailrace.drivers.spark_daemon worker --host HOST --master spark://HOST:7077 --cores 2 --memory 4g
+    python -m tailrace.drivers.spark_daemon check --ui-port 8080
+
+Both ask for the cluster's secret, which they take from `TAILRACE_SPARK_SECRET`, and encrypt what they send. Their web
+pages, which know no password, are served on loopback. `check` asks such a page: exit code 0 where its daemon answers
+and, of a master, has a worker.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tailrace.ground.errors import Refused
+from tailrace.spark import cluster_master, local_master
+
+REFUSED = 2
+_LOOPBACK = "127.0.0.1"
+_ANSWER_S = 5.0
+_DEPLOY = "org.apache.spark.deploy"
+_WORKER = {"spark.worker.cleanup.enabled": "true"}  # removes the directories of applications that ended, after a week
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Replace this process by the daemon, or print why not and return the exit code."""
+    options = _parser().parse_args(arguments)
+    if options.role == "check":
+        return 0 if is_up(page(options.ui_port)) else 1
+    try:
+        variables = environment()
+    except Refused as refused:
+        print(refused, file=sys.stderr)
+        return REFUSED
+    command = daemon_command(options)
+    os.execve(command[0], command, os.environ | variables)
+
+
+def page(ui_port: int) -> dict[str, Any]:
+    """What the web page of a daemon on this machine says, from its JSON form; empty where none answers."""
+    try:
+        answer = httpx.get(f"http://{_LOOPBACK}:{ui_port}/json/", timeout=_ANSWER_S, trust_env=False).json()
+    except (httpx.HTTPError, ValueError):
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def is_up(page: dict[str, Any]) -> bool:
+    """True for the page of a worker, or of a master that has one."""
+    return bool(page) and page.get("aliveworkers", 1) > 0
+
+
+def daemon_command(options: argparse.Namespace) -> list[str]:
+    """The command of a master or worker: PySpark's spark-class, with what is not secret."""
+    start = [str(Path(local_master.spark_home(), "bin", "spark-class"))]
+    address = ["--host", options.host, "--port", str(options.port), "--webui-port", str(options.ui_port)]
+    if options.role == "master":
+        return [*start, f"{_DEPLOY}.master.Master", *address]
+    resources = ["--cores", str(options.cores), "--memory", options.memory, "--work-dir", str(options.work_dir)]
+    return [*start, f"{_DEPLOY}.worker.Worker", *address, *resources, options.master]
+
+
+def environment() -> dict[str, str]:
+    """The variables of a daemon; its executors inherit them.
+
+    Raises
+    ------
+    Refused
+        When the secret is missing.
+    """
+    conf = Path(str(files("tailrace.spark"))) / "conf"
+    settings = cluster_master.NETWORK | _WORKER | {"log4j2.configurationFile": str(conf / "daemon-log4j2.properties")}
+    return {
+        "_SPARK_AUTH_SECRET": cluster_master.secret(),
+        "SPARK_HOME": local_master.spark_home(),
+        "SPARK_CONF_DIR": os.environ.get("SPARK_CONF_DIR", str(conf)),
+        "SPARK_LOCAL_IP": _LOOPBACK,  # of the web page; all else goes by --host
+        "SPARK_DAEMON_MEMORY": os.environ.get("SPARK_DAEMON_MEMORY", "512m"),
+        "SPARK_DAEMON_JAVA_OPTS": " ".join(f"-D{name}={value}" for name, value in settings.items()),
+        "SPARK_NO_DAEMONIZE": "1",
+    }
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m tailrace.drivers.spark_daemon", description="A cluster's daemon.")
+    roles = parser.add_subparsers(dest="role", required=True)
+    master, worker, check = (roles.add_parser(role) for role in ("master", "worker", "check"))
+    for daemon, port, ui_port in ((master, 7077, 8080), (worker, 7078, 8081)):
+        daemon.add_argument("--host", required=True, help="its name or address, by which the others reach it")
+        daemon.add_argument("--port", type=int, default=port)
+        daemon.add_argument("--ui-port", type=int, default=ui_port, help="port of its web page, on loopback")
+    worker.add_argument("--master", required=True, help="spark://HOST:PORT")
+    worker.add_argument("--cores", type=int, default=os.cpu_count() or 1)
+    worker.add_argument("--memory", default="4g", help="what its executors may take together")
+    worker.add_argument("--work-dir", type=Path, default=Path("work"), help="directory of its applications")
+    check.add_argument("--ui-port", type=int, required=True)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,22 @@
+"""Settings of Spark by the master that runs it: a local one, a standalone cluster's, or another one, which has none."""
+
+from __future__ import annotations
+
+from tailrace.spark import cluster_master, local_master
+
+
+def conf(master: str) -> dict[str, str]:
+    """Spark's settings for a driver of this master."""
+    return local_master.conf(master) | cluster_master.conf(master)
+
+
+def environment(master: str) -> dict[str, str]:
+    """Environment variables for the JVM of a driver of this master; to be set before it starts.
+
+    Raises
+    ------
+    Refused
+        When a cluster's secret is missing in the environment of this process.
+    """
+    shared = {"SPARK_HOME": local_master.spark_home()} if cluster_master.is_cluster(master) else {}
+    return local_master.environment(master) | shared | cluster_master.environment(master)

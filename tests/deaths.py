@@ -1,0 +1,102 @@
+"""Deaths of a process between two of its writes: a driver, a correction or a calibration ends there as by kill -9.
+
+`deaths(patch)` makes a step of every write to a query's tables, the journal and the note of written batches, and of
+each part of a compaction. `Deaths.after(n)` lets the n-th step from now be the last: nothing after it is written, and
+what an append had staged stays there. All is in process, so a death costs nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+from deltalake.table import TableOptimizer
+
+from tailrace.spark import sink
+from tailrace.storage.journal import Journal
+from tailrace.storage.tables import Tables
+
+
+class Died(BaseException):
+    """A process died: no handler of errors sees it."""
+
+
+@dataclass
+class Deaths:
+    """The steps that were taken, by name, and the number of steps that are left; None: it does not die."""
+
+    taken: list[str] = field(default_factory=list)
+    left: int | None = None
+
+    def step(self, name: str) -> None:
+        """Take a step.
+
+        Raises
+        ------
+        Died
+            When no step is left.
+        """
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                raise Died(name)
+        self.taken.append(name)
+
+    @contextmanager
+    def after(self, steps: int | None) -> Iterator[None]:
+        """Let what runs inside take so many steps only, and catch its death; None: it lives."""
+        self.left = steps
+        try:
+            yield
+        except Died:
+            pass
+        finally:
+            self.left = None
+
+
+def deaths(patch: pytest.MonkeyPatch) -> Deaths:
+    """Make steps of all writes, until the patch is undone."""
+    found = Deaths()
+    for owner, name in (
+        *((Tables, name) for name in ("replace", "put", "add")),
+        *((DeltaTable, name) for name in ("vacuum", "create_checkpoint", "cleanup_metadata")),
+        (TableOptimizer, "compact"),
+        (Journal, "append"),
+    ):
+        _make_step(patch, owner, name, found)
+    append, record = Tables.append, sink.record_written
+
+    def staged_first(self, name, rows, app, number):
+        try:
+            found.step(f"append {name}")
+        except Died:
+            if rows.schema.names[:1] != ["path"]:
+                pq.write_table(rows, self.layout.table(name) / f"part-staged-and-lost-{next(_numbers)}.parquet")
+            raise
+        return append(self, name, rows, app, number)
+
+    def record_as_a_step(*arguments):
+        found.step("record_written")
+        return record(*arguments)
+
+    patch.setattr(Tables, "append", staged_first)
+    patch.setattr(sink, "record_written", record_as_a_step)
+    return found
+
+
+_numbers = itertools.count()
+
+
+def _make_step(patch: pytest.MonkeyPatch, owner: type, name: str, found: Deaths) -> None:
+    method = getattr(owner, name)
+
+    def first(self, *arguments, **named):
+        found.step(name)
+        return method(self, *arguments, **named)
+
+    patch.setattr(owner, name, first)

@@ -1,0 +1,116 @@
+"""A standalone cluster of PySpark's own daemons on loopback: the same answers, and a secret that it asks for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kill_points import SETTINGS, TUPLES, write_input
+from oracle import stream
+from oracle_assertions import assert_streamed
+from processes import beyond_loopback, command, is_dead, listening, until
+from tailrace.drivers.embedded_cluster import EmbeddedCluster
+from tailrace.drivers.spark_daemon import page
+from tailrace.spark.cluster_master import SECRET
+from warehouse import rows_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster"), pytest.mark.timeout(600)]
+ROOT = Path(__file__).parents[2]
+PATHS = os.pathsep.join([str(ROOT / "include"), str(ROOT / "tests")])
+
+WHERE = """
+import os
+import pyarrow as pa
+from tailrace.spark.session import session
+
+def where(batches):
+    import tailrace
+    for batch in batches:
+        yield pa.table({"file": [tailrace.__file__], "at": [os.getcwd()]}).to_batches()[0]
+
+with session("where", 2) as spark:
+    rows = spark.range(0, 64, 1, 16).mapInArrow(where, "file string, at string").collect()
+    print(*sorted({row.file for row in rows}), *sorted({row["at"] for row in rows}), sep="\\n")
+    for name in ("spark.authenticate", "spark.network.crypto.enabled", "spark.authenticate.secret"):
+        print(name, spark.sparkContext.getConf().get(name))
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    with EmbeddedCluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+    assert not cluster.processes()
+
+
+def python(cluster: EmbeddedCluster, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": PATHS} | cluster.environment | variables
+    return subprocess.run(
+        [sys.executable, *words], env=environment, capture_output=True, text=True, timeout=500, check=False
+    )
+
+
+def test_a_query_gives_the_oracles_answers_on_two_workers(cluster, tmp_path):
+    write_input(tmp_path)
+    result = python(cluster, str(ROOT / "tests" / "cluster_run.py"), str(tmp_path))
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, SETTINGS))
+    applications = page(cluster.ui_port)["completedapps"]
+    assert [application["name"] for application in applications if "readings" in application["name"]]
+
+
+def test_executors_of_both_workers_run_the_drivers_package_and_no_command_line_holds_the_secret(cluster):
+    result = python(cluster, "-c", WHERE)
+    assert result.returncode == 0, result.stderr[-3000:]
+    lines = result.stdout.splitlines()
+    package, *places = lines[:-3]
+    assert package == "./tailrace_package.zip/tailrace/__init__.py", "not what lies on the worker's own path"
+    assert {Path(place).relative_to(cluster.directory).parts[0] for place in places} == {"worker-0", "worker-1"}
+    assert lines[-3:-1] == ["spark.authenticate true", "spark.network.crypto.enabled true"]
+    assert cluster.secret not in result.stdout + result.stderr
+    daemons = cluster.processes()
+    assert not [process for process in daemons if cluster.secret in " ".join(command(process))]
+    logs = [file.read_text(errors="replace") for file in cluster.directory.rglob("*") if file.is_file()]
+    assert not [text for text in logs if cluster.secret in text]
+
+
+def test_nothing_of_it_can_be_reached_from_another_machine(cluster):
+    addresses = listening(cluster.processes())
+    assert len(addresses) == 6, "a port and a page of each daemon, and no REST server"
+    assert not beyond_loopback(addresses)
+
+
+def test_a_worker_with_another_secret_is_refused(cluster):
+    stranger = cluster.start_worker("stranger", **{SECRET: "f" * 64})
+    log = cluster.directory / "stranger.log"
+    try:
+        until(lambda: "Failed to connect to master" in log.read_text(errors="replace"), 120)
+        assert page(cluster.ui_port)["aliveworkers"] == cluster.workers
+    finally:
+        psutil.Process(stranger.pid).kill()
+        stranger.wait()
+
+
+def test_a_driver_with_another_secret_is_refused(cluster):
+    result = python(cluster, "-c", WHERE, **{SECRET: "f" * 64})
+    assert result.returncode != 0
+    assert page(cluster.ui_port)["activeapps"] == []
+
+
+@pytest.mark.parametrize(("secret", "why"), [("", "it is not set"), ("short", "fewer than 16 characters")])
+def test_a_driver_without_a_secret_starts_no_jvm(cluster, secret, why):
+    result = python(cluster, "-c", WHERE, **{SECRET: secret})
+    assert result.returncode != 0
+    assert why in result.stderr
+
+
+def test_its_end_leaves_no_process(tmp_path):
+    with EmbeddedCluster(tmp_path / "cluster", workers=1) as cluster:
+        pids = [process.pid for process in cluster.processes()]
+        assert len(pids) == 2
+    assert all(map(is_dead, pids))

@@ -1,0 +1,100 @@
+"""docker-compose.yaml: a file by the Compose Specification, in which nothing is anonymous, root or beyond loopback."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import tomllib
+
+import jsonschema
+import pytest
+import yaml
+
+from compose import FILE, ROOT, required_variables, services
+from tailrace.drivers.spark_daemon import _parser
+from tailrace.orchestration.airflow_parts import PARTS
+
+SECRETS = {"PASSWORD", "SECRET", "KEY"}
+
+
+def test_it_keeps_the_schema_of_the_compose_specification():
+    schema = json.loads((ROOT / "tests" / "data" / "compose-spec.json").read_text())
+    document = yaml.safe_load(FILE.read_text())
+    jsonschema.validate(document, schema)
+    document["services"]["postgres"]["restarts"] = "always"
+    with pytest.raises(jsonschema.ValidationError, match="restarts"):
+        jsonschema.validate(document, schema)
+
+
+def has_compose() -> bool:
+    if not shutil.which("docker"):
+        return False
+    return subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not has_compose(), reason="no `docker compose` here to ask")
+def test_docker_reads_it(tmp_path):
+    environment = tmp_path / ".env"
+    environment.write_text("".join(f"{name}=x\n" for name in required_variables()))
+    command = ["docker", "compose", "--env-file", str(environment), "-f", str(FILE), "config", "--quiet"]
+    subprocess.run(command, check=True)
+
+
+def test_every_secret_is_required_and_the_example_gives_none():
+    lines = (ROOT / ".env.example").read_text().splitlines()
+    example = dict(line.split("=") for line in lines if not line.startswith("#"))
+    assert example == dict.fromkeys(required_variables(), "")
+    assert "${" not in re.sub(r"\$\{[A-Z_]+:\?[^}]+\}", "", FILE.read_text()), "no default, and nothing optional"
+    for name, service in services().items():
+        for variable, value in service.get("environment", {}).items():
+            if SECRETS & set(variable.split("_")) and not variable.endswith("_FILE"):
+                assert re.fullmatch(r"\$\{[A-Z_]+:\?.+\}", value), f"{name}: {variable}"
+
+
+@pytest.mark.parametrize("name", services())
+def test_each_service_is_bounded_supervised_and_no_root(name):
+    service = services()[name]
+    assert service["user"] not in ("root", "0", "0:0")
+    assert service["cap_drop"] == ["ALL"]
+    assert service["restart"] in ("unless-stopped", "on-failure:3")
+    limits = service["deploy"]["resources"]["limits"]
+    assert limits.keys() == {"cpus", "memory"}
+    assert "healthcheck" in service or name == "airflow-init"
+    assert "inside" in service["networks"]
+    for port in service.get("ports", []):
+        assert port.startswith("127.0.0.1:")
+    assert "ports" in service or service["networks"] == ["inside"], "only who publishes a port is on another network"
+
+
+def test_the_network_of_all_services_has_no_way_out():
+    assert yaml.safe_load(FILE.read_text())["networks"]["inside"] == {"internal": True}
+
+
+def test_airflows_components_are_those_of_the_embedded_airflow():
+    commands = [service["command"] for service in services().values() if service.get("command", [""])[0] == "airflow"]
+    assert sorted(map(tuple, (command[1:] for command in commands))) == sorted(PARTS)
+
+
+def test_sparks_daemons_have_known_options():
+    commands = [service.get("command", []) for service in services().values()]
+    daemons = [command[3:] for command in commands if "tailrace.drivers.spark_daemon" in command]
+    assert [_parser().parse_args(words).role for words in daemons] == ["master", "worker", "worker"]
+
+
+def test_the_image_goes_by_the_lock_and_has_what_the_services_need():
+    text = (ROOT / "docker" / "Dockerfile").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert "uv sync --locked" in text
+    extras = re.findall(r"--extra (\w+)", text)
+    assert "postgres" in extras
+    assert set(extras) <= project["optional-dependencies"].keys()
+    assert text.count("\nUSER tailrace\n") == 1
+    copied = re.findall(r"^COPY --chown=\S+ (.+) \S+$", text, re.MULTILINE)
+    for path in " ".join(copied).split():
+        assert (ROOT / path).exists(), path
+        assert f"!{path}" in (ROOT / ".dockerignore").read_text().splitlines()
+    assert services()["driver-host"]["image"] == f"tailrace:{project['version']}"
+    for volume in re.findall(r":(/srv/\w+)", FILE.read_text()):
+        assert volume in text, "a new volume belongs to whom the image gave its directory"
