@@ -55,7 +55,7 @@ class LocalApp:
         """Read all that is there; with `flush` end the stream. Returns how many batches that took."""
         feeds = open_feeds(self.query, self.layout, self.layout.manifest(), live=False)
         waiting = {name: feed.fresh() for name, feed in feeds.items()}
-        stamped = {name for name, stream in self.query.streams.items() if stream.arrival_time is None}
+        stamped = {name for name, stream in self.query.streams.items() if stream.is_stamped}
         plan = RunOptions(batch_rows, live=False, flush=flush)
         clock = (self.query.tick_ms, self.query.idle_ms, stamped, Feedback(self.stage.kind, 1), plan, lambda: self.now)
         planner = BatchPlanner(Journal(self.layout.journal), feeds, waiting, self.wanted, *clock)

@@ -17,7 +17,7 @@ BACKFILL = ("2013-01-01T05:00:00+00:00", "2013-02-15T05:00:00+00:00")  # the hal
 
 def flights(scene: Scene, tell: Tell) -> tuple[str, bool]:
     scene.unpause()
-    path = scene.query.stream[1].source.path
+    path = scene.query.stream[1].path
     tell(f"[bold]stream_{scene.name}[/]: a replay of {path.name} in order of arrival")
     run = scene.stream()
     tell(f"[bold]correct_{scene.name}[/]: late tuples, by airflow backfill create")

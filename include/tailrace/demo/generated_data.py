@@ -126,7 +126,7 @@ def declare(home: Path, files: list[Path]) -> list[Path]:
     directory.mkdir()
     for file in files:
         data, query = home / "data" / file.stem, load(file)
-        sources = {name: stream.source.path for name, stream in query.streams.items()}
+        sources = {name: stream.path for name, stream in query.streams.items()}
         if made := STREAMS.get(file):
             sources = {name: data / name for name in sources}
             for path, table in zip(sources.values(), made.tables(list(sources)), strict=True):

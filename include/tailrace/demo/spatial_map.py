@@ -83,7 +83,7 @@ def _places(query: SpatialJoinQuery, side: str) -> pa.Table:
     stream = query.streams[side]
     columns = query.spatial_join.geometry.of(("left", "right").index(side)).named
     names = [stream.id, columns["x"], columns["y"]]
-    return pq.read_table(stream.source.path, columns=names).select(names).rename_columns(["id", "x", "y"])
+    return pq.read_table(stream.path, columns=names).select(names).rename_columns(["id", "x", "y"])
 
 
 def _locate(ax: Axes, areas: Mapping[str, BaseGeometry], fixes: pa.Table, answers: pa.Table, size: float) -> None:

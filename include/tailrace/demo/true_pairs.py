@@ -31,7 +31,7 @@ def true_pairs(query: EmdJoinQuery) -> Pairs:
 def _frames(query: EmdJoinQuery, side: str) -> tuple[list[str], np.ndarray, np.ndarray]:
     """The ids, the event times in ms and the cumulated shares of a stream's frames."""
     stream = query.streams[side]
-    rows = pq.read_table(stream.source.path).to_pylist()
+    rows = pq.read_table(stream.path).to_pylist()
     masses = np.array([row[query.emd_join.histogram] for row in rows])
     event_ms = np.array([round(row[stream.event_time].timestamp() * 1000) for row in rows])
     shares = masses / masses.sum(axis=1, keepdims=True)

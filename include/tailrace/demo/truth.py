@@ -29,7 +29,7 @@ def truth(query: Query) -> dict[Window, Answer]:
     stream, size, slide = query.stream[1], query.window.size_ms, query.window.slide_ms
     column = query.topk.score if isinstance(query, TopKQuery) else _aggregate(query).column
     contents: defaultdict[Window, Held] = defaultdict(list)
-    for row in pq.read_table(stream.source.path).to_pylist():
+    for row in pq.read_table(stream.path).to_pylist():
         time = round(row[stream.event_time].timestamp() * 1000)
         key = row[stream.key] if stream.key else None
         number = row[column] if column else 0.0

@@ -17,10 +17,13 @@ from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kinds import build
 from tailrace.query.query import Query
+from tailrace.query.sections import Kafka
 from tailrace.sources.carried_columns import carried_type
 from tailrace.sources.check import Checked, Columns, check
 from tailrace.sources.formats import FORMATS, is_history
-from tailrace.sources.segments import Format, MalformedRecord, Segment, Types, is_integer
+from tailrace.sources.kafka_client import Servers
+from tailrace.sources.kafka_records import APPEND_TIME, ID, KafkaRecords
+from tailrace.sources.segments import MalformedRecord, Segment, SegmentReader, Types, is_integer
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class StreamReader:
     """
 
     name: str
-    format: Format
+    format: SegmentReader
     columns: Columns
     types: Types
     column_types: ColumnTypes
@@ -122,7 +125,11 @@ def columns_of(query: Query) -> dict[str, Columns]:
     first, last = kind.windows.within(EARLIEST_MS, LATEST_MS)
     columns: dict[str, Columns] = {}
     for (name, stream), needed in zip(query.streams.items(), kind.inputs, strict=True):
-        parts = stream.event_time, stream.arrival_time, stream.id, stream.key, needed.columns
+        arrival_time, id_ = stream.arrival_time, stream.id
+        if isinstance(stream.source, Kafka):
+            arrival_time, id_ = arrival_time or APPEND_TIME, id_ or ID
+        assert id_ is not None  # other streams are refused without
+        parts = stream.event_time, arrival_time, id_, stream.key, needed.columns
         bounds = max(stream.bounds.earliest_ms, first), stream.bounds.ahead_ms, last
         columns[name] = Columns(*parts, *bounds, types=needed.types, row_check=needed.row_check, carried=needed.carried)
     return columns
@@ -168,8 +175,14 @@ def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str,
     """
     readers = []
     for name, columns in columns_of(query).items():
-        source = query.streams[name].source.format
-        history = None if is_history(source, columns) else histories[name]
+        source = query.streams[name].source
+        history = None if is_history(source.format, columns) else histories[name]
         tuple_types = column_types_of(columns, types[name])
-        readers.append(StreamReader(name, FORMATS[source], columns, types[name], tuple_types, query.tick_ms, history))
+        segments = records_of(source, columns) if isinstance(source, Kafka) else FORMATS[source.format]
+        readers.append(StreamReader(name, segments, columns, types[name], tuple_types, query.tick_ms, history))
     return tuple(readers)
+
+
+def records_of(source: Kafka, columns: Columns) -> KafkaRecords:
+    """The reader of a topic's records."""
+    return KafkaRecords(Servers(source.servers, source.connection), columns.arrival_time == APPEND_TIME)

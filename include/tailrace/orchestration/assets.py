@@ -21,10 +21,10 @@ def tables(query: Query, names: tuple[str, ...]) -> list[Asset]:
 
 
 def sources(query: Query) -> list[Asset]:
-    """Assets of the paths from which the query's streams are read, and its dimension table."""
-    paths = [stream.source.path for stream in query.streams.values()]
-    paths += [query.table.path] if query.table else []
-    return [Asset(path.absolute().as_uri()) for path in paths]
+    """Assets of the paths and topics from which the query's streams are read, and its dimension table."""
+    uris = [stream.uri for stream in query.streams.values()]
+    uris += [query.table.path.absolute().as_uri()] if query.table else []
+    return [Asset(uri) for uri in uris]
 
 
 def uncorrected(query: Query, gap_ms: int) -> Asset:

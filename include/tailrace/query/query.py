@@ -15,7 +15,7 @@ from tailrace.ground.errors import refuse
 from tailrace.ground.fields import Name, Section, Tasks, field_error
 from tailrace.kind.inputs import TableInput
 from tailrace.query.alerts import Alerts
-from tailrace.query.sections import Correction, Disorder, Stream
+from tailrace.query.sections import SOURCE_PLACE, Correction, Disorder, Stream
 
 KIND = "the kind of query: aggregate"
 """The description of the field `kind`."""
@@ -120,14 +120,14 @@ class Query(Section):
         """The part of the declaration that a checkpoint is bound to, as values by field path.
 
         It leaves out the settings of when (`disorder` but its tick and `deduplicate`, and `correction`), and those of
-        where from (the path and rate of a source), and `alerts`. Two declarations may share a checkpoint if these are
-        equal; keys with unequal values name what changed.
+        where from (what of a source is in `SOURCE_PLACE`), and `alerts`. Two declarations may share a checkpoint if
+        these are equal; keys with unequal values name what changed.
         """
         exclusions: Any = {
             "disorder": True,
             "correction": True,
             "alerts": True,
-            "streams": {"__all__": {"source": {"path", "rate"}}},
+            "streams": {"__all__": {"source": SOURCE_PLACE}},
         }
         declaration = self.model_dump(mode="json", exclude=exclusions)
         declaration |= {"disorder": {"tick": self.tick_ms, "deduplicate": self.disorder.deduplicate}}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from difflib import get_close_matches
@@ -19,10 +18,6 @@ from tailrace.query.declared import AnyQuery
 from tailrace.query.sections import Disorder
 from tailrace.query.yaml_file import FieldPath
 
-# In the contract, but not in this version yet: values by their field.
-LATER_VALUES = {
-    "format": ("kafka",),
-}
 NEAR_WORDS = {
     **dict.fromkeys(("mean", "average"), "avg"),
     **{"minimum": "min", "maximum": "max", "total": "sum", "n": "count", "percentile": "quantile"},
@@ -133,7 +128,7 @@ def _messages(error: str, field: str, value: Any, context: dict[str, Any], hint:
         return "has no value", hint
     if error in ("literal_error", "union_tag_invalid"):
         choices = re.findall(r"'(\w+)'", context.get("expected") or context["expected_tags"])
-        return _unknown_name(field, str(value), choices, LATER_VALUES.get(field, ()))
+        return _unknown_name(field, str(value), choices)
     if error == "value_error" and re.fullmatch(r"\d+", str(value)):
         return f"{value} has no unit", f"write {value} ms, if you mean milliseconds; {hint}"
     if error == "value_error":
@@ -173,10 +168,8 @@ def _is_section(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
-def _unknown_name(noun: str, word: str, choices: list[str], later: Sequence[str] = ()) -> tuple[str, str]:
+def _unknown_name(noun: str, word: str, choices: list[str]) -> tuple[str, str]:
     names = ", ".join(choices)
-    if word in later:
-        return f"this version does not have the {noun} {word} yet", f"one of {names}"
     near = NEAR_WORDS.get(word.lower())
     matches = [near] if near in choices else get_close_matches(word, choices)
     return f"{word!r} is no {noun} here", f"{' or '.join(matches)} (of {names})" if matches else f"one of {names}"

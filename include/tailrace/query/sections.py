@@ -6,10 +6,11 @@ Each field's description ends in a colon and an example: error messages and the 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from croniter import CroniterBadDateError, croniter
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.policies import AnyPolicy
@@ -18,6 +19,7 @@ from tailrace.ground.duration import ms
 from tailrace.ground.fields import (
     EPOCH,
     Column,
+    Name,
     NonNegativeDuration,
     PositiveDuration,
     ResolvedPath,
@@ -50,7 +52,25 @@ class Replay(_Path):
     rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(description=_RATE)
 
 
-Source = Annotated[Files | Replay, Field(discriminator="format")]
+class Kafka(Section):
+    """A topic whose values are JSON objects."""
+
+    format: Literal["kafka"] = Field(description=_FORMAT)
+    servers: Annotated[str, Field(pattern=r"^[^\s,:/]+:\d+(,[^\s,:/]+:\d+)*$")] = Field(
+        description="bootstrap servers of the cluster, with commas between them: broker:9092"
+    )
+    topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")] = Field(description="the topic: readings")
+    connection: Name | None = Field(
+        default=None,
+        description="connection with the settings of TLS and SASL: kafka_main",
+    )
+    rate: None = Field(default=None, description=_RATE)
+
+
+SOURCE_PLACE = {"path", "rate", "servers", "connection"}
+"""The fields of a source that say where it is, and not what: they may change while a checkpoint lives."""
+
+Source = Annotated[Files | Replay | Kafka, Field(discriminator="format")]
 
 
 class Bounds(Section):
@@ -73,12 +93,42 @@ class Bounds(Section):
 class Stream(Section):
     """A stream: its source, its columns, and the event times accepted."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [{"required": ["id"]}, {"properties": {"source": {"properties": {"format": {"const": "kafka"}}}}}]
+        }
+    )
+
     source: Source = Field(description="where the tuples come from: {format: parquet, path: data/readings}")
     event_time: Column = Field(description="column of the time when it happened: event_time")
     arrival_time: Column | None = Field(default=None, description="column of the time of arrival: arrival_time")
-    id: Column = Field(description="column that names the tuple: id")
+    id: Column | None = Field(default=None, description="column that names the tuple: id")
     key: Column | None = Field(default=None, description="column to group by: sensor")
     bounds: Bounds = Field(default=Bounds(), description="event times accepted: {earliest: 2000-01-01, ahead: 1 d}")
+
+    @model_validator(mode="after")
+    def _have_ids(self) -> Self:
+        if self.id is None and self.source.format != "kafka":
+            raise field_error("is missing", "id: id (column that names the tuple)", "id")
+        return self
+
+    @property
+    def path(self) -> Path:
+        """The path of its files or table; a topic has none."""
+        assert not isinstance(self.source, Kafka)
+        return self.source.path
+
+    @property
+    def uri(self) -> str:
+        """Its source as a URI."""
+        if isinstance(self.source, Kafka):
+            return f"kafka://{self.source.servers}/{self.source.topic}"
+        return self.source.path.absolute().as_uri()
+
+    @property
+    def is_stamped(self) -> bool:
+        """Whether its tuples bring no arrival time, and get that of their planning."""
+        return self.arrival_time is None and self.source.format != "kafka"
 
 
 class JoinWindow(Section):

@@ -99,7 +99,7 @@ def merge_types(file: Path, format_name: str, columns: Columns, types: Types) ->
 
 def is_history(format_name: str, columns: Columns) -> bool:
     """True if a source is a durable log with arrival times, and so the stream's history itself."""
-    return format_name not in _TEXT_FORMATS and columns.arrival_time is not None
+    return format_name not in (*_TEXT_FORMATS, "kafka") and columns.arrival_time is not None
 
 
 def _is_carried_on(before: str, later: str, format_name: str) -> bool:

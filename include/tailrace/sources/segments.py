@@ -88,7 +88,23 @@ class RawSegment:
     malformed: list[MalformedRecord]
 
 
-class Format(Protocol):
+class SegmentReader(Protocol):
+    """Protocol of what reads the segments of a log."""
+
+    def read(self, segment: Segment, types: Types) -> RawSegment:
+        """Read the columns of `types` of every record of a segment.
+
+        Raises
+        ------
+        SourceChanged
+            When the source was changed or removed since it was taken.
+        """
+
+    def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
+        """The given records of a segment as text, for the quarantine."""
+
+
+class Format(SegmentReader, Protocol):
     """Protocol of a file format that stores a stream."""
 
     @property
@@ -109,18 +125,6 @@ class Format(Protocol):
 
     def split(self, path: Path) -> list[Segment]:
         """The file's segments, in order, without `size` and `mtime_ns`."""
-
-    def read(self, segment: Segment, types: Types) -> RawSegment:
-        """Read the columns of `types` of every record of a segment.
-
-        Raises
-        ------
-        SourceChanged
-            When the file was changed or removed since it was taken.
-        """
-
-    def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
-        """The given records of a segment as text, for the quarantine."""
 
 
 def state_of(file: Path) -> State | None:

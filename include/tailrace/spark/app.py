@@ -97,7 +97,7 @@ def run(
             partial(Proposals(layout).settings_in_force, query.policy),
             query.tick_ms,
             query.idle_ms,
-            {name for name, stream in query.streams.items() if stream.arrival_time is None},
+            {name for name, stream in query.streams.items() if stream.is_stamped},
             Feedback(stage.kind, stage.tasks),
             plan,
             table=table,

@@ -48,6 +48,8 @@ class StreamPosition:
     awaited_since_ms : int or None
         Since when the others wait for it, in wall-clock time: another one has reached a later arrival time, and this
         one has reached no later one since. None where none waits.
+    path, row : str, int
+        The path of its newest segment, and the row after it there. A topic goes on from here.
     """
 
     rows: int = 0
@@ -58,6 +60,8 @@ class StreamPosition:
     idle: bool = False
     reached_ms: int | None = None
     awaited_since_ms: int | None = None
+    path: str = ""
+    row: int = 0
 
 
 @dataclass(frozen=True)

@@ -94,8 +94,16 @@ def place(
             segments.append(replace(segment, stream=name, ordinal=ordinal, position=rows, ingested_ms=stamp))
             rows += segment.rows
         if mine.segments:
+            newest = mine.segments[-1]
             streams[name] = replace(
-                streams[name], rows=rows, last_rows_ms=now, silent_since_ms=now, heartbeat_ms=None, idle=False
+                streams[name],
+                rows=rows,
+                last_rows_ms=now,
+                silent_since_ms=now,
+                heartbeat_ms=None,
+                idle=False,
+                path=newest.path,
+                row=newest.first_row + newest.rows,
             )
     if not segments:
         return (), before

@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError
 
-from tailrace.engine.stream_reader import columns_of
+from tailrace.engine.stream_reader import columns_of, records_of
 from tailrace.ground.errors import Problem, Refused, SourceChanged
 from tailrace.query.query import Query
-from tailrace.query.sections import Stream
+from tailrace.query.sections import Kafka, Stream
 from tailrace.sources.check import Columns
 from tailrace.sources.feed import Feed
 from tailrace.sources.file_feed import FileFeed
+from tailrace.sources.kafka_client import Topic
+from tailrace.sources.kafka_feed import KafkaFeed
 from tailrace.sources.reading_progress import ReadFile, read_files
 from tailrace.sources.replay_feed import ReplayFeed
 from tailrace.sources.segments import Segment, Types
 from tailrace.storage.delta_feed import DeltaFeed
-from tailrace.storage.journal import Journal
+from tailrace.storage.journal import Journal, StreamPosition
 from tailrace.storage.layout import CheckpointManifest, Layout
 from tailrace.storage.tables import Tables
 
@@ -68,15 +71,17 @@ def open_feeds(query: Query, layout: Layout, manifest: CheckpointManifest | None
 
     A bounded run replays at no rate.
     """
-    columns, read, versions = columns_of(query), _read_files(query, layout), _versions(layout)
+    columns, read, positions = columns_of(query), _read_files(query, layout), _positions(layout)
     feeds: dict[str, Feed] = {}
     for name, stream in query.streams.items():
         types, identity = (manifest.types[name], manifest.identities.get(name)) if manifest else ({}, None)
+        position = positions.get(name, StreamPosition())
+        open_feed = partial(_open, query, stream, columns[name], types, identity, read[name], position, live)
         if len(query.streams) == 1:
-            feeds[name] = _open(stream, columns[name], types, identity, read[name], versions.get(name, -1), live)
+            feeds[name] = open_feed()
         else:
             with _naming(name):
-                feed = _open(stream, columns[name], types, identity, read[name], versions.get(name, -1), live)
+                feed = open_feed()
             feeds[name] = NamedFeed(name, feed)
     return feeds
 
@@ -87,11 +92,22 @@ def problem_of(feeds: Mapping[str, Feed]) -> str | None:
 
 
 def _open(
-    stream: Stream, columns: Columns, types: Types, identity: str | None, read: _ReadFiles, version: int, live: bool
+    query: Query,
+    stream: Stream,
+    columns: Columns,
+    types: Types,
+    identity: str | None,
+    read: _ReadFiles,
+    position: StreamPosition,
+    live: bool,
 ) -> Feed:
     source = stream.source
+    if isinstance(source, Kafka):
+        records = records_of(source, columns)
+        topic, before = Topic(records.servers, source.topic), (position.path, position.row) if position.path else None
+        return KafkaFeed(topic, records, columns, types, before, identity, query.idle_ms / 1000, live)
     if source.format == "delta":
-        delta = DeltaFeed(source.path, columns, types, read, version)
+        delta = DeltaFeed(source.path, columns, types, read, position.version)
         if identity is not None and identity != delta.identity:
             wrong = f"it is another table than the stream has read: {delta.identity}, not {identity}"
             right = "the table that it was; or another name for the query, to begin anew"
@@ -118,10 +134,10 @@ def _naming(stream: str) -> Iterator[None]:
         raise type(error)(f"stream {stream}: {error}") from error
 
 
-def _versions(layout: Layout) -> dict[str, int]:
-    """The version of each stream's table up to which the journal names everything."""
+def _positions(layout: Layout) -> Mapping[str, StreamPosition]:
+    """The state of each stream's log after the newest entry of the journal."""
     last = Journal(layout.journal).last()
-    return {name: stream.version for name, stream in last.position.streams.items()} if last else {}
+    return last.position.streams if last else {}
 
 
 def _read_files(query: Query, layout: Layout) -> dict[str, _ReadFiles]:

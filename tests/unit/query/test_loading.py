@@ -99,7 +99,14 @@ WRONG = [
     Wrong(
         "  departures:", "  departures: x\n  more:", 4, "streams.departures", "'x' does not fit", "readings: {source: "
     ),
-    Wrong("parquet", "kafka", 5, "streams.departures.source.format", "does not have the format kafka", "parquet, json"),
+    Wrong(
+        "parquet, path: ../../samples/flights",
+        "kafka, servers: broker, topic: flights",
+        5,
+        "streams.departures.source.servers",
+        "'broker'",
+        "broker:9092",
+    ),
     Wrong("parquet", "[parquet]", 5, "streams.departures.source.format", "is no format", "parquet, json"),
     Wrong("path: ../../samples/flights", "path: ''", 5, "streams.departures.source.path", "no value", "data/readings"),
     Wrong("    id: flight\n", "", 4, "streams.departures.id", "missing", "column that names the tuple"),

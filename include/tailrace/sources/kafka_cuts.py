@@ -1,0 +1,126 @@
+"""Cuts of a topic: ranges of offsets of its partitions, by which their records are merged into one log.
+
+A cut holds the records of an interval of append time. So the log, cut after cut, and within a cut by append time,
+partition and offset, is in the order of append time over all partitions, however fast each of them is read. Records of
+the same millisecond stay together: else a later cut could hold one that is to come first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+_PATH = re.compile(r"kafka:(?P<topic>[\w.-]+)\?(?P<ranges>[\d=&-]+)\Z")
+
+Offsets = Mapping[int, int]
+"""An offset by partition."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A part of a topic: of each partition the records from its first offset on, up to its end, which is not included.
+
+    It is to a topic what a file is to a directory; its path names it, so that the journal plans it as one.
+    """
+
+    topic: str
+    ranges: Mapping[int, tuple[int, int]]
+
+    @property
+    def path(self) -> str:
+        """Its path: ``kafka:readings?0=10-25&1=3-9``; partitions without records in it are there, too."""
+        ranges = "&".join(f"{part}={start}-{end}" for part, (start, end) in sorted(self.ranges.items()))
+        return f"kafka:{self.topic}?{ranges}"
+
+    @property
+    def rows(self) -> int:
+        """The number of its offsets: each is a row, also one that no record has."""
+        return sum(end - start for start, end in self.ranges.values())
+
+    @property
+    def ends(self) -> dict[int, int]:
+        """The offset after it, by partition."""
+        return {part: end for part, (_, end) in self.ranges.items()}
+
+    @staticmethod
+    def of_path(path: str) -> Cut:
+        """The cut that a path names.
+
+        Raises
+        ------
+        ValueError
+            When it is the path of something else.
+        """
+        match = _PATH.match(path)
+        if match is None:
+            raise ValueError(f"{path} is no cut of a topic")
+        ranges: dict[int, tuple[int, int]] = {}
+        for part in match["ranges"].split("&"):
+            partition, _, offsets = part.partition("=")
+            start, _, end = offsets.partition("-")
+            ranges[int(partition)] = int(start), int(end)
+        return Cut(match["topic"], ranges)
+
+
+class OffsetsByTime(Protocol):
+    """Finds the place of a time in partitions."""
+
+    def offsets_at(self, partitions: list[int], time_ms: int) -> Offsets:
+        """The offset of the first record with a timestamp at or after a time, by partition; -1 where there is none."""
+
+
+def known_until(newest_ms: Offsets, awaited: list[int]) -> int | None:
+    """The append time (ms) before which no awaited partition will bring another record; None: no bound is needed.
+
+    It is the least of the newest append times of the awaited partitions: more records of that same millisecond may
+    come. A single one waits for none, as its records come in their order.
+    """
+    return min(newest_ms[part] for part in awaited) if len(awaited) > 1 else None
+
+
+def ends_at(log: OffsetsByTime, before: Offsets, ends: Offsets, time_ms: int) -> dict[int, int]:
+    """The offsets at which a cut at an append time ends: not before `before`, and not after `ends`."""
+    return _between(before, log.offsets_at(sorted(ends), time_ms), ends)
+
+
+def ends_known(log: OffsetsByTime, before: Offsets, ends: Offsets, awaited: list[int], until_ms: int) -> dict[int, int]:
+    """The offsets up to which a topic is known, with its awaited partitions known up to an append time at most.
+
+    Earlier where a transaction that is still open holds back records of an awaited partition.
+    """
+    step_ms = 0
+    while step_ms <= until_ms:
+        at = log.offsets_at(sorted(ends), until_ms - step_ms)
+        if all(at[part] <= ends[part] for part in awaited):
+            return _between(before, at, ends)
+        step_ms = max(2 * step_ms, 1)
+    return dict(before)
+
+
+def split(
+    log: OffsetsByTime, before: Offsets, ends: Offsets, from_ms: int, until_ms: int, most_rows: int
+) -> Iterator[dict[int, int]]:
+    """Split a part of a topic in order of append time; gives the end offsets of each cut.
+
+    Cuts have at most `most_rows` rows, but where one millisecond has more.
+
+    Parameters
+    ----------
+    from_ms, until_ms : int
+        The append times (ms) between which its records lie.
+    """
+    rows = sum(end - before[part] for part, end in ends.items())
+    if rows <= most_rows or until_ms - from_ms <= 1:
+        if rows:
+            yield dict(ends)
+        return
+    middle_ms = (from_ms + until_ms) // 2
+    middle = ends_at(log, before, ends, middle_ms)
+    yield from split(log, before, middle, from_ms, middle_ms, most_rows)
+    yield from split(log, middle, ends, middle_ms, until_ms, most_rows)
+
+
+def _between(before: Offsets, at: Offsets, ends: Offsets) -> dict[int, int]:
+    return {part: max(min(at[part] if at[part] >= 0 else end, end), before[part]) for part, end in ends.items()}

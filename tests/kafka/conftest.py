@@ -1,0 +1,13 @@
+"""One broker for all tests of a process."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_broker import running_broker
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory):
+    with running_broker(tmp_path_factory.mktemp("kafka")) as broker:
+        yield broker

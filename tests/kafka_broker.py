@@ -1,0 +1,118 @@
+"""A real Kafka broker in KRaft mode on loopback, from Maven's artifacts by the Ivy that PySpark has."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import socket
+import subprocess
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaException, Producer, admin
+
+from processes import until
+from tailrace.bench.peer_environment import find_pyspark_jars
+
+_VERSION = "4.2.0"
+_PROPERTIES = """
+process.roles=broker,controller
+node.id=1
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+controller.listener.names=CONTROLLER
+controller.quorum.bootstrap.servers=127.0.0.1:{controller}
+log.dirs={directory}/log
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+auto.create.topics.enable=false
+"""
+
+
+class Broker:
+    """A broker with its data in a directory; it can be stopped and started again."""
+
+    def __init__(self, directory: Path, jars: str) -> None:
+        self.directory, self.jars = directory, jars
+        self.port, controller = free_port(), free_port()
+        self.servers = f"127.0.0.1:{self.port}"
+        self.properties = directory / "server.properties"
+        values = {"port": self.port, "controller": controller, "directory": directory}
+        self.properties.write_text(_PROPERTIES.format(**values))
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        format_ = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self.properties), "--standalone"]
+        subprocess.run(["java", "-cp", jars, *format_], check=True, capture_output=True)
+        self.start()
+
+    def start(self) -> None:
+        command = ["java", "-Xmx400m", "-cp", self.jars, "kafka.Kafka", str(self.properties)]
+        with (self.directory / "broker.log").open("a") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        self.admin = admin.AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
+        until(self._answers, 60)
+
+    def stop(self) -> None:
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def _answers(self) -> bool:
+        try:
+            self.admin.list_topics(timeout=1)
+        except KafkaException:
+            return False
+        return True
+
+    def make_topic(self, partitions: int, **config: str) -> str:
+        """Make a topic whose records have the broker's append time; returns its name."""
+        name = f"t{uuid.uuid4().hex[:12]}"
+        self.remake_topic(name, partitions, **config)
+        return name
+
+    def remake_topic(self, name: str, partitions: int, **config: str) -> None:
+        settings = {"message.timestamp.type": "LogAppendTime"} | {k.replace("_", "."): v for k, v in config.items()}
+        self.admin.create_topics([admin.NewTopic(name, partitions, 1, config=settings)])[name].result()
+        until(lambda: name in self.admin.list_topics(timeout=5).topics)
+
+    def delete_topic(self, name: str) -> None:
+        self.admin.delete_topics([name])[name].result()
+        until(lambda: name not in self.admin.list_topics(timeout=5).topics)
+
+    def send(self, topic: str, partition: int, *values: Mapping[str, Any] | bytes | None) -> None:
+        """Send records, and wait until the broker has them."""
+        producer = Producer({"bootstrap.servers": self.servers, "log_level": 0})
+        for value in values:
+            text = json.dumps(value).encode() if isinstance(value, Mapping) else value
+            producer.produce(topic, text, partition=partition)
+        assert producer.flush(30) == 0
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def running_broker(directory: Path) -> Iterator[Broker]:
+    """A broker that is ended with its process group."""
+    jars = Path.home() / ".cache" / "tailrace" / f"kafka-{_VERSION}"
+    if not (jars / "complete").exists():
+        jars.mkdir(parents=True, exist_ok=True)
+        ivy = os.pathsep.join(map(str, find_pyspark_jars("ivy-*.jar")))
+        artifact = ["-dependency", "org.apache.kafka", "kafka_2.13", _VERSION, "-confs", "default"]
+        retrieve = ["-retrieve", f"{jars}/[artifact]-[revision].[ext]"]
+        subprocess.run(
+            ["java", "-cp", ivy, "org.apache.ivy.Main", *artifact, *retrieve], check=True, capture_output=True
+        )
+        (jars / "complete").touch()
+    broker = Broker(directory, f"{jars}/*")
+    try:
+        yield broker
+    finally:
+        broker.stop()
