@@ -17,11 +17,11 @@ from tailrace.sources.json_files import JsonFiles
 from tailrace.sources.parquet_files import ParquetFiles
 from tailrace.sources.segments import Format, Types, is_integer
 
-_PARQUET = ParquetFiles()
+_PARQUET, _CSV = ParquetFiles(), CsvFiles()
 FORMATS: dict[str, Format] = {
     "parquet": _PARQUET,
     "json": JsonFiles(),
-    "csv": CsvFiles(),
+    "csv": _CSV,
     "delta": _PARQUET,
     "replay": _PARQUET,
 }
@@ -74,11 +74,11 @@ def merge_types(file: Path, format_name: str, columns: Columns, types: Types) ->
     ------
     Refused
         When the format refuses the file; when its ids or keys are integers and those before it are not, or the
-        reverse; or when a carried column has a type here with values that the one before it has not.
+        reverse; or when a carried column has a type here with values that the one before it has not. Of CSV only when
+        no value of the first ones has the type before it: else records with another are malformed, each alone.
     """
-    file_types = FORMATS[format_name].types(file, columns) or types
-    if format_name == "csv" and types:  # where integers are all that a file has, they are texts as well
-        file_types = {name: "string" if types[name] == "string" else kind for name, kind in file_types.items()}
+    is_csv = format_name == "csv"
+    file_types = (_CSV.types(file, columns, types) if is_csv else FORMATS[format_name].types(file, columns)) or types
     for part in ("id", "key"):
         name = columns.named().get(part)
         if name and types and is_integer(types[name]) != is_integer(file_types[name]):
