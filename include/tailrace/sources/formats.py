@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from tailrace.ground.errors import Refused, refuse
-from tailrace.ground.source_roots import outside_roots, source_roots
+from tailrace.ground.source_roots import VARIABLE, outside_roots
 from tailrace.sources.carried_columns import carried_type, holds_all
 from tailrace.sources.check import Columns
 from tailrace.sources.csv_files import CsvFiles
@@ -39,8 +39,11 @@ def list_files(path: Path, format_name: str) -> list[Path]:
     Raises
     ------
     Refused
-        When there is no such file or directory, or something in the directory is no file of the format by its name.
+        When there is no such file or directory, or something in the directory is no file of the format by its name;
+        when one of them lies outside of the roots that sources have: it may have become a symbolic link.
     """
+    if (outside_path := outside_roots(path)) is not None:
+        raise Refused([outside_path])
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -60,7 +63,7 @@ def list_files(path: Path, format_name: str) -> list[Path]:
             f"this is no {format_name} file by its name",
             f"only files named *{' or *'.join(suffixes)}",
         )
-    if source_roots():
+    if VARIABLE in os.environ:
         problems = [outside_roots(path / entry.name) for entry in listing if entry.is_symlink()]
         if outside := [problem for problem in problems if problem is not None]:
             raise Refused(outside)

@@ -209,3 +209,19 @@ def test_the_header_of_a_later_csv_file_is_checked(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("t,id,m\n1,1,1\n")
     with pytest.raises(Refused, match="no column 'k'"):
         merge_types(tmp_path / "b.csv", "csv", CSV, CSV_TYPES)
+
+
+@pytest.mark.parametrize("place", ["in", "in/a.json"], ids=["directory", "file"])
+def test_a_source_that_becomes_a_link_out_of_the_roots_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    for directory in ("in", "elsewhere"):
+        (tmp_path / directory).mkdir()
+        make(tmp_path / directory, "a.json")
+    monkeypatch.setenv("TAILRACE_SOURCES", str(tmp_path / "in"))
+    assert names(tmp_path / place) == ["a.json"]
+    (tmp_path / place).rename(tmp_path / "moved")
+    (tmp_path / place).symlink_to(tmp_path / place.replace("in", "elsewhere"))
+    monkeypatch.setenv("TAILRACE_SOURCES", str(tmp_path / "moved"))
+    with pytest.raises(Refused, match="lies under no root of sources"):
+        names(tmp_path / place)
