@@ -332,13 +332,14 @@ def set_status(layout):
     return set_to
 
 
+@pytest.mark.parametrize("end", ["2013-01-01T00:00:00", "2012-12-31T12:00:00"])
 @pytest.mark.parametrize("run_type", ["scheduled", "backfill"])
 def test_a_run_is_skipped_whose_interval_the_arrival_times_of_a_past_never_reach(
-    wait_task, set_committed, set_status, run_type
+    wait_task, set_committed, set_status, run_type, end
 ):
-    set_committed(ms("2013-01-01T12:00:00"))
-    set_status("2013-01-01T12:00:00")
-    with pytest.raises(AirflowSkipException, match=r"end at 2013-01-01T12:00.*never reach 2013-01-02T00:00.*backfill"):
+    set_committed(ms(end))
+    set_status(end)
+    with pytest.raises(AirflowSkipException, match=rf"end at {end[:16]}.*never reach 2013-01-02T00:00.*backfill"):
         wait_task.execute(context(run_type))
 
 
@@ -354,6 +355,22 @@ def test_a_run_waits_for_a_stream_that_may_still_reach_its_interval(wait_task, s
         wait_task.execute(context())
 
 
-def test_a_deferred_run_is_skipped_when_its_stream_has_come_to_the_end_of_a_past(wait_task):
+@pytest.mark.parametrize("run_type", ["scheduled", "backfill"])
+def test_an_interval_in_which_a_past_ends_is_corrected_up_to_that_end(
+    wait_task, correct_task, set_committed, set_status, capsys, run_type
+):
+    set_committed(ms("2013-01-01T12:00:00"))
+    set_status("2013-01-01T12:00:00")
+    assert wait_task.execute(context(run_type)) is None
+    assert "what arrived from 2013-01-01T00:00:00.000Z to that end is corrected now" in capsys.readouterr().out
+    assert correct_task.arguments(context(run_type)) == [
+        *("--arrived-from", "2013-01-01T00:00:00.000Z"),
+        *("--arrived-to", "2013-01-01T12:00:00.000Z"),
+    ]
+
+
+def test_a_deferred_run_is_skipped_when_the_past_ended_before_its_interval_and_else_goes_on(wait_task):
+    event = {"until_ms": ms("2013-01-02T00:00:00")}
     with pytest.raises(AirflowSkipException, match="never"):
-        wait_task.resume(context(), {"until_ms": 1, "never": "they never reach it"})
+        wait_task.resume(context(), event | {"past_end_ms": ms("2013-01-01T00:00:00")})
+    assert wait_task.resume(context(), event | {"past_end_ms": ms("2013-01-01T00:00:01")}) is None

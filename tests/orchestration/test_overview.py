@@ -73,3 +73,11 @@ def test_a_name_of_nothing_is_refused(gone, name):
     for command in (lambda: commands.status(name), lambda: commands.stop(name, wait=1.0)):
         with pytest.raises(Refused, match=f"query {name}"):
             command()
+
+
+def test_a_program_of_others_on_the_same_host_is_no_query(gone):
+    gone.inspect = lambda name: gone.driver.__class__(name, "running", 7, None, "")
+    assert "nginx" not in gone.names()
+    with pytest.raises(Refused, match="nginx"):
+        commands.stop("nginx", wait=1.0)
+    assert gone.stopped == []

@@ -10,7 +10,6 @@ from deltalake import DeltaTable
 
 from tailrace.ground.duration import format_time
 from tailrace.storage.layout import Layout
-from tailrace.storage.progress import committed_until
 from tailrace.storage.tables import Tables
 
 
@@ -23,7 +22,7 @@ class TableSnapshot:
     Attributes
     ----------
     as_of : str or None
-        ISO 8601; None where there is no row.
+        ISO 8601; None where there is no row, or no file's statistics tell.
     """
 
     rows: int
@@ -31,11 +30,7 @@ class TableSnapshot:
 
     @staticmethod
     def read(layout: Layout, name: str) -> TableSnapshot:
-        """Read the snapshot of a table; without rows where there is no such table yet.
-
-        Of answers that tasks wrote to files, the files have no statistics of `as_of`: there it is how far the stream
-        has committed.
-        """
+        """Read the snapshot of a table; without rows where there is no such table yet."""
         if not Tables(layout).has(name):
             return TableSnapshot(0, None)
         files = pa.table(DeltaTable(layout.table(name)).get_add_actions(flatten=True))
@@ -43,5 +38,4 @@ class TableSnapshot:
         if not rows:
             return TableSnapshot(0, None)
         greatest = pc.max(files["max.as_of"]).as_py() if "max.as_of" in files.column_names else None
-        until_ms = committed_until(layout) if greatest is None else round(greatest.timestamp() * 1000)
-        return TableSnapshot(rows, None if until_ms is None else format_time(until_ms))
+        return TableSnapshot(rows, None if greatest is None else format_time(round(greatest.timestamp() * 1000)))

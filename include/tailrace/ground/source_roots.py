@@ -10,17 +10,20 @@ from tailrace.ground.errors import Problem
 VARIABLE = "TAILRACE_SOURCES"
 
 
-def source_roots() -> tuple[Path, ...]:
-    """The roots with their symbolic links resolved; none: a source may lie anywhere."""
-    roots = os.environ.get(VARIABLE, "").split(os.pathsep)
-    return tuple(Path(os.path.realpath(root)) for root in roots if root)
-
-
 def outside_roots(path: Path) -> Problem | None:
-    """The problem of a source that, its symbolic links resolved, lies under no root; None where it may be read."""
-    roots = source_roots()
-    if not roots:
+    """The problem of a source that, its symbolic links resolved, lies under no root; None where it may be read.
+
+    Without the variable a source may lie anywhere; of one that is set but names no root, or a relative one, the problem
+    is the variable's.
+    """
+    text = os.environ.get(VARIABLE)
+    if text is None:
         return None
+    named = [root for root in text.split(os.pathsep) if root]
+    if not named or not all(map(os.path.isabs, named)):  # a relative one would be another directory in each process
+        right = f"absolute directories with {os.pathsep} between them, or no such variable"
+        return Problem(VARIABLE, f"{text!r} names {'a relative root' if named else 'no root'} of sources", right)
+    roots = [Path(os.path.realpath(root)) for root in named]
     resolved = Path(os.path.realpath(path))
     if any(resolved.is_relative_to(root) for root in roots):
         return None

@@ -16,7 +16,7 @@ from tailrace.orchestration.form import check_conf
 from tailrace.orchestration.gap_trigger import RANGE
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.stream_operators import POLL_S, StreamOperator, refusals_fail
-from tailrace.orchestration.triggers import FrontierTrigger, never_reached, reached
+from tailrace.orchestration.triggers import FrontierTrigger, past_end, reached
 from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
 
@@ -112,16 +112,29 @@ class WaitOperator(StreamOperator):
                 return
         is_reached, line = reached(layout, interval[1])
         self.log.info(line)
-        if not is_reached and (never := never_reached(layout, interval[1])) is not None:
-            raise AirflowSkipException(never)
-        if not is_reached:
+        end_ms = None if is_reached else past_end(layout, interval[1])
+        if end_ms is not None:
+            self._require_arrivals(interval, end_ms)
+        elif not is_reached:
             trigger = FrontierTrigger(self.query, str(layout.home.parent), interval[1], POLL_S)
             self.defer(trigger=trigger, method_name="resume")
 
     def resume(self, context: Context, event: dict[str, Any]) -> None:
-        if event.get("never") is not None:
-            raise AirflowSkipException(event["never"])
+        interval, end_ms = span(context, Declared.read(Path(self.file)).query), event.get("past_end_ms")
+        if interval is not None and end_ms is not None:
+            self._require_arrivals(interval, end_ms)
+            return
         self.log.info("committed up to %s, the correction begins", format_time(event["until_ms"]))
+
+    def _require_arrivals(self, interval: tuple[int, int], end_ms: int) -> None:
+        """Skip the run if the past that the source tells of ended before its interval; else tell up to where it is."""
+        never = (
+            f"the arrival times of {self.query} end at {format_time(end_ms)}, and it is quiet: they never reach "
+            f"{format_time(interval[1])}, unless more of that past comes; then tailrace correct, or a backfill, has it"
+        )
+        if end_ms <= interval[0]:
+            raise AirflowSkipException(never)
+        self.log.info("%s; what arrived from %s to that end is corrected now", never, format_time(interval[0]))
 
 
 class CorrectOperator(BatchJob):
@@ -130,12 +143,21 @@ class CorrectOperator(BatchJob):
     job, app = "correction", "correct.py"
 
     def arguments(self, context: Context) -> list[str]:
-        interval = span(context, Declared.read(Path(self.file)).query)
+        query = Declared.read(Path(self.file)).query
+        interval = self._committed_part(span(context, query), max(query.tick_ms, 1))
         ends = event_range(context) if interval is None else tuple(map(format_time, interval))
         if context["dag_run"].run_type == _GAP_RUN and interval is not None:
             self._skip_if_corrected(interval)
         names = ("--from", "--to") if interval is None else ("--arrived-from", "--arrived-to")
         return [word for name, end in zip(names, ends, strict=True) if end for word in (name, end)]
+
+    def _committed_part(self, interval: tuple[int, int] | None, tick_ms: int) -> tuple[int, int] | None:
+        """An interval of arrival up to the end of the past that the source tells of, where that ends within it."""
+        end_ms = None if interval is None else past_end(Layout.of(settings.warehouse(), self.query), interval[1])
+        if interval is None or end_ms is None or (end_ms := end_ms // tick_ms * tick_ms) <= interval[0]:
+            return interval
+        self.log.info("corrected up to %s, where the stream's arrival times end", format_time(end_ms))
+        return interval[0], end_ms
 
     def _skip_if_corrected(self, interval: tuple[int, int]) -> None:
         """Skip the run if all its late tuples are corrected already.

@@ -34,10 +34,10 @@ def overview() -> tuple[tuple[str, ...], list[list[str]], list[str]]:
 
 
 def is_begun(host: DriverHost, name: str) -> bool:
-    """Whether a query has a stream in the warehouse, or a driver, whether or not it is declared."""
+    """Whether a query has a stream in the warehouse, or a driver of ours, whether or not it is declared."""
     if not _NAME.fullmatch(name):
         return False
-    return Layout.of(settings.warehouse(), name).stream.is_dir() or host.inspect(name).state != "absent"
+    return Layout.of(settings.warehouse(), name).stream.is_dir() or name in host.names()
 
 
 def _row(name: str, status: DriverStatus, file: str | None) -> list[str]:

@@ -171,10 +171,11 @@ class FrontierTrigger(BaseTrigger):
         layout, last_log_s = Layout.of(Path(self.warehouse), self.query), -math.inf
         while True:
             is_reached, line = await asyncio.to_thread(_reached_or_error, layout, self.until_ms)
-            never = None if is_reached else await asyncio.to_thread(_never_reached_or_error, layout, self.until_ms)
-            if is_reached or never is not None:
-                self.log.info(never or line)
-                yield TriggerEvent({"until_ms": self.until_ms} | ({} if never is None else {"never": never}))  # type: ignore[no-untyped-call]
+            past_end_ms = None if is_reached else await asyncio.to_thread(_past_end_or_error, layout, self.until_ms)
+            if is_reached or past_end_ms is not None:
+                self.log.info(line)
+                ends = {} if past_end_ms is None else {"past_end_ms": past_end_ms}
+                yield TriggerEvent({"until_ms": self.until_ms} | ends)  # type: ignore[no-untyped-call]
                 return
             if time.monotonic() - last_log_s >= TELL_S:
                 self.log.info("%s; %s", line, await asyncio.to_thread(_driver_line, layout))
@@ -204,16 +205,16 @@ def reached(layout: Layout, until_ms: int) -> tuple[bool, str]:
     return is_reached, f"the stream has committed up to {so_far}{suffix}"
 
 
-def _never_reached_or_error(layout: Layout, until_ms: int) -> str | None:
-    """Call `never_reached`; where the status can't be read, the wait goes on."""
+def _past_end_or_error(layout: Layout, until_ms: int) -> int | None:
+    """Call `past_end`; where the status can't be read, the wait goes on."""
     try:
-        return never_reached(layout, until_ms)
+        return past_end(layout, until_ms)
     except Exception:
         return None
 
 
-def never_reached(layout: Layout, until_ms: int) -> str | None:
-    """The reason for which a stream's arrival times won't reach a point; None while they may.
+def past_end(layout: Layout, until_ms: int) -> int | None:
+    """The point, in epoch ms, at which a stream's arrival times end and don't reach a later one; None while they may.
 
     They are those of a past that was read to its end: the stream is quiet, so far behind the wall clock that no
     downtime explains it. A stream that is down or busy may still reach it.
@@ -224,10 +225,7 @@ def never_reached(layout: Layout, until_ms: int) -> str | None:
     behind_ms = status.at_ms - status.committed
     if status.committed >= until_ms or behind_ms < LONGEST_DOWNTIME_MS:
         return None
-    return (
-        f"the arrival times of {layout.home.name} end at {format_time(status.committed)}, and it is quiet: they never "
-        f"reach {format_time(until_ms)}, unless more of that past comes; then tailrace correct, or a backfill, has it"
-    )
+    return status.committed
 
 
 def _driver_line(layout: Layout) -> str:

@@ -39,8 +39,8 @@ class CsvFiles:
     def whole(self, path: Path, still: bool) -> bool:
         return still and _ends_with_a_newline(path)
 
-    def types(self, path: Path, columns: Columns) -> Types | None:
-        """Column types by the values of the first records, see `shown_types`."""
+    def types(self, path: Path, columns: Columns, before: Types | None = None) -> Types | None:
+        """Column types by the values of the first records, and by those of the files before, see `shown_types`."""
         for part, kind in columns.value_types().items():
             if pa.types.is_list(kind):
                 raise refuse(f"{path}: column {columns.values[part]}", "CSV has no lists", "format: parquet or json")
@@ -60,7 +60,7 @@ class CsvFiles:
                 texts = _split(file.read(block.end - block.start), header.names, names)
                 file.seek(after)
                 sample.append(texts.table)
-                if (types := shown_types(pa.concat_tables(sample), columns)) is not None:
+                if (types := shown_types(pa.concat_tables(sample), columns, before or {})) is not None:
                     return types
         return None
 

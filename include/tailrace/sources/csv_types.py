@@ -22,15 +22,20 @@ _WORDS = {"bool": "true or false", "int64": "integer of at most 18 digits", "dou
 _TIMES, _NAMES = ("event_time", "arrival_time"), ("id", "key")
 
 
-def shown_types(sample: pa.Table, columns: Columns) -> Types | None:
+def shown_types(sample: pa.Table, columns: Columns, before: Types) -> Types | None:
     """The types of the columns that a query reads; None where the texts of a sample don't show one of them.
 
-    Times are integers if the first one is, else texts. Ids and keys are integers if all are; of carried columns the
-    narrowest of boolean, integer, double and text that has all values.
+    Times are integers if the first one is, else texts. Ids and keys are texts, so that no later record contradicts them
+    and 007 is not 7. Of carried columns it is the narrowest of boolean, integer, double and text that has all values.
+    Names and carried columns keep their type of the files `before` as long as some value has it: each record is judged
+    alone.
     """
     types: Types = {}
     for part, name in columns.named().items():
-        kind = _shown_type(part, _present(sample.column(name)), columns)
+        texts = _present(sample.column(name))
+        kind = _shown_type(part, texts, columns)
+        if part in (*_NAMES, *columns.carried) and name in before and _any(texts, before[name]):
+            kind = before[name]
         if kind is None:
             return None
         if part not in columns.carried or name not in types:
@@ -68,18 +73,24 @@ def _shown_type(part: str, texts: pa.ChunkedArray, columns: Columns) -> str | No
     if part in _TIMES:
         fits = pc.or_(pc.match_substring_regex(texts, _INTEGER), pc.match_substring_regex(texts, _TIME))
         texts = texts.filter(fits).slice(0, 1)
-    if part in _TIMES or part in _NAMES:
         return ("int64" if _all(texts, _INTEGER) else "string") if len(texts) else None
     if part in columns.carried:
         narrowest = next((kind for kind, pattern in _PATTERNS.items() if _all(texts, pattern)), "string")
         return narrowest if len(texts) else None
-    if not pa.types.is_float64(columns.value_types()[part]):
+    if part in _NAMES or not pa.types.is_float64(columns.value_types()[part]):
         return "string" if len(texts) else None
     return "double" if pc.any(pc.match_substring_regex(texts, _NUMBER), min_count=0).as_py() else None
 
 
 def _present(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     return texts.filter(pc.not_equal(texts, ""))
+
+
+def _any(texts: pa.ChunkedArray, kind: str) -> bool:
+    """Whether some text is a value of a type."""
+    if kind not in _PATTERNS:
+        return len(texts) > 0
+    return bool(pc.any(pc.match_substring_regex(texts, _PATTERNS[kind]), min_count=0).as_py())
 
 
 def _all(texts: pa.ChunkedArray, pattern: str) -> bool:

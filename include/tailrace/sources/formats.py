@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from tailrace.ground.errors import Refused, refuse
-from tailrace.ground.source_roots import outside_roots, source_roots
+from tailrace.ground.source_roots import VARIABLE, outside_roots
 from tailrace.sources.carried_columns import carried_type, holds_all
 from tailrace.sources.check import Columns
 from tailrace.sources.csv_files import CsvFiles
@@ -17,11 +17,11 @@ from tailrace.sources.json_files import JsonFiles
 from tailrace.sources.parquet_files import ParquetFiles
 from tailrace.sources.segments import Format, Types, is_integer
 
-_PARQUET = ParquetFiles()
+_PARQUET, _CSV = ParquetFiles(), CsvFiles()
 FORMATS: dict[str, Format] = {
     "parquet": _PARQUET,
     "json": JsonFiles(),
-    "csv": CsvFiles(),
+    "csv": _CSV,
     "delta": _PARQUET,
     "replay": _PARQUET,
 }
@@ -39,8 +39,11 @@ def list_files(path: Path, format_name: str) -> list[Path]:
     Raises
     ------
     Refused
-        When there is no such file or directory, or something in the directory is no file of the format by its name.
+        When there is no such file or directory, or something in the directory is no file of the format by its name;
+        when one of them lies outside of the roots that sources have: it may have become a symbolic link.
     """
+    if (outside_path := outside_roots(path)) is not None:
+        raise Refused([outside_path])
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -60,7 +63,7 @@ def list_files(path: Path, format_name: str) -> list[Path]:
             f"this is no {format_name} file by its name",
             f"only files named *{' or *'.join(suffixes)}",
         )
-    if source_roots():
+    if VARIABLE in os.environ:
         problems = [outside_roots(path / entry.name) for entry in listing if entry.is_symlink()]
         if outside := [problem for problem in problems if problem is not None]:
             raise Refused(outside)
@@ -74,11 +77,11 @@ def merge_types(file: Path, format_name: str, columns: Columns, types: Types) ->
     ------
     Refused
         When the format refuses the file; when its ids or keys are integers and those before it are not, or the
-        reverse; or when a carried column has a type here with values that the one before it has not.
+        reverse; or when a carried column has a type here with values that the one before it has not. Of CSV only when
+        no value of the first ones has the type before it: else records with another are malformed, each alone.
     """
-    file_types = FORMATS[format_name].types(file, columns) or types
-    if format_name == "csv" and types:  # where integers are all that a file has, they are texts as well
-        file_types = {name: "string" if types[name] == "string" else kind for name, kind in file_types.items()}
+    is_csv = format_name == "csv"
+    file_types = (_CSV.types(file, columns, types) if is_csv else FORMATS[format_name].types(file, columns)) or types
     for part in ("id", "key"):
         name = columns.named().get(part)
         if name and types and is_integer(types[name]) != is_integer(file_types[name]):

@@ -16,6 +16,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from tailrace.ground.errors import Problem, Refused, SourceChanged, refuse
+from tailrace.ground.source_roots import outside_roots
 from tailrace.sources.check import Columns
 from tailrace.sources.formats import FORMATS, merge_types
 from tailrace.sources.reading_progress import ReadFile, remaining
@@ -155,6 +156,8 @@ class DeltaFeed:
     def _segments(self, files: Sequence[tuple[Path, int] | None], version: int) -> list[Segment]:
         segments: list[Segment] = []
         for file, size in (file for file in files if file is not None):
+            if (problem := outside_roots(file)) is not None:  # the log may name any file, and a file may be a link
+                raise Refused([problem])
             self.types = merge_types(file, "delta", self.columns, self.types)
             previous = self._read_files.get(str(file))
             rest = remaining(FORMATS["delta"].split(file), previous.rows if previous else 0)

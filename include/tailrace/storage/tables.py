@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC
 from functools import reduce
 from operator import or_
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.transaction import AddAction
 
@@ -64,7 +67,9 @@ class Tables:
             return False
         commit = CommitProperties(app_transactions=[Transaction(_app_id(app, name), batch)])
         if rows.schema.names[: len(FILES)] == FILES.names:
-            table.create_write_transaction(_add_actions(rows), "append", table.schema(), commit_properties=commit)
+            has_as_of = any(field.name == "as_of" for field in table.schema().fields)
+            actions = _add_actions(rows, self.layout.table(name) if has_as_of else None)
+            table.create_write_transaction(actions, "append", table.schema(), commit_properties=commit)
         else:
             write_deltalake(table, rows, mode="append", commit_properties=commit)
         return True
@@ -177,7 +182,8 @@ def within_any(column: str, low: Iterable[int], high: Iterable[int]) -> Any:
     return reduce(or_, (within(column, *ends) for ends in zip(low, high, strict=True)), ds.scalar(False))
 
 
-def _add_actions(written: pa.Table) -> list[Any]:
+def _add_actions(written: pa.Table, answers: Path | None) -> list[Any]:
+    """The actions that add files to a table; `answers` is its directory where its rows have an `as_of`."""
     parts = [name for name in written.schema.names if name not in FILES.names]
     return [
         AddAction(
@@ -186,7 +192,18 @@ def _add_actions(written: pa.Table) -> list[Any]:
             {name: str(file[name]) for name in parts},
             0,
             True,
-            json.dumps({"numRecords": file["rows"]}),
+            json.dumps({"numRecords": file["rows"]} | (_as_of_statistics(answers / file["path"]) if answers else {})),
         )
         for file in written.to_pylist()
     ]
+
+
+def _as_of_statistics(file: Path) -> dict[str, Any]:
+    """The least and the greatest `as_of` of a file of answers, for the table's log."""
+    metadata = pq.read_metadata(file)
+    column = metadata.schema.names.index("as_of")
+    groups = [metadata.row_group(group).column(column).statistics for group in range(metadata.num_row_groups)]
+    if not all(group is not None and group.has_min_max for group in groups):
+        return {}
+    ends = {"minValues": min(group.min for group in groups), "maxValues": max(group.max for group in groups)}
+    return {name: {"as_of": f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"} for name, time in ends.items()}

@@ -13,6 +13,7 @@ from tailrace.engine.stream_reader import table_types
 from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.facts import Fact, Facts, newest
 from tailrace.ground.files import write_atomically
+from tailrace.ground.source_roots import outside_roots
 from tailrace.kind.inputs import ColumnTypes, TableInput
 from tailrace.sources.carried_columns import holds_all
 from tailrace.sources.segments import Types
@@ -113,6 +114,8 @@ class TableVersions:
                 raise refuse(str(self.table.path), wrong, "one type, or another name for the query, to begin anew")
 
     def _content(self) -> bytes:
+        if (problem := outside_roots(self.table.path)) is not None:  # it may have become a symbolic link
+            raise Refused([problem])
         try:
             return self.table.path.read_bytes()
         except OSError as error:

@@ -42,3 +42,14 @@ def test_a_symbolic_link_counts_by_what_it_leads_to(roots: Path) -> None:
 def test_without_roots_a_source_may_lie_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     assert outside_roots(tmp_path) is None
+
+
+@pytest.mark.parametrize("value", ["", ":", "::", "in", "./in", "in:/"])
+def test_a_variable_without_an_absolute_root_allows_no_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(VARIABLE, value)
+    problem = outside_roots(tmp_path / "in")
+    assert problem is not None
+    assert (problem.where, "absolute directories" in problem.right) == (VARIABLE, True)

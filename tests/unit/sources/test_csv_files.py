@@ -179,12 +179,12 @@ def types(path: Path, text: str, columns: Columns = COLUMNS) -> dict[str, str] |
 @pytest.mark.parametrize(
     ("text", "kinds"),
     [
-        ("1,7,a,0.5\n", ("int64", "int64", "string", "double")),
-        ("2020-01-01T00:00:00Z,x,3,1\n", ("string", "string", "int64", "double")),
+        ("1,7,a,0.5\n", ("int64", "string", "string", "double")),
+        ("2020-01-01T00:00:00Z,x,3,1\n", ("string", "string", "string", "double")),
         ("1,007,a,1\n", ("int64", "string", "string", "double")),
         ("1,7,a,1\n2,x,b,2\n", ("int64", "string", "string", "double")),
-        ("oops,7,a,1\n5,8,b,2\n", ("int64", "int64", "string", "double")),
-        (",,,\n5,8,b,2\n", ("int64", "int64", "string", "double")),
+        ("oops,7,a,1\n5,8,b,2\n", ("int64", "string", "string", "double")),
+        (",,,\n5,8,b,2\n", ("int64", "string", "string", "double")),
     ],
 )
 def test_types_come_from_the_values_of_records(path: Path, text: str, kinds: tuple[str, ...]) -> None:
@@ -202,6 +202,15 @@ def test_carried_columns_have_the_narrowest_type_that_has_all_values(path: Path)
     assert found is not None
     assert [found[name] for name in ("flag", "count", "rate", "note")] == ["bool", "int64", "double", "string"]
     assert types(path, "t,id,k,v,flag,count,rate,note\n1,a,b,1,true,1,1,\n", carried) is None
+
+
+def test_ids_and_keys_are_texts_whatever_the_first_megabyte_holds(path: Path) -> None:
+    columns = replace(COLUMNS, values={})
+    integers = "".join(f"1,{line},8\n" for line in range(10**12, 10**12 + 60_000))
+    kinds = types(path, "t,id,k\n" + integers + "5,u1,k1\n", columns)
+    assert kinds == {"t": "int64", "id": "string", "k": "string"}
+    (last,) = FILES.split(path)
+    assert FILES.read(last, kinds).malformed == []
 
 
 def test_types_are_looked_for_beyond_the_first_sample(path: Path, monkeypatch) -> None:

@@ -178,6 +178,50 @@ def test_csv_ids_that_are_texts_in_the_first_file_stay_texts(tmp_path: Path) -> 
     assert types_after(tmp_path, "1,a", "2,7") == {"t": "int64", "id": "string"}
 
 
-def test_csv_ids_that_are_integers_in_the_first_file_can_not_become_texts(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="its type is string, in files before it int64"):
-        types_after(tmp_path, "1,7", "2,a")
+def test_csv_ids_that_are_integers_in_the_first_file_are_texts_too(tmp_path: Path) -> None:
+    assert types_after(tmp_path, "1,7", "2,a") == {"t": "int64", "id": "string"}
+
+
+CSV = Columns("t", None, "id", "k", {}, 0, 0, carried={"more": "m"})
+CSV_TYPES = {"t": "int64", "id": "int64", "k": "int64", "m": "double"}  # integers: as a checkpoint may have them
+
+
+@pytest.mark.parametrize("poisoned", ["5,ERR,5,0.5", "5,5,ERR,0.5", "5,5,5,ERR", "x,x,x,x"])
+def test_a_record_of_a_later_csv_file_that_does_not_fit_is_malformed_alone(tmp_path: Path, poisoned: str) -> None:
+    file = tmp_path / "b.csv"
+    file.write_text(f"t,id,k,m\n1,1,1,0.5\n{poisoned}\n")
+    types = merge_types(file, "csv", CSV, CSV_TYPES)
+    assert types == CSV_TYPES
+    (segment,) = FORMATS["csv"].split(file)
+    raw = FORMATS["csv"].read(segment, types)
+    assert (raw.row.tolist(), [fault.record for fault in raw.malformed]) == ([0], [poisoned])
+
+
+@pytest.mark.parametrize("column", ["id", "k", "m"])
+def test_a_later_csv_file_in_which_no_value_of_a_column_fits_is_refused(tmp_path: Path, column: str) -> None:
+    record = {"t": "1", "id": "1", "k": "1", "m": "1"} | {column: "ERR"}
+    (tmp_path / "b.csv").write_text("t,id,k,m\n" + f"{','.join(record.values())}\n" * 2)
+    with pytest.raises(Refused, match=rf"column {column}: its type is string, in files before it"):
+        merge_types(tmp_path / "b.csv", "csv", CSV, CSV_TYPES)
+
+
+def test_the_header_of_a_later_csv_file_is_checked(tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_text("t,id,m\n1,1,1\n")
+    with pytest.raises(Refused, match="no column 'k'"):
+        merge_types(tmp_path / "b.csv", "csv", CSV, CSV_TYPES)
+
+
+@pytest.mark.parametrize("place", ["in", "in/a.json"], ids=["directory", "file"])
+def test_a_source_that_becomes_a_link_out_of_the_roots_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    for directory in ("in", "elsewhere"):
+        (tmp_path / directory).mkdir()
+        make(tmp_path / directory, "a.json")
+    monkeypatch.setenv("TAILRACE_SOURCES", str(tmp_path / "in"))
+    assert names(tmp_path / place) == ["a.json"]
+    (tmp_path / place).rename(tmp_path / "moved")
+    (tmp_path / place).symlink_to(tmp_path / place.replace("in", "elsewhere"))
+    monkeypatch.setenv("TAILRACE_SOURCES", str(tmp_path / "moved"))
+    with pytest.raises(Refused, match="lies under no root of sources"):
+        names(tmp_path / place)

@@ -598,3 +598,24 @@ def test_types_that_disagree_are_refused(path):
     wrong = f"{odd_file}: column key: its type is int64, in files before it string"
     assert refusal(make_feed(path).fresh) == wrong
     assert refusal(DeltaFeed(path, COLUMNS, TYPES, {}, 0).fresh) == wrong
+
+
+@pytest.mark.parametrize("snapshot", [False, True])
+@pytest.mark.parametrize("way", ["..", "absolute", "uri", "link"])
+def test_a_file_outside_of_the_roots_of_sources_is_refused(path, tmp_path, monkeypatch, way, snapshot):
+    append(path, "ab")
+    action = add_action(path, 0)
+    inside, outside = path / action["path"], tmp_path / "secret.parquet"
+    inside.rename(outside)
+    names = {"..": "../secret.parquet", "absolute": str(outside), "uri": outside.as_uri(), "link": action["path"]}
+    if way == "link":
+        inside.symlink_to(outside)
+    log = path / "_delta_log" / f"{0:020d}.json"
+    log.write_text(log.read_text().replace(json.dumps(action["path"]), json.dumps(names[way])))
+    if snapshot:
+        append(path, "c")
+        clean_up(path, 1)
+    monkeypatch.setenv("TAILRACE_SOURCES", str(path))
+    assert "lies under no root of sources" in refusal(make_feed(path).fresh)
+    monkeypatch.setenv("TAILRACE_SOURCES", str(tmp_path))
+    assert ids(make_feed(path).fresh())[:2] == "ab"

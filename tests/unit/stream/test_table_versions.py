@@ -204,3 +204,17 @@ def test_an_empty_parquet_file_tells_its_types(tmp_path):
     pq.write_table(pa.table(columns), path)
     types = TableVersions(TableSource(path, columns=(("right_size", "size"),)), tmp_path / "versions").types
     assert (types.id, types.carried) == (pa.int64(), {"right_size": pa.int16()})
+
+
+def test_a_table_that_becomes_a_link_out_of_the_roots_of_sources_is_no_version(path, tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("TAILRACE_SOURCES", str(path.parent))
+    versions = open_versions(path)
+    first = fact_of(versions.take(None))
+    secret = tmp_path_factory.mktemp("elsewhere") / "secret.geojson"
+    write(secret, ["b"])
+    path.unlink()
+    path.symlink_to(secret)
+    assert versions.take(first) is None
+    assert "lies under no root of sources" in versions.problem
+    with pytest.raises(Refused, match="lies under no root of sources"):
+        open_versions(path)
