@@ -149,10 +149,10 @@ def test_without_matplotlib_the_map_is_refused_before_anything_is_started(monkey
 @pytest.mark.parametrize(
     ("flags", "options"),
     [
-        ([], (False, False, False, False, False, 600.0)),
-        (["--bounded", "--game2"], (True, True, False, False, False, 600.0)),
-        (["--topk", "--emd", "--start-s", "900"], (False, False, True, True, False, 900.0)),
-        (["--bounded", "--spatial"], (True, False, False, False, True, 600.0)),
+        ([], (False, False, False, False, False, 600.0, False)),
+        (["--bounded", "--game2"], (True, True, False, False, False, 600.0, False)),
+        (["--topk", "--emd", "--start-s", "900"], (False, False, True, True, False, 900.0, False)),
+        (["--bounded", "--spatial", "--cluster"], (True, False, False, False, True, 600.0, True)),
     ],
 )
 def test_the_command_passes_its_flags_on_and_fails_when_an_answer_is_wrong(

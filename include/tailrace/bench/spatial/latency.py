@@ -32,6 +32,7 @@ RATE, EVERY_S, SECONDS = 2000, 0.5, 40.0
 """Fixes a second, the time between two files of them, and how long they come."""
 
 _START_S = 15.0  # until then a stream starts, and its batches hold what came meanwhile
+_COMMIT_S = 120.0  # until then the last file is committed, or the stream has died
 _SCHEMA = "event_time timestamp, arrival_time timestamp, id string, taxi int, lon double, lat double"
 
 Commits = list[tuple[float, list[str]]]
@@ -65,13 +66,15 @@ class Feed:
         with new_file(self.directory / name) as new:
             pq.write_table(rows, new)
 
-    def play(self, done: Callable[[], None]) -> None:
-        """Write all files, each at its time, and then tell."""
+    def play(self, commits: Commits, done: Callable[[], None]) -> None:
+        """Write all files, each at its time, and tell when they are committed, or have had their time for it."""
         start = time.time()
         for number in range(int(self.seconds / EVERY_S)):
             time.sleep(max(start + number * EVERY_S - time.time(), 0))
             self.write(number)
-        time.sleep(5 * EVERY_S)  # the last ones are read
+        end = time.time() + _COMMIT_S
+        while len(self.written) > sum(len(names) for _, names in commits) and time.time() < end:
+            time.sleep(EVERY_S / 10)
         done()
 
     def latencies(self, commits: Commits) -> Floats:
@@ -93,7 +96,7 @@ def ours(spark: SparkSession, directory: Path, seconds: float) -> Row:
             paths = tables["segments"]["path"].unique().to_pylist()
             commits.append((time.time(), [Path(path).name for path in paths]))
 
-    with _beside(feed, layout.request_drain):
+    with _beside(feed, commits, layout.request_drain):
         app.run(query, directory / "tables", RunOptions(live=True), on_batch, spark)
     return _figures(feed, commits)
 
@@ -112,7 +115,7 @@ def pass_through(spark: SparkSession, directory: Path, seconds: float) -> Row:
 
     rows = spark.readStream.schema(_SCHEMA).parquet(str(directory / "in"))
     stream = rows.writeStream.foreachBatch(sink).option("checkpointLocation", str(directory / "checkpoint")).start()
-    with _beside(feed, stream.stop):
+    with _beside(feed, commits, stream.stop):
         stream.awaitTermination()
     return _figures(feed, commits)
 
@@ -135,9 +138,9 @@ def beside_pass_through(rounds: int, tell: Tell, seconds: float = SECONDS) -> li
 
 
 @contextmanager
-def _beside(feed: Feed, done: Callable[[], None]) -> Iterator[None]:
+def _beside(feed: Feed, commits: Commits, done: Callable[[], None]) -> Iterator[None]:
     """Play the feed beside the block, which ends when `done` has told it to."""
-    thread = threading.Thread(target=feed.play, args=(done,), daemon=True)
+    thread = threading.Thread(target=feed.play, args=(commits, done), daemon=True)
     thread.start()
     yield
     thread.join()
