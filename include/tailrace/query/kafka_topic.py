@@ -20,3 +20,11 @@ class KafkaTopic(Section):
         default=None,
         description="connection with the settings of TLS and SASL: kafka_main",
     )
+
+
+class Answers(Section):
+    """Where answers are sent, beside the tables."""
+
+    kafka: KafkaTopic | None = Field(
+        default=None, description="topic that gets answers as JSON: {servers: 'broker:9092', topic: answers}"
+    )
