@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition, admin
+from filelock import FileLock
 
 from processes import until
-from tailrace.bench.peer_environment import find_pyspark_jars
+from tailrace.bench.maven import Artifact, fetch, java
 
 _VERSION = "4.2.0"
 _PROPERTIES = """
@@ -47,11 +48,11 @@ class Broker:
         self.properties.write_text(_PROPERTIES.format(**values))
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         format_ = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self.properties), "--standalone"]
-        subprocess.run(["java", "-cp", jars, *format_], check=True, capture_output=True)
+        subprocess.run([java(), "-cp", jars, *format_], check=True, capture_output=True)
         self.start()
 
     def start(self) -> None:
-        command = ["java", "-Xmx400m", "-cp", self.jars, "kafka.Kafka", str(self.properties)]
+        command = [java(), "-Xmx400m", "-cp", self.jars, "kafka.Kafka", str(self.properties)]
         with (self.directory / "broker.log").open("a") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         self.admin = admin.AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
@@ -124,15 +125,11 @@ def free_port() -> int:
 def running_broker(directory: Path) -> Iterator[Broker]:
     """A broker that is ended with its process group."""
     jars = Path.home() / ".cache" / "tailrace" / f"kafka-{_VERSION}"
-    if not (jars / "complete").exists():
-        jars.mkdir(parents=True, exist_ok=True)
-        ivy = os.pathsep.join(map(str, find_pyspark_jars("ivy-*.jar")))
-        artifact = ["-dependency", "org.apache.kafka", "kafka_2.13", _VERSION, "-confs", "default"]
-        retrieve = ["-retrieve", f"{jars}/[artifact]-[revision].[ext]"]
-        subprocess.run(
-            ["java", "-cp", ivy, "org.apache.ivy.Main", *artifact, *retrieve], check=True, capture_output=True
-        )
-        (jars / "complete").touch()
+    jars.mkdir(parents=True, exist_ok=True)
+    with FileLock(jars / ".lock"):  # tests run in several processes
+        if not (jars / "complete").exists():
+            fetch(Artifact("org.apache.kafka", "kafka_2.13", _VERSION), jars)
+            (jars / "complete").touch()
     broker = Broker(directory, f"{jars}/*")
     try:
         yield broker

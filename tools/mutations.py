@@ -36,7 +36,6 @@ class Mutation(NamedTuple):
 
 
 SINK = "tests/unit/spark/test_sink.py"
-FAULTS = "tests/properties/test_faults.py"
 
 MUTATIONS = (
     Mutation(
@@ -87,7 +86,7 @@ MUTATIONS = (
         "storage/table_schemas.py",
         '("history", "results", "late", "quarantine", "facts", "segments", "metrics")',
         '("metrics", "history", "results", "late", "quarantine", "facts", "segments")',
-        (FAULTS,),
+        (SINK,),
     ),
     Mutation(
         "order in the sink: executed before a table is asked",

@@ -68,7 +68,7 @@ def test_what_cannot_be_sent_is_refused_before_anything_is(tailrace, broker, tmp
     topic = broker.make_topic(1)
     monkeypatch.delenv("AIRFLOW_CONN_NOWHERE", raising=False)
     monkeypatch.setattr("tailrace.sources.kafka_client._TIMEOUT_S", 1.0)
-    pq.write_table(pa.table({"event_time": [1], "shape": [b"\x01"]}), tmp_path / "bytes.parquet")
+    pq.write_table(pa.table({"event_time": [1, 2], "shape": [None, b"\x01"]}), tmp_path / "bytes.parquet")
     place, away = f"{broker.servers}/{topic}", f"127.0.0.1:{free_port()}/{topic}"
     cases = [
         (("--kafka", f"{broker.servers}/unknown"), "kafka-topics.sh --create"),
@@ -77,7 +77,7 @@ def test_what_cannot_be_sent_is_refused_before_anything_is(tailrace, broker, tmp
         (("--kafka", place, "--connection", "nowhere"), "AIRFLOW_CONN_NOWHERE"),
         (("--kafka", place, "--partition-by", "k"), "there is no column k"),
         (("--kafka", place, "--rate", "0"), "rate is 0"),
-        (("--kafka", place, "--source", tmp_path / "bytes.parquet"), "bytes"),
+        (("--kafka", place, "--source", tmp_path / "bytes.parquet"), "column shape is of type binary"),
         (("--kafka", place, "--output", tmp_path / "out"), "a stream goes to one place"),
         ((), "--output DIR, or --kafka"),
         (("--output", tmp_path / "out", "--at-once"), "they are for a topic"),

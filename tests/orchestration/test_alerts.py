@@ -21,7 +21,7 @@ from tailrace.ground.errors import Refused
 from tailrace.ground.times import with_times
 from tailrace.orchestration import alert_watch, notifiers
 from tailrace.orchestration.alert_watch import AlertWatch, alert_of_end
-from tailrace.orchestration.incidents import RUNBOOK
+from tailrace.orchestration.incidents import RUNBOOK, Undelivered
 from tailrace.orchestration.notifiers import check_notifiers
 from tailrace.orchestration.stream_operators import CheckOperator, SuperviseOperator
 from tailrace.orchestration.triggers import DriverTrigger
@@ -166,6 +166,9 @@ def test_the_promise_is_looked_at_often_enough_for_an_alert_within_a_minute():
 def test_a_stream_that_lags_is_told_and_when_it_has_caught_up(watch, webhook):
     for rows in (1000, 1001, 5000, 1000):
         watch.observe(status(rows))
+    assert told(webhook) == [("lag", "firing")], "it may lag again at once"
+    watch._lag_at_s -= alert_watch.CALM_S
+    watch.observe(status(1000))
     assert told(webhook) == [("lag", "firing"), ("lag", "resolved")]
     assert webhook.received[0][2]["detail"] == "1,001 rows to read, 1,000 are the bound"
     assert webhook.received[0][2]["runbook"] == RUNBOOK["lag"]
@@ -218,8 +221,58 @@ def test_an_alert_that_is_not_delivered_is_tried_again(watch, webhook, log_lines
     assert "it answers 503" in log_lines[0]
     webhook.status = 200
     watch.observe(status(5000))
+    assert told(webhook) == [], "a receiver that hangs must not hold up each look at the driver"
+    watch._failed_at_s -= alert_watch._AGAIN_S
+    watch.observe(status(5000))
     assert told(webhook) == [("lag", "firing")]
     assert "s3cret" not in "".join(log_lines)
+
+
+def test_what_one_receiver_refuses_does_not_silence_the_others(watch, layout, webhook, monkeypatch):
+    observe, conditions = alert_watch.Incidents.observe, []
+
+    def refusing_lag(self, condition, *more):
+        conditions.append(condition)
+        if condition == "lag":
+            raise Undelivered(condition)
+        return observe(self, condition, *more)
+
+    monkeypatch.setattr(alert_watch.Incidents, "observe", refusing_lag)
+    measure(layout, 50)
+    watch.observe(status(5000))
+    assert conditions[-2:] == ["lag", "promise_broken"]
+    assert told(webhook) == [("promise_broken", "firing")]
+
+
+def test_a_driver_that_starts_again_leaves_a_lag_as_it_is(watch, webhook):
+    watch._lag_at_s -= 2 * alert_watch.CALM_S
+    for rows, state in ((5000, "streaming"), (0, "starting"), (5000, "streaming")):
+        watch.observe(status(rows, state))
+    assert told(webhook) == [("lag", "firing")]
+
+
+def test_the_end_of_a_driver_is_told_though_the_receiver_was_away_at_first(file, layout, webhook, monkeypatch):
+    layout.stream.mkdir(parents=True)
+    webhook.status, pauses = 503, []
+
+    def back_after_a_while(pause_s):
+        pauses.append(pause_s)
+        webhook.status = 200 if len(pauses) == 2 else 503
+
+    monkeypatch.setattr(alert_watch.time, "sleep", back_after_a_while)
+    alert_of_end(file, layout, None, "lost: no answer", print)
+    assert told(webhook) == [("driver_lost", "firing")]
+    assert pauses == list(alert_watch.PAUSES_S[:2])
+
+
+def test_an_incident_that_nobody_was_told_of_any_more_is_forgotten(watch, file, layout, webhook):
+    watch.observe(status(5000))
+    text = file.read_text()
+    file.write_text(text.replace(ALERTS.format(), ""))
+    AlertWatch(file, layout, print).observe(status(5000))
+    file.write_text(text)
+    AlertWatch(file, layout, print).observe(status(5000))
+    assert told(webhook) == [("lag", "firing")] * 2
 
 
 def test_what_fails_in_an_alert_does_not_stop_the_watch(watch, webhook, log_lines, monkeypatch):

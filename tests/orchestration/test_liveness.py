@@ -145,7 +145,7 @@ def test_the_first_batch_after_a_start_has_the_time_of_a_start(judge):
     first = {"batch_ms": 0, "committed_at_ms": None}
     assert observe_batch(judge, 105, 105 + int(START_S) - 5, **first) is None
     verdict = judge.observe(driver(), report_at_batch(1, **first), 105 + START_S)
-    assert (verdict.kind, verdict.detail) == ("hung", "its batch of 1 rows has not ended for 300 s")
+    assert (verdict.kind, verdict.detail) == ("hung", "its batch of 1 row has not ended for 300 s")
 
 
 def test_an_earlier_starts_batch_does_not_count_for_a_restarted_driver(judge):

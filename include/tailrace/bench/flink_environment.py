@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tailrace.bench.peer_environment import Artifact, Peer, PeerEnvironment, find_pyspark_jars
+from tailrace.bench.maven import Artifact, find_pyspark_jars
+from tailrace.bench.peer_environment import Peer, PeerEnvironment
 
 VERSION = "2.3.0"
 _JAR = Artifact("org.apache.flink", "flink-sql-parquet", VERSION)

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyspark
-
+from tailrace.bench.maven import Artifact, fetch, run
 from tailrace.bench.progress import Tell
-
-
-@dataclass(frozen=True)
-class Artifact:
-    """An artifact of Maven's."""
-
-    group: str
-    name: str
-    version: str
 
 
 @dataclass(frozen=True)
@@ -76,30 +65,11 @@ class PeerEnvironment:
             return
         tell(f"installing {self.peer.name} {self.peer.version} in {self.directory}, which takes a few minutes")
         self.directory.mkdir(parents=True, exist_ok=True)
-        _run(sys.executable, "-m", "venv", "--clear", str(self.python.parents[1]))
-        _run(str(self.python), "-m", "pip", "install", "--quiet", self.peer.package)
-        ivy = ("-cp", os.pathsep.join(map(str, find_pyspark_jars("ivy-*.jar"))), "org.apache.ivy.Main")
-        artifact = self.peer.artifact
-        dependency = ("-dependency", artifact.group, artifact.name, artifact.version, "-confs", "default")
-        _run(_java(), *ivy, *dependency, "-retrieve", f"{self._jars}/[artifact]-[revision].[ext]")
+        run(sys.executable, "-m", "venv", "--clear", str(self.python.parents[1]))
+        run(str(self.python), "-m", "pip", "install", "--quiet", self.peer.package)
+        fetch(self.peer.artifact, self._jars)
         self._completion_file.touch()
 
     def variables(self) -> dict[str, str]:
         """Return the environment variables of its processes."""
         return dict(os.environ)
-
-
-def find_pyspark_jars(pattern: str) -> list[Path]:
-    """Return the paths of the jars that our PySpark brings, by a file name pattern."""
-    return sorted(Path(pyspark.__file__).with_name("jars").glob(pattern))
-
-
-def _java() -> str:
-    home = os.environ.get("JAVA_HOME")
-    return str(Path(home, "bin", "java")) if home else "java"
-
-
-def _run(*command: str) -> None:
-    process = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if process.returncode:
-        raise RuntimeError(f"{' '.join(command)} ended with exit code {process.returncode}: {process.stdout[-2000:]}")

@@ -24,7 +24,7 @@ from tailrace.query.query import Query, require_late_tuples
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
-from tailrace.storage.progress import read_progress
+from tailrace.storage.progress import frontier_at, read_progress
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.table_schemas import CORRECTION_TABLES, schemas
 from tailrace.storage.tables import Tables, within
@@ -80,7 +80,8 @@ def correct(query: Query, warehouse: Path, span: CorrectionRange, distributed: O
         emitted_at = pa.repeat(pa.scalar(started, TIME), rows.num_rows)
         table = with_times(rows.append_column("emitted_at", emitted_at), wanted["corrections"])
         tables.replace("corrections", table, "interval", str(span))
-        put_quality(query, stage.kind, answers, model.horizon(rows), committed.frontier)
+        frontier = committed.frontier if as_of == committed.until else frontier_at(layout, as_of)
+        put_quality(query, stage.kind, answers, model.horizon(rows), frontier)
         gone = model.identity.first_rows(rows)["retracted"].to_numpy()
         counts = (pc.sum(late["tuples"], min_count=0).as_py(), int((~gone).sum()), int(gone.sum()))
         report = Report(str(span), as_of, *counts, *span.covered(as_of))

@@ -53,7 +53,8 @@ def put_quality(query: Query, kind: Kind, answers: AnswerTables, horizons: Ints,
     """Measure buckets, and put them in the place of what the table has of them.
 
     They are those with answers of the given horizons, which were corrected, and all from the newest one in the table
-    on, up to F: answers may have come to it, and after it. The cost goes by the answers in them, however far apart they
+    on, up to F: answers may have come to it, and after it. F is the frontier at the correction's cut-off: what closed
+    later is not corrected yet, and would count as right. The cost goes by the answers in them, however far apart they
     lie.
     """
     length, tables = bucket_ms(kind.windows.slide_ms), answers.tables
@@ -62,7 +63,7 @@ def put_quality(query: Query, kind: Kind, answers: AnswerTables, horizons: Ints,
     if known is None and not len(corrected):
         return
     since = int(corrected[0]) if known is None else known // length
-    last = max(since, (frontier - 1) // length)
+    last = max(since, (frontier - 1) // length, *corrected[-1:].tolist())
     older = corrected[corrected < since]
     low, high = np.append(older, since) * length, np.append(older, last) * length + length
     bucket = (answers.ends(merge_ranges(low, high)) - 1) // length

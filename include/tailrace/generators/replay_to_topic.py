@@ -67,7 +67,6 @@ def send(
         )
     if rate is not None and not 0 < rate < float("inf"):
         raise ValueError(f"rate is {rate}; right is a number of rows a second greater than 0")
-    next(json_rows(table.slice(0, 1)), None)
     begin_s = told_s = clock()
     for row, (value, name) in enumerate(zip(json_rows(table), _keys(table, key), strict=False)):
         while rate is not None and (left_s := begin_s + row / rate - clock()) > 0:

@@ -11,13 +11,15 @@ from typing import Any
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.launch import CRASH_LOOP
-from tailrace.orchestration.incidents import Incidents
+from tailrace.orchestration.incidents import Incidents, Undelivered
 from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
 
 LOST_AFTER_S = 30.0  # a driver host that is silent for so long: an alert is due within a minute
 FRESH_MS = 15_000  # a driver that has reported within that time lives
 _PROMISE_EVERY_S = 20.0  # interval between two looks at the measured errors
+PAUSES_S = (5.0, 10.0, 20.0, 40.0, 80.0)
+CALM_S = 60.0  # a lag that was within its bound for so long is over
 _AGAIN_S = 15.0  # interval between two tries, so that a receiver that hangs does not stop the watch
 
 
@@ -33,8 +35,10 @@ class AlertWatch:
     def __init__(self, file: Path, layout: Layout, log: Callable[[str], Any]) -> None:
         self._layout, self._log = layout, log
         self._incidents = Incidents(layout, load(file).alerts, log)
+        self._incidents.forget_undeclared()
         self._down_since_s: float | None = None
         self._promise_at_s = self._failed_at_s = -math.inf
+        self._lag_at_s = time.monotonic()  # unknown yet: one that an earlier watch has told of ends after a while
 
     def observe(self, status: DriverStatus | None) -> None:
         """Take in one poll of the driver; None: its host did not answer."""
@@ -54,19 +58,33 @@ class AlertWatch:
         if status is None:
             self._down_since_s = now_s if self._down_since_s is None else self._down_since_s
             if now_s - self._down_since_s >= LOST_AFTER_S:
-                self._incidents.observe("driver_lost", True, "its driver host does not answer")
+                self._tell("driver_lost", True, "its driver host does not answer")
             return
         self._down_since_s = None
         reported = status.reported
         if reported is None or not status.driver.alive or (status.silent_ms or 0) > FRESH_MS:
             return
-        if reported.state != "starting":
-            for condition in ("driver_lost", "crash_loop"):
-                self._incidents.observe(condition, False, f"a driver runs, pid {status.driver.pid}")
+        if reported.state == "starting":  # it knows nothing of its source yet
+            return
+        for condition in ("driver_lost", "crash_loop"):
+            self._tell(condition, False, f"a driver runs, pid {status.driver.pid}")
         lag = self._incidents.alerts.lag
         if lag is not None:
-            rows = reported.rows_left
-            self._incidents.observe("lag", rows > lag.rows, f"{rows:,} rows to read, {lag.rows:,} are the bound")
+            self._observe_lag(reported.rows_left, lag.rows, now_s)
+
+    def _observe_lag(self, rows: int, bound: int, now_s: float) -> None:
+        """A lag is over when it was within the bound for a while: one about the bound is one incident."""
+        if rows > bound:
+            self._lag_at_s = now_s
+        if rows > bound or now_s - self._lag_at_s >= CALM_S:
+            self._tell("lag", rows > bound, f"{rows:,} rows to read, {bound:,} are the bound")
+
+    def _tell(self, condition: str, is_active: bool, detail: str) -> None:
+        """Pass an observation on; one that can't be told does not keep the others from being told."""
+        try:
+            self._incidents.observe(condition, is_active, detail)
+        except Undelivered:
+            self._failed_at_s = time.monotonic()
 
     def _observe_promise(self) -> None:
         from tailrace.correction.promise_state import PromiseState  # noqa: PLC0415 (Delta takes long to import)
@@ -75,20 +93,28 @@ class AlertWatch:
             return
         promise = PromiseState.read(self._layout)
         if promise.state != "unknown":
-            self._incidents.observe("promise_broken", promise.state == "broken", promise.detail)
+            self._tell("promise_broken", promise.state == "broken", promise.detail)
 
 
 def alert_of_end(file: Path, layout: Layout, driver: Driver | None, detail: str, log: Callable[[str], Any]) -> None:
     """Notify of a driver that has ended for good though nobody asked for it; it never raises.
+
+    What can't be delivered is tried again after `PAUSES_S`, as nobody watches any more afterwards.
 
     Parameters
     ----------
     driver : Driver or None
         None: its host did not answer.
     """
-    try:
-        is_loop = driver is not None and driver.exit_code == CRASH_LOOP
-        incidents = Incidents(layout, load(file).alerts, log)
-        incidents.observe("crash_loop" if is_loop else "driver_lost", True, detail)
-    except Exception as error:
-        log(f"alerts: {error}")
+    is_loop = driver is not None and driver.exit_code == CRASH_LOOP
+    for pause_s in (*PAUSES_S, None):
+        try:
+            incidents = Incidents(layout, load(file).alerts, log)
+            incidents.observe("crash_loop" if is_loop else "driver_lost", True, detail)
+        except Undelivered:
+            if pause_s is not None:
+                time.sleep(pause_s)
+                continue
+        except Exception as error:
+            log(f"alerts: {error}")
+        return

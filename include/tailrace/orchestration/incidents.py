@@ -27,6 +27,10 @@ RUNBOOK = {
 }
 
 
+class Undelivered(Exception):
+    """A message could not be delivered; the log has the reason."""
+
+
 @dataclass(frozen=True)
 class Incidents:
     """Notifies of a query's conditions; what is open stands beside its tables, so restarts and two watchers agree.
@@ -45,7 +49,13 @@ class Incidents:
     log: Callable[[str], Any]
 
     def observe(self, condition: str, is_active: bool, detail: str) -> None:
-        """Take in an observation of a condition: notify if it has begun, or is over."""
+        """Take in an observation of a condition: notify if it has begun, or is over.
+
+        Raises
+        ------
+        Undelivered
+            When that failed.
+        """
         alert = self.alerts.declared().get(condition)
         if alert is None or (condition in self._read()) == is_active:
             return
@@ -55,10 +65,18 @@ class Incidents:
             if (condition in open_since) == is_active:  # another watcher was faster
                 return
             since = open_since.pop(condition, format_time(wall_ms()))
-            if self._send(condition, alert, "firing" if is_active else "resolved", since, detail):
-                self._write(open_since | ({condition: since} if is_active else {}))
+            self._send(condition, alert, "firing" if is_active else "resolved", since, detail)
+            self._write(open_since | ({condition: since} if is_active else {}))
 
-    def _send(self, condition: str, alert: Alert, state: str, since: str, detail: str) -> bool:
+    def forget_undeclared(self) -> None:
+        """Forget the open incidents of conditions that nobody is notified of any more: a later one is a new one."""
+        declared = self.alerts.declared()
+        if self._read().keys() <= declared.keys():
+            return
+        with FileLock(self.layout.stream / ".alerts.lock", timeout=_LOCK_S):
+            self._write({condition: since for condition, since in self._read().items() if condition in declared})
+
+    def _send(self, condition: str, alert: Alert, state: str, since: str, detail: str) -> None:
         query, runbook = self.layout.home.name, alert.runbook or RUNBOOK[condition]
         subject = f"{query}: {condition.replace('_', ' ')}{', over' if state == 'resolved' else ''}: {detail}"
         message = {"query": query, "condition": condition, "state": state, "since": since, "detail": detail}
@@ -66,9 +84,8 @@ class Incidents:
             notify(alert.notify, subject, message | {"runbook": runbook})
         except Exception as error:
             self.log(f"alert not delivered, it is tried again: {subject}: {error}")
-            return False
+            raise Undelivered(subject) from error
         self.log(f"alert: {subject}; runbook: {runbook}")
-        return True
 
     @property
     def _file(self) -> Path:

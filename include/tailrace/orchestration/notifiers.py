@@ -75,3 +75,5 @@ def _check(connection: Connection) -> None:
         url_of(connection)
     elif not connection.extra_dejson.get("to"):
         raise refuse(where, "it does not say to whom mail goes", '"to" in its extra: {"to": "ops@example.org"}')
+    elif not connection.extra_dejson.get("from_email"):
+        raise refuse(where, "it does not say from whom mail comes", '"from_email" in its extra, beside "to"')

@@ -13,6 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _AT_ONCE = 10_000
+_WITH_JSON = (
+    *(pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_date),
+    *(pa.types.is_timestamp, pa.types.is_null, pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
+)
 
 
 def json_rows(table: pa.Table) -> Iterator[bytes]:
@@ -24,8 +28,11 @@ def json_rows(table: pa.Table) -> Iterator[bytes]:
     Raises
     ------
     ValueError
-        When a column has values of a type that JSON has not: bytes.
+        When a column is of a type that JSON has not, such as bytes; before the first row.
     """
+    for field in table.schema:
+        if not _has_json(field.type):
+            raise ValueError(f"column {field.name} is of type {field.type}, which JSON has not: leave it out")
     for place, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
             utc = table.column(place).cast(pa.timestamp(field.type.unit, "UTC"))
@@ -33,6 +40,15 @@ def json_rows(table: pa.Table) -> Iterator[bytes]:
             table = table.set_column(place, field.name, iso)
     for batch in table.to_batches(_AT_ONCE):
         yield from map(_object, batch.to_pylist())
+
+
+def _has_json(kind: pa.DataType) -> bool:
+    """Whether all values of a type can be written as JSON."""
+    if pa.types.is_dictionary(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _has_json(kind.value_type)
+    if pa.types.is_struct(kind):
+        return all(_has_json(field.type) for field in kind)
+    return any(is_of(kind) for is_of in _WITH_JSON)
 
 
 def _object(row: dict[str, Any]) -> bytes:
@@ -59,6 +75,4 @@ def _value(value: Any) -> Any:
     """A value that Python's encoder does not know, as one that it knows."""
     if isinstance(value, Decimal):
         return float(value)
-    if isinstance(value, date):
-        return value.isoformat()
-    raise ValueError(f"a value is of type {type(value).__name__}, which JSON has not: leave its column out")
+    return value.isoformat() if isinstance(value, date) else str(value)

@@ -7,6 +7,7 @@ import pyarrow.dataset as ds
 
 from tailrace.engine.progress import Progress
 from tailrace.ground.time_limits import EARLIEST_MS
+from tailrace.ground.times import in_ms
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
 
@@ -22,6 +23,16 @@ def read_progress(layout: Layout) -> Progress | None:
     if last is None:
         return Progress(0, EARLIEST_MS, False)
     return Progress.of(tables.read("metrics", _COLUMNS, ds.field("batch") == last).to_pylist())
+
+
+def frontier_at(layout: Layout, until_ms: int) -> int:
+    """The frontier (the watermark, in ms) of the newest batch by which no more than `until_ms` of arrival is taken in.
+
+    Before any such batch, the earliest time.
+    """
+    metrics = in_ms(Tables(layout).read("metrics", ["committed", "frontier"]))
+    frontier = metrics.filter(pc.less_equal(metrics["committed"], until_ms))["frontier"]
+    return pc.max(frontier).as_py() if frontier.length() - frontier.null_count else EARLIEST_MS
 
 
 def read_totals(layout: Layout, batches: int) -> dict[str, int]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tailrace.bench import flink_environment, peer_environment
+from tailrace.bench import flink_environment, maven, peer_environment
 from tailrace.bench.flink import Flink, answers, job, lay_out
 from tailrace.bench.flink_environment import FlinkEnvironment
 from tailrace.bench.questions import TOP_K
@@ -123,7 +123,8 @@ def test_a_failed_installation_is_repeated_and_a_complete_one_is_not(tmp_path, m
         if fails and "pip" in command:
             raise RuntimeError("no way to the registry")
 
-    monkeypatch.setattr(peer_environment, "_run", run)
+    for module in (peer_environment, maven):
+        monkeypatch.setattr(module, "run", run)
     environment, fails = FlinkEnvironment(tmp_path / "home"), True
     with pytest.raises(RuntimeError, match="registry"):
         environment.make(lambda line: None)
@@ -137,7 +138,7 @@ def test_a_failed_installation_is_repeated_and_a_complete_one_is_not(tmp_path, m
 
 def test_a_failed_step_is_raised_with_its_command():
     with pytest.raises(RuntimeError, match=r"ended with exit code 3: .*bad luck"):
-        peer_environment._run(sys.executable, "-c", "print('bad luck'); raise SystemExit(3)")
+        maven.run(sys.executable, "-c", "print('bad luck'); raise SystemExit(3)")
 
 
 def test_flink_reads_parquet_with_the_jars_of_pyspark(tmp_path):

@@ -41,6 +41,7 @@ def test_dates_decimals_and_texts():
     assert rows_of(d=[date(2020, 1, 2)], c=[Decimal("1.25")], s=["ä\n"]) == [{"d": "2020-01-02", "c": 1.25, "s": "ä\n"}]
 
 
-def test_bytes_are_refused():
-    with pytest.raises(ValueError, match="type bytes"):
-        rows_of(b=[b"\x00"])
+@pytest.mark.parametrize("kind", [pa.binary(), pa.list_(pa.binary()), pa.struct({"a": pa.duration("s")})])
+def test_types_that_json_has_not_are_refused_before_the_first_row(kind):
+    with pytest.raises(ValueError, match=r"column b is of type .*, which JSON has not"):
+        next(json_rows(pa.table({"n": [1], "b": pa.nulls(1, kind)})))

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from deaths import deaths
 from fake_producer import FakeProducer
 from oracle import Settings
 from tailrace.ground import wire
@@ -192,3 +193,10 @@ def test_a_batch_that_does_not_balance_is_not_written(sink, monkeypatch, wrong):
     with pytest.raises(RuntimeError, match="does not balance"):
         sink.write(Plan(), 0)
     assert sink.tables.last_batch("results", "checkpoint") == -1
+
+
+def test_a_batch_that_is_in_metrics_is_in_every_table(sink, monkeypatch):
+    """Readers go by `metrics`: it is written last, so a death amid the tables hides the batch from them."""
+    with deaths(monkeypatch).after(1):
+        sink.write(Plan(), 0)
+    assert [sink.tables.last_batch(name, "checkpoint") for name in ("results", "metrics")] == [0, -1]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tailrace.bench.peer_environment import Artifact, Peer, PeerEnvironment
+from tailrace.bench.maven import Artifact
+from tailrace.bench.peer_environment import Peer, PeerEnvironment
 
 LOOPBACK = "127.0.0.1"
 VERSION, PYSPARK = "1.8.0", "4.0.1"
