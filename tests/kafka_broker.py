@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import KafkaException, Producer, admin
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition, admin
 from filelock import FileLock
 
 from processes import until
@@ -91,6 +91,28 @@ class Broker:
             text = json.dumps(value).encode() if isinstance(value, Mapping) else value
             producer.produce(topic, text, partition=partition)
         assert producer.flush(30) == 0
+
+    def records(self, topic: str) -> list[tuple[int, Any, Any]]:
+        """Partition, key and value of all records of a topic; keys and values are read as JSON, or else as text."""
+        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "test", "log_level": 0})
+        found = list[tuple[int, Any, Any]]()
+        try:
+            for part in self.admin.list_topics(timeout=5).topics[topic].partitions:
+                low, high = consumer.get_watermark_offsets(TopicPartition(topic, part), 5)
+                consumer.assign([TopicPartition(topic, part, low)])
+                messages = consumer.consume(high - low, 30) if high > low else []
+                assert len(messages) == high - low
+                found += [(part, _read(message.key()), _read(message.value())) for message in messages]
+        finally:
+            consumer.close()
+        return found
+
+
+def _read(text: bytes | None) -> Any:
+    try:
+        return None if text is None else json.loads(text)
+    except ValueError:
+        return text.decode()
 
 
 def free_port() -> int:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kafka_broker import running_broker
+from unit.cli.conftest import tailrace
+
+__all__ = ["broker", "tailrace"]
 
 
 @pytest.fixture(scope="session")

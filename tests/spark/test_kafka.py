@@ -8,7 +8,10 @@ from kafka.test_source import answers, readings, send_in_turns, topic_query
 from kafka_broker import running_broker
 from local_app import LocalApp
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.ground.duration import parse_time_ms
+from tailrace.ground.errors import Refused
 from tailrace.ground.times import in_ms
+from tailrace.query.kafka_topic import Answers, KafkaTopic
 from tailrace.spark.app import run
 from tailrace.spark.correct import correct
 from tailrace.storage.layout import Layout
@@ -18,21 +21,35 @@ from tailrace.stream.run_options import RunOptions
 pytestmark = pytest.mark.spark
 
 
+def sending_to(query, broker, topic: str):
+    """The query, with a topic for its answers."""
+    target = KafkaTopic(servers=broker.servers, topic=topic)
+    return query.model_copy(update={"answers": Answers(kafka=target)})
+
+
 def test_a_topic_on_spark_is_answered_as_in_process_and_corrected(tmp_path, spark):
     (tmp_path / "broker").mkdir()
     with running_broker(tmp_path / "broker") as broker:
-        topic = broker.make_topic(3)
-        query = topic_query(broker, topic)
+        topic, answers_topic = broker.make_topic(3), broker.make_topic(2)
+        query = sending_to(topic_query(broker, topic), broker, "nowhere")
+        with pytest.raises(Refused, match=r"answers.kafka: topic nowhere: there is no such topic"):
+            run(query, tmp_path / "wh", RunOptions(250, flush=False))
+        assert not (tmp_path / "wh").exists()
+        query = sending_to(query, broker, answers_topic)
         send_in_turns(broker, topic, readings(600))
         run(query, tmp_path / "wh", RunOptions(250, flush=False))
         send_in_turns(broker, topic, [*readings(900)[600:], *readings(30, seed=9)])  # the last ones are late
         run(query, tmp_path / "wh", RunOptions(250))
+        sent = broker.records(answers_topic)
         app = LocalApp(query, tmp_path / "local")
         app.go(flush=True)
     tables = Tables(Layout.of(tmp_path / "wh", "load"))
     names = ("key", "window_start", "window_end", "tuples", "value", "as_of")
     rows = in_ms(tables.read("results")).to_pylist()
     assert sorted(tuple(row[name] for name in names) for row in rows) == answers(app) != []
+    assert sorted((key["key"], parse_time_ms(key["window_end"]), value["value"]) for _, key, value in sent) == sorted(
+        (row["key"], row["window_end"], row["value"]) for row in rows
+    )
     assert tables.read("history").num_rows == 930
     report = correct(query, tmp_path / "wh", CorrectionRange(None, None))  # the broker is away: history has it all
     assert report.late == sum(tables.read("late").column("tuples").to_pylist()) > 0

@@ -28,6 +28,10 @@ class PairAnswers(AnswerModel, ABC):
     def identity(self) -> Identity: ...
 
     @property
+    def row_identity(self) -> tuple[str, ...]:
+        return self.identity.determining
+
+    @property
     def late_time(self) -> str:
         return "event_time"
 

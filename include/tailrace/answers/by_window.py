@@ -32,6 +32,10 @@ class ByWindow:
     def identity(self) -> Identity:
         return WINDOW
 
+    @property
+    def row_identity(self) -> tuple[str, ...]:
+        return *WINDOW.determining, *self.row_key
+
     def horizon(self, answers: Rows) -> Ints:
         return np.asarray(answers.column("window_end"))
 

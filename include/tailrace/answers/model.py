@@ -39,6 +39,10 @@ class AnswerModel(Protocol):
     @property
     def identity(self) -> Identity: ...
 
+    @property
+    def row_identity(self) -> tuple[str, ...]:
+        """The columns that identify a row of an answer, whatever its version."""
+
     def horizon(self, answers: Rows) -> Ints:
         """The event time (ms) up to which each answer depends on tuples: it is due when F is there; shape (n,)."""
 

@@ -17,7 +17,8 @@ from tailrace.cli import drivers
 from tailrace.cli.calibrate import calibrate
 from tailrace.cli.frames import frames
 from tailrace.cli.readers import File, Warehouse, explain, quality, results
-from tailrace.cli.tools import bench, demo, replay, schema, time_option
+from tailrace.cli.replay import replay
+from tailrace.cli.tools import bench, demo, schema, time_option
 from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.ground.files import is_url
@@ -31,6 +32,9 @@ from tailrace.terminal.stream_progress import StreamProgress
 _INTERRUPTED = 130
 _RESUMPTION = "what is committed stays, and the same command goes on from there"
 _AFTER_INTERRUPTION = {"demo": "nothing of it runs any more", "frames": "nothing is written"}
+_AFTER_INTERRUPTION |= {
+    "replay": "no file of it stays; what a topic has of it does, and the same command sends all again"
+}
 
 app = typer.Typer(
     help="Continuous queries over out-of-order streams that answer early and end up right.",

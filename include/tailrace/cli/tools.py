@@ -1,4 +1,4 @@
-"""The commands that take no query: replay, demo, bench, schema."""
+"""The commands that take no query: demo, bench, schema."""
 
 from __future__ import annotations
 
@@ -6,19 +6,14 @@ from enum import StrEnum
 from importlib import import_module
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from tailrace.ground.duration import parse_time_ms
 from tailrace.ground.errors import refuse
-from tailrace.ground.words import counted
 from tailrace.terminal import screen
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-_SHOWN_LINES = 5  # of those that were kept out
 _FEWEST_ROWS = 10_000  # of a measurement of joins: 10 s of both streams of histograms
 
 
@@ -31,76 +26,6 @@ class System(StrEnum):
 
 _JOINS = (System.emd, System.spatial)
 """Systems that are measured without Spark's own windows beside them."""
-
-
-class Format(StrEnum):
-    parquet = "parquet"
-    json = "json"
-
-
-class SourceFormat(StrEnum):
-    parquet = "parquet"
-    debs2013 = "debs2013"
-    tdrive = "tdrive"
-
-
-def replay(
-    output: Annotated[Path, typer.Option(help="The directory to write to, empty or new.")],
-    model: Annotated[
-        str, typer.Option(help="none, game1, game2, 'exponential:6 s', or data:FILE:EVENT:ARRIVAL.")
-    ] = "game1",
-    rows: Annotated[int, typer.Option(help="How many tuples to make.")] = 100_000,
-    rate: Annotated[float, typer.Option(help="Tuples in a second of event time.")] = 1000.0,
-    keys: Annotated[int, typer.Option(help="How many sensors.")] = 16,
-    start: Annotated[
-        str, typer.Option(help="Event time of the first one; of the kick-off in debs2013.", metavar="T")
-    ] = "2026-01-01",
-    source: Annotated[Path | None, typer.Option(help="Replay this file in place of made tuples …")] = None,
-    source_format: Annotated[
-        SourceFormat,
-        typer.Option(
-            help="… which is Parquet, the CSV of the DEBS 2013 football match, or the taxis of T-Drive, a file of them "
-            "or a directory …"
-        ),
-    ] = SourceFormat.parquet,
-    event_time: Annotated[str, typer.Option(help="… and has its event time in this column.")] = "event_time",
-    seed: Annotated[int, typer.Option(help="The same seed makes the same stream.")] = 1,
-    files: Annotated[int, typer.Option(help="How many files to cut it in.")] = 10,
-    format: Annotated[Format, typer.Option(help="How they are stored.")] = Format.parquet,
-) -> None:
-    """Make an out-of-order stream with a seeded delay model, in files in the order of arrival."""
-    from tailrace.generators import replay as replaying
-    from tailrace.generators.delays import delay_model
-
-    try:
-        delays = delay_model(model)
-        start_ms = time_option("--start", start) or 0
-        if source is None:
-            table = replaying.generate(rows, rate, keys, delays, seed, start_ms)
-        else:
-            table = replaying.disorder(_read_source(source, source_format, start_ms), event_time, delays, seed)
-        replaying.write(
-            table, output, files, format.value, lambda rows: screen.err.print(f"wrote {counted(rows, 'row')}")
-        )
-    except (ValueError, OSError) as error:
-        raise refuse("replay", str(error), "tailrace replay --help tells each option") from error
-
-
-def _read_source(source: Path, source_format: SourceFormat, start_ms: int) -> pa.Table:
-    """Read the tuples to replay, and tell which lines of T-Drive were kept out."""
-    from tailrace.generators import debs2013, tdrive
-    from tailrace.generators import replay as replaying
-
-    if source_format is SourceFormat.parquet:
-        return replaying.read(source)
-    if source_format is SourceFormat.debs2013:
-        return debs2013.read(source, start_ms)
-    table, rejected, listed = tdrive.read(source)
-    if rejected:
-        screen.err.print(f"lines that hold no fix, kept out: {rejected:,}", soft_wrap=True)
-        for file, line, reason in listed[:_SHOWN_LINES]:
-            screen.err.print(f"    {file}:{line}: {reason}", soft_wrap=True, markup=False)
-    return table
 
 
 def demo(

@@ -15,7 +15,8 @@ from tailrace.ground.errors import refuse
 from tailrace.ground.fields import Name, Section, Tasks, field_error
 from tailrace.kind.inputs import TableInput
 from tailrace.query.alerts import Alerts
-from tailrace.query.sections import SOURCE_PLACE, Correction, Disorder, Stream
+from tailrace.query.kafka_topic import Answers
+from tailrace.query.sections import SOURCE_PLACE, Correction, Disorder, Kafka, Stream
 
 KIND = "the kind of query: aggregate"
 """The description of the field `kind`."""
@@ -50,6 +51,10 @@ class Query(Section):
     alerts: Alerts = Field(
         default=Alerts(), description="who is notified of what: {driver_lost: {notify: ops_webhook}}"
     )
+    answers: Answers = Field(
+        default=Answers(),
+        description="where answers are sent, too: {kafka: {servers: 'broker:9092', topic: answers}}",
+    )
     parallelism: Tasks = Field(default=2, description="tasks that the query is spread over, from 1 to 64: 2")
 
     @field_validator("streams")
@@ -77,6 +82,17 @@ class Query(Section):
         if self.alerts.promise_broken and not makes_promise:
             wrong = f"policy {self.policy.policy} promises nothing"
             raise field_error(wrong, "a policy with error and risk, or with accuracy; or no such alert", "alerts")
+        return self
+
+    @model_validator(mode="after")
+    def _send_answers_elsewhere(self) -> Self:
+        target = self.answers.kafka
+        if target is not None and self.table is not None:
+            wrong = "the readers of a join with a table write its answers as files, and nobody has them all to send"
+            raise field_error(wrong, "no answers.kafka: read the table results", "answers.kafka")
+        sources = [stream.source for stream in self.streams.values() if isinstance(stream.source, Kafka)]
+        if target is not None and (target.servers, target.topic) in [(each.servers, each.topic) for each in sources]:
+            raise field_error("the query reads this topic", "another topic for its answers", "answers.kafka.topic")
         return self
 
     @property
@@ -120,13 +136,14 @@ class Query(Section):
         """The part of the declaration that a checkpoint is bound to, as values by field path.
 
         It leaves out the settings of when (`disorder` but its tick and `deduplicate`, and `correction`), and those of
-        where from (what of a source is in `SOURCE_PLACE`), and `alerts`. Two declarations may share a checkpoint if
-        these are equal; keys with unequal values name what changed.
+        where from and where to (what of a source is in `SOURCE_PLACE`, `answers`), and `alerts`. Two declarations may
+        share a checkpoint if these are equal; keys with unequal values name what changed.
         """
         exclusions: Any = {
             "disorder": True,
             "correction": True,
             "alerts": True,
+            "answers": True,
             "streams": {"__all__": {"source": SOURCE_PLACE}},
         }
         declaration = self.model_dump(mode="json", exclude=exclusions)

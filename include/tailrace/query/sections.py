@@ -19,7 +19,6 @@ from tailrace.ground.duration import ms
 from tailrace.ground.fields import (
     EPOCH,
     Column,
-    Name,
     NonNegativeDuration,
     PositiveDuration,
     ResolvedPath,
@@ -27,6 +26,7 @@ from tailrace.ground.fields import (
     Time,
     field_error,
 )
+from tailrace.query.kafka_topic import KafkaTopic
 
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly")
 CRON_FIELDS = 5
@@ -52,18 +52,10 @@ class Replay(_Path):
     rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(description=_RATE)
 
 
-class Kafka(Section):
+class Kafka(KafkaTopic):
     """A topic whose values are JSON objects."""
 
     format: Literal["kafka"] = Field(description=_FORMAT)
-    servers: Annotated[str, Field(pattern=r"^[^\s,:/]+:\d+(,[^\s,:/]+:\d+)*$")] = Field(
-        description="bootstrap servers of the cluster, with commas between them: broker:9092"
-    )
-    topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")] = Field(description="the topic: readings")
-    connection: Name | None = Field(
-        default=None,
-        description="connection with the settings of TLS and SASL: kafka_main",
-    )
     rate: None = Field(default=None, description=_RATE)
 
 

@@ -32,6 +32,7 @@ from tailrace.storage.progress import read_progress
 from tailrace.storage.proposals import Proposals
 from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import Tables
+from tailrace.stream.answer_topic import AnswerTopic, check_answer_topic
 from tailrace.stream.batch_planner import BatchPlanner
 from tailrace.stream.orphans import sweep
 from tailrace.stream.run_options import RunOptions
@@ -69,6 +70,7 @@ def run(
     """
     layout = Layout.of(warehouse, query.name)
     manifest = checkpoint.resumable(layout, query)
+    check_answer_topic(query, is_new=manifest is None)
     if manifest is None:  # what is wrong is refused before anything is written
         table = _open_table(query, layout, manifest, plan)
         feeds, segments = _open(query, layout, manifest, plan)
@@ -199,7 +201,8 @@ def _run_batches(
     tables.create(table_schemas | histories, stream_tables(histories))
     written = dict.fromkeys(histories, history.FILES) | ({"results": FILES} if stage.answer_files else {})
     sweep(layout, planner.journal, written, committed)
-    sink = Sink(tables, table_schemas | written, manifest.id)
+    answer_topic = AnswerTopic.of(query, stage.kind.answers)
+    sink = Sink(tables, table_schemas | written, manifest.id, answer_topic)
     attempts = Attempts(layout, stage, planner, reporter, sink, progress)
     if open_session is not None:
         attempts.run(open_session)

@@ -1,5 +1,8 @@
 """The sink: executes a batch's plan once, then gives each table its rows unless the table has that batch already.
 
+Answers go to a topic after that, so that nobody is sent an answer that no table has; a batch that fails there is run
+again, and sent again.
+
 The order matters. A replayed batch must run the operator again, or Spark finds its state uncommitted, so the plan is
 executed before any table may say that it has the batch; and it must run once, or the state would be stepped twice.
 """
@@ -19,6 +22,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import stream_tables
 from tailrace.storage.tables import COMPACT_EVERY, Tables
 from tailrace.storage.written_batches import record_written
+from tailrace.stream.answer_topic import AnswerTopic
 
 
 @dataclass(frozen=True)
@@ -31,11 +35,14 @@ class Sink:
         The schema of each table, by its name; of a table whose rows the readers write, that of the records of files.
     app : str
         Identifies the checkpoint in the tables' app transactions.
+    answer_topic : AnswerTopic, optional
+        The topic that gets the answers of each batch once the tables have it, at least once.
     """
 
     tables: Tables
     schemas: dict[str, pa.Schema]
     app: str
+    answer_topic: AnswerTopic | None = None
 
     def write(self, rows: DataFrame, batch: int) -> dict[str, pa.Table]:
         """Write a batch to all tables (idempotent); to be called again for one that may have been written in part.
@@ -52,6 +59,8 @@ class Sink:
             if name in table_rows:
                 self.tables.append(name, table_rows[name], self.app, batch)
         record_written(self.tables.layout, table_rows, batch)
+        if self.answer_topic is not None and "results" in table_rows:
+            self.answer_topic.send(table_rows["results"])
         if (batch + 1) % COMPACT_EVERY == 0:
             self.tables.compact(names)
         return table_rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 
@@ -12,10 +13,12 @@ import pytest
 from deltalake import DeltaTable
 
 from deaths import deaths
+from fake_producer import FakeProducer
 from oracle import Settings
 from tailrace.ground import wire
 from tailrace.ground.times import with_times
 from tailrace.kinds import build
+from tailrace.sources.kafka_client import Servers
 from tailrace.spark import sink as sink_module
 from tailrace.spark.sink import Sink
 from tailrace.storage import tables as tables_module
@@ -23,6 +26,8 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import CLASSES, STREAM_TABLES, schemas
 from tailrace.storage.tables import Tables
 from tailrace.storage.written_batches import read_written
+from tailrace.stream.answer_topic import AnswerTopic
+from tailrace.stream.failures import Failure
 from warehouse import make_query
 
 KIND = build(make_query(Path("in"), Settings(500, 100, 100, "sum", "none")))
@@ -86,6 +91,43 @@ def test_writing_a_batch_is_idempotent_also_after_its_commit_was_cleaned_up(tmp_
     sink.write(Plan(), 6)
     assert tables.read("results").num_rows == tables.read("metrics").num_rows == 7
     assert len(list(tables.layout.table("results").glob("*.parquet"))) <= 3
+
+
+def with_topic(sink: Sink, *producers: FakeProducer) -> Sink:
+    """The sink, with a topic that takes the next producer when it needs one."""
+    left = list(producers)
+    topic = AnswerTopic(Servers("b:1"), "answers", KIND.answers.row_identity, lambda servers: left.pop(0))
+    return replace(sink, answer_topic=topic)
+
+
+def test_answers_are_sent_once_the_tables_have_them_and_again_with_their_batch(sink):
+    rows_in_table = []
+
+    class Watching(FakeProducer):
+        def produce(self, *arguments, **named):
+            rows_in_table.append((sink.tables.read("results").num_rows, read_written(sink.tables.layout)))
+            super().produce(*arguments, **named)
+
+    producer = Watching()
+    sending = with_topic(sink, producer)
+    sending.write(Plan(), 0)
+    assert rows_in_table == [(1, {"results": 0, "metrics": 0})]
+    assert not producer.waiting, "the brokers have all when the batch is written"
+    sending.write(Plan(), 0)
+    assert producer.sent[0] == producer.sent[1]
+    assert sink.tables.read("results").num_rows == 1
+
+
+def test_a_batch_whose_answers_could_not_be_sent_fails_for_now_and_is_sent_again(sink):
+    producer = FakeProducer()
+    sending = with_topic(sink, FakeProducer(fails_at=0), producer)
+    with pytest.raises(ConnectionError, match="Kafka at b:1: topic answers") as away:
+        sending.write(Plan(), 0)
+    assert Failure.of(away.value).kind == "transient"
+    assert sink.tables.read("results").num_rows == 1
+    sending.write(Plan(), 0)
+    assert len(producer.sent) == 1
+    assert sink.tables.read("results").num_rows == 1
 
 
 def test_times_are_utc_timestamps_in_the_tables_and_ms_for_readers(sink):

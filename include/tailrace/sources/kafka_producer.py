@@ -1,0 +1,94 @@
+"""Writes records to a topic, each acknowledged by all of its replicas that are in sync."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from tailrace.sources.kafka_client import Servers, network_errors
+
+DELIVERY_S = 30.0
+"""The longest time, in s, for which a record's delivery is tried before it counts as failed."""
+
+_POLL_S = 0.1
+
+
+def new_producer(servers: Servers) -> Producer:
+    """An idempotent producer: a record that is sent again after a fault is written once, and in its place.
+
+    Keys go to the partitions to which Java's clients would send them.
+    """
+    return Producer(
+        servers.settings()
+        | {
+            "acks": "all",
+            "enable.idempotence": True,
+            "delivery.timeout.ms": int(DELIVERY_S * 1000),
+            "partitioner": "murmur2_random",
+            "linger.ms": 5,
+        }
+    )
+
+
+class TopicWriter:
+    """Writes records to a topic.
+
+    Attributes
+    ----------
+    acknowledged : int
+        The number of records that the brokers have.
+    """
+
+    def __init__(self, servers: Servers, topic: str, make_producer: Callable[[Servers], Any] = new_producer) -> None:
+        self.servers, self.topic, self.acknowledged = servers, topic, 0
+        self._producer = make_producer(servers)
+        self._error: KafkaError | None = None
+
+    def send(self, value: bytes, key: bytes | None = None, partition: int | None = None) -> None:
+        """Send a record, by default to the partition of its key; waits while too many are on their way.
+
+        Raises
+        ------
+        ConnectionError
+            When a record could not be delivered.
+        """
+        place = {} if partition is None else {"partition": partition}
+        while True:
+            self.wait(0)
+            try:
+                with network_errors(self.servers):
+                    self._producer.produce(self.topic, value, key, on_delivery=self._delivered, **place)
+            except BufferError:  # its queue is full
+                self.wait(_POLL_S)
+            else:
+                return
+
+    def wait(self, seconds: float) -> None:
+        """Take in acknowledgements, for as long as there are none yet, at most for some time."""
+        self._producer.poll(seconds)
+        self._raise_error()
+
+    def flush(self) -> None:
+        """Wait until the brokers have all that was sent.
+
+        Raises
+        ------
+        ConnectionError
+            When a record could not be delivered.
+        """
+        while self._producer.flush(_POLL_S):
+            self._raise_error()
+        self._raise_error()
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            self.acknowledged += 1
+        else:
+            self._error = self._error or error
+
+    def _raise_error(self) -> None:
+        if self._error is not None:
+            self._producer.purge()
+            raise ConnectionError(f"Kafka at {self.servers.bootstrap}: topic {self.topic}: {self._error.str()}")
