@@ -24,8 +24,9 @@ from faults import FAULTS, Fault, correct
 from feeder import Feeder
 from judgement import judge
 from live_driver import MOST_S, LiveDriver, TooLong
-from tailrace.drivers.embedded import EmbeddedHost
 from workloads import WORKLOADS, drawn_streams
+
+from tailrace.drivers.embedded import EmbeddedHost
 
 _MOST_COMMITS = 3
 _CORRECTION_EVERY = 4
@@ -50,8 +51,9 @@ def main(arguments: list[str]) -> int:
     for example in tally.examples:
         print(example)
     longest = max((fault.recovery_s for fault in faults if fault.recovery_s is not None), default=0.0)
+    kills = sum(fault.kills for fault in faults)
     print(
-        f"{sum(fault.kills for fault in faults)} kills, {tally.lost} lost, {tally.doubled} doubled, {tally.wrong} wrong; "
+        f"{kills} kills, {tally.lost} lost, {tally.doubled} doubled, {tally.wrong} wrong; "
         f"longest recovery {longest:.1f} s"
     )
     if not tally.is_clean or longest > MOST_S:
@@ -84,7 +86,7 @@ def _live(kind: str, seconds: float, seed: int, directory: Path, faults: list[Fa
         tally.blame(problem)
     judged = judge(kind, file, warehouse, streams)
     rows = sum(len(stream.rows) for stream in streams.values())
-    print(f"{rows:,} rows, {driver.commits:,} commits", flush=True)
+    print(f"{rows:,} rows read in {driver.commits:,} batches, {judged.compared:,} rows of tables compared", flush=True)
     tally.lost, tally.doubled = judged.lost, judged.doubled
     tally.wrong += judged.wrong
     tally.examples += judged.examples
@@ -116,11 +118,9 @@ def _finish(driver: LiveDriver) -> None:
     TooLong
         When that fails.
     """
-    said, code = "", 1
     bounded = driver.begin("run", "--bounded")
     said, _ = bounded.communicate()
-    code = bounded.returncode
-    if code:
+    if bounded.returncode:
         raise TooLong(f"the stream could not be ended: {said[-2000:]}")
 
 

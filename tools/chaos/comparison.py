@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
@@ -11,8 +11,9 @@ _EXAMPLES = 3
 
 @dataclass
 class Tally:
-    """How many rows are lost, doubled and wrong, with the first examples of each part."""
+    """How many rows were compared, and are lost, doubled and wrong, with the first examples of each part."""
 
+    compared: int = 0
     lost: int = 0
     doubled: int = 0
     wrong: int = 0
@@ -39,6 +40,7 @@ class Tally:
         content, is wrong.
         """
         wanted, got = _by_identity(expected), _by_identity(found)
+        self.compared += sum(map(len, wanted.values()))
         examples = []
         for identity in wanted.keys() | got.keys():
             should, has = wanted.get(identity, []), got.get(identity, [])
@@ -49,8 +51,10 @@ class Tally:
             if not should:
                 self.wrong += len(has)
                 continue
-            self.doubled += max(len(has) - len(should), 0)
-            self.wrong += len([content for content in has if content not in should])
+            doubled = max(len(has) - len(should), 0)
+            surplus = Counter(has) - Counter(should)
+            self.doubled += doubled
+            self.wrong += surplus.total() - doubled
         self.examples += examples[:_EXAMPLES]
 
 

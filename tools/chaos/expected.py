@@ -8,11 +8,11 @@ from functools import cache
 from typing import NamedTuple
 
 from pyproj import Geod
+from workloads import BEST, K_MS, NEAR_M, PLACES, REACH_MS, SIZE_MS, SLIDE_MS, TICK_MS, Row
 
 import rankings
 from oracle import Passed, Settings, Tuple, batch, distinct, stream
 from pair_oracle import LEFT, RIGHT, Item, Join, Log, first_arrivals, joined, placed
-from workloads import BEST, K_MS, NEAR_M, PLACES, REACH_MS, SIZE_MS, SLIDE_MS, TICK_MS, Row
 
 Rows = list[tuple[Hashable, Hashable]]
 """The identity of each row, and its content."""
@@ -85,9 +85,7 @@ def _true_pairs(log: Log, join: Join) -> list[tuple[str, str]]:
     times = [item.event_time for item in right]
     pairs = []
     for one in left:
-        near = slice(
-            bisect_left(times, one.event_time - join.reach), bisect_right(times, one.event_time + join.reach)
-        )
+        near = slice(bisect_left(times, one.event_time - join.reach), bisect_right(times, one.event_time + join.reach))
         pairs += [(one.id, other.id) for other in right[near] if join.alike(one.value, other.value)]
     return pairs
 

@@ -11,7 +11,6 @@ from contextlib import suppress
 from typing import NamedTuple
 
 import psutil
-
 from live_driver import MOST_S, POLL_S, LiveDriver, TooLong, await_
 
 _CORRECTION_STAGES = ("begun", "staged", "written")
@@ -100,9 +99,7 @@ def stop_and_continue(driver: LiveDriver, draw: random.Random) -> Fault:
                 process.resume()
     continued = time.monotonic()
     driver.await_commits(before + 1)
-    return Fault(
-        "SIGSTOP of the driver, a second one refused, SIGCONT", 0, time.monotonic() - continued, wrong
-    )
+    return Fault("SIGSTOP of the driver, a second one refused, SIGCONT", 0, time.monotonic() - continued, wrong)
 
 
 def kill_correction(driver: LiveDriver, draw: random.Random) -> Fault:
@@ -157,5 +154,5 @@ def _children(process: psutil.Process) -> list[psutil.Process]:
     return []
 
 
-FAULTS = {kill_driver: 10, kill_worker: 6, kill_correction: 5, stop_and_continue: 2}
+FAULTS = {kill_driver: 10, kill_worker: 8, kill_correction: 5, stop_and_continue: 2}
 """The faults, by how often each is drawn."""

@@ -6,7 +6,6 @@ import threading
 from pathlib import Path
 
 import pyarrow.parquet as pq
-
 from workloads import Drawn, Workload
 
 _PAUSE_S, _ROWS = 0.5, 10

@@ -6,16 +6,16 @@ from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
-from deltalake import DeltaTable
-
 from comparison import Tally
+from deltalake import DeltaTable
 from expected import WINDOWED, Expected, Rows, expected_join
+from workloads import NAME, Drawn, Row
+
 from oracle import Passed
 from pair_oracle import Item, Log, Read, Silence, Wake
 from tailrace.query.loading import load
 from tailrace.storage.journal import Journal
 from tailrace.storage.results import read_answers
-from workloads import NAME, Drawn, Row
 
 _WINDOW = ("key", "window_start", "window_end")
 

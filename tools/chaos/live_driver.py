@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
+from workloads import NAME
 
 from tailrace.drivers.embedded import EmbeddedHost
-from workloads import NAME
 
 ROOT = Path(__file__).resolve().parents[2]
 POLL_S = 0.01
@@ -122,7 +122,9 @@ class LiveDriver:
             await_(lambda: self.commits >= count, MOST_S)
         except TooLong:
             lines = "\n".join(self.host.last_lines(NAME, 20))
-            raise TooLong(f"{self.commits} commits, and not {count}, after {MOST_S:g} s; the driver:\n{lines}") from None
+            raise TooLong(
+                f"{self.commits} commits, and not {count}, after {MOST_S:g} s; the driver:\n{lines}"
+            ) from None
 
     def _batches(self, log: str) -> int:
         names = os.listdir(folder) if (folder := self.home / "_stream" / "checkpoint" / log).is_dir() else []

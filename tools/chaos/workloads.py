@@ -26,6 +26,9 @@ _PLACES = random.Random(5)
 PLACES = [(_PLACES.gauss(116.4, 0.01), _PLACES.gauss(39.9, 0.01)) for _ in range(60)]
 """Longitude and latitude of the places at which tuples of a spatial join are; a tuple's value is one's number."""
 
+_REJECTED, _REPEATED, _LATE = 0.01, 0.02, 0.06  # shares of the rows
+_DELAY_MS, _LATENESS_MS = 300, 8000
+
 SHAPES = {"a": [1.0, 2.0, 3.0, 0.0], "b": [1.0, 1.0, 3.0, 1.0], "c": [0.0, 0.0, 0.0, 5.0]}
 """The histograms of a join by the Earth mover's distance, by a tuple's value."""
 
@@ -63,12 +66,12 @@ class Drawn:
         number, draw = len(self.rows), self.draw
         name, key, value = f"{self.prefix}{number}", f"k{draw.randrange(5)}", draw.choice(self.values)
         what = draw.random() if number else 1.0
-        if what < 0.01:
+        if what < _REJECTED:
             return Row(self.arrival, self.arrival, name, key, None)
-        if what < 0.03:
+        if what < _REJECTED + _REPEATED:
             name = draw.choice(self.rows[-100:]).id
         self.arrival += draw.choice((0, 1, 1, 2)) * self.gap_ms
-        delay = draw.randrange(300) + (draw.randrange(8000) if draw.random() < 0.06 else 0)
+        delay = draw.randrange(_DELAY_MS) + (draw.randrange(_LATENESS_MS) if draw.random() < _LATE else 0)
         return Row(self.arrival - delay, self.arrival, name, key, value)
 
 
@@ -162,6 +165,5 @@ WORKLOADS = {
 def drawn_streams(workload: Workload, seed: int) -> dict[str, Drawn]:
     """The streams of a workload before their first rows, by name."""
     return {
-        name: Drawn(name[0], _GAP_MS, workload.values, random.Random(f"{seed} {name}"))
-        for name in workload.streams
+        name: Drawn(name[0], _GAP_MS, workload.values, random.Random(f"{seed} {name}")) for name in workload.streams
     }

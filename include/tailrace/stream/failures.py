@@ -27,7 +27,8 @@ class Failure:
     ----------
     kind : str
         ``transient``: the disk or another part of the system failed, and may come back; ``process``: a Python process
-        did not start in time, or was killed; ``checkpoint``: Spark can't read its own checkpoint; ``failed``: anything else.
+        did not start in time, or was killed; ``checkpoint``: Spark can't read its own checkpoint; ``failed``: anything
+        else.
     reason : str
         The innermost cause, in one line.
     """
