@@ -15,6 +15,7 @@ from oracle import stream
 from oracle_assertions import assert_streamed
 from processes import beyond_loopback, command, is_dead, listening, until
 from tailrace.drivers.embedded_cluster import EmbeddedCluster
+from tailrace.drivers.fence import dead, kill
 from tailrace.drivers.spark_daemon import page
 from tailrace.spark.cluster_master import SECRET
 from warehouse import rows_of
@@ -96,10 +97,24 @@ def test_a_worker_with_another_secret_is_refused(cluster):
         stranger.wait()
 
 
-def test_a_driver_with_another_secret_is_refused(cluster):
-    result = python(cluster, "-c", WHERE, **{SECRET: "f" * 64})
-    assert result.returncode != 0
-    assert page(cluster.ui_port)["activeapps"] == []
+def test_a_driver_with_another_secret_is_refused(cluster, tmp_path):
+    """Spark gives up after three tries of 20 s each, so the first refusal is enough, and the driver is killed."""
+    log, answer = tmp_path / "log", tmp_path / "answer"
+    quiet = (ROOT / "include" / "tailrace" / "spark" / "conf" / "log4j2.properties").read_text()
+    (tmp_path / "log4j2.properties").write_text(quiet.replace("rootLogger.level = error", "rootLogger.level = warn"))
+    environment = os.environ | {"PYTHONPATH": PATHS} | cluster.environment
+    environment |= {SECRET: "f" * 64, "SPARK_CONF_DIR": str(tmp_path)}
+    with log.open("wb") as errors, answer.open("wb") as output:
+        driver = subprocess.Popen([sys.executable, "-c", WHERE], env=environment, stdout=output, stderr=errors)
+    try:
+        until(lambda: "Failed to connect to master" in log.read_text(errors="replace"), 240)
+        assert page(cluster.ui_port)["activeapps"] == []
+        assert driver.poll() is None, "it tries again"
+        assert not answer.read_text()
+    finally:
+        kill(lambda: [one for one in psutil.Process(driver.pid).children(recursive=True) if not dead(one)], 30)
+        driver.kill()
+        driver.wait()
 
 
 @pytest.mark.parametrize(("secret", "why"), [("", "it is not set"), ("short", "fewer than 16 characters")])
