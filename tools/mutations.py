@@ -97,6 +97,20 @@ MUTATIONS = (
         (SINK,),
     ),
     Mutation(
+        "deployment: the query fits its checkpoint",
+        "orchestration/submit.py",
+        "require_deployable(layout, query.query, query.file)",
+        "pass",
+        ("tests/orchestration/test_stream_operators.py",),
+    ),
+    Mutation(
+        "vacuum: no file that a correction reads",
+        "spark/sink.py",
+        "held.enter_context(self.tables.layout.lock(VACUUM))",
+        "pass",
+        (SINK,),
+    ),
+    Mutation(
         "retraction",
         "correction/versions.py",
         "gone = select(earlier, identity.find(earlier, found) < 0)",

@@ -16,9 +16,10 @@ from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from filelock import Timeout
 
 from fake_host import LOCAL_CONF, QUERY, declare
+from tailrace.cli import drivers as commands
 from tailrace.drivers.driver_host import DriverHostDown
-from tailrace.ground.errors import Busy
-from tailrace.orchestration import drivers, stream_operators, submit
+from tailrace.ground.errors import Busy, Refused
+from tailrace.orchestration import drivers, settings, stream_operators, submit
 from tailrace.orchestration.stream_operators import (
     DEPLOYED,
     WATCHED,
@@ -102,6 +103,59 @@ def test_check_refuses_a_query_that_differs_from_the_one_of_its_checkpoint(make_
     declare(place / "queries", "readings", QUERY.replace("2 h", "3 h"))
     with pytest.raises(AirflowFailException, match=r"window.size: .*\n.*the old value; or another name"):
         make_operator(CheckOperator).execute(context)
+
+
+def begin(place, layout) -> Path:
+    """Create the checkpoint of the declared query; returns the query's file."""
+    file = place / "queries" / "readings.yaml"
+    layout.create_checkpoint(load(file).structure(), {"readings": {"id": "int64"}}, {})
+    return file
+
+
+def files(directory: Path) -> dict[Path, bytes]:
+    return {file: file.read_bytes() for file in directory.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("field", "old", "new"),
+    [
+        ("window.size", ("window: {{size: 2 h", "'2 h'"), ("window: {{size: 3 h", "'3 h'")),
+        ("parallelism", ("kind: aggregate\n", "2"), ("kind: aggregate\nparallelism: 4\n", "4")),
+        ("disorder.tick", ("tick: 1 min", "60000"), ("tick: 2 min", "120000")),
+    ],
+)
+@pytest.mark.parametrize("by", ["operator", "command"])
+def test_a_query_that_its_checkpoint_does_not_fit_is_not_deployed(
+    make_operator, host, context, place, layout, monkeypatch, by, field, old, new
+):
+    file = begin(place, layout)
+    declare(place / "queries", "readings", QUERY.replace(old[0], new[0]))
+    monkeypatch.setattr(settings, "use_in_shell", lambda: None)
+    before = files(place / "warehouse")
+    with pytest.raises((AirflowFailException, Refused)) as refusal:
+        make_operator(DeployOperator).execute(context) if by == "operator" else commands.deploy("readings")
+    [wrong, right] = str(refusal.value).splitlines()
+    assert wrong == f"{file}: {field}: it is {new[1]}, but the stream in {layout.home} was begun with {old[1]}"
+    assert "the old value; or another name for the query, or another warehouse, to begin anew" in right
+    assert host.deployed == []
+    assert files(place / "warehouse") == before
+
+
+@pytest.mark.parametrize("file_is", ["of another query", "wrong"])
+def test_a_driver_that_hangs_is_not_ended_when_no_other_could_follow_it(
+    make_operator, host, context, place, layout, file_is
+):
+    begin(place, layout)
+    result = drivers.deploy(host, layout, ["go"], {})
+    declare(place / "queries", "readings", QUERY.replace("2 h", "3 h" if file_is == "of another query" else "2"))
+    with pytest.raises(AirflowFailException, match=r"pid 101 is left as it is(.|\n)*window.size(.|\n)*clear supervise"):
+        resume(make_operator(SuperviseOperator), context, verdict("hung", result.driver.pid), [], result.deployment)
+    assert (host.driver, host.stopped, host.ran) == (result.driver, [], [])
+    assert drivers.deployment(layout) == result.deployment
+    declare(place / "queries", "readings", QUERY)
+    with pytest.raises(TaskDeferred):
+        resume(make_operator(SuperviseOperator), context, verdict("hung", result.driver.pid), [], result.deployment)
+    assert host.stopped == [0]
 
 
 @pytest.mark.parametrize("wrong", ["unset", "relative", "file", "forbidden"])

@@ -97,6 +97,7 @@ def run(
     """Run a query on Spark in the foreground: live, or --bounded. Ctrl-C stops it; the next run goes on from there."""
     from tailrace.spark import app as stream_app
     from tailrace.spark.correct import correct as correct_all
+    from tailrace.storage.checkpoint import require_deployable
     from tailrace.storage.layout import Layout
     from tailrace.stream.batch_planner import Ended
     from tailrace.stream.run_options import RunOptions
@@ -107,6 +108,7 @@ def run(
         raise refuse("--keep-open" if keep_open else "--correct", wrong, "--bounded beside it")
     if correct:
         require_late_tuples(query)
+    require_deployable(Layout.of(warehouse, query.name), query, file)
     try:
         with StreamProgress() as progress:
             options = RunOptions(batch_rows, live=not bounded, flush=not keep_open)
@@ -171,9 +173,7 @@ app.command(epilog="Example: [bold]tailrace quality flights.yaml --warehouse war
 app.command(epilog="Example: [bold]tailrace calibrate flights.yaml --warehouse warehouse --dry-run[/]")(calibrate)
 for verb in (drivers.deploy, drivers.status, drivers.drain, drivers.stop):
     app.command(epilog=f"Example: [bold]tailrace {verb.__name__} flights[/]")(verb)
-app.command(epilog="Example: [bold]tailrace replay --model game1 --rows 100000 --keys 16 --output data/readings[/]")(
-    replay
-)
+app.command(epilog="Example: [bold]tailrace replay --model game1 --rows 100000 --output data/readings[/]")(replay)
 app.command(epilog="Example: [bold]tailrace frames --darken 58 --output data/frames film.mp4[/]")(frames)
 app.command(epilog="Example: [bold]tailrace demo --warehouse warehouse/demo[/]")(demo)
 app.command(epilog="Example: [bold]tailrace bench aggregate --case dense --json[/]")(bench)

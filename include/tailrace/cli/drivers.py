@@ -33,9 +33,6 @@ def deploy(
 
     options = Options(batch_rows, restarts, within_s, driver_memory)
     declaration, host, layout = _find(query)
-    manifest = layout.manifest()
-    if manifest is not None:
-        layout.require_same(manifest, declaration.query.structure())
     command = driver_command(declaration, layout.home.parent, options)
     deployment = drivers.deploy(host, layout, command, environment())
     outcome = "made a driver" if deployment.made else "found the driver, it stays as it is"

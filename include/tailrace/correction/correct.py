@@ -27,7 +27,9 @@ from tailrace.storage.log import Log
 from tailrace.storage.progress import frontier_at, read_progress
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.table_schemas import CORRECTION_TABLES, schemas
-from tailrace.storage.tables import Tables, within
+from tailrace.storage.tables import VACUUM, Tables, within
+
+_VACUUM_S = 60.0  # a vacuum of the stream's takes seconds
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ def correct(query: Query, warehouse: Path, span: CorrectionRange, distributed: O
     stage, tables = Stage.of(query, origin.types, layout.histories(query.streams)), Tables(layout)
     wanted, model = schemas(stage.kind), stage.kind.answers
     answers = AnswerTables(tables, model)
-    with layout.lock("correction"):  # what is committed is read in it: no older cut-off comes after
+    with layout.lock("correction"), layout.lock(VACUUM, _VACUUM_S):
+        # What is committed is read in the first lock: no older cut-off comes after.
         committed = _committed(layout)
         late = _late(tables, committed.until, span)
         as_of, affected = _plan(span, query, stage, committed, late)

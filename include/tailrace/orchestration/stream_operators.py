@@ -80,13 +80,11 @@ class CheckOperator(StreamOperator):
             check_conf(context)
             layout, query = self.layout(), Declared.read(Path(self.file)).query
             _check_writable(layout.home)
-            manifest = layout.manifest()
-            if manifest is not None:
-                layout.require_same(manifest, query.structure())
             check_notifiers(query.alerts)
             self.command(Options.of(context["params"]))
+            goes_on = layout.manifest() is not None
             status = drivers.status(self.host(), layout)
-        self.log.info("%s is right; its stream %s", self.file, "begins anew" if manifest is None else "goes on")
+        self.log.info("%s is right; its stream %s", self.file, "goes on" if goes_on else "begins anew")
         self.log.info("%s", status)
 
 
@@ -179,19 +177,31 @@ class SuperviseOperator(StreamOperator):
         options = Options.of(context["params"])
         with drivers.alone(layout):  # a pid may be another driver's by now, so the deployment is compared too
             if drivers.deployment(layout) == deployment and host.inspect(self.query).pid == verdict.pid:
-                self.log.warning("the driver hangs, %s; pid %s is killed", verdict.detail, verdict.pid)
                 if layout.drain.exists():  # whoever drains it ends it by force at the deadline
                     self.log.info("the driver hangs, and is being drained: it is not replaced")
                     self._watch(context, hangs)
-                drivers.end(host, layout, 0)
                 hangs = [at for at in hangs if at > time.time() - options.within_s] + [time.time()]
                 if len(hangs) > options.restarts:
+                    drivers.end(host, layout, 0)
                     self._alert(verdict, None)
                     raise AirflowFailException(explain(verdict, host, layout))
+                command = self._command_of_replacement(options, verdict)
+                self.log.warning("the driver hangs, %s; pid %s is killed", verdict.detail, verdict.pid)
+                drivers.end(host, layout, 0)
                 with refusals_fail():
-                    driver = drivers.get_or_make(host, layout, self.command(options), environment()).driver
+                    driver = drivers.get_or_make(host, layout, command, environment()).driver
                 self.log.info("a new driver: %s, pid %s", driver.state, driver.pid)
         self._watch(context, hangs)
+
+    def _command_of_replacement(self, options: Options, verdict: Verdict) -> list[str]:
+        """The command of the driver that replaces a hung one, which stays as it is if the query file is refused."""
+        try:
+            return self.command(options)
+        except Refused as refused:
+            self._alert(verdict, None)
+            left = f"the driver hangs, {verdict.detail}, and pid {verdict.pid} is left as it is: no other can follow it"
+            advice = "once that is mended, clear supervise: it is replaced then"
+            raise AirflowFailException(f"{left}\n{refused}\n{advice}") from None
 
 
 class DrainOperator(StreamOperator):

@@ -18,6 +18,7 @@ from tailrace.ground.source_roots import VARIABLE
 from tailrace.orchestration import settings
 from tailrace.orchestration.settings import Declared
 from tailrace.spark import masters
+from tailrace.storage.checkpoint import require_deployable
 from tailrace.storage.layout import Layout
 
 MEMORY = r"^([5-9][0-9]{2}m|[1-9][0-9]{3,5}m|[1-9][0-9]{0,2}g)$(?!\n)"
@@ -66,8 +67,11 @@ def driver_command(query: Declared, warehouse: Path, options: Options) -> list[s
     Raises
     ------
     Refused
-        When Airflow does not know the connection `tailrace_spark`, or it would start the driver off the driver host.
+        When the query does not fit its checkpoint, Airflow does not know the connection `tailrace_spark`, or it would
+        start the driver off the driver host.
     """
+    layout = Layout.of(warehouse, query.query.name)
+    require_deployable(layout, query.query, query.file)
     _require_binary()
     hook = SparkSubmitHook(
         conf=masters.conf(settings.spark_master()),
@@ -80,9 +84,8 @@ def driver_command(query: Declared, warehouse: Path, options: Options) -> list[s
         wrong = "deploy-mode cluster starts the driver elsewhere, out of the driver host's reach"
         raise refuse(f"connection {settings.SPARK}", wrong, "deploy-mode client")
     submit = hook._build_spark_submit_command(str(settings.spark_apps() / "stream.py"))
-    home = Layout.of(warehouse, query.query.name).home
     budget = ["--restarts", str(options.restarts), "--within", str(options.within_s)]
-    return [sys.executable, "-m", "tailrace.drivers.launch", "--home", str(home), *budget, "--", *submit]
+    return [sys.executable, "-m", "tailrace.drivers.launch", "--home", str(layout.home), *budget, "--", *submit]
 
 
 def _require_binary() -> None:

@@ -9,6 +9,8 @@ executed before any table may say that it has the batch; and it must run once, o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -17,10 +19,11 @@ from pyspark.sql import DataFrame
 
 from tailrace.engine.output_tables import with_imbalance
 from tailrace.ground import wire
+from tailrace.ground.errors import Busy
 from tailrace.ground.times import TIME, with_times
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import stream_tables
-from tailrace.storage.tables import COMPACT_EVERY, Tables
+from tailrace.storage.tables import COMPACT_EVERY, VACUUM, Tables
 from tailrace.storage.written_batches import record_written
 from tailrace.stream.answer_topic import AnswerTopic
 
@@ -62,8 +65,18 @@ class Sink:
         if self.answer_topic is not None and "results" in table_rows:
             self.answer_topic.send(table_rows["results"])
         if (batch + 1) % COMPACT_EVERY == 0:
-            self.tables.compact(names)
+            self._compact(names)
         return table_rows
+
+    def _compact(self, names: Sequence[str]) -> None:
+        """Compact the tables; while a correction reads them, none of their files is removed."""
+        with ExitStack() as held:
+            try:
+                held.enter_context(self.tables.layout.lock(VACUUM))
+            except Busy:
+                self.tables.compact(names, removes=False)
+            else:
+                self.tables.compact(names)
 
     def execute(self, rows: DataFrame) -> dict[str, pa.Table]:
         """Execute the plan, and return the rows by table."""

@@ -8,7 +8,7 @@ import re
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -117,12 +117,19 @@ class Layout:
             if not file.exists():
                 return None
             values = json.loads(file.read_text())
-            if values.get("format") != _FORMAT:  # `require_same` refuses it, whatever other fields it has
-                values = {each.name: values[each.name] for each in fields(CheckpointManifest) if each.name in values}
+            if not isinstance(values["format"], int):
+                raise ValueError(f"its format is {values['format']!r}")
+            if values["format"] != _FORMAT:  # `require_same` refuses it, whatever other fields it has
+                return CheckpointManifest("", {}, {}, format=values["format"])
             return CheckpointManifest(**values)
-        except (ValueError, TypeError, AttributeError) as error:
-            right = f"to restore it from a backup; or to begin anew: mv {self.home} {self.home}.damaged"
-            raise Damaged([Problem(str(file), f"it is damaged ({error})", right)]) from None
+        except KeyError:
+            raise self._damaged_manifest(file, "it has no format") from None
+        except (ValueError, TypeError) as error:
+            raise self._damaged_manifest(file, str(error)) from None
+
+    def _damaged_manifest(self, file: Path, wrong: str) -> Damaged:
+        right = f"to restore it from a backup; or to begin anew: mv {self.home} {self.home}.damaged"
+        return Damaged([Problem(str(file), f"it is damaged ({wrong})", right)])
 
     def create_checkpoint(
         self, structure: dict[str, Any], types: dict[str, Types], identities: dict[str, str]
@@ -133,10 +140,17 @@ class Layout:
         write_atomically(self.stream / "origin.json", json.dumps(asdict(manifest), indent=1))
         return manifest
 
-    def require_same(self, manifest: CheckpointManifest, structure: dict[str, Any]) -> None:
-        """Refuse a manifest of another format, and a query whose structure is not the manifest's."""
+    def require_same(self, manifest: CheckpointManifest, structure: dict[str, Any], file: Path | None = None) -> None:
+        """Refuse a manifest of another format, and a query whose structure is not the manifest's.
+
+        Parameters
+        ----------
+        file : Path, optional
+            The query file, for the refusal to name.
+        """
         if manifest.format != _FORMAT:
-            wrong = f"the stream was begun by another version of tailrace: format {manifest.format}, here {_FORMAT}"
+            version = "a newer" if manifest.format > _FORMAT else "an older"
+            wrong = f"the stream was begun by {version} version of tailrace: format {manifest.format}, here {_FORMAT}"
             right = (
                 "that version of tailrace, to go on with it; or another warehouse, "
                 f"or mv {self.home} {self.home}.old, to begin anew and read the source from its start"
@@ -152,28 +166,34 @@ class Layout:
             raise Refused(
                 [
                     Problem(
-                        name,
-                        f"it is {current.get(name)!r}, but the stream in {self.home} "
-                        f"was begun with {manifest.structure.get(name)!r}",
-                        "the old value; or another name for the query, or another warehouse, to begin anew",
+                        name if file is None else f"{file}: {name}",
+                        f"it is {_in_words(current.get(name))}, but the stream in {self.home} "
+                        f"was begun with {_in_words(manifest.structure.get(name))}",
+                        "the old value; or another name for the query, or another warehouse, "
+                        "to begin anew and read the source from its start",
                     )
                     for name in differences
                 ]
             )
 
     @contextmanager
-    def lock(self, writer: str) -> Iterator[None]:
+    def lock(self, writer: str, wait_s: float = 0) -> Iterator[None]:
         """Hold the lock of a writer, of which there is one at a time; a process that dies releases it.
+
+        Parameters
+        ----------
+        wait_s : float
+            Seconds to wait for another process that holds it.
 
         Raises
         ------
         Busy
-            When another process holds it.
+            When another process still holds it then.
         """
         self.home.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self.home / f".{writer}.lock")
         try:
-            lock.acquire(timeout=0)
+            lock.acquire(timeout=wait_s)
         except Timeout:
             wrong = f"another process is the {writer} of this query"
             raise Busy([Problem(str(self.home), wrong, "to wait for it, or to stop it")]) from None
@@ -181,3 +201,7 @@ class Layout:
             yield
         finally:
             lock.release()
+
+
+def _in_words(value: Any) -> str:
+    return "not set" if value is None else repr(value)

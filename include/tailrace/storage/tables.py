@@ -29,6 +29,9 @@ _LARGEST_MS = 1 << 53  # in microseconds it still fits into an int64
 _FILE_BYTES = 8 << 20  # larger files are left alone: a compaction writes the last one anew, not the table
 _RETENTION = dict.fromkeys(("delta.logRetentionDuration", "delta.deletedFileRetentionDuration"), "interval 1 hours")
 
+VACUUM = "vacuum"
+"""The lock under which files of a stream's tables are removed; a correction holds it while it reads them."""
+
 COMPACT_EVERY = 64
 """The number of batches from one compaction to the next; each batch adds a file to each table."""
 
@@ -96,18 +99,25 @@ class Tables:
             (self.layout.table(name) / unquote(file)).unlink(missing_ok=True)
         return len(orphans)
 
-    def compact(self, names: Iterable[str]) -> None:
+    def compact(self, names: Iterable[str], removes: bool = True) -> None:
         """Merge small files, and remove files and log entries no longer needed; to be called by the tables' writer.
 
         What is no longer needed stays for `_RETENTION`, so that readers can finish what they have begun.
+
+        Parameters
+        ----------
+        removes : bool
+            False to remove nothing now, for a reader that may take longer than that.
         """
         for name in names:
             if self.has(name):
                 table = DeltaTable(self.layout.table(name))
                 table.optimize.compact(target_size=_FILE_BYTES)
-                table.vacuum(dry_run=False, full=True)  # also files of attempts that committed nothing
+                if removes:
+                    table.vacuum(dry_run=False, full=True)  # also files of attempts that committed nothing
                 table.create_checkpoint()
-                table.cleanup_metadata()
+                if removes:
+                    table.cleanup_metadata()
 
     def add(self, name: str, rows: pa.Table) -> None:
         """Append rows without a check for repeats: for rows that do no harm when they come twice."""

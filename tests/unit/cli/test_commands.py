@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tailrace.cli import commands
+from tailrace.query.loading import load
 from tailrace.spark import session
 from tailrace.storage.layout import Layout
 
@@ -302,6 +303,15 @@ def test_a_lock_held_by_another_process_fails_with_exit_code_1(tailrace, tmp_pat
     with Layout.of(tmp_path / "wh", "flights").lock("stream"):
         output = tailrace("run", file, "--warehouse", tmp_path / "wh", code=1)  # not 2: a supervisor tries again
     assert "another process is the stream" in output.stderr
+
+
+def test_a_changed_query_that_its_checkpoint_does_not_fit_is_refused_with_its_file(tailrace, tmp_path):
+    layout = Layout.of(tmp_path / "wh", "flights")
+    layout.create_checkpoint(load(query(tmp_path)).structure(), {}, {})
+    file = query(tmp_path, window="window: {size: 5 h, slide: 1 h}")
+    output = tailrace("run", file, "--warehouse", tmp_path / "wh", code=2)
+    assert f"{file}: window.size: it is '5 h', but the stream in" in " ".join(output.stderr.split())
+    assert not (tmp_path / "wh" / "flights" / ".stream.lock").exists(), "no run began"
 
 
 @pytest.mark.parametrize("verb", ["deploy", "status", "drain", "stop"])

@@ -16,7 +16,10 @@ from oracle import Settings
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.uncorrected import Uncorrected
+from tailrace.ground.errors import Busy
 from tailrace.storage.layout import Layout
+from tailrace.storage.log import Log
+from tailrace.storage.tables import VACUUM
 from warehouse import EPOCH, even, make_stream, rows_of
 
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))
@@ -47,6 +50,22 @@ def test_these_are_all_writes_of_a_correction(streamed, tmp_path, monkeypatch):
     steps = deaths(monkeypatch)
     assert correct(query, tmp_path / "wh", RANGE, no_spark).answers > 0
     assert steps.taken == WRITES
+
+
+def test_a_correction_keeps_the_files_that_it_reads_from_the_streams_vacuum(streamed, tmp_path, monkeypatch):
+    home, query = streamed
+    shutil.copytree(home / "wh", tmp_path / "wh")
+    layout, read = Layout.of(tmp_path / "wh", query.name), Log.read
+
+    def read_under_the_lock(*arguments):
+        with pytest.raises(Busy), layout.lock(VACUUM):
+            pass
+        return read(*arguments)
+
+    monkeypatch.setattr(Log, "read", staticmethod(read_under_the_lock))
+    assert correct(query, tmp_path / "wh", RANGE, no_spark).answers > 0
+    with layout.lock(VACUUM):  # it is free again
+        pass
 
 
 @pytest.mark.parametrize("dies", range(len(WRITES)), ids=lambda n: f"{n}-{WRITES[n]}")

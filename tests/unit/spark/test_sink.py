@@ -24,7 +24,7 @@ from tailrace.spark.sink import Sink
 from tailrace.storage import tables as tables_module
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import CLASSES, STREAM_TABLES, schemas
-from tailrace.storage.tables import Tables
+from tailrace.storage.tables import VACUUM, Tables
 from tailrace.storage.written_batches import read_written
 from tailrace.stream.answer_topic import AnswerTopic
 from tailrace.stream.failures import Failure
@@ -91,6 +91,26 @@ def test_writing_a_batch_is_idempotent_also_after_its_commit_was_cleaned_up(tmp_
     sink.write(Plan(), 6)
     assert tables.read("results").num_rows == tables.read("metrics").num_rows == 7
     assert len(list(tables.layout.table("results").glob("*.parquet"))) <= 3
+
+
+def test_compaction_removes_no_file_while_a_correction_reads(tmp_path, monkeypatch):
+    no_retention = dict.fromkeys(tables_module._RETENTION, "interval 0 seconds")
+    monkeypatch.setattr(tables_module, "_RETENTION", no_retention)
+    monkeypatch.setattr(sink_module, "COMPACT_EVERY", 3)
+    tables = Tables(Layout(tmp_path))
+    tables.create(schemas(KIND), STREAM_TABLES)
+    sink = Sink(tables, schemas(KIND), "checkpoint")
+    sink.write(Plan(), 0)
+    read = set(tables.layout.table("results").glob("*.parquet"))
+    with tables.layout.lock(VACUUM):
+        for batch in (1, 2):
+            sink.write(Plan(), batch)
+        assert all(file.exists() for file in read), "they were merged, and stay"
+        assert len(DeltaTable(tables.layout.table("results")).file_uris()) == 1, "compacted all the same"
+    for batch in (3, 4, 5):
+        sink.write(Plan(), batch)
+    assert not any(file.exists() for file in read)
+    assert tables.read("results").num_rows == 6
 
 
 def with_topic(sink: Sink, *producers: FakeProducer) -> Sink:

@@ -1,14 +1,15 @@
-"""A warehouse in an earlier checkpoint format is refused, with the ways to go on, and left unchanged."""
+"""A warehouse in another checkpoint format is refused, with the ways to go on, and left unchanged."""
 
 from __future__ import annotations
 
+import json
 import tarfile
 from pathlib import Path
 
 import pytest
 
 from oracle import Settings
-from tailrace.ground.errors import Refused
+from tailrace.ground.errors import Damaged, Refused
 from tailrace.query.query import Query
 from tailrace.spark import app
 from tailrace.storage import checkpoint
@@ -43,7 +44,7 @@ def test_a_stream_in_an_earlier_format_is_not_resumed(warehouse, query, live):
     with pytest.raises(Refused) as error_info:
         app.run(query, warehouse, RunOptions(live=live))
     message = str(error_info.value)
-    assert f"{warehouse / 'readings'}: the stream was begun by another version of tailrace: format 4" in message
+    assert f"{warehouse / 'readings'}: the stream was begun by an older version of tailrace: format 4" in message
     assert (
         f"that version of tailrace, to go on with it; or another warehouse, or mv {warehouse / 'readings'} " in message
     )
@@ -52,5 +53,27 @@ def test_a_stream_in_an_earlier_format_is_not_resumed(warehouse, query, live):
 
 @pytest.mark.parametrize("look", [checkpoint.readable, checkpoint.resumable])
 def test_a_checkpoint_in_an_earlier_format_is_not_read(warehouse, query, look):
-    with pytest.raises(Refused, match="begun by another version of tailrace"):
+    with pytest.raises(Refused, match="begun by an older version of tailrace"):
         look(Layout.of(warehouse, query.name), query)
+
+
+@pytest.mark.parametrize("look", [checkpoint.readable, checkpoint.resumable])
+def test_a_checkpoint_in_a_later_format_is_not_read_whatever_its_fields_are(tmp_path, query, look):
+    layout = Layout.of(tmp_path / "later", query.name)
+    layout.stream.mkdir(parents=True)
+    (layout.stream / "origin.json").write_text('{"format": 1000, "what": "nobody knows"}')
+    with pytest.raises(Refused, match="begun by a newer version of tailrace: format 1000") as error_info:
+        look(layout, query)
+    assert not isinstance(error_info.value, Damaged), "a restored backup would not help"
+
+
+@pytest.mark.parametrize("value", [None, "9", 9.5])
+def test_a_checkpoint_without_a_format_is_not_taken_for_one_in_the_present_format(tmp_path, query, value):
+    layout = Layout.of(tmp_path / "unknown", query.name)
+    layout.create_checkpoint(query.structure(), {}, {})
+    file = layout.stream / "origin.json"
+    manifest = json.loads(file.read_text())
+    del manifest["format"]
+    file.write_text(json.dumps(manifest if value is None else manifest | {"format": value}))
+    with pytest.raises(Damaged, match=r"origin\.json: it is damaged \(.*format"):
+        checkpoint.resumable(layout, query)
