@@ -55,15 +55,17 @@ def test_these_are_all_writes_of_a_correction(streamed, tmp_path, monkeypatch):
 def test_a_correction_keeps_the_files_that_it_reads_from_the_streams_vacuum(streamed, tmp_path, monkeypatch):
     home, query = streamed
     shutil.copytree(home / "wh", tmp_path / "wh")
-    layout, read = Layout.of(tmp_path / "wh", query.name), Log.read
+    layout, read, reads = Layout.of(tmp_path / "wh", query.name), Log.read, []
 
     def read_under_the_lock(*arguments):
         with pytest.raises(Busy), layout.lock(VACUUM):
             pass
+        reads.append(arguments)
         return read(*arguments)
 
     monkeypatch.setattr(Log, "read", staticmethod(read_under_the_lock))
     assert correct(query, tmp_path / "wh", RANGE, no_spark).answers > 0
+    assert reads
     with layout.lock(VACUUM):  # it is free again
         pass
 
