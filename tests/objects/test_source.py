@@ -47,12 +47,16 @@ def write(table: pa.Table, file: Path) -> None:
         file.write_text(table.to_pandas().to_json(orient="records", lines=True))
 
 
-def query_on(path: str, format_name: str, connection: str | None):
+def declaration(path: str, format_name: str, connection: str | None) -> dict:
     source = {"format": format_name, "path": path} | ({"connection": connection} if connection else {})
     columns = {"source": source, "event_time": "event_time", "arrival_time": "arrival_time", "id": "id", "key": "k"}
     declared = {"name": "load", "kind": "aggregate", "streams": {"readings": columns}, "parallelism": 1}
     declared |= {"window": {"size": "1 s", "slide": "500 ms"}, "aggregate": {"function": "sum", "column": "v"}}
-    return declared_query(declared | {"disorder": {"policy": "k_slack", "k": "200 ms"}})
+    return declared | {"disorder": {"policy": "k_slack", "k": "200 ms"}}
+
+
+def query_on(path: str, format_name: str, connection: str | None):
+    return declared_query(declaration(path, format_name, connection))
 
 
 @pytest.fixture
