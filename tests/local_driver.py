@@ -76,7 +76,7 @@ class Driver:
             )
             engine = LocalEngine(stage, restarts=False)
             self._restore(engine)
-            sink = LocalSink(tables, of_tables | dict.fromkeys(histories, history.FILES), manifest.id, engine)
+            sink = LocalSink(tables, of_tables | dict.fromkeys(histories, history.FILES), manifest.id, engine=engine)
             while True:
                 number = len(self.states)
                 if number < planner.batches:
@@ -111,7 +111,7 @@ class Driver:
         (log / str(number)).touch()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LocalSink(Sink):
     """The sink, whose plan is executed in process."""
 
