@@ -16,6 +16,7 @@ from tailrace.ground.errors import Refused, SourceChanged
 from tailrace.query.declared import declared_query
 from tailrace.sources.object_files import find_object
 from tailrace.sources.object_stores import store_of
+from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
 from tailrace.stream.source_opening import open_feeds
 
@@ -162,6 +163,16 @@ def test_a_live_feed_takes_an_object_at_once_and_goes_on_when_the_store_is_back(
     add(2)
     assert [segment.rows for segment in feed.fresh()] == [400]
     assert feed.fresh() == []
+
+
+def test_a_live_feed_takes_a_json_object_without_a_last_newline(place, connection, tmp_path):
+    url, put = place
+    write(readings(0, 10), file := tmp_path / "a.json")
+    file.write_text(file.read_text().rstrip("\n"))
+    put(file)
+    query = query_on(url, "json", connection)
+    (feed,) = open_feeds(query, Layout.of(tmp_path / "warehouse", "load"), None, live=True).values()
+    assert [segment.rows for segment in feed.fresh()] == [10]  # of a file on a disk the writer may still be at work
 
 
 def test_a_wrong_secret_is_told_without_showing_it(stream, gateway, monkeypatch):

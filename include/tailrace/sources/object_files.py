@@ -81,7 +81,9 @@ class _Ranges(io.RawIOBase):
         end = min(self._position + len(buffer), self._file.size)
         if end <= self._position:
             return 0
-        options: Any = {"range": (self._position, end), "if_match": self._file.e_tag}
+        options: Any = {"range": (self._position, end)}
+        if self._file.e_tag is not None:
+            options["if_match"] = self._file.e_tag
         with store_errors(self._file.url):
             try:
                 store = store_of(self._url.store, self._file.connection)
