@@ -8,8 +8,9 @@ from typing import NamedTuple
 FORMS = "s3://bucket/readings, gs://bucket/readings or abfss://container@account.dfs.core.windows.net/readings"
 """Examples of such URLs, in words."""
 
+# A host of the query file's choosing would get the connection's token.
 _URL = re.compile(
-    r"(?P<store>(?:s3|gs)://[A-Za-z0-9][A-Za-z0-9._-]*|abfss://[a-z0-9-]+@[A-Za-z0-9.-]+)"
+    r"(?P<store>(?:s3|gs)://[A-Za-z0-9][A-Za-z0-9._-]*|abfss://[a-z0-9-]+@[a-z0-9]+\.dfs\.core\.windows\.net)"
     r"(?:/(?P<key>(?:[^/?#\x00-\x20]+(?:/[^/?#\x00-\x20]+)*)?)/?)?"
 )
 

@@ -31,6 +31,8 @@ def test_a_url_has_a_store_and_a_key(url, parts):
         "s3://lake/../b",
         "s3://lake/a?x=1",
         "abfss://a/b",
+        "abfss://in@elsewhere.example/a",
+        "abfss://in@elsewhere.example/.dfs.core.windows.net/a",
         "http://lake/a",
         "file:///a",
         "s3://lake/a b",
