@@ -1,6 +1,6 @@
 # What there is to do here: make help
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast mutations lint format bench audit clean
+.PHONY: help setup demo test test-fast mutations chaos lint format bench audit clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -23,6 +23,9 @@ test-fast: setup ## The quick unit tests, in a minute or two
 
 mutations: setup ## Take each guard out of a copy of the tree, and see a quick test go red without it
 	$(BIN)/python tools/mutations.py
+
+chaos: setup ## Random kills of a live stream for SECONDS=150, by SEED=1, of KIND=aggregate (topk, emd_join, spatial_join); then an oracle counts what is lost, doubled or wrong
+	@PYTHONPATH=include:tests $(BIN)/python tools/chaos --seconds $(or $(SECONDS),150) --seed $(or $(SEED),1) --kind $(or $(KIND),aggregate)
 
 lint: setup ## Ruff, the import contracts and the type checker
 	$(BIN)/ruff check .

@@ -6,16 +6,20 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
 import yaml
 
+from tailrace.drivers import fence
 from tailrace.drivers.embedded import free_port
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "docker-compose.yaml"
+_MARK = "TAILRACE_COMPOSE"
 _VARIABLE = re.compile(r"\$\{([A-Z_]+):\?([^}]*)\}")
 _PORTS = re.compile(r"(?<![0-9.])(5432|7077|7078|7079|8080|8090|8091|8092|9001)(?![0-9.])")
 
@@ -36,6 +40,7 @@ class Here:
 
     home: Path
     secrets: dict[str, str]
+    _sessions: set[int] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
         self.ports = {port: str(free_port()) for port in sorted(set(_PORTS.findall(FILE.read_text())))}
@@ -71,9 +76,9 @@ class Here:
 
     def start(self, service: str) -> subprocess.Popen[bytes]:
         with open(self.log / service, "ab") as log:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 self.command(services()[service]["command"]),
-                env=self.environment(service) | {"TAILRACE_COMPOSE": str(self.home)},
+                env=self.environment(service) | {_MARK: str(self.home)},
                 cwd=self.home / "srv" / "work",
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -81,6 +86,18 @@ class Here:
                 start_new_session=True,
                 umask=0o077,
             )
+        self._sessions.add(process.pid)
+        return process
+
+    def processes(self) -> list[psutil.Process]:
+        """The living processes of all services, also those whose environment is gone since they changed their name."""
+        marked = fence.carrying(_MARK, lambda value: value == str(self.home))
+        return list({*marked, *filter(self._is_of_a_session, psutil.process_iter())})
+
+    def _is_of_a_session(self, process: psutil.Process) -> bool:
+        with suppress(ProcessLookupError, psutil.NoSuchProcess):
+            return os.getsid(process.pid) in self._sessions and process.status() != psutil.STATUS_ZOMBIE
+        return False
 
     def is_healthy(self, service: str) -> bool:
         """Run the health check of a service as its engine would."""

@@ -1,7 +1,8 @@
 """Points of a driver's life at which a kill does most harm, what it leaves there, and drivers that are killed there.
 
 K1 after the offset log; K2 files staged, before the Delta commit; K3 after the last table, before Spark's commit log
-(K3p: the next entry is planned already); K4 between two tables; K6 a correction between its reads and its write;
+(K3p: the next entry is planned already); K4 between two tables; K5 after the upload of the tasks' states, before
+anything of the batch is written; K6 a correction between its reads and its write;
 K7 after its write, before its ledger; K12 between the compaction of two tables. `silent`: a live driver has read all
 there is, before the stream is quiet. Nothing in tailrace knows of them.
 
@@ -94,6 +95,17 @@ def _execute(patch, point, batch, reached):
     patch.setattr(Sink, "execute", at_once)
 
 
+def _executed(patch, point, batch, reached):
+    balance, calls = Sink.balance, iter(range(10**6))
+
+    def after_execution(self, table_rows):
+        if next(calls) == batch:
+            reached()
+        balance(self, table_rows)
+
+    patch.setattr(Sink, "balance", after_execution)
+
+
 def _append(patch, point, batch, reached):
     append = tables.Tables.append
 
@@ -172,6 +184,7 @@ _ARM = {
     "K3": _written,
     "K3p": _planned_next,
     "K4": _append,
+    "K5": _executed,
     "K6": _correction,
     "K7": _correction,
     "K12": _compaction,

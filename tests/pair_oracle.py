@@ -302,18 +302,26 @@ def in_windows(log: Log, join: Join) -> tuple[dict[InWindow, Pair], dict[tuple[i
             if move.before is not None and join.ends(one.item.event_time)[0] <= move.before:
                 late[one.side, one.item.id] = move.before
             came.append((one, move.before))
-        for left, left_before in came:
-            for right, right_before in came:
+        due = [(one, ends) for one, before in came if (ends := _closing(join.ends(one.item.event_time), before, move))]
+        for left, left_ends in due:
+            for right, right_ends in due:
                 if left.side != LEFT or right.side != RIGHT or not join.alike(left.item.value, right.item.value):
                     continue
-                for end in {*join.ends(left.item.event_time)} & {*join.ends(right.item.event_time)}:
-                    was_open = all(before is None or before < end for before in (left_before, right_before))
-                    is_due = move.after is not None and end <= move.after
-                    already = move.before is not None and end <= move.before
-                    if was_open and is_due and not already:
-                        pair = Pair(left.item.event_time, right.item.event_time, move.end, move.k, move.version)
-                        answers[InWindow(left.item.id, right.item.id, end)] = pair
+                pair = Pair(left.item.event_time, right.item.event_time, move.end, move.k, move.version)
+                answers |= {InWindow(left.item.id, right.item.id, end): pair for end in left_ends & right_ends}
     return answers, late
+
+
+def _closing(ends: Iterable[int], before: int | None, move: Move) -> set[int]:
+    """The ends of the windows that were open when a tuple came, with F at `before`, and that close with a move of F."""
+    return {
+        end
+        for end in ends
+        if (before is None or before < end)
+        and (move.before is None or move.before < end)
+        and move.after is not None
+        and end <= move.after
+    }
 
 
 def batch_in_windows(log: Log, join: Join) -> set[InWindow]:

@@ -11,7 +11,6 @@ import subprocess
 import time
 from base64 import urlsafe_b64encode
 
-import psutil
 import pytest
 
 from compose import ROOT, Here, required_variables, services
@@ -66,11 +65,7 @@ def here(tmp_path_factory):
                 until(lambda service=service: here.is_healthy(service), f"{service} becomes healthy: {logs(here)}")
             yield here
         finally:
-            fence.kill(lambda: processes(here), 60)
-
-
-def processes(here: Here) -> list[psutil.Process]:
-    return fence.carrying("TAILRACE_COMPOSE", lambda value: value == str(here.home))
+            fence.kill(here.processes, 60)
 
 
 def logs(here: Here) -> str:
@@ -97,7 +92,7 @@ def test_a_stream_on_the_cluster_is_corrected_to_the_batch_answers(here):
     until(lambda: state() == "quiet", "the stream is read")
     applications = [application["name"] for application in page(int(here.ports["8090"]))["activeapps"]]
     assert applications == ["tailrace flights"]
-    assert not beyond_loopback(listening(processes(here)))
+    assert not beyond_loopback(listening(here.processes()))
     correction = api.trigger("correct_flights", {})
     path = f"dags/correct_flights/dagRuns/{correction}"
     until(lambda: api.call("GET", path)["state"] in ("success", "failed"), "the correction ends")
@@ -112,7 +107,7 @@ def test_a_stream_on_the_cluster_is_corrected_to_the_batch_answers(here):
 
 def test_no_secret_stands_in_a_log_or_a_command_line(here):
     secret_values = [value for name, value in here.secrets.items() if len(value) > 20]
-    words = "\n".join(" ".join(process.cmdline()) for process in processes(here))
+    words = "\n".join(" ".join(process.cmdline()) for process in here.processes())
     files = [file for file in here.home.rglob("*.log") if file.is_file()] + list(here.log.iterdir())
     text = words + "\n".join(file.read_text(errors="replace") for file in files)
     assert [name for name, value in here.secrets.items() if value in secret_values and value in text] == []

@@ -15,6 +15,7 @@ from oracle import stream
 from oracle_assertions import assert_streamed
 from processes import beyond_loopback, command, is_dead, listening, until
 from tailrace.drivers.embedded_cluster import EmbeddedCluster
+from tailrace.drivers.fence import dead, kill
 from tailrace.drivers.spark_daemon import page
 from tailrace.spark.cluster_master import SECRET
 from warehouse import rows_of
@@ -22,6 +23,9 @@ from warehouse import rows_of
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster"), pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
 PATHS = os.pathsep.join([str(ROOT / "include"), str(ROOT / "tests")])
+
+REFUSED = "Exception while bootstrapping client"
+"""What Spark's transport says where the other side breaks off its handshake of authentication."""
 
 WHERE = """
 import os
@@ -96,10 +100,22 @@ def test_a_worker_with_another_secret_is_refused(cluster):
         stranger.wait()
 
 
-def test_a_driver_with_another_secret_is_refused(cluster):
-    result = python(cluster, "-c", WHERE, **{SECRET: "f" * 64})
-    assert result.returncode != 0
-    assert page(cluster.ui_port)["activeapps"] == []
+def test_a_driver_with_another_secret_is_refused(cluster, tmp_path):
+    """Spark gives up after three tries of 20 s each, so the first refusal is enough, and the driver is killed."""
+    log, answer = tmp_path / "log", tmp_path / "answer"
+    environment = os.environ | {"PYTHONPATH": PATHS} | cluster.environment | {SECRET: "f" * 64}
+    with log.open("wb") as errors, answer.open("wb") as output:
+        driver = subprocess.Popen([sys.executable, "-c", WHERE], env=environment, stdout=output, stderr=errors)
+    try:
+        until(lambda: REFUSED in log.read_text(errors="replace") or driver.poll() is not None, 240)
+        assert REFUSED in log.read_text(errors="replace")
+        assert page(cluster.ui_port)["activeapps"] == []
+        assert not answer.read_text()
+    finally:
+        if driver.poll() is None:  # else it has ended its JVM itself
+            kill(lambda: [one for one in psutil.Process(driver.pid).children(recursive=True) if not dead(one)], 30)
+        driver.kill()
+        driver.wait()
 
 
 @pytest.mark.parametrize(("secret", "why"), [("", "it is not set"), ("short", "fewer than 16 characters")])

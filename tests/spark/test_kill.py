@@ -20,12 +20,14 @@ from tailrace.spark.app import run
 from tailrace.spark.correct import correct
 from tailrace.spark.sink import Sink
 from tailrace.storage import checkpoint, tables
+from tailrace.storage.checkpoint import committed_batches
+from tailrace.storage.layout import Layout
 from tailrace.stream.run_options import RunOptions
 from warehouse import EPOCH, make_query, rows_of, tables_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("kill")]
 
-POINTS = [(point, batch) for point in ("K1", "K2", "K3", "K3p", "K4", "K12") for batch in (0, 3)]
+POINTS = [(point, batch) for point in ("K1", "K2", "K3", "K3p", "K4", "K5", "K12") for batch in (0, 3)]
 RANGE = EPOCH, EPOCH + 4000
 
 
@@ -73,6 +75,26 @@ def assert_goes_on(directory: Path, point: str, batch: int) -> None:
 @pytest.mark.parametrize(("point", "batch"), POINTS)
 def test_the_next_run_goes_on(killed, spark, point, batch):
     assert_goes_on(killed(f"{point}-{batch}"), point, batch)
+
+
+def uploaded(directory: Path, batch: int) -> list[Path]:
+    """The files with the state of each task after a batch, in Spark's part of the checkpoint."""
+    state = Layout.of(directory / "wh", "readings").checkpoint / "state" / "0"
+    return sorted(file for file in state.glob("[01]/*") if file.stem.split("_")[0] == str(batch + 1))
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_states_that_were_uploaded_for_an_uncommitted_batch_are_written_again(killed, spark, lost):
+    """K5: all tasks, or all but one, have uploaded their state, of another content at that; nothing else is written."""
+    directory = killed("K5-3")
+    assert committed_batches(Layout.of(directory / "wh", "readings")) == 3
+    files = uploaded(directory, 3)
+    assert {file.parent.name for file in files} == {"0", "1"}, "it died before the upload"
+    for file in files:
+        file.write_bytes(b"half a file")
+        if lost and file.parent.name == "1":
+            file.unlink()
+    assert_goes_on(directory, "K5", 3)
 
 
 @pytest.mark.parametrize(("point", "batch"), [("K2", 0), ("K3p", 3)])

@@ -63,7 +63,9 @@ def _reason(text: str, types: Types) -> str:
     """The reason for which a line is no record of these types."""
     try:
         record = json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        return "broken JSON: nested too deep"
+    except ValueError as error:
         return f"broken JSON: {error}"
     if "\ufffd" in text:
         return "no UTF-8"

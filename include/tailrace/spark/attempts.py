@@ -40,7 +40,7 @@ SOURCE = "source"
 """Name under which the status reports problems of a stream's source."""
 
 _DISK, _STREAM = "disk or network", "stream"
-_BUSY_TRIES = 5  # consecutive starts of a Python process that may time out
+_PROCESS_TRIES = 5  # consecutive attempts in which a Python process may not start in time, or be lost
 
 
 @dataclass
@@ -89,13 +89,13 @@ class Attempts:
         """Raise an error unless the failure may be transient.
 
         After a transient failure a live stream tries again as long as it takes; a bounded one fails, as somebody waits
-        for it. After a process that did not start in time both try again, a few times.
+        for it. After a process that did not start in time, or was killed, both try again, a few times.
         """
         if failure.kind == "checkpoint":
             wrong = f"Spark can't go on from it: {failure.reason}"
             raise Damaged([Problem(str(self.layout.checkpoint), wrong, repair(self.layout))]) from error
         retryable = (failure.kind == "transient" and self.planner.options.live) or (
-            failure.kind == "busy" and failures <= _BUSY_TRIES
+            failure.kind == "process" and failures <= _PROCESS_TRIES
         )
         if not retryable:
             raise RuntimeError(f"the stream failed: {failure.reason}") from error

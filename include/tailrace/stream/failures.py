@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 _TRANSIENT = re.compile(r"No space left on device|Disk quota exceeded|\(os error (?!2\))\d+\)")
 _BUSY = re.compile(r"connect back")  # Spark waits ten seconds for a Python process, whatever is configured
+_KILLED = re.compile(r"Python worker exited unexpectedly")  # by the kernel, where memory is short, or by somebody
 _CHECKPOINT = re.compile(
     r"\[\w*(STATE_STORE(?!_COMMIT_VALIDATION)|STREAMING_STATEFUL_OPERATOR|STREAMING_CHECKPOINT|STREAM_LOG|LOG_FILE)"
     r"|streaming\.checkpointing\.|StreamMetadata|MicroBatchExecution\.(initializeExecution|populateStartOffsets)"
@@ -25,13 +26,14 @@ class Failure:
     Attributes
     ----------
     kind : str
-        ``transient``: the disk or another part of the system failed, and may come back; ``busy``: a Python process did
-        not start in time; ``checkpoint``: Spark can't read its own checkpoint; ``failed``: anything else.
+        ``transient``: the disk or another part of the system failed, and may come back; ``process``: a Python process
+        did not start in time, or was killed; ``checkpoint``: Spark can't read its own checkpoint; ``failed``: anything
+        else.
     reason : str
         The innermost cause, in one line.
     """
 
-    kind: Literal["transient", "busy", "checkpoint", "failed"]
+    kind: Literal["transient", "process", "checkpoint", "failed"]
     reason: str
 
     @staticmethod
@@ -41,7 +43,9 @@ class Failure:
         python = "Traceback" in text
         raised = _raised(text) if python else None
         if _BUSY.search(text):
-            return Failure("busy", "a Python process of Spark's did not start within 10 s: the machine is busy")
+            return Failure("process", "a Python process of Spark's did not start within 10 s: the machine is busy")
+        if not python and _KILLED.search(text):
+            return Failure("process", "a Python process of Spark's was lost")
         if (
             isinstance(error, OSError)
             or _TRANSIENT.search(text)

@@ -152,12 +152,14 @@ def test_a_change_of_rows_already_read_ends_the_stream(tmp_path, clock):
         attempts.run_batches(Stream(attempts, clock), 0)
 
 
-@pytest.mark.parametrize(("kind", "live", "limit"), [("transient", True, 1000), ("busy", False, 5), ("busy", True, 5)])
+@pytest.mark.parametrize(
+    ("kind", "live", "limit"), [("transient", True, 1000), ("process", False, 5), ("process", True, 5)]
+)
 def test_a_failure_is_retried_up_to_its_limit(tmp_path, clock, kind, live, limit):
     attempts = attempts_over(tmp_path, Log(), LIVE if live else RunOptions(4))
     failure = Failure(kind, "why")
     attempts.raise_unless_retryable(failure, limit, OSError())
-    if kind == "busy":
+    if kind == "process":
         with pytest.raises(RuntimeError, match=r"^the stream failed: why$"):
             attempts.raise_unless_retryable(failure, limit + 1, OSError())
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+
+import psutil
 import pytest
 
 from oracle import Settings
+from processes import until
 from tailrace.ground.errors import Busy
 from tailrace.spark import app
 from tailrace.storage.layout import Layout
@@ -20,4 +27,62 @@ def test_a_second_driver_of_a_checkpoint_is_refused(tmp_path, monkeypatch):
     with layout.lock("stream"), pytest.raises(Busy, match="another process is the stream"):
         app.run(query, tmp_path / "wh", RunOptions())
     assert layout.manifest() is None
+    assert app.run(query, tmp_path / "wh", RunOptions()) == 0
+
+
+# A driver whose batches are replaced: it says that it runs them, and goes on when it is asked to.
+DRIVER = """
+import sys
+from pathlib import Path
+from oracle import Settings
+from tailrace.spark import app
+from tailrace.stream.run_options import RunOptions
+from warehouse import make_query
+
+def run_batches(*arguments):
+    print("runs", flush=True)
+    sys.stdin.readline()
+    return 7
+
+app._run_batches = run_batches
+home = Path(sys.argv[1])
+print(app.run(make_query(home / "in", Settings(500, 100, 100, "sum", "none")), home / "wh", RunOptions()), flush=True)
+"""
+
+
+@pytest.fixture
+def driver(tmp_path):
+    write_files(make_stream(10, seed=1), tmp_path / "in", [0, 10])
+    with subprocess.Popen(
+        [sys.executable, "-c", DRIVER, str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout.readline() == "runs\n"
+        yield process
+        process.kill()
+
+
+def test_a_driver_that_is_stopped_and_goes_on_is_the_only_one_all_the_while(tmp_path, driver, monkeypatch):
+    monkeypatch.setattr(app, "_run_batches", lambda *arguments: 0)
+    query = make_query(tmp_path / "in", Settings(500, 100, 100, "sum", "none"))
+    driver.send_signal(signal.SIGSTOP)
+    until(lambda: psutil.Process(driver.pid).status() == psutil.STATUS_STOPPED)
+    with pytest.raises(Busy, match="another process is the stream"):
+        app.run(query, tmp_path / "wh", RunOptions())
+    driver.send_signal(signal.SIGCONT)
+    with pytest.raises(Busy):
+        app.run(query, tmp_path / "wh", RunOptions())
+    assert driver.communicate("go on\n") == ("7\n", None)
+    assert app.run(query, tmp_path / "wh", RunOptions()) == 0
+
+
+def test_a_driver_that_is_killed_while_it_is_stopped_gives_way(tmp_path, driver, monkeypatch):
+    monkeypatch.setattr(app, "_run_batches", lambda *arguments: 0)
+    driver.send_signal(signal.SIGSTOP)
+    driver.kill()
+    driver.wait()
+    query = make_query(tmp_path / "in", Settings(500, 100, 100, "sum", "none"))
     assert app.run(query, tmp_path / "wh", RunOptions()) == 0

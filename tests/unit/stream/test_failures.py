@@ -62,8 +62,13 @@ CASES = {
     ),
     "a worker that can't connect": (
         Captured("failed", "", Captured("Timed out while waiting for the Python worker to connect back")),
-        "busy",
+        "process",
         "did not start within 10 s",
+    ),
+    "a worker that was killed": (
+        Captured("", "", Captured("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed).")),
+        "process",
+        "a Python process of Spark's was lost",
     ),
     "a log that is cut": (
         Captured("java.lang.IllegalStateException: Incomplete log file", "at streaming.checkpointing.OffsetSeqLog"),

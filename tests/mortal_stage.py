@@ -1,0 +1,23 @@
+"""A stage that kills a Python worker of Spark's, which imports this file."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailrace.engine.stage import Stage
+
+
+@dataclass(frozen=True)
+class MortalStage(Stage):
+    """A stage whose tasks kill their worker while there is the file `armed`, which they remove first."""
+
+    armed: Path = Path()
+
+    def task(self, index):
+        if self.armed.exists():
+            self.armed.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().task(index)

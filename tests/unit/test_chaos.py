@@ -1,0 +1,73 @@
+"""The tally of `make chaos`: what is lost, doubled and wrong is told apart, and the oracles' rows fit one another."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+CHAOS = Path(__file__).parents[2] / "tools" / "chaos"
+WINDOW = ("a", 0, 2000)
+
+
+@pytest.fixture
+def chaos(monkeypatch):
+    """Imports a module of tools/chaos, for this test alone."""
+    monkeypatch.syspath_prepend(CHAOS)
+    for file in CHAOS.glob("*.py"):
+        monkeypatch.delitem(sys.modules, file.stem, raising=False)
+    yield importlib.import_module
+    for file in CHAOS.glob("*.py"):
+        if file.stem != "__main__":
+            sys.modules.pop(file.stem, None)
+
+
+@pytest.mark.parametrize(
+    ("found", "counts"),
+    [
+        ([(WINDOW, 1), (WINDOW, 2)], (0, 0, 0)),
+        ([(WINDOW, 1)], (1, 0, 0)),
+        ([], (2, 0, 0)),
+        ([(WINDOW, 1), (WINDOW, 2), (WINDOW, 2)], (0, 1, 0)),
+        ([(WINDOW, 1), (WINDOW, 3)], (0, 0, 1)),
+        ([(WINDOW, 1), (WINDOW, 2), (("b", 0, 2000), 1)], (0, 0, 1)),
+        ([(WINDOW, 1), (WINDOW, 1)], (0, 0, 1)),
+    ],
+)
+def test_rows_are_compared_as_multisets(chaos, found, counts):
+    tally = chaos("comparison").Tally()
+    tally.compare("results", [(WINDOW, 1), (WINDOW, 2)], found)
+    assert (tally.lost, tally.doubled, tally.wrong) == counts
+    assert tally.is_clean == (counts == (0, 0, 0)) == (not tally.examples)
+    assert tally.compared == 2
+
+
+@pytest.mark.parametrize("kind", ["aggregate", "topk", "emd_join", "spatial_join"])
+def test_a_stream_has_late_repeated_and_rejected_rows_and_is_the_same_by_its_seed(chaos, kind):
+    workloads = chaos("workloads")
+    first, again, other = (workloads.drawn_streams(workloads.WORKLOADS[kind], seed) for seed in (1, 1, 2))
+    for name, stream in first.items():
+        rows = stream.more(400)
+        assert rows == again[name].more(400) != other[name].more(400)
+        assert workloads.WORKLOADS[kind].table(rows).num_rows == 400
+        assert any(row.value is None for row in rows)
+        assert len({row.id for row in rows}) < 400
+        assert max(row.arrival_time - row.event_time for row in rows) > workloads.K_MS
+
+
+def test_the_oracles_pairs_of_long_streams_are_the_short_ones(chaos):
+    from pair_oracle import Item, Read, batch_pairs
+
+    workloads, expected = chaos("workloads"), chaos("expected")
+    streams = workloads.drawn_streams(workloads.WORKLOADS["emd_join"], 1)
+    log = [
+        Read(side, Item(row.event_time, row.arrival_time, row.id, row.value))
+        for side, stream in enumerate(streams.values())
+        for row in stream.more(150)
+        if row.value is not None
+    ]
+    pairs = expected.expected_join("emd_join", log).corrected
+    assert {pair for pair, _ in pairs} == batch_pairs(log, expected.JOINS["emd_join"])
+    assert len({*pairs}) == len(pairs) > 100

@@ -1,0 +1,150 @@
+"""The live driver of a query on an embedded driver host, and what can be seen of it from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+from workloads import NAME
+
+from tailrace.drivers.embedded import EmbeddedHost
+
+ROOT = Path(__file__).resolve().parents[2]
+POLL_S = 0.01
+MOST_S = 120.0
+"""How long a recovery may take."""
+
+_BATCH_ROWS = "200"
+
+
+class TooLong(Exception):
+    """Raised when something has not come about in time."""
+
+
+class LiveDriver:
+    """A driver that its host starts again whenever it dies.
+
+    Attributes
+    ----------
+    home : Path
+        The query's directory in the warehouse.
+    """
+
+    def __init__(self, host: EmbeddedHost, file: Path, warehouse: Path) -> None:
+        self.file, self.warehouse, self.home = file, warehouse, warehouse / NAME
+        self.host = host.host
+        self._environment = {"PYTHONPATH": str(ROOT / "include")}
+
+    def command(self, verb: str, *words: str) -> list[str]:
+        """A command of tailrace's about the query."""
+        return [
+            *(sys.executable, "-m", "tailrace", verb, str(self.file)),
+            *("--warehouse", str(self.warehouse), *words),
+        ]
+
+    def begin(self, verb: str, *words: str) -> subprocess.Popen[str]:
+        """Begin such a command beside the driver, as a user would: it is no part of the driver."""
+        return subprocess.Popen(
+            self.command(verb, *words),
+            env=os.environ | self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def deploy(self) -> None:
+        """Let the host start the driver. A crash loop is what this is about, so the budget of restarts is large."""
+        launch = [sys.executable, "-m", "tailrace.drivers.launch", "--home", str(self.home)]
+        run = self.command("run", "--batch-rows", _BATCH_ROWS)
+        budget = ["--restarts", "100000", "--within", "10", "--"]
+        self.host.deploy(NAME, [*launch, *budget, *run], self._environment)
+
+    def drain(self) -> None:
+        """Ask the driver to end after its batch, and wait until it has."""
+        (self.home / "_stream" / "drain").touch()
+        await_(lambda: not self.host.inspect(NAME).alive, MOST_S)
+
+    @property
+    def pid(self) -> int | None:
+        return self.host.inspect(NAME).pid
+
+    @property
+    def reporting_pid(self) -> int | None:
+        """The pid in the last status: after a death it is the old one until the next driver has taken over."""
+        with suppress(OSError, ValueError, KeyError):
+            return int(json.loads((self.home / "_stream" / "status.json").read_text())["pid"])
+        return None
+
+    @property
+    def commits(self) -> int:
+        """The number of batches that Spark has committed."""
+        return self._batches("commits")
+
+    @property
+    def begun(self) -> int:
+        """The number of batches that were begun."""
+        return self._batches("offsets")
+
+    def processes(self) -> list[psutil.Process]:
+        """The driver, its JVM and their Python workers."""
+        pid = self.pid
+        with suppress(psutil.NoSuchProcess):
+            if pid is not None:
+                return [(driver := psutil.Process(pid)), *driver.children(recursive=True)]
+        return []
+
+    def workers(self) -> list[psutil.Process]:
+        """The Python workers that PySpark's daemon has forked."""
+        found = []
+        for process in self.processes():
+            with suppress(psutil.NoSuchProcess):
+                parent = process.parent()
+                if parent is not None and _is_daemon(process) and _is_daemon(parent):
+                    found.append(process)
+        return found
+
+    def await_commits(self, count: int) -> None:
+        """Wait until there are so many commits.
+
+        Raises
+        ------
+        TooLong
+            When there are not after two minutes; the message has the driver's last lines.
+        """
+        try:
+            await_(lambda: self.commits >= count, MOST_S)
+        except TooLong:
+            lines = "\n".join(self.host.last_lines(NAME, 20))
+            raise TooLong(
+                f"{self.commits} commits, and not {count}, after {MOST_S:g} s; the driver:\n{lines}"
+            ) from None
+
+    def _batches(self, log: str) -> int:
+        names = os.listdir(folder) if (folder := self.home / "_stream" / "checkpoint" / log).is_dir() else []
+        return max((int(name) for name in names if name.isdigit()), default=-1) + 1
+
+
+def await_(condition: Callable[[], object], seconds: float) -> None:
+    """Look again and again until a condition holds.
+
+    Raises
+    ------
+    TooLong
+        When it does not in time.
+    """
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise TooLong(f"it has not come about in {seconds:g} s")
+        time.sleep(POLL_S)
+
+
+def _is_daemon(process: psutil.Process) -> bool:
+    return "pyspark.daemon" in process.cmdline()
