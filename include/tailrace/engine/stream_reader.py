@@ -178,7 +178,9 @@ def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str,
         source = query.streams[name].source
         history = None if is_history(source.format, columns) else histories[name]
         tuple_types = column_types_of(columns, types[name])
-        segments = records_of(source, columns) if isinstance(source, Kafka) else FORMATS[source.format]
+        segments = (
+            records_of(source, columns) if isinstance(source, Kafka) else FORMATS[source.format].at(source.connection)
+        )
         readers.append(StreamReader(name, segments, columns, types[name], tuple_types, query.tick_ms, history))
     return tuple(readers)
 

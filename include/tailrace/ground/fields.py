@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationInfo
+from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from tailrace.ground.duration import Duration, parse_time_ms
 from tailrace.ground.files import is_url
+from tailrace.ground.object_urls import FORMS, parse_object_url
 from tailrace.ground.source_roots import outside_roots
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -54,7 +55,29 @@ def resolve_path(path: Any, info: ValidationInfo) -> Any:
     return resolved
 
 
+def resolve_place(path: Any, info: ValidationInfo) -> Path | str:
+    """Resolve a path like `resolve_path`, or take the URL of an object store as it is.
+
+    Raises
+    ------
+    PydanticCustomError
+        When it is another URL, or `resolve_path` refuses it.
+    """
+    if not isinstance(path, str) or not is_url(path):
+        resolved = resolve_path(path, info)
+        if not isinstance(resolved, Path):
+            raise PydanticKnownError("string_type")
+        return resolved
+    if parse_object_url(path) is None:
+        raise field_error(f"{path} is no URL of an object store", f"{FORMS}; or a path")
+    url = path.rstrip("/")
+    if (problem := outside_roots(url)) is not None:
+        raise field_error(f"{problem.where}: {problem.wrong}", problem.right)
+    return url
+
+
 ResolvedPath = Annotated[Path, BeforeValidator(resolve_path)]
+ResolvedPlace = Annotated[Path | str, PlainValidator(resolve_place, json_schema_input_type=Path)]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 Column = Annotated[str, Field(min_length=1)]
 Time = Annotated[datetime, BeforeValidator(_parse_time)]

@@ -10,11 +10,11 @@ from tailrace.ground.errors import Problem
 VARIABLE = "TAILRACE_SOURCES"
 
 
-def outside_roots(path: Path) -> Problem | None:
+def outside_roots(path: Path | str) -> Problem | None:
     """The problem of a source that, its symbolic links resolved, lies under no root; None where it may be read.
 
     Without the variable a source may lie anywhere; of one that is set but names no root, or a relative one, the problem
-    is the variable's.
+    is the variable's. No root is in an object store, so no URL of one (a text) lies under a root.
     """
     text = os.environ.get(VARIABLE)
     if text is None:
@@ -24,6 +24,9 @@ def outside_roots(path: Path) -> Problem | None:
         right = f"absolute directories with {os.pathsep} between them, or no such variable"
         return Problem(VARIABLE, f"{text!r} names {'a relative root' if named else 'no root'} of sources", right)
     roots = [Path(os.path.realpath(root)) for root in named]
+    if isinstance(path, str):
+        right = f"a path under {' or '.join(map(str, roots))}; or no variable {VARIABLE}"
+        return Problem(path, "it is in an object store, and lies under no root of sources", right)
     resolved = Path(os.path.realpath(path))
     if any(resolved.is_relative_to(root) for root in roots):
         return None

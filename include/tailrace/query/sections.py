@@ -5,6 +5,7 @@ Each field's description ends in a colon and an example: error messages and the 
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -19,13 +20,16 @@ from tailrace.ground.duration import ms
 from tailrace.ground.fields import (
     EPOCH,
     Column,
+    Name,
     NonNegativeDuration,
     PositiveDuration,
     ResolvedPath,
+    ResolvedPlace,
     Section,
     Time,
     field_error,
 )
+from tailrace.ground.object_urls import FORMS
 from tailrace.query.kafka_topic import KafkaTopic
 
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly")
@@ -34,20 +38,33 @@ _FORMAT = "how the tuples are stored: parquet"
 _RATE = "rows a second at which a live run replays Parquet files, for format replay: 2000"
 
 
-class _Path(Section):
-    path: ResolvedPath = Field(description="a file or a directory, relative to the query file: data/readings")
+_PATH = "a file or a directory, relative to the query file: data/readings"
+_CONNECTION = "connection with the settings of an object store: lake"
 
 
-class Files(_Path):
+class Files(Section):
     """A directory of files, or a Delta table, that grows."""
 
+    path: ResolvedPlace = Field(description=_PATH)
     format: Literal["parquet", "json", "csv", "delta"] = Field(description=_FORMAT)
     rate: None = Field(default=None, description=_RATE)
+    connection: Name | None = Field(default=None, description=_CONNECTION)
+
+    @model_validator(mode="after")
+    def _be_readable(self) -> Self:
+        if isinstance(self.path, Path) and self.connection is not None:
+            wrong = "a connection is for a path that is the URL of an object store"
+            raise field_error(wrong, f"{FORMS}; or no connection", "connection")
+        if not isinstance(self.path, Path) and self.format == "delta":
+            raise field_error("a Delta table in an object store can't be a source", "parquet, json or csv", "format")
+        return self
 
 
-class Replay(_Path):
+class Replay(Section):
     """Parquet files that a live run gives out at a rate."""
 
+    path: ResolvedPath = Field(description=_PATH)
+    connection: None = Field(default=None, description=_CONNECTION)
     format: Literal["replay"] = Field(description=_FORMAT)
     rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(description=_RATE)
 
@@ -106,8 +123,9 @@ class Stream(Section):
 
     @property
     def path(self) -> Path:
-        """The path of its files or table; a topic has none."""
+        """The path of its files or table; a topic has none, nor has an object store."""
         assert not isinstance(self.source, Kafka)
+        assert isinstance(self.source.path, Path)
         return self.source.path
 
     @property
@@ -115,7 +133,10 @@ class Stream(Section):
         """Its source as a URI."""
         if isinstance(self.source, Kafka):
             return f"kafka://{self.source.servers}/{self.source.topic}"
-        return self.source.path.absolute().as_uri()
+        if isinstance(self.source.path, Path):
+            return self.source.path.absolute().as_uri()
+        # Airflow takes what stands before an @ for a secret, and drops it.
+        return re.sub(r"^abfss://([^@/]+)@([^/]+)", r"abfss://\2/\1", self.source.path)
 
     @property
     def is_stamped(self) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
-from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,16 @@ from tailrace.ground.errors import refuse
 from tailrace.sources.check import Columns
 from tailrace.sources.csv_records import BOM, LONGEST_BYTES, blocks, records
 from tailrace.sources.csv_types import read_column, shown_types, wrong_value
-from tailrace.sources.segments import MalformedRecord, RawSegment, Segment, Types, require, require_taken
+from tailrace.sources.segments import (
+    MalformedRecord,
+    RawSegment,
+    Segment,
+    SegmentReader,
+    SourceFile,
+    Types,
+    require,
+    require_taken,
+)
 
 _BYTES_PER_SEGMENT = 16 << 20  # several readers share a large file, and none holds more of it in memory
 _SAMPLE_BYTES = 1 << 20
@@ -31,15 +40,20 @@ class _Header(NamedTuple):
     end: int
 
 
+@dataclass(frozen=True)
 class CsvFiles:
     """CSV: a record with another number of fields, or a wrong value, goes to quarantine alone."""
 
-    suffixes = (".csv",)
+    connection: str | None = None
+    suffixes: ClassVar[tuple[str, ...]] = (".csv",)
 
-    def whole(self, path: Path, still: bool) -> bool:
+    def at(self, connection: str | None) -> SegmentReader:
+        return replace(self, connection=connection)
+
+    def whole(self, path: SourceFile, still: bool) -> bool:
         return still and _ends_with_a_newline(path)
 
-    def types(self, path: Path, columns: Columns, before: Types | None = None) -> Types | None:
+    def types(self, path: SourceFile, columns: Columns, before: Types | None = None) -> Types | None:
         """Column types by the values of the first records, and by those of the files before, see `shown_types`."""
         for part, kind in columns.value_types().items():
             if pa.types.is_list(kind):
@@ -64,7 +78,7 @@ class CsvFiles:
                     return types
         return None
 
-    def split(self, path: Path) -> list[Segment]:
+    def split(self, path: SourceFile) -> list[Segment]:
         with _open(path) as file:
             header = _header(path, file)
             cut = [] if header is None else list(blocks(file, header.end, _BYTES_PER_SEGMENT))
@@ -84,7 +98,7 @@ class CsvFiles:
         ]
 
     def read(self, segment: Segment, types: Types) -> RawSegment:
-        header, text = _content(segment)
+        header, text = _content(segment, self.connection)
         texts = _split(text, header.names, list(types))
         first = segment.first_row - segment.block_row
         columns, wrong = {}, np.zeros(texts.table.num_rows, bool)
@@ -105,7 +119,7 @@ class CsvFiles:
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
         if not rows:
             return []
-        _, text = _content(segment)
+        _, text = _content(segment, self.connection)
         bounds = list(records(text))
         first = segment.first_row - segment.block_row
         ends = [bounds[first + row] for row in rows]
@@ -163,10 +177,9 @@ def _split(text: bytes, header: Sequence[str], names: Sequence[str]) -> _Texts:
     return _Texts(table.rename_columns(list(names)), kept, malformed)
 
 
-def _content(segment: Segment) -> tuple[_Header, bytes]:
+def _content(segment: Segment, connection: str | None) -> tuple[_Header, bytes]:
     """The header of a segment's file, and the records of its block."""
-    require_taken(segment)
-    path = Path(segment.path)
+    path = require_taken(segment, connection)
     with _open(path) as file:
         header = _header(path, file)
         assert header is not None
@@ -174,7 +187,7 @@ def _content(segment: Segment) -> tuple[_Header, bytes]:
         return header, file.read(segment.block_end - segment.block_start if segment.block_end else -1)
 
 
-def _header(path: Path, file: BinaryIO) -> _Header | None:
+def _header(path: SourceFile, file: BinaryIO) -> _Header | None:
     """The header of a file; None of an empty file, or of one whose only line is not whole."""
     text = file.read(_SAMPLE_BYTES)
     while text and b"\n" not in text and len(text) < LONGEST_BYTES and (more := file.read(_SAMPLE_BYTES)):
@@ -192,14 +205,14 @@ def _header(path: Path, file: BinaryIO) -> _Header | None:
     return _Header(names, skipped + first.end)
 
 
-def _open(path: Path) -> BinaryIO:
+def _open(path: SourceFile) -> BinaryIO:
     try:
         return path.open("rb")
     except FileNotFoundError as error:  # any other fault may pass, and is no refusal
         raise refuse(str(path), f"it can't be read ({error})", "a file of CSV") from error
 
 
-def _ends_with_a_newline(path: Path) -> bool:
+def _ends_with_a_newline(path: SourceFile) -> bool:
     """True if the last byte is a newline, or the file is empty."""
     with _open(path) as file:
         size = file.seek(0, io.SEEK_END)

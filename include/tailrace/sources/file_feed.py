@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tailrace.ground.errors import refuse
+from tailrace.ground.files import is_url
 from tailrace.sources.check import Columns
 from tailrace.sources.formats import FORMATS, is_history, list_files, merge_types
+from tailrace.sources.object_files import ObjectFile
 from tailrace.sources.reading_progress import ReadFile, remaining
-from tailrace.sources.segments import Segment, State, Types, changed, removed, state_of
+from tailrace.sources.segments import Segment, SourceFile, State, Types, changed, removed, state_of
 
 STILL_S = 1.0
 """Seconds without a change after which a file that is written in place may be taken."""
@@ -46,7 +48,7 @@ class FileFeed:
 
     Attributes
     ----------
-    unfinished : Path or None
+    unfinished : Path, ObjectFile or None
         The file that is not complete yet.
     """
 
@@ -54,27 +56,28 @@ class FileFeed:
 
     def __init__(
         self,
-        path: Path,
+        path: Path | str,
         format_name: str,
         columns: Columns,
         types: Types,
         before: dict[str, ReadFile],
         at_once: int | None = None,
         clock: Callable[[], float] = time.monotonic,
+        connection: str | None = None,
     ) -> None:
-        """Take a monotonic `clock`, in seconds."""
+        """Take a monotonic `clock`, in seconds; a `path` that is the URL of an object store, and a connection to it."""
         self.path, self.format_name, self.columns, self.types = path, format_name, columns, types
         self.holds_back = False
-        self.unfinished: Path | None = None
+        self.unfinished: SourceFile | None = None
         self.problem: str | None = None
-        self._progress, self._at_once = dict(before), at_once
+        self._progress, self._at_once, self._connection = dict(before), at_once, connection
         # Those read in part first.
         self._check_queue = deque(sorted(before, key=lambda name: before[name].rows == before[name].of_rows))
         self._clock = clock
         self._observations: dict[str, _Observation] = {}
 
     def fresh(self) -> list[Segment]:
-        files = {file.name: file for file in list_files(self.path, self.format_name)}
+        files = {file.name: file for file in list_files(self.path, self.format_name, self._connection)}
         self._recheck(files)
         new = [file for file in files.values() if self._is_unread(file.name)]
         new.sort(key=lambda file: file.name not in self._progress)  # stable: files read in part, then by name
@@ -123,7 +126,7 @@ class FileFeed:
         self.unfinished, self.problem = unfinished, problem
         return new_segments
 
-    def _observe(self, file: Path, now_s: float) -> _Observation:
+    def _observe(self, file: SourceFile, now_s: float) -> _Observation:
         before, state = self._observations.get(file.name), state_of(file)
         since_s = before.since_s if before is not None and before.state == state else now_s
         return _Observation(state, since_s, now_s if before is None else before.first_s)
@@ -132,18 +135,20 @@ class FileFeed:
         before = self._progress.get(name)
         return before is None or before.rows < before.of_rows
 
-    def _is_whole(self, file: Path, still: bool) -> bool:
-        return self._at_once is None or FORMATS[self.format_name].whole(file, still)
+    def _is_whole(self, file: SourceFile, still: bool) -> bool:
+        if self._at_once is None or isinstance(file, ObjectFile):  # an object appears whole
+            return True
+        return FORMATS[self.format_name].whole(file, still)
 
-    def _recheck(self, files: Mapping[str, Path]) -> None:
+    def _recheck(self, files: Mapping[str, SourceFile]) -> None:
         """Refuse a file that changed since it was taken; a live run checks `at_once` of them a call, in turn."""
         for _ in range(min(len(self._check_queue), self._at_once or len(self._check_queue))):
             before = self._progress[self._check_queue[0]]
-            file = files.get(self._check_queue[0], Path(before.path))
-            state = state_of(file)
+            file = files.get(self._check_queue[0]) or _unlisted(before.path)
+            state = None if file is None else state_of(file)
             if state is None:  # where the stream writes a history, a file read in full may go
                 if before.rows < before.of_rows or (before.rows and is_history(self.format_name, self.columns)):
-                    raise removed(str(file))
+                    raise removed(before.path)
             elif (str(file), *state) != (before.path, before.size, before.mtime_ns):
                 if before.of_rows:
                     wrong = f"a file of this name was read before: {before.path}, {before.size:,} bytes; "
@@ -153,7 +158,12 @@ class FileFeed:
             self._check_queue.rotate(-1)
 
 
-def _waiting_problem(file: Path, still: bool, age_s: float) -> str | None:
+def _unlisted(path: str) -> Path | None:
+    """A file that its directory does not list any more; None for an object: its listing tells that it is gone."""
+    return None if is_url(path) else Path(path)
+
+
+def _waiting_problem(file: SourceFile, still: bool, age_s: float) -> str | None:
     """The problem to report of an incomplete file; None while it changes and is young, since most are soon complete."""
     if not still and age_s < _REPORT_AFTER_S:
         return None

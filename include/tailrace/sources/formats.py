@@ -14,8 +14,9 @@ from tailrace.sources.carried_columns import carried_type, holds_all
 from tailrace.sources.check import Columns
 from tailrace.sources.csv_files import CsvFiles
 from tailrace.sources.json_files import JsonFiles
+from tailrace.sources.object_files import find_object, list_objects
 from tailrace.sources.parquet_files import ParquetFiles
-from tailrace.sources.segments import Format, Types, is_integer
+from tailrace.sources.segments import Format, SourceFile, Types, is_integer
 
 _PARQUET, _CSV = ParquetFiles(), CsvFiles()
 FORMATS: dict[str, Format] = {
@@ -33,8 +34,10 @@ _SKIPPED_SUFFIXES = (".tmp", ".crc", ".inprogress")
 """Suffixes of what producers write beside their files; names that begin with `.` or `_` are skipped, too."""
 
 
-def list_files(path: Path, format_name: str) -> list[Path]:
+def list_files(path: Path | str, format_name: str, connection: str | None = None) -> list[SourceFile]:
     """List the files of a source in the order of their names, without what producers write beside them.
+
+    `path` is a text where it is the URL of an object store, and `connection` that to the store.
 
     Raises
     ------
@@ -44,25 +47,16 @@ def list_files(path: Path, format_name: str) -> list[Path]:
     """
     if (outside_path := outside_roots(path)) is not None:
         raise Refused([outside_path])
+    if isinstance(path, str):
+        return _list_objects(path, format_name, connection)
     if path.is_file():
         return [path]
     if not path.is_dir():
         raise refuse(str(path), "there is no such file or directory", f"a {format_name} file or a directory of them")
-    suffixes = FORMATS[format_name].suffixes
     with os.scandir(path) as entries:  # one request to the file system, however many files there are
         listing = sorted((entry for entry in entries if _is_of_source(entry.name)), key=lambda entry: entry.name)
-    subdirectories = [entry.name for entry in listing if entry.is_dir()]
-    if subdirectories:
-        raise refuse(
-            f"{path}/{subdirectories[0]}", "this is a directory", "files only: their names tell the order of the log"
-        )
-    others = [entry.name for entry in listing if not entry.name.endswith(suffixes)]
-    if others:
-        raise refuse(
-            f"{path}/{others[0]}",
-            f"this is no {format_name} file by its name",
-            f"only files named *{' or *'.join(suffixes)}",
-        )
+    names = [entry.name for entry in listing]
+    _require_names(str(path), names, [entry.name for entry in listing if entry.is_dir()], format_name)
     if VARIABLE in os.environ:
         problems = [outside_roots(path / entry.name) for entry in listing if entry.is_symlink()]
         if outside := [problem for problem in problems if problem is not None]:
@@ -70,7 +64,35 @@ def list_files(path: Path, format_name: str) -> list[Path]:
     return [path / entry.name for entry in listing]
 
 
-def merge_types(file: Path, format_name: str, columns: Columns, types: Types) -> Types:
+def _list_objects(url: str, format_name: str, connection: str | None) -> list[SourceFile]:
+    objects, directories = list_objects(url, connection)
+    if not objects and not directories:
+        if (single := find_object(url, connection)) is None:
+            raise refuse(url, "there is no such object, and none below it", f"a {format_name} file or a directory")
+        return [single]
+    listing = sorted((file for file in objects if _is_of_source(file.name)), key=lambda file: file.name)
+    subdirectories = sorted(filter(_is_of_source, directories))
+    _require_names(url, [*(file.name for file in listing), *subdirectories], subdirectories, format_name)
+    return [*listing]
+
+
+def _require_names(where: str, names: list[str], subdirectories: list[str], format_name: str) -> None:
+    """Refuse a directory with another one in it, or with a file that is none of the format by its name."""
+    if subdirectories:
+        raise refuse(
+            f"{where}/{subdirectories[0]}", "this is a directory", "files only: their names tell the order of the log"
+        )
+    suffixes = FORMATS[format_name].suffixes
+    others = [name for name in names if not name.endswith(suffixes)]
+    if others:
+        raise refuse(
+            f"{where}/{others[0]}",
+            f"this is no {format_name} file by its name",
+            f"only files named *{' or *'.join(suffixes)}",
+        )
+
+
+def merge_types(file: SourceFile, format_name: str, columns: Columns, types: Types) -> Types:
     """Column types of a source up to this file: those of the files before it, else its own.
 
     Raises

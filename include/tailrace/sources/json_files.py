@@ -5,29 +5,33 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 from tailrace.ground.errors import refuse
 from tailrace.sources.check import Columns
 from tailrace.sources.json_lines import parse
 from tailrace.sources.json_types import CARRIABLE_VALUES, shown_types
-from tailrace.sources.segments import RawSegment, Segment, Types, require, require_taken
+from tailrace.sources.segments import RawSegment, Segment, SegmentReader, SourceFile, Types, require, require_taken
 
 _BYTES_PER_SEGMENT = 16 << 20  # several readers share a large file, and none holds more of it in memory
 
 
+@dataclass(frozen=True)
 class JsonFiles:
     """JSON lines, one record a line; a line that is no record, or has a wrong type, goes to quarantine alone."""
 
-    suffixes = (".json", ".jsonl", ".ndjson")
+    connection: str | None = None
+    suffixes: ClassVar[tuple[str, ...]] = (".json", ".jsonl", ".ndjson")
 
-    def whole(self, path: Path, still: bool) -> bool:
+    def at(self, connection: str | None) -> SegmentReader:
+        return replace(self, connection=connection)
+
+    def whole(self, path: SourceFile, still: bool) -> bool:
         return still and _ends_with_a_record(path)
 
-    def types(self, path: Path, columns: Columns) -> Types | None:
+    def types(self, path: SourceFile, columns: Columns) -> Types | None:
         """Column types by the values of records, see `shown_types`.
 
         Times are ISO 8601 texts or epoch milliseconds.
@@ -39,7 +43,7 @@ class JsonFiles:
                 raise refuse(f"{path}: column {name}", "its values are objects or lists", CARRIABLE_VALUES)
         return types
 
-    def split(self, path: Path) -> list[Segment]:
+    def split(self, path: SourceFile) -> list[Segment]:
         blocks = _blocks(path)
         of_rows = sum(rows for _, _, rows in blocks)
         first = [0, *accumulate(rows for _, _, rows in blocks)]
@@ -49,21 +53,21 @@ class JsonFiles:
         ]
 
     def read(self, segment: Segment, types: Types) -> RawSegment:
-        return parse(_lines(segment), types)
+        return parse(_lines(segment, self.connection), types)
 
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
-        lines = _lines(segment)
+        lines = _lines(segment, self.connection)
         return [lines[row].decode(errors="replace") for row in rows]
 
 
-def _open(path: Path) -> BinaryIO:
+def _open(path: SourceFile) -> BinaryIO:
     try:
         return path.open("rb")
     except FileNotFoundError as error:  # any other fault may pass, and is no refusal
         raise refuse(str(path), f"it can't be read ({error})", "a file of JSON lines") from error
 
 
-def _blocks(path: Path) -> list[tuple[int, int, int]]:
+def _blocks(path: SourceFile) -> list[tuple[int, int, int]]:
     """The blocks of a file, cut at line ends: first byte, end and number of lines of each; an empty file has none."""
     blocks: list[tuple[int, int, int]] = []
     start = offset = 0
@@ -79,7 +83,7 @@ def _blocks(path: Path) -> list[tuple[int, int, int]]:
     return blocks
 
 
-def _ends_with_a_record(path: Path) -> bool:
+def _ends_with_a_record(path: SourceFile) -> bool:
     """True if the last line ends in a newline or is a JSON value, or the file is empty."""
     tail_bytes = 1 << 12
     with _open(path) as file:
@@ -99,17 +103,16 @@ def _ends_with_a_record(path: Path) -> bool:
     return True
 
 
-def _lines(segment: Segment) -> list[bytes]:
+def _lines(segment: Segment, connection: str | None) -> list[bytes]:
     """The lines of a segment."""
-    require_taken(segment)
-    with _open(Path(segment.path)) as file:
+    with _open(require_taken(segment, connection)) as file:
         file.seek(segment.block_start)
         lines = file.read(segment.block_end - segment.block_start if segment.block_end else -1).split(b"\n")
     first = segment.first_row - segment.block_row
     return lines[first : first + segment.rows]
 
 
-def _records(path: Path) -> Iterator[dict[str, Any]]:
+def _records(path: SourceFile) -> Iterator[dict[str, Any]]:
     with _open(path) as file:
         for line in file:
             try:

@@ -6,9 +6,7 @@ could not repeat, and brings each record through the JVM.
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +14,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition, admin
 
+from tailrace.ground.connections import read_connection
 from tailrace.ground.errors import refuse
 
 _TIMEOUT_S = 15.0
@@ -59,27 +58,18 @@ class Servers:
 
     def settings(self) -> dict[str, Any]:
         """The settings of a client, secrets included: never to be printed or stored."""
-        return {"bootstrap.servers": self.bootstrap, "log_level": 0} | _settings_of(self.connection, os.environ)
+        return {"bootstrap.servers": self.bootstrap, "log_level": 0} | _settings_of(self.connection)
 
 
-def _settings_of(connection: str | None, environment: Mapping[str, str]) -> dict[str, str]:
+def _settings_of(connection: str | None) -> dict[str, str]:
     """The client settings of a connection in Airflow's JSON: its `extra`; its login and password are for SASL."""
     if connection is None:
         return {}
-    variable = f"AIRFLOW_CONN_{connection.upper()}"
-    where = f"connection {connection}"
-    right = f'{variable} as \'{{"extra": {{"security.protocol": "SASL_SSL", …}}}}\', where the driver runs'
-    try:
-        declared = json.loads(environment[variable])
-        extra = declared.get("extra") or {}
-        extra = json.loads(extra) if isinstance(extra, str) else extra
-        settings = {str(name): str(value) for name, value in extra.items() if name != "bootstrap.servers"}
-        login = {"sasl.username": declared.get("login"), "sasl.password": declared.get("password")}
-    except KeyError:
-        raise refuse(where, f"there is no environment variable {variable}", right) from None
-    except (ValueError, AttributeError):  # its text may be a secret
-        raise refuse(where, f"{variable} is no connection in JSON", right) from None
+    read = read_connection(connection, '{"security.protocol": "SASL_SSL", …}')
+    settings = {name: value for name, value in read.extra.items() if name != "bootstrap.servers"}
+    login = {"sasl.username": read.login, "sasl.password": read.password}
     if unknown := sorted(settings.keys() - set(SETTINGS)):
+        where = f"connection {connection}"
         raise refuse(where, f"it has settings that no connection may have: {', '.join(unknown)}", ", ".join(SETTINGS))
     return settings | {name: value for name, value in login.items() if value}
 

@@ -6,7 +6,9 @@ import errno
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,20 +17,25 @@ import pyarrow.parquet as pq
 from tailrace.ground.errors import refuse
 from tailrace.sources.carried_columns import CARRIABLE, carried_type
 from tailrace.sources.check import Columns
-from tailrace.sources.segments import RawSegment, Segment, Types, require, require_taken
+from tailrace.sources.segments import RawSegment, Segment, SegmentReader, SourceFile, Types, require, require_taken
 
 _ROWS_PER_SEGMENT = 500_000  # large files are cut between row groups, so that several readers share one
 
 
+@dataclass(frozen=True)
 class ParquetFiles:
     """Parquet files: each states its column types, so a column of a wrong type is refused as a whole."""
 
-    suffixes = (".parquet",)
+    connection: str | None = None
+    suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
 
-    def whole(self, path: Path, still: bool) -> bool:
+    def at(self, connection: str | None) -> SegmentReader:
+        return replace(self, connection=connection)
+
+    def whole(self, path: SourceFile, still: bool) -> bool:
         return True  # an incomplete file has no footer and can't be opened
 
-    def types(self, path: Path, columns: Columns) -> Types | None:
+    def types(self, path: SourceFile, columns: Columns) -> Types | None:
         schema = _open(path).schema_arrow
         require(path, columns, schema.names)
         for part, name in columns.named().items():
@@ -38,7 +45,7 @@ class ParquetFiles:
                 raise refuse(f"{path}: column {name}", f"its type is {kind}, but {role}", right)
         return {name: str(_value_type(schema.field(name).type)) for name in columns.named().values()}
 
-    def split(self, path: Path) -> list[Segment]:
+    def split(self, path: SourceFile) -> list[Segment]:
         metadata = _open(path).metadata
         segments: list[Segment] = []
         first = rows = 0
@@ -64,9 +71,9 @@ class ParquetFiles:
         return [json.dumps(record, default=str) for record in records]
 
     def _table(self, segment: Segment, columns: list[str] | None) -> pa.Table:
-        require_taken(segment)
-        with _named(Path(segment.path)):
-            file = pq.ParquetFile(segment.path)
+        path = require_taken(segment, self.connection)
+        with _named(path):
+            file = _content(path)
             sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
             starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
             first, stop = segment.first_row, segment.first_row + segment.rows
@@ -75,13 +82,19 @@ class ParquetFiles:
         return table.slice(first - starts[groups[0]], segment.rows) if groups else table
 
 
-def _open(path: Path) -> pq.ParquetFile:
+def _open(path: SourceFile) -> pq.ParquetFile:
     with _named(path, errno.ENOENT):
+        return _content(path)
+
+
+def _content(path: SourceFile) -> pq.ParquetFile:
+    if isinstance(path, Path):
         return pq.ParquetFile(path)
+    return pq.ParquetFile(path.open(), pre_buffer=True)  # neighbouring ranges by one request
 
 
 @contextmanager
-def _named(path: Path, *faults: int) -> Iterator[None]:
+def _named(path: SourceFile, *faults: int) -> Iterator[None]:
     """Refuse a file by its name where its content is damaged: Arrow's own errors name none. `faults`: errno, too."""
     try:
         yield

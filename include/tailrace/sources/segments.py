@@ -15,10 +15,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.ground.errors import Problem, SourceChanged, refuse
+from tailrace.ground.files import is_url
 from tailrace.sources.check import Columns
+from tailrace.sources.object_files import ObjectFile, find_object
+
+SourceFile = Path | ObjectFile
+"""A file of a source, on a disk or in an object store."""
 
 State = tuple[int, int]
-"""A file's size in bytes, and the time of its last change in ns."""
+"""A file's size in bytes, and the time of its last change in ns; of an object in its place a digest of its ETag."""
 
 Types = dict[str, str]
 """The Arrow type, by name, of each of the source's columns that a query reads."""
@@ -46,7 +51,8 @@ class Segment:
     version : int
         The version of the table that added the file; 0 where the source is no table.
     mtime_ns : int or None
-        Time of the file's last change; None where its name alone identifies its content (a table's file).
+        Time of the file's last change, of an object a digest of its ETag; None where its name alone identifies its
+        content (a table's file).
     block_start, block_end, block_row : int
         The byte range of the file that holds its records, and the first record in it; an end of 0: the whole file.
     """
@@ -111,10 +117,13 @@ class Format(SegmentReader, Protocol):
     def suffixes(self) -> tuple[str, ...]:
         """Suffixes of its files' names."""
 
-    def whole(self, path: Path, still: bool) -> bool:
+    def at(self, connection: str | None) -> SegmentReader:
+        """The reader of segments that may be in an object store, by a connection to it."""
+
+    def whole(self, path: SourceFile, still: bool) -> bool:
         """True if a file is complete, as far as can be told; `still`: unchanged for `file_feed.STILL_S` seconds."""
 
-    def types(self, path: Path, columns: Columns) -> Types | None:
+    def types(self, path: SourceFile, columns: Columns) -> Types | None:
         """Types of the columns that the query reads; None from a file whose records don't show them.
 
         Raises
@@ -123,12 +132,14 @@ class Format(SegmentReader, Protocol):
             When a column is missing or of a type that no tuple can come from, or the file is unreadable.
         """
 
-    def split(self, path: Path) -> list[Segment]:
+    def split(self, path: SourceFile) -> list[Segment]:
         """The file's segments, in order, without `size` and `mtime_ns`."""
 
 
-def state_of(file: Path) -> State | None:
-    """A file's size and time of change; None if it is gone from its directory."""
+def state_of(file: SourceFile) -> State | None:
+    """A file's size and time of change, of an object as it was listed; None if it is gone from its directory."""
+    if isinstance(file, ObjectFile):
+        return file.state
     try:
         now = file.stat()
     except FileNotFoundError:
@@ -138,15 +149,19 @@ def state_of(file: Path) -> State | None:
     return now.st_size, now.st_mtime_ns
 
 
-def require_taken(segment: Segment) -> None:
-    """Refuse to read a file that was changed or removed since it was taken."""
-    if segment.mtime_ns is None:
-        return
-    state = state_of(Path(segment.path))
-    if state is None:
-        raise removed(segment.path)
-    if state != (segment.size, segment.mtime_ns):
-        raise changed(segment.path, f"it had {segment.size:,} bytes when it was taken, and was changed since")
+def require_taken(segment: Segment, connection: str | None) -> SourceFile:
+    """The file of a segment; refuses one that was changed or removed since it was taken.
+
+    `connection` is that to its object store, if it is in one.
+    """
+    file = find_object(segment.path, connection) if is_url(segment.path) else Path(segment.path)
+    if segment.mtime_ns is not None or file is None:
+        state = None if file is None else state_of(file)
+        if file is None or state is None:
+            raise removed(segment.path)
+        if state != (segment.size, segment.mtime_ns):
+            raise changed(segment.path, f"it had {segment.size:,} bytes when it was taken, and was changed since")
+    return file
 
 
 def removed(path: str) -> SourceChanged:
@@ -160,7 +175,7 @@ def changed(path: str, wrong: str) -> SourceChanged:
     return SourceChanged([Problem(path, wrong, right)])
 
 
-def require(path: Path, columns: Columns, present: Sequence[str]) -> None:
+def require(path: SourceFile, columns: Columns, present: Sequence[str]) -> None:
     """Refuse a file that lacks a column of the query."""
     for part, name in columns.named().items():
         if name not in present:

@@ -106,7 +106,7 @@ def _open(
         records = records_of(source, columns)
         topic, before = Topic(records.servers, source.topic), (position.path, position.row) if position.path else None
         return KafkaFeed(topic, records, columns, types, before, identity, query.idle_ms / 1000, live)
-    if source.format == "delta":
+    if source.format == "delta" and isinstance(source.path, Path):
         delta = DeltaFeed(source.path, columns, types, read, position.version)
         if identity is not None and identity != delta.identity:
             wrong = f"it is another table than the stream has read: {delta.identity}, not {identity}"
@@ -115,7 +115,8 @@ def _open(
         return delta
     kept_as = "parquet" if source.format == "replay" else source.format
     by_name = {Path(path).name: one for path, one in read.items()}
-    files = FileFeed(source.path, kept_as, columns, types, by_name, _FILES_AT_ONCE if live else None)
+    at_once = _FILES_AT_ONCE if live else None
+    files = FileFeed(source.path, kept_as, columns, types, by_name, at_once, connection=source.connection)
     return ReplayFeed(files, source.rate) if source.rate is not None and live else files
 
 

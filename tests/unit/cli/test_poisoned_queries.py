@@ -113,9 +113,9 @@ CASES = [
     ),
     (
         "a URL for a path",
-        changed("path: in", "path: 's3://bucket/in'"),
+        changed("path: in", "path: 'https://bucket/in'"),
         "5: streams.departures.source.path",
-        "s3://bucket/in is a URL, and a path is asked for",
+        "https://bucket/in is no URL of an object store",
     ),
     ("a cron that never fires", changed("@daily", "0 0 31 2 *"), "13: correction.schedule", "'0 0 31 2 *' never comes"),
     (

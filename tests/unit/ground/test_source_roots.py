@@ -53,3 +53,11 @@ def test_a_variable_without_an_absolute_root_allows_no_source(
     problem = outside_roots(tmp_path / "in")
     assert problem is not None
     assert (problem.where, "absolute directories" in problem.right) == (VARIABLE, True)
+
+
+def test_no_object_store_is_under_a_root(monkeypatch, tmp_path):
+    assert outside_roots("s3://lake/in") is None
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    problem = outside_roots("s3://lake/in")
+    assert problem is not None
+    assert "in an object store" in problem.wrong

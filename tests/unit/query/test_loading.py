@@ -109,6 +109,7 @@ WRONG = [
     ),
     Wrong("parquet", "[parquet]", 5, "streams.departures.source.format", "is no format", "parquet, json"),
     Wrong("path: ../../samples/flights", "path: ''", 5, "streams.departures.source.path", "no value", "data/readings"),
+    Wrong("path: ../../samples/flights", "path: [in]", 5, "streams.departures.source.path", "not fit", "data/readings"),
     Wrong("    id: flight\n", "", 4, "streams.departures.id", "missing", "column that names the tuple"),
     Wrong("key:", "keys:", 9, "streams.departures.keys", "'keys' is no field", "key (of source"),
     Wrong("key: origin", "key: ''", 9, "streams.departures.key", "no value", "key: sensor"),

@@ -61,9 +61,9 @@ def test_another_format_of_the_same_family_is_suggested(tmp_path: Path) -> None:
     assert "right would be: json (of " in refusal(tmp_path, GOOD.replace("csv", "jsonl"))
 
 
-@pytest.mark.parametrize("url", ["s3://bucket/key", "file:///data/in", "HTTPS://example.org/x", "file:in"])
-def test_a_url_is_no_path(tmp_path: Path, url: str) -> None:
-    assert f"{url} is a URL, and a path is asked for" in refusal(tmp_path, GOOD.replace("path: in", f"path: '{url}'"))
+@pytest.mark.parametrize("url", ["s3:///key", "file:///data/in", "HTTPS://example.org/x", "file:in"])
+def test_a_url_is_no_path_unless_of_an_object_store(tmp_path: Path, url: str) -> None:
+    assert f"{url} is no URL of an object store" in refusal(tmp_path, GOOD.replace("path: in", f"path: '{url}'"))
 
 
 @pytest.mark.parametrize("schedule", ["0 0 31 2 *", "0 0 30 2 *", "5 4 31 4,6,9,11 *"])

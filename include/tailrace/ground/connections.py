@@ -1,0 +1,41 @@
+"""Connections with secrets: variables AIRFLOW_CONN_NAME in Airflow's JSON, of each process that uses them."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+
+from tailrace.ground.errors import refuse
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A connection's login, password and `extra`, whose values are texts; its `repr` shows none of them."""
+
+    login: str | None = field(repr=False)
+    password: str | None = field(repr=False)
+    extra: dict[str, str] = field(repr=False)
+
+
+def read_connection(name: str, example: str) -> Connection:
+    """Read a connection from the environment; `example` is the `extra` that an error shows, as JSON.
+
+    Raises
+    ------
+    Refused
+        When there is none of this name, or it is none in JSON; its text, which may be a secret, is not shown.
+    """
+    variable = f"AIRFLOW_CONN_{name.upper()}"
+    where = f"connection {name}"
+    right = f"{variable} as '{{\"extra\": {example}}}', where the driver runs"
+    try:
+        declared = json.loads(os.environ[variable])
+        extra = declared.get("extra") or {}
+        extra = json.loads(extra) if isinstance(extra, str) else extra
+        texts = {str(key): value if isinstance(value, str) else json.dumps(value) for key, value in extra.items()}
+        return Connection(declared.get("login"), declared.get("password"), texts)
+    except KeyError:
+        raise refuse(where, f"there is no environment variable {variable}", right) from None
+    except (ValueError, AttributeError):
+        raise refuse(where, f"{variable} is no connection in JSON", right) from None

@@ -1,0 +1,30 @@
+"""URLs of object stores: s3://BUCKET/KEY, gs://BUCKET/KEY and abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+FORMS = "s3://bucket/readings, gs://bucket/readings or abfss://container@account.dfs.core.windows.net/readings"
+"""Examples of such URLs, in words."""
+
+# A host of the query file's choosing would get the connection's token.
+_URL = re.compile(
+    r"(?P<store>(?:s3|gs)://[A-Za-z0-9][A-Za-z0-9._-]*|abfss://[a-z0-9-]+@[a-z0-9]+\.dfs\.core\.windows\.net)"
+    r"(?:/(?P<key>(?:[^/?#\x00-\x20]+(?:/[^/?#\x00-\x20]+)*)?)/?)?"
+)
+
+
+class ObjectUrl(NamedTuple):
+    """A URL in parts: that of its store, as s3://bucket, and the key in it, which is empty for the whole store."""
+
+    store: str
+    key: str
+
+
+def parse_object_url(url: str) -> ObjectUrl | None:
+    """Parse a URL of an object store; None where it is not of a form in `FORMS`."""
+    match = _URL.fullmatch(url)
+    if match is None or {".", ".."} & set((match["key"] or "").split("/")):
+        return None
+    return ObjectUrl(match["store"], match["key"] or "")

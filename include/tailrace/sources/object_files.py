@@ -1,0 +1,131 @@
+"""Files in object stores: they appear whole, and are read by ranges, each of the content that was listed."""
+
+from __future__ import annotations
+
+import errno
+import io
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, BinaryIO
+
+import obstore
+from obstore.exceptions import PreconditionError
+
+from tailrace.ground.object_urls import ObjectUrl, parse_object_url
+from tailrace.sources.object_stores import store_errors, store_of
+
+_BUFFER_BYTES = 1 << 20  # a request takes some 10 ms, however little it reads
+
+
+@dataclass(frozen=True)
+class ObjectFile:
+    """A file in an object store with one content of it, which its ETag identifies.
+
+    Attributes
+    ----------
+    connection : str or None
+        The connection to the store.
+    size : int
+        In bytes.
+    e_tag : str or None
+        None where the store has none: then the time of change stands for it, and reads are not bound to it.
+    digest : int
+        63 bits of what identifies the content, in the place of a local file's time of change.
+    """
+
+    url: str
+    connection: str | None
+    size: int
+    e_tag: str | None
+    digest: int
+
+    def __str__(self) -> str:
+        return self.url
+
+    @property
+    def name(self) -> str:
+        return self.url.rpartition("/")[2]
+
+    @property
+    def state(self) -> tuple[int, int]:
+        """Size and digest, see `segments.State`."""
+        return self.size, self.digest
+
+    def open(self, mode: str = "rb") -> BinaryIO:
+        """Open it for reading in binary mode; nothing is requested before the first read."""
+        assert mode == "rb"
+        return io.BufferedReader(_Ranges(self), _BUFFER_BYTES)
+
+
+class _Ranges(io.RawIOBase):
+    """Reads an object by ranges."""
+
+    def __init__(self, file: ObjectFile) -> None:
+        self._file, self._position = file, 0
+        self._url = _parsed(file.url)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._file.size}[whence]
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        end = min(self._position + len(buffer), self._file.size)
+        if end <= self._position:
+            return 0
+        options: Any = {"range": (self._position, end)}
+        if self._file.e_tag is not None:
+            options["if_match"] = self._file.e_tag
+        with store_errors(self._file.url):
+            try:
+                store = store_of(self._url.store, self._file.connection)
+                content = obstore.get(store, self._url.key, options=options).bytes()
+            except (PreconditionError, FileNotFoundError):  # the next attempt finds it changed or removed
+                text = "it was replaced or removed while it was read"
+                raise OSError(errno.ESTALE, text, self._file.url) from None
+        buffer[: len(content)] = memoryview(content)
+        self._position += len(content)
+        return len(content)
+
+
+def find_object(url: str, connection: str | None) -> ObjectFile | None:
+    """Find the object at a URL; None where there is none."""
+    parsed = _parsed(url)
+    with store_errors(url):
+        try:
+            return _file(parsed.store, connection, obstore.head(store_of(parsed.store, connection), parsed.key))
+        except FileNotFoundError:
+            return None
+
+
+def list_objects(url: str, connection: str | None) -> tuple[list[ObjectFile], list[str]]:
+    """List the objects directly under a URL, and the names of the directories there."""
+    store, key = _parsed(url)
+    try:
+        with store_errors(url):
+            listing = obstore.list_with_delimiter(store_of(store, connection), f"{key}/" if key else None)
+    except FileNotFoundError:  # there is no such bucket
+        return [], []
+    files = [_file(store, connection, meta) for meta in listing["objects"] if meta["path"] != key]
+    return files, [prefix.rstrip("/").rpartition("/")[2] for prefix in listing["common_prefixes"]]
+
+
+def _parsed(url: str) -> ObjectUrl:
+    parsed = parse_object_url(url)
+    assert parsed is not None  # a query with another URL is refused
+    return parsed
+
+
+def _file(store: str, connection: str | None, meta: Any) -> ObjectFile:
+    e_tag = meta["e_tag"]
+    identity = e_tag.strip('"') if e_tag else meta["last_modified"].isoformat()
+    digest = int.from_bytes(sha256(identity.encode()).digest()[:8], "big") >> 1
+    return ObjectFile(f"{store}/{meta['path']}", connection, meta["size"], e_tag, digest)

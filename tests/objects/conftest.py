@@ -1,0 +1,29 @@
+"""One S3-compatible server for all tests of a process, and a connection to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from object_store import running_gateway
+from tailrace.sources import object_stores
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "objects" in item.path.parts:
+            item.add_marker(pytest.mark.timeout(1800))  # the server is built once, from its source
+
+
+@pytest.fixture(scope="session")
+def gateway(tmp_path_factory):
+    with running_gateway(tmp_path_factory.mktemp("s3")) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+def connection(gateway, monkeypatch):
+    """The name of a connection to the server."""
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", gateway.connection())
+    object_stores.store_of.cache_clear()
+    yield "lake"
+    object_stores.store_of.cache_clear()

@@ -1,0 +1,46 @@
+"""An object store as source of a command of its own: its workers read by the connection of the environment."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from local_app import LocalApp
+from object_store import BUCKET, PASSWORD, running_gateway
+from objects.test_source import answers, declaration, readings, write
+from tailrace.query.declared import declared_query
+from tailrace.sources.object_stores import store_of
+from tailrace.storage.layout import Layout
+from tailrace.storage.tables import Tables
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]  # the server is built once, from its source
+
+
+def test_a_bounded_run_answers_as_in_process_and_corrects(tmp_path, monkeypatch):
+    (tmp_path / "s3").mkdir()
+    declared = declaration(f"s3://{BUCKET}/in", "parquet", "lake")
+    file = tmp_path / "load.yaml"
+    file.write_text(yaml.safe_dump(declared))
+    with running_gateway(tmp_path / "s3") as gateway:
+        for number in range(2):
+            write(readings(400 * number, 400), part := tmp_path / f"part-{number}.parquet")
+            gateway.put(f"in/{part.name}", part)
+        monkeypatch.setenv("AIRFLOW_CONN_LAKE", gateway.connection())
+        store_of.cache_clear()
+        command = [sys.executable, "-m", "tailrace", "run", file, "--warehouse", tmp_path / "wh"]
+        job = subprocess.run([*command, "--bounded", "--correct"], capture_output=True, text=True, check=False)
+        assert job.returncode == 0, job.stderr
+        app = LocalApp(declared_query(declared), tmp_path / "local")
+        app.go(flush=True)
+    store_of.cache_clear()
+    tables = Tables(Layout.of(tmp_path / "wh", "load"))
+    expected, app.tables = answers(app), tables
+    assert answers(app) == expected != []
+    assert tables.read("corrections").num_rows
+    assert PASSWORD not in job.stdout + job.stderr
+    assert not [
+        path for path in (tmp_path / "wh").rglob("*") if path.is_file() and PASSWORD.encode() in path.read_bytes()
+    ]
