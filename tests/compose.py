@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 FILE = ROOT / "docker-compose.yaml"
 _MARK = "TAILRACE_COMPOSE"
 _VARIABLE = re.compile(r"\$\{([A-Z_]+):\?([^}]*)\}")
-_PORTS = re.compile(r"(?<![0-9.])(5432|7077|7078|7079|8080|8090|8091|8092|9001)(?![0-9.])")
+_PORTS = re.compile(r"(?<![0-9.])(5432|7077|7078|7079|8080|8090|8091|8092|9001|9092|9093)(?![0-9.])")
 
 
 def services() -> dict[str, dict[str, Any]]:
@@ -36,17 +36,18 @@ def required_variables() -> dict[str, str]:
 
 @dataclass
 class Here:
-    """This machine in the place of the containers: directories below `home`, free ports of loopback."""
+    """This machine in the place of the containers: directories below `home`, free ports of loopback, Kafka's jars."""
 
     home: Path
     secrets: dict[str, str]
+    kafka_jars: Path
     _sessions: set[int] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
         self.ports = {port: str(free_port()) for port in sorted(set(_PORTS.findall(FILE.read_text())))}
         self.log = self.home / "logs"
         self.log.mkdir(parents=True)
-        for name in ("airflow", "tailrace", "drivers/programs", "work"):
+        for name in ("airflow", "tailrace", "drivers/programs", "work", "kafka"):
             (self.home / "srv" / name).mkdir(parents=True, mode=0o700)
 
     def translate(self, text: str) -> str:
@@ -55,7 +56,8 @@ class Here:
         text = text.replace("/srv/", f"{self.home}/srv/").replace(
             "/opt/tailrace/include/queries", f"{self.home}/queries"
         )
-        text = text.replace("/opt/tailrace", str(ROOT))
+        text = text.replace("/opt/tailrace", str(ROOT)).replace("/opt/kafka/libs", str(self.kafka_jars))
+        text = text.replace("/var/lib/kafka/data", f"{self.home}/srv/kafka")
         text = _PORTS.sub(lambda match: self.ports[match[1]], text)
         names = "|".join(sorted(services(), key=len, reverse=True))
         text = re.sub(rf"(?<=//)(?:{names})(?=[:\"])|(?<=@)(?:{names})(?=:)", "127.0.0.1", text)

@@ -121,16 +121,21 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
-@contextmanager
-def running_broker(directory: Path) -> Iterator[Broker]:
-    """A broker that is ended with its process group."""
+def kafka_jars() -> Path:
+    """The directory of Kafka's jars, which are fetched the first time."""
     jars = Path.home() / ".cache" / "tailrace" / f"kafka-{_VERSION}"
     jars.mkdir(parents=True, exist_ok=True)
     with FileLock(jars / ".lock"):  # tests run in several processes
         if not (jars / "complete").exists():
             fetch(Artifact("org.apache.kafka", "kafka_2.13", _VERSION), jars)
             (jars / "complete").touch()
-    broker = Broker(directory, f"{jars}/*")
+    return jars
+
+
+@contextmanager
+def running_broker(directory: Path) -> Iterator[Broker]:
+    """A broker that is ended with its process group."""
+    broker = Broker(directory, f"{kafka_jars()}/*")
     try:
         yield broker
     finally:

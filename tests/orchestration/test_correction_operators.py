@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
+from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, TaskDeferred
 from airflow.sdk.execution_time.context import TriggeringAssetEventsAccessor
 
@@ -210,6 +211,17 @@ def test_a_correction_listens_on_loopback_only_and_requires_a_secret(correct_tas
     conf = {arguments[number + 1] for number, word in enumerate(arguments) if word == "--conf"}
     assert conf == LOCAL_CONF
     assert local_ip == "127.0.0.1"
+
+
+def test_a_correction_has_the_connections_of_its_query(correct_task, called, place, monkeypatch):
+    source = "{{format: parquet, path: 's3://lake/readings', connection: lake}}"
+    declare(place / "queries", "readings", QUERY.replace("{{format: parquet, path: readings}}", source))
+    get = BaseHook.get_connection
+    lake = Connection(conn_id="lake", conn_type="aws", login="me", password="s3cret")
+    monkeypatch.setattr(BaseHook, "get_connection", lambda *names: lake if "lake" in names else get(names[-1]))
+    correct_task.execute(context())
+    assert json.loads(os.environ["AIRFLOW_CONN_LAKE"]) == {"login": "me", "password": "s3cret"}
+    assert "s3cret" not in " ".join(called()[2])
 
 
 def test_a_driver_memory_out_of_bounds_is_refused(correct_task, called):

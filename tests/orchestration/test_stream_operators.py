@@ -19,7 +19,7 @@ from fake_host import LOCAL_CONF, QUERY, declare
 from tailrace.cli import drivers as commands
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.ground.errors import Busy, Refused
-from tailrace.orchestration import drivers, settings, stream_operators, submit
+from tailrace.orchestration import drivers, settings, stream_operators
 from tailrace.orchestration.stream_operators import (
     DEPLOYED,
     WATCHED,
@@ -498,8 +498,35 @@ def test_deploy_refuses_a_spark_binary_that_the_provider_does_not_allow(make_ope
     assert host.deployed == []
 
 
-def test_the_roots_of_sources_are_passed_on_to_drivers(place, monkeypatch):
-    monkeypatch.setenv("TAILRACE_SOURCES", "/data")
-    assert submit.environment()["TAILRACE_SOURCES"] == "/data"
+def test_the_roots_of_sources_are_passed_on_to_drivers(make_operator, place, monkeypatch):
+    monkeypatch.setenv("TAILRACE_SOURCES", str(place))
+    assert make_operator(DeployOperator).environment()["TAILRACE_SOURCES"] == str(place)
     monkeypatch.delenv("TAILRACE_SOURCES")
-    assert "TAILRACE_SOURCES" not in submit.environment()
+    assert "TAILRACE_SOURCES" not in make_operator(DeployOperator).environment()
+
+
+TOPIC = QUERY.replace(
+    "{{format: parquet, path: readings}}", '{{format: kafka, servers: "b:9092", topic: t, connection: main_kafka}}'
+).replace("    arrival_time: arrival_time\n", "")
+
+
+def test_the_connections_of_a_query_are_passed_on_to_its_driver_alone(
+    make_operator, host, context, place, monkeypatch, capfd
+):
+    declare(place / "queries", "readings", TOPIC)
+    extra = {"security.protocol": "SASL_SSL"}
+    known = {"conn_type": "kafka", "login": "me", "password": "s3cret", "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_MAIN_KAFKA", json.dumps(known))
+    monkeypatch.setenv("AIRFLOW_CONN_OTHER", json.dumps(known))
+    make_operator(DeployOperator).execute(context)
+    [(command, environment)] = host.deployed
+    assert json.loads(environment["AIRFLOW_CONN_MAIN_KAFKA"]) == {"login": "me", "password": "s3cret", "extra": extra}
+    assert "AIRFLOW_CONN_OTHER" not in environment
+    assert "s3cret" not in " ".join(command)
+    assert "s3cret" not in "".join(capfd.readouterr())
+
+
+def test_a_connection_that_airflow_does_not_know_is_left_to_the_driver_host(make_operator, place, monkeypatch):
+    declare(place / "queries", "readings", TOPIC)
+    monkeypatch.delenv("AIRFLOW_CONN_MAIN_KAFKA", raising=False)
+    assert "AIRFLOW_CONN_MAIN_KAFKA" not in make_operator(DeployOperator).environment()

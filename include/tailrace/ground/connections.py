@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tailrace.ground.errors import refuse
@@ -18,6 +19,16 @@ class Connection:
     extra: dict[str, str] = field(repr=False)
 
 
+def variable_of(name: str) -> str:
+    """The name of the environment variable that holds a connection."""
+    return f"AIRFLOW_CONN_{name.upper()}"
+
+
+def connection_variables(names: Iterable[str]) -> dict[str, str]:
+    """The variables of these connections that this process has, secrets included: never to be printed or stored."""
+    return {variable: os.environ[variable] for variable in map(variable_of, names) if variable in os.environ}
+
+
 def read_connection(name: str, example: str) -> Connection:
     """Read a connection from the environment; `example` is the `extra` that an error shows, as JSON.
 
@@ -26,7 +37,7 @@ def read_connection(name: str, example: str) -> Connection:
     Refused
         When there is none of this name, or it is none in JSON; its text, which may be a secret, is not shown.
     """
-    variable = f"AIRFLOW_CONN_{name.upper()}"
+    variable = variable_of(name)
     where = f"connection {name}"
     right = f"{variable} as '{{\"extra\": {example}}}', where the driver runs"
     try:

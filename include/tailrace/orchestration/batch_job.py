@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from abc import abstractmethod
+from pathlib import Path
 from typing import Any, ClassVar
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
@@ -15,7 +16,8 @@ from tailrace.drivers import fence
 from tailrace.orchestration import settings
 from tailrace.orchestration.form import check_conf
 from tailrace.orchestration.links import TablesLink
-from tailrace.orchestration.stream_operators import refusals_fail
+from tailrace.orchestration.passed_connections import passed_connections
+from tailrace.orchestration.refusals import refusals_fail
 from tailrace.orchestration.submit import Options
 from tailrace.spark import masters
 from tailrace.storage.layout import Layout
@@ -55,11 +57,12 @@ class BatchJob(SparkSubmitOperator):
             self.conf = masters.conf(settings.spark_master())
             self._driver_memory = Options.of(context["params"]).driver_memory
             warehouse, app_arguments = settings.warehouse(), self.arguments(context)
+            connections = passed_connections(settings.Declared.read(Path(self.file)).query)
         self.application = str(settings.spark_apps() / self.app)
         self.application_args = [self.file, "--warehouse", str(warehouse), *app_arguments]
         if pids := self._fence():
             self.log.warning("killed what an earlier %s has left: %s", self.job, ", ".join(map(str, pids)))
-        os.environ.update(settings.spark_environment() | {self._mark: self._home()})
+        os.environ.update(settings.spark_environment() | connections | {self._mark: self._home()})
         try:
             super().execute(context)
         except AirflowException as error:

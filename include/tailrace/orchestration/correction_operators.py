@@ -14,8 +14,9 @@ from tailrace.orchestration import settings
 from tailrace.orchestration.batch_job import BatchJob
 from tailrace.orchestration.form import check_conf
 from tailrace.orchestration.gap_trigger import RANGE
+from tailrace.orchestration.refusals import refusals_fail
 from tailrace.orchestration.settings import Declared
-from tailrace.orchestration.stream_operators import POLL_S, StreamOperator, refusals_fail
+from tailrace.orchestration.stream_operators import POLL_S, StreamOperator
 from tailrace.orchestration.triggers import FrontierTrigger, past_end, reached
 from tailrace.query.query import Query
 from tailrace.storage.layout import Layout

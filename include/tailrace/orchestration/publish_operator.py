@@ -8,7 +8,8 @@ from typing import Any
 from airflow.sdk import Asset, Context
 from airflow.sdk.exceptions import AirflowSkipException
 
-from tailrace.orchestration.stream_operators import StreamOperator, refusals_fail
+from tailrace.orchestration.refusals import refusals_fail
+from tailrace.orchestration.stream_operators import StreamOperator
 from tailrace.storage.status import Status
 
 _NEWEST = 20  # events that are searched for ours: anyone may add an event by hand

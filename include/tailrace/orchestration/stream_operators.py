@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,13 +12,14 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from tailrace.drivers.driver_host import Driver, DriverHost
 from tailrace.drivers.liveness import Verdict
-from tailrace.ground.errors import Busy, Refused, refuse
+from tailrace.ground.errors import Refused, refuse
 from tailrace.orchestration import drivers, settings
 from tailrace.orchestration.alert_watch import alert_of_end
 from tailrace.orchestration.explanations import explain
 from tailrace.orchestration.form import check_conf
 from tailrace.orchestration.links import DriverLogLink, TablesLink
 from tailrace.orchestration.notifiers import check_notifiers
+from tailrace.orchestration.refusals import refusals_fail
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.submit import Options, driver_command, environment
 from tailrace.orchestration.triggers import DRAIN_S, STOP_S, DriverTrigger
@@ -30,20 +29,6 @@ POLL_S, PATIENCE_S = 5.0, 1800.0
 _WAREHOUSE = "a warehouse that Airflow and the driver host may write to"
 DEPLOYED = "deployed"  # XCom key of deploy: the deployment that it found or created
 WATCHED = "watched"  # XCom key of supervise: the deployment while it is deferred; empty once the watch has ended
-
-
-@contextmanager
-def refusals_fail() -> Iterator[None]:
-    """Turn a refusal into a final failure of the task, since every retry would be refused too.
-
-    The failure says what would be right. `Busy` passes through: another process is at it, and the task is retried.
-    """
-    try:
-        yield
-    except Busy:
-        raise
-    except Refused as refused:
-        raise AirflowFailException(str(refused)) from None
 
 
 class StreamOperator(BaseOperator):
@@ -71,6 +56,9 @@ class StreamOperator(BaseOperator):
     def command(self, options: Options) -> list[str]:
         return driver_command(Declared.read(Path(self.file)), settings.warehouse(), options)
 
+    def environment(self) -> dict[str, str]:
+        return environment(Declared.read(Path(self.file)).query)
+
 
 class CheckOperator(StreamOperator):
     """Checks conf, query, checkpoint, warehouse and driver host, and refuses a wrong one before a deployment."""
@@ -94,7 +82,7 @@ class DeployOperator(StreamOperator):
     def execute(self, context: Context) -> None:
         with refusals_fail():
             command = self.command(Options.of(context["params"]))
-            result = drivers.deploy(self.host(), self.layout(), command, environment())
+            result = drivers.deploy(self.host(), self.layout(), command, self.environment())
         context["ti"].xcom_push(DEPLOYED, result.deployment)
         how = "made a driver" if result.made else "found the driver, it stays as it is"
         self.log.info("%s: %s, %s, pid %s", self.query, how, result.driver.state, result.driver.pid)
@@ -189,7 +177,7 @@ class SuperviseOperator(StreamOperator):
                 self.log.warning("the driver hangs, %s; pid %s is killed", verdict.detail, verdict.pid)
                 drivers.end(host, layout, 0)
                 with refusals_fail():
-                    driver = drivers.get_or_make(host, layout, command, environment()).driver
+                    driver = drivers.get_or_make(host, layout, command, self.environment()).driver
                 self.log.info("a new driver: %s, pid %s", driver.state, driver.pid)
         self._watch(context, hangs)
 

@@ -16,7 +16,9 @@ from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground.errors import refuse
 from tailrace.ground.source_roots import VARIABLE
 from tailrace.orchestration import settings
+from tailrace.orchestration.passed_connections import passed_connections
 from tailrace.orchestration.settings import Declared
+from tailrace.query.query import Query
 from tailrace.spark import masters
 from tailrace.storage.checkpoint import require_deployable
 from tailrace.storage.layout import Layout
@@ -96,10 +98,11 @@ def _require_binary() -> None:
         raise refuse(f"connection {settings.SPARK}", wrong, f"one of {', '.join(ALLOWED_SPARK_BINARIES)}, on the PATH")
 
 
-def environment() -> dict[str, str]:
-    """Return the variables that the driver host adds to its own environment for a driver.
+def environment(query: Query) -> dict[str, str]:
+    """Return the variables that the driver host adds to its own environment for a query's driver; never log them.
 
     PATH is not among them: the launcher finds this Python's programs.
     """
     roots = {VARIABLE: os.environ[VARIABLE]} if VARIABLE in os.environ else {}
-    return {name: value for name, value in settings.spark_environment().items() if name != "PATH"} | roots
+    of_spark = {name: value for name, value in settings.spark_environment().items() if name != "PATH"}
+    return of_spark | roots | passed_connections(query)

@@ -102,6 +102,12 @@ class Query(Section):
         return stream
 
     @property
+    def connections(self) -> list[str]:
+        """The names of the connections to its sources, and to the topic of its answers."""
+        places = [*(stream.source for stream in self.streams.values()), self.answers.kafka]
+        return sorted({place.connection for place in places if place is not None and place.connection is not None})
+
+    @property
     def policy(self) -> SlackPolicy:
         return self.disorder.policy
 

@@ -14,6 +14,7 @@ from tailrace.engine.answer_files import AnswerFiles
 from tailrace.engine.feedback import Feedback
 from tailrace.engine.stage import Stage
 from tailrace.engine.stream_reader import TABLE, named_types
+from tailrace.ground.connections import connection_variables
 from tailrace.ground.retries import Retries
 from tailrace.ground.written_files import FILES
 from tailrace.query.query import Query
@@ -207,7 +208,9 @@ def _run_batches(
     if open_session is not None:
         attempts.run(open_session)
     else:
-        with session(f"tailrace {query.name}", query.parallelism) as spark, warming_up(spark, stage):
+        variables = connection_variables(query.connections)
+        opened = session(f"tailrace {query.name}", query.parallelism, environment=variables)
+        with opened as spark, warming_up(spark, stage):
             attempts.run(spark)
     reporter.report("ended" if planner.ended else "drained", planner.rows_left)
     return planner.batches - committed

@@ -8,6 +8,7 @@ from pathlib import Path
 from tailrace.correction import correct as correction
 from tailrace.correction.correct import Report
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.ground.connections import connection_variables
 from tailrace.query.query import Query
 from tailrace.spark.history_scan import SparkScan
 from tailrace.spark.session import session
@@ -18,6 +19,8 @@ def correct(query: Query, warehouse: Path, span: CorrectionRange = CorrectionRan
     with ExitStack() as sessions:
 
         def scan(buckets: int) -> SparkScan:
-            return SparkScan(sessions.enter_context(session(f"tailrace correct {query.name}", buckets)))
+            variables = connection_variables(query.connections)
+            opened = session(f"tailrace correct {query.name}", buckets, environment=variables)
+            return SparkScan(sessions.enter_context(opened))
 
         return correction.correct(query, warehouse, span, scan)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -22,13 +22,20 @@ _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStore
 
 
 @contextmanager
-def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None = None) -> Iterator[SparkSession]:
+def session(
+    name: str,
+    shuffle_partitions: int,
+    settings: dict[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[SparkSession]:
     """A Spark session for one job; it is closed at the end with its JVM, also after an error.
 
     Parameters
     ----------
     shuffle_partitions : int
         For a stream its parallelism, which its checkpoint fixes.
+    environment : mapping of str to str, optional
+        Environment variables of the Python workers, on whatever machine; they may be secret, and so are no settings.
 
     Raises
     ------
@@ -67,6 +74,7 @@ def session(name: str, shuffle_partitions: int, settings: dict[str, str] | None 
             spark = builder.getOrCreate()
         if not (spark.sparkContext.master or "").startswith("local"):
             spark.sparkContext.addPyFile(str(resources.enter_context(package_archive())))
+        spark.sparkContext.environment.update(environment or {})
         yield spark
     except PySparkException as error:
         raise RuntimeError(str(error)) from None  # its text is the JVM's, which ends here

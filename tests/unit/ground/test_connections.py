@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tailrace.ground.connections import read_connection
+from tailrace.ground.connections import connection_variables, read_connection
 from tailrace.ground.errors import Refused
 
 SECRET = "hunter2"
@@ -31,3 +31,10 @@ def test_what_is_no_connection_is_refused_without_its_secret(monkeypatch, text):
     with pytest.raises(Refused, match="AIRFLOW_CONN_MAIN") as refused:
         read_connection("main", "{}")
     assert SECRET not in str(refused.value)
+
+
+def test_the_variables_of_connections_are_those_that_are_there(monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_MAIN", "{}")
+    monkeypatch.setenv("AIRFLOW_CONN_OTHER", "{}")
+    monkeypatch.delenv("AIRFLOW_CONN_GONE", raising=False)
+    assert connection_variables(["main", "gone"]) == {"AIRFLOW_CONN_MAIN": "{}"}
