@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-_PARTS = ("include", "tests", "samples", "pyproject.toml", "README.md")
+_PARTS = ("include", "tests", "samples", "spark_apps", "dags", "pyproject.toml", "README.md")
 _TIMEOUT_S = 180
 _FAILED = 1  # pytest's exit code for tests that ran and failed; others tell of errors of the call
 
