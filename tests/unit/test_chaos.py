@@ -47,7 +47,7 @@ def test_rows_are_compared_as_multisets(chaos, found, counts):
 @pytest.mark.parametrize("kind", ["aggregate", "topk", "emd_join", "spatial_join"])
 def test_a_stream_has_late_repeated_and_rejected_rows_and_is_the_same_by_its_seed(chaos, kind):
     workloads = chaos("workloads")
-    first, again, other = (workloads.drawn_streams(workloads.WORKLOADS[kind], seed) for seed in (1, 1, 2))
+    first, again, other = (workloads.drawn_streams(workloads.WORKLOADS[kind], seed, 50) for seed in (1, 1, 2))
     for name, stream in first.items():
         rows = stream.more(400)
         assert rows == again[name].more(400) != other[name].more(400)
@@ -61,7 +61,7 @@ def test_the_oracles_pairs_of_long_streams_are_the_short_ones(chaos):
     from pair_oracle import Item, Read, batch_pairs
 
     workloads, expected = chaos("workloads"), chaos("expected")
-    streams = workloads.drawn_streams(workloads.WORKLOADS["emd_join"], 1)
+    streams = workloads.drawn_streams(workloads.WORKLOADS["emd_join"], 1, 50)
     log = [
         Read(side, Item(row.event_time, row.arrival_time, row.id, row.value))
         for side, stream in enumerate(streams.values())
@@ -71,3 +71,31 @@ def test_the_oracles_pairs_of_long_streams_are_the_short_ones(chaos):
     pairs = expected.expected_join("emd_join", log).corrected
     assert {pair for pair, _ in pairs} == batch_pairs(log, expected.JOINS["emd_join"])
     assert len({*pairs}) == len(pairs) > 100
+
+
+def test_what_is_forgotten_changes_no_row(chaos):
+    workloads = chaos("workloads")
+    kept, forgetful = (workloads.drawn_streams(workloads.WORKLOADS["topk"], 1, 50)[workloads.NAME] for _ in range(2))
+    for _ in range(5):
+        assert kept.more(150) == forgetful.more(150)
+        forgetful.forget()
+    assert len(forgetful.rows) < 150 < len(kept.rows)
+
+
+def test_a_stream_is_as_far_behind_as_its_oldest_part_that_is_not_read(chaos, tmp_path):
+    workloads, steady = chaos("workloads"), chaos("steady")
+    workload = workloads.WORKLOADS["emd_join"]
+    streams = workloads.drawn_streams(workload, 1, 10)
+    feeder = steady.SteadyFeeder(workload, streams, tmp_path, 100)
+    assert feeder.written == 200
+    newest_ms = min(stream.arrival for stream in streams.values())
+    assert feeder.behind_s(newest_ms) == 0
+    assert feeder.behind_s(newest_ms - 3000) == pytest.approx(3)
+    assert feeder.behind_s(None) == pytest.approx((newest_ms - workloads.EPOCH) / 1000)
+
+
+def test_a_slope_counts_what_came_after_the_first_third(chaos):
+    import numpy as np
+
+    at_h = np.arange(0.0, 1.0, 0.01)
+    assert chaos("steady")._slope(at_h, np.where(at_h < 0.3, 100 * at_h, 30 + 2 * at_h)) == pytest.approx(2)

@@ -23,12 +23,13 @@ from comparison import Tally
 from faults import FAULTS, Fault, correct
 from feeder import Feeder
 from judgement import judge
-from live_driver import MOST_S, LiveDriver, TooLong
-from workloads import WORKLOADS, drawn_streams
+from live_driver import MOST_S, LiveDriver, TooLong, finish
+from workloads import GAP_MS, WORKLOADS, drawn_streams
 
 from tailrace.drivers.embedded import EmbeddedHost
 
 _MOST_COMMITS = 3
+_BATCH_ROWS = 200
 _CORRECTION_EVERY = 4
 """Of so many faults, one is followed by a correction that nobody kills."""
 
@@ -65,13 +66,17 @@ def main(arguments: list[str]) -> int:
 
 def _live(kind: str, seconds: float, seed: int, directory: Path, faults: list[Fault], tally: Tally) -> None:
     """One stream's life: faults, its end, and the judgement; adds to the faults and to the tally."""
-    workload, streams, draw = WORKLOADS[kind], drawn_streams(WORKLOADS[kind], seed), random.Random(f"{seed} faults")
+    workload, streams, draw = (
+        WORKLOADS[kind],
+        drawn_streams(WORKLOADS[kind], seed, GAP_MS),
+        random.Random(f"{seed} faults"),
+    )
     file, warehouse = directory / "query.yaml", directory / "warehouse"
     file.write_text(json.dumps(workload.query(directory / "in")))
     feeder = Feeder(workload, streams, directory / "in")
     with EmbeddedHost(directory / "host") as host:
         driver = LiveDriver(host, file, warehouse)
-        driver.deploy()
+        driver.deploy(_BATCH_ROWS)
         feeder.start()
         try:
             driver.await_commits(2)
@@ -80,7 +85,7 @@ def _live(kind: str, seconds: float, seed: int, directory: Path, faults: list[Fa
             feeder.stop()
         print("draining", flush=True)
         driver.drain()
-    _finish(driver)
+    finish(driver)
     problem = correct(driver)
     if problem is not None:
         tally.blame(problem)
@@ -108,20 +113,6 @@ def _strike(driver: LiveDriver, draw: random.Random, seconds: float, faults: lis
         for problem in problems:
             if problem is not None:
                 tally.blame(problem)
-
-
-def _finish(driver: LiveDriver) -> None:
-    """Read what is left, and end the stream.
-
-    Raises
-    ------
-    TooLong
-        When that fails.
-    """
-    bounded = driver.begin("run", "--bounded")
-    said, _ = bounded.communicate()
-    if bounded.returncode:
-        raise TooLong(f"the stream could not be ended: {said[-2000:]}")
 
 
 if __name__ == "__main__":

@@ -21,8 +21,6 @@ POLL_S = 0.01
 MOST_S = 120.0
 """How long a recovery may take."""
 
-_BATCH_ROWS = "200"
-
 
 class TooLong(Exception):
     """Raised when something has not come about in time."""
@@ -59,10 +57,10 @@ class LiveDriver:
             text=True,
         )
 
-    def deploy(self) -> None:
-        """Let the host start the driver. A crash loop is what this is about, so the budget of restarts is large."""
+    def deploy(self, batch_rows: int = 1_000_000) -> None:
+        """Let the host start the driver, with a budget of restarts that outlasts any row of kills."""
         launch = [sys.executable, "-m", "tailrace.drivers.launch", "--home", str(self.home)]
-        run = self.command("run", "--batch-rows", _BATCH_ROWS)
+        run = self.command("run", "--batch-rows", str(batch_rows))
         budget = ["--restarts", "100000", "--within", "10", "--"]
         self.host.deploy(NAME, [*launch, *budget, *run], self._environment)
 
@@ -106,7 +104,7 @@ class LiveDriver:
         for process in self.processes():
             with suppress(psutil.NoSuchProcess):
                 parent = process.parent()
-                if parent is not None and _is_daemon(process) and _is_daemon(parent):
+                if parent is not None and is_daemon(process) and is_daemon(parent):
                     found.append(process)
         return found
 
@@ -146,5 +144,20 @@ def await_(condition: Callable[[], object], seconds: float) -> None:
         time.sleep(POLL_S)
 
 
-def _is_daemon(process: psutil.Process) -> bool:
+def is_daemon(process: psutil.Process) -> bool:
+    """True for PySpark's daemon, and for the Python workers that it has forked."""
     return "pyspark.daemon" in process.cmdline()
+
+
+def finish(driver: LiveDriver) -> None:
+    """Read what is left, and end the stream.
+
+    Raises
+    ------
+    TooLong
+        When that fails.
+    """
+    bounded = driver.begin("run", "--bounded")
+    said, _ = bounded.communicate()
+    if bounded.returncode:
+        raise TooLong(f"the stream could not be ended: {said[-2000:]}")

@@ -17,7 +17,7 @@ import pyarrow as pa
 EPOCH = 1_577_836_800_000
 NAME = "readings"
 TICK_MS, K_MS, SIZE_MS, SLIDE_MS, REACH_MS = 500, 500, 2000, 1000, 300
-_GAP_MS = 50
+GAP_MS = 50
 BEST = 3
 """The number of tuples in a ranking."""
 
@@ -27,6 +27,7 @@ PLACES = [(_PLACES.gauss(116.4, 0.01), _PLACES.gauss(39.9, 0.01)) for _ in range
 """Longitude and latitude of the places at which tuples of a spatial join are; a tuple's value is one's number."""
 
 _REJECTED, _REPEATED, _LATE = 0.01, 0.02, 0.06  # shares of the rows
+_REPEATABLE = 100  # newest rows
 _DELAY_MS, _LATENESS_MS = 300, 8000
 
 SHAPES = {"a": [1.0, 2.0, 3.0, 0.0], "b": [1.0, 1.0, 3.0, 1.0], "c": [0.0, 0.0, 0.0, 5.0]}
@@ -55,6 +56,7 @@ class Drawn:
     draw: random.Random
     rows: list[Row] = field(default_factory=list)
     arrival: int = EPOCH
+    forgotten: int = 0
 
     def more(self, count: int) -> list[Row]:
         """Draw the next rows."""
@@ -62,14 +64,19 @@ class Drawn:
             self.rows.append(self._next())
         return self.rows[-count:]
 
+    def forget(self) -> None:
+        """Keep only the rows that may be repeated."""
+        self.forgotten += len(self.rows[:-_REPEATABLE])
+        del self.rows[:-_REPEATABLE]
+
     def _next(self) -> Row:
-        number, draw = len(self.rows), self.draw
+        number, draw = self.forgotten + len(self.rows), self.draw
         name, key, value = f"{self.prefix}{number}", f"k{draw.randrange(5)}", draw.choice(self.values)
         what = draw.random() if number else 1.0
         if what < _REJECTED:
             return Row(self.arrival, self.arrival, name, key, None)
         if what < _REJECTED + _REPEATED:
-            name = draw.choice(self.rows[-100:]).id
+            name = draw.choice(self.rows[-_REPEATABLE:]).id
         self.arrival += draw.choice((0, 1, 1, 2)) * self.gap_ms
         delay = draw.randrange(_DELAY_MS) + (draw.randrange(_LATENESS_MS) if draw.random() < _LATE else 0)
         return Row(self.arrival - delay, self.arrival, name, key, value)
@@ -162,8 +169,6 @@ WORKLOADS = {
 """What is run, by the name of its kind."""
 
 
-def drawn_streams(workload: Workload, seed: int) -> dict[str, Drawn]:
-    """The streams of a workload before their first rows, by name."""
-    return {
-        name: Drawn(name[0], _GAP_MS, workload.values, random.Random(f"{seed} {name}")) for name in workload.streams
-    }
+def drawn_streams(workload: Workload, seed: int, gap_ms: int) -> dict[str, Drawn]:
+    """The streams of a workload before their first rows, by name; rows are `gap_ms` apart at the mean."""
+    return {name: Drawn(name[0], gap_ms, workload.values, random.Random(f"{seed} {name}")) for name in workload.streams}

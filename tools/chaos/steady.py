@@ -1,0 +1,204 @@
+"""A live stream at a steady rate: what its processes hold, how far it is behind, and whether either grows.
+
+    python tools/chaos/steady.py --seconds 3600 --rate 1000 --kind aggregate
+
+Exit code 1 if the driver was started anew, if rows are missing in the end, or if it was ever more than a minute behind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import psutil
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from live_driver import LiveDriver, finish, is_daemon
+from workloads import EPOCH, NAME, WORKLOADS, Drawn, Workload, drawn_streams
+
+from tailrace.bench.plots import Figure, label
+from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.storage.layout import Layout
+from tailrace.storage.status import Status
+
+_SAMPLE_S, _TELL_EVERY = 10.0, 6
+_SETTLED = 1 / 3
+"""The first share of the time, which no slope counts: Java and Python grow to their size in it."""
+
+_MOST_BEHIND_S = 60.0
+_MB = 1e6
+_PROCESSES = ("driver", "java", "workers")
+_STATE = ("buffered", "in_process")
+"""The columns of `metrics` with what a task holds."""
+
+
+class Sample(NamedTuple):
+    """What was seen at one time: the memory of three kinds of processes in MB, and how far the answers are behind."""
+
+    at_s: float
+    driver_mb: float
+    java_mb: float
+    workers_mb: float
+    behind_s: float
+
+
+class SteadyFeeder(threading.Thread):
+    """Writes one file of each stream a second, late ones too, and keeps only the rows that repeats are drawn from."""
+
+    def __init__(self, workload: Workload, streams: dict[str, Drawn], directory: Path, rate: int) -> None:
+        super().__init__(daemon=True)
+        self.workload, self.streams, self.directory, self.rate = workload, streams, directory, rate
+        self.written = 0
+        self._ended, self._began_s = threading.Event(), time.monotonic()
+        for name in streams:
+            (directory / name).mkdir(parents=True)
+        self._write(0)
+
+    def run(self) -> None:
+        number = 1
+        while not self._ended.wait(max(self._began_s + number - time.monotonic(), 0)):
+            self._write(number)
+            number += 1
+
+    def stop(self) -> None:
+        self._ended.set()
+        self.join()
+
+    def behind_s(self, committed_ms: int | None) -> float:
+        """How long ago the newest rows that were taken in had been written, in seconds."""
+        newest_ms = min(stream.arrival for stream in self.streams.values())
+        of_gaps = newest_ms - (EPOCH if committed_ms is None else committed_ms)
+        return of_gaps / next(iter(self.streams.values())).gap_ms / self.rate
+
+    def _write(self, number: int) -> None:
+        for name, stream in self.streams.items():
+            unfinished = self.directory / f"{name}.unfinished"
+            pq.write_table(self.workload.table(stream.more(self.rate)), unfinished)
+            unfinished.rename(self.directory / name / f"part-{number:06d}.parquet")
+            stream.forget()
+            self.written += self.rate
+
+
+def main(arguments: list[str]) -> int:
+    """Run the stream, print what is seen every minute, and return the exit code."""
+    parser = argparse.ArgumentParser("python tools/chaos/steady.py", description=__doc__.partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=3600, help="how long the stream lives")
+    parser.add_argument("--rate", type=int, default=1000, help="rows a second of each stream")
+    parser.add_argument("--kind", choices=sorted(WORKLOADS), default="aggregate", help="the kind of query")
+    parser.add_argument("--plot", type=Path, help="a file to draw memory and lag over time into")
+    options = parser.parse_args(arguments)
+    print(f"steady: SECONDS={options.seconds:g} RATE={options.rate} KIND={options.kind}", flush=True)
+    directory = Path(tempfile.mkdtemp(prefix="steady-"))
+    workload = WORKLOADS[options.kind]
+    streams = drawn_streams(workload, 1, max(1000 // options.rate, 1))
+    file, warehouse = directory / "query.yaml", directory / "warehouse"
+    file.write_text(json.dumps(workload.query(directory / "in")))
+    feeder = SteadyFeeder(workload, streams, directory / "in", options.rate)
+    samples: list[Sample] = []
+    with EmbeddedHost(directory / "host") as host:
+        driver = LiveDriver(host, file, warehouse)
+        driver.deploy()
+        feeder.start()
+        try:
+            driver.await_commits(2)
+            pid = driver.pid
+            _watch(driver, feeder, options.seconds, samples)
+        finally:
+            feeder.stop()
+        wrong = [] if driver.pid == pid else ["the driver was started anew"]
+        driver.drain()
+    wrong += _judge(driver, feeder, samples)
+    _report(samples, DeltaTable(warehouse / NAME / "metrics"), options.plot)
+    for text in wrong:
+        print(text)
+    if not wrong:
+        shutil.rmtree(directory)
+    return 1 if wrong else 0
+
+
+def _watch(driver: LiveDriver, feeder: SteadyFeeder, seconds: float, samples: list[Sample]) -> None:
+    """Look at the processes and the status until the time is over, and add what is seen."""
+    began_s = time.monotonic()
+    while (at_s := time.monotonic() - began_s) < seconds:
+        samples.append(_sample(at_s, driver, feeder))
+        if len(samples) % _TELL_EVERY == 1:
+            seen = samples[-1]
+            print(
+                f"{seen.at_s:6.0f} s  driver {seen.driver_mb:,.0f} MB  Java {seen.java_mb:,.0f} MB  "
+                f"workers {seen.workers_mb:,.0f} MB  {seen.behind_s:.1f} s behind  {driver.commits:,} batches",
+                flush=True,
+            )
+        time.sleep(_SAMPLE_S)
+
+
+def _sample(at_s: float, driver: LiveDriver, feeder: SteadyFeeder) -> Sample:
+    held = {"driver": 0.0, "java": 0.0, "workers": 0.0}
+    for process in driver.processes():
+        with suppress(psutil.NoSuchProcess):
+            kind = "java" if process.name() == "java" else "workers" if is_daemon(process) else "driver"
+            held[kind] += process.memory_full_info().pss / _MB  # forked workers share pages
+    status = Status.read(Layout(driver.home))
+    behind_s = feeder.behind_s(None if status is None else status.committed)
+    return Sample(at_s, held["driver"], held["java"], held["workers"], max(behind_s, 0.0))
+
+
+def _judge(driver: LiveDriver, feeder: SteadyFeeder, samples: list[Sample]) -> list[str]:
+    """What is wrong in the end: rows that were not read, and a lag that was too long."""
+    finish(driver)
+    read = sum(DeltaTable(driver.home / "segments").to_pyarrow_table(columns=["rows"])["rows"].to_pylist())
+    longest_s = max(sample.behind_s for sample in samples)
+    print(f"{feeder.written:,} rows written, {read:,} read, in {driver.commits:,} batches")
+    return [
+        *([f"{feeder.written - read:,} rows were not read"] if read != feeder.written else []),
+        *([f"it was {longest_s:.0f} s behind"] if longest_s > _MOST_BEHIND_S else []),
+    ]
+
+
+def _report(samples: list[Sample], metrics: DeltaTable, plot: Path | None) -> None:
+    """Print how fast memory and state grew once all was settled, and draw them."""
+    table = metrics.to_pyarrow_table(columns=["batch", *_STATE]).to_pydict()
+    level: dict[int, int] = {}
+    for batch, *held in zip(*table.values(), strict=True):
+        level[batch] = level.get(batch, 0) + sum(held)
+    state = np.array([level[batch] for batch in sorted(level)], float)
+    at_h = np.array([sample.at_s for sample in samples]) / 3600
+    state_h = np.linspace(0, at_h[-1], len(state))
+    lines = {name: np.array([getattr(sample, f"{name}_mb") for sample in samples]) for name in _PROCESSES}
+    for name, values in lines.items():
+        print(f"{name}: {values[-1]:,.0f} MB, {_slope(at_h, values):+,.1f} MB an hour")
+    print(f"state: {state[-1]:,.0f} tuples and windows, {_slope(state_h, state):+,.1f} an hour")
+    behind = np.array([sample.behind_s for sample in samples])
+    print(f"behind: {np.median(behind):.1f} s in the median, {behind.max():.1f} s at most")
+    if plot is None:
+        return
+    with Figure(plot, 3) as (memory, states, lag):
+        for name, values in lines.items():
+            memory.plot(at_h * 60, values, label=name)
+        memory.set_ylim(bottom=0)
+        label(memory, "memory (PSS)", "minutes", "MB")
+        states.plot(state_h * 60, state, lw=0.5)
+        states.set_ylim(bottom=0)
+        label(states, "state", "minutes", "tuples and windows")
+        lag.plot(at_h * 60, behind)
+        lag.set_ylim(bottom=0)
+        label(lag, "behind the source", "minutes", "s")
+    print(plot)
+
+
+def _slope(at_h: np.ndarray, values: np.ndarray) -> float:
+    """The slope, an hour, of the line through what came after the first share of the time."""
+    settled = at_h >= at_h[-1] * _SETTLED
+    return float(np.polyfit(at_h[settled], values[settled], 1)[0])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
