@@ -38,7 +38,6 @@ REPORTED = Status(
     batch_ms=800,
     repeats=1,
     quarantined=5,
-    held=6,
 )
 VALUES = {
     "alive": 1,
@@ -51,7 +50,6 @@ VALUES = {
     "frontier_age_s": 9,
     "k_s": 2.5,
     "coverage": 0.75,
-    "held": 6,
     "batches": 3,
     "rows": 10,
     "late": 2,

@@ -39,7 +39,6 @@ GAUGES = {
     "frontier_age_s": Gauge("since the frontier, in event time", "s", lambda at, of: _age_s(at, of.frontier)),
     "k_s": Gauge("the slack K in force", "s", lambda _, of: _seconds(of.k_ms)),
     "coverage": Gauge("the share of the tuples in closed windows", "share", lambda _, of: of.coverage),
-    "held": Gauge("tuples and windows that the tasks hold", "rows", lambda _, of: of.held),
     "batches": Gauge("committed", "batches, a total", lambda _, of: of.batches),
     "rows": Gauge("accepted", "rows, a total", lambda _, of: of.rows),
     "late": Gauge("late", "rows, a total", lambda _, of: of.late),

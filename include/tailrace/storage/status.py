@@ -50,8 +50,6 @@ class Status:
         The duration of the longest of the newest batches; 0 before the first one since the start.
     problem : str or None
         What is wrong with the source, the disk or the stream; it is tried again.
-    held : int or None
-        The number of tuples and windows that the tasks hold; None before the first batch since the start.
     """
 
     state: State
@@ -75,7 +73,6 @@ class Status:
     problem: str | None = None
     repeats: int = 0
     quarantined: int = 0
-    held: int | None = None
 
     def write(self, layout: Layout) -> None:
         """Replace the last status; on a full disk overwrite its file in place, which needs no more room."""

@@ -119,10 +119,9 @@ class StatusReporter:
         counts = {name: [row[name] for row in metrics] for name in TOTALS[:-1]}
         counts |= {name: written["segments"][name].to_pylist() for name in TOTALS[-1:] if "segments" in written}
         totals = {name: getattr(old, name) + sum(of_parts) for name, of_parts in counts.items()}
-        held = sum(row[name] for row in metrics for name in ("buffered", "in_process"))
-        self._status = replace(old, batches=batch + 1, committed_at_ms=wall_ms(), held=held, **progress, **totals)
+        self._status = replace(old, batches=batch + 1, committed_at_ms=wall_ms(), **progress, **totals)
         of_batch = {name: sum(of_parts) for name, of_parts in counts.items()}
-        json_log.tell("batch", batch=batch, took_ms=took_ms, **of_batch, held=held, **progress)
+        json_log.tell("batch", batch=batch, took_ms=took_ms, **of_batch, **progress)
         return Progress.of(metrics)
 
     def _busy_ms(self, now_s: float) -> int | None:

@@ -224,7 +224,6 @@ def test_counts_of_batches_add_up_and_their_state_is_that_of_the_last_one(layout
         answers=8,
         repeats=0,
         quarantined=0,
-        held=0,
     )
 
 
