@@ -23,7 +23,7 @@ import psutil
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from live_driver import LiveDriver, finish, is_daemon
-from workloads import EPOCH, NAME, WORKLOADS, Drawn, Workload, drawn_streams
+from workloads import EPOCH, WORKLOADS, Drawn, Workload, drawn_streams
 
 from tailrace.bench.plots import Figure, label
 from tailrace.drivers.embedded import EmbeddedHost
@@ -37,17 +37,16 @@ _SETTLED = 1 / 3
 _MOST_BEHIND_S = 60.0
 _MB = 1e6
 _PROCESSES = ("driver", "java", "workers")
-_STATE = ("buffered", "in_process")
-"""The columns of `metrics` with what a task holds."""
 
 
 class Sample(NamedTuple):
-    """What was seen at one time: the memory of three kinds of processes in MB, and how far the answers are behind."""
+    """What was seen at one time: memory of processes and state on disk in MB, and how far the answers are behind."""
 
     at_s: float
     driver_mb: float
     java_mb: float
     workers_mb: float
+    state_mb: float
     behind_s: float
 
 
@@ -117,7 +116,7 @@ def main(arguments: list[str]) -> int:
         wrong = [] if driver.pid == pid else ["the driver was started anew"]
         driver.drain()
     wrong += _judge(driver, feeder, samples)
-    _report(samples, DeltaTable(warehouse / NAME / "metrics"), options.plot)
+    _report(samples, options.plot)
     for text in wrong:
         print(text)
     if not wrong:
@@ -148,7 +147,17 @@ def _sample(at_s: float, driver: LiveDriver, feeder: SteadyFeeder) -> Sample:
             held[kind] += process.memory_full_info().pss / _MB  # forked workers share pages
     status = Status.read(Layout(driver.home))
     behind_s = feeder.behind_s(None if status is None else status.committed)
-    return Sample(at_s, held["driver"], held["java"], held["workers"], max(behind_s, 0.0))
+    return Sample(at_s, *held.values(), _state_mb(driver.home), max(behind_s, 0.0))
+
+
+def _state_mb(home: Path) -> float:
+    """The size of the state in the checkpoint: the snapshots and changes that Spark keeps, and chunks."""
+    size = 0
+    for part in ("state", "chunks"):
+        for file in (home / "_stream" / "checkpoint" / part).rglob("*"):
+            with suppress(FileNotFoundError):  # Spark removes old ones meanwhile
+                size += file.stat().st_size
+    return size / _MB
 
 
 def _judge(driver: LiveDriver, feeder: SteadyFeeder, samples: list[Sample]) -> list[str]:
@@ -163,31 +172,24 @@ def _judge(driver: LiveDriver, feeder: SteadyFeeder, samples: list[Sample]) -> l
     ]
 
 
-def _report(samples: list[Sample], metrics: DeltaTable, plot: Path | None) -> None:
+def _report(samples: list[Sample], plot: Path | None) -> None:
     """Print how fast memory and state grew once all was settled, and draw them."""
-    table = metrics.to_pyarrow_table(columns=["batch", *_STATE]).to_pydict()
-    level: dict[int, int] = {}
-    for batch, *held in zip(*table.values(), strict=True):
-        level[batch] = level.get(batch, 0) + sum(held)
-    state = np.array([level[batch] for batch in sorted(level)], float)
     at_h = np.array([sample.at_s for sample in samples]) / 3600
-    state_h = np.linspace(0, at_h[-1], len(state))
-    lines = {name: np.array([getattr(sample, f"{name}_mb") for sample in samples]) for name in _PROCESSES}
+    lines = {name: np.array([getattr(sample, f"{name}_mb") for sample in samples]) for name in (*_PROCESSES, "state")}
     for name, values in lines.items():
-        print(f"{name}: {values[-1]:,.0f} MB, {_slope(at_h, values):+,.1f} MB an hour")
-    print(f"state: {state[-1]:,.0f} tuples and windows, {_slope(state_h, state):+,.1f} an hour")
+        print(f"{name}: {values[-1]:,.1f} MB, {_slope(at_h, values):+,.2f} MB an hour")
     behind = np.array([sample.behind_s for sample in samples])
     print(f"behind: {np.median(behind):.1f} s in the median, {behind.max():.1f} s at most")
     if plot is None:
         return
     with Figure(plot, 3) as (memory, states, lag):
-        for name, values in lines.items():
-            memory.plot(at_h * 60, values, label=name)
+        for name in _PROCESSES:
+            memory.plot(at_h * 60, lines[name], label=name)
         memory.set_ylim(bottom=0)
         label(memory, "memory (PSS)", "minutes", "MB")
-        states.plot(state_h * 60, state, lw=0.5)
+        states.plot(at_h * 60, lines["state"])
         states.set_ylim(bottom=0)
-        label(states, "state", "minutes", "tuples and windows")
+        label(states, "state on disk", "minutes", "MB")
         lag.plot(at_h * 60, behind)
         lag.set_ylim(bottom=0)
         label(lag, "behind the source", "minutes", "s")

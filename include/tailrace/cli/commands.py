@@ -20,6 +20,7 @@ from tailrace.cli.readers import File, Warehouse, explain, quality, results
 from tailrace.cli.replay import replay
 from tailrace.cli.tools import bench, demo, schema, time_option
 from tailrace.engine.batch_header import BATCH_ROWS
+from tailrace.ground import json_log
 from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.ground.files import is_url
 from tailrace.ground.source_roots import outside_roots
@@ -199,12 +200,9 @@ def _with_inputs(query: Query, inputs: list[str]) -> Query:
 
 
 def _print_report(report: Any) -> None:
-    screen.err.print(
-        f"corrected {report.interval}: {counted(report.answers, 'answer')} given, {report.retracted:,} taken back, "
-        f"{counted(report.late, 'late tuple')}",
-        markup=False,
-        soft_wrap=True,
-    )
+    late, given = counted(report.late, "late tuple"), counted(report.answers, "answer")
+    counts = f"{given} given, {report.retracted:,} taken back, {late}"
+    screen.err.print(f"corrected {report.interval}: {counts}", markup=False, soft_wrap=True)
 
 
 def _is_not_py4j(record: logging.LogRecord) -> bool:
@@ -225,7 +223,9 @@ def main() -> None:
         if (number, signal.getsignal(number)) != (signal.SIGHUP, signal.SIG_IGN):  # nohup ignores SIGHUP
             signal.signal(number, interrupt)
     code: int | None = 1
+    command = sys.argv[1] if len(sys.argv) > 1 else ""
     try:
+        json_log.use_if_asked(command=command)
         code = app(standalone_mode=False)
     except Refused as refused:
         screen.refusal(refused)
@@ -240,7 +240,6 @@ def main() -> None:
             screen.err.print(f"[bold red]failed[/] {type(error).__name__}: ", end="")
             screen.err.print(str(error), markup=False, soft_wrap=True)
     if signals or code == _INTERRUPTED:  # typer makes this code of a KeyboardInterrupt
-        command = sys.argv[1] if len(sys.argv) > 1 else ""
         screen.err.print(f"interrupted: {_AFTER_INTERRUPTION.get(command, _RESUMPTION)}")
         try:
             sys.stdout.flush()  # it may be a pipe that nobody reads any more

@@ -21,6 +21,8 @@ from types import FrameType
 from typing import NoReturn
 
 from tailrace.drivers import fence
+from tailrace.ground import json_log
+from tailrace.ground.errors import Refused
 from tailrace.ground.files import write_atomically
 from tailrace.ground.retries import LONGEST_S, pause_s
 
@@ -37,6 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--within", type=float, default=600, help="… within so many seconds")
     parser.add_argument("command", nargs="+", help="the driver's command, after --")
     options = parser.parse_args(arguments)
+    try:
+        json_log.use_if_asked(command="launch", query=options.home.name)
+    except Refused as refused:
+        _say(str(refused))
+        return REFUSED
     for number in _END_SIGNALS:
         signal.signal(number, _exit_interrupted)
     if is_drained(options.home):

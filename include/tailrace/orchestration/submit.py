@@ -13,8 +13,8 @@ from typing import Any, Self
 from airflow.providers.apache.spark.hooks.spark_submit import ALLOWED_SPARK_BINARIES, SparkSubmitHook
 
 from tailrace.engine.batch_header import BATCH_ROWS
+from tailrace.ground import json_log, source_roots
 from tailrace.ground.errors import refuse
-from tailrace.ground.source_roots import VARIABLE
 from tailrace.orchestration import settings
 from tailrace.orchestration.passed_connections import passed_connections
 from tailrace.orchestration.settings import Declared
@@ -103,6 +103,6 @@ def environment(query: Query) -> dict[str, str]:
 
     PATH is not among them: the launcher finds this Python's programs.
     """
-    roots = {VARIABLE: os.environ[VARIABLE]} if VARIABLE in os.environ else {}
+    own = {name: os.environ[name] for name in (source_roots.VARIABLE, json_log.VARIABLE) if name in os.environ}
     of_spark = {name: value for name, value in settings.spark_environment().items() if name != "PATH"}
-    return of_spark | roots | passed_connections(query)
+    return of_spark | own | passed_connections(query)

@@ -17,6 +17,7 @@ from tailrace.drivers.liveness import LivenessJudge, Verdict
 from tailrace.ground.duration import format_time
 from tailrace.orchestration import drivers, settings
 from tailrace.orchestration.alert_watch import AlertWatch
+from tailrace.orchestration.driver_metrics import DriverMetrics
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 
@@ -74,8 +75,10 @@ class DriverTrigger(BaseTrigger):
         judge = LivenessJudge(self.hang_after_s, self.patience_s)
         last_logged: tuple[object, float] = (None, -math.inf)
         alerts = await asyncio.to_thread(self._alert_watch)
+        metrics = await asyncio.to_thread(DriverMetrics, self.query, self.log.info)
         while True:
             status, early_verdict, line = await asyncio.to_thread(self._poll)
+            await asyncio.to_thread(metrics.send, status)
             now_s, summary = time.monotonic(), None if status is None else status.summary
             verdict = early_verdict or judge.observe(
                 status.driver if status else None, status.reported if status else None, now_s

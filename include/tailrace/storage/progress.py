@@ -11,6 +11,9 @@ from tailrace.ground.times import in_ms
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
 
+TOTALS = ("rows", "late", "answers", "repeats", "quarantined")
+"""What is counted over a stream's life; all but the last one in the table `metrics`, that in `segments`."""
+
 _COLUMNS = ["committed", "newest_tick", "complete_tick", "frontier", "flushed", "reached", "newest_event"]
 
 
@@ -36,12 +39,13 @@ def frontier_at(layout: Layout, until_ms: int) -> int:
 
 
 def read_totals(layout: Layout, batches: int) -> dict[str, int]:
-    """The totals of `rows`, `late` and `answers` over the first batches of a stream, by the table `metrics`."""
-    tables, names = Tables(layout), ("rows", "late", "answers")
-    if not tables.has("metrics"):
-        return dict.fromkeys(names, 0)
-    metrics = tables.read("metrics", names, ds.field("batch") < batches)
-    return {name: pc.sum(metrics.column(name), min_count=0).as_py() for name in names}
+    """The totals of `TOTALS` over the first batches of a stream."""
+    tables, totals = Tables(layout), dict.fromkeys(TOTALS, 0)
+    for table, names in (("metrics", TOTALS[:-1]), ("segments", TOTALS[-1:])):
+        if tables.has(table):
+            counts = tables.read(table, names, ds.field("batch") < batches)
+            totals |= {name: pc.sum(counts.column(name), min_count=0).as_py() for name in names}
+    return totals
 
 
 def committed_until(layout: Layout) -> int | None:

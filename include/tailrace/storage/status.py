@@ -39,8 +39,9 @@ class Status:
         The slack K (allowed lateness) in force.
     coverage : float or None
         The coverage λ over all closed windows.
-    rows, late, answers : int
-        Totals over the life of the stream; 0 until the driver starts Spark.
+    rows, late, answers, repeats, quarantined : int
+        Totals over the life of the stream; 0 until the driver starts Spark. `rows` are the accepted ones, `repeats`
+        those among them whose id had come before.
     busy_ms : int or None
         The age of the batch under way; None between two batches.
     busy_rows : int
@@ -70,6 +71,8 @@ class Status:
     busy_rows: int = 0
     batch_ms: int = 0
     problem: str | None = None
+    repeats: int = 0
+    quarantined: int = 0
 
     def write(self, layout: Layout) -> None:
         """Replace the last status; on a full disk overwrite its file in place, which needs no more room."""

@@ -8,13 +8,15 @@ import sys
 import time
 from collections import deque
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
 from tailrace.engine.progress import Progress
+from tailrace.ground import json_log
 from tailrace.ground.times import in_ms
 from tailrace.storage.layout import Layout
-from tailrace.storage.progress import read_totals
+from tailrace.storage.progress import TOTALS, read_totals
 from tailrace.storage.status import State, Status, wall_ms
 from tailrace.storage.tables import COMPACT_EVERY
 
@@ -46,6 +48,7 @@ class StatusReporter:
         self._written_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0)
         self._busy_since_s: float | None = None
         self._recent_ms: deque[int] = deque(maxlen=_RECENT)
+        json_log.name(query=self.layout.home.name)
         self.report("starting")
 
     @property
@@ -66,10 +69,8 @@ class StatusReporter:
 
     def starting(self, batches: int) -> None:
         """Report the start of Spark, with the number of batches already committed, and what they brought."""
-        totals = read_totals(self.layout, batches)
-        self._status = replace(
-            self._status, batches=batches, rows=totals["rows"], late=totals["late"], answers=totals["answers"]
-        )
+        totals: dict[str, Any] = read_totals(self.layout, batches)
+        self._status = replace(self._status, batches=batches, **totals)
         self.report("starting")
 
     def report(self, state: State, rows_left: int = 0, busy_rows: int | None = None) -> None:
@@ -115,8 +116,12 @@ class StatusReporter:
             self._recent_ms.append(took_ms)
         metrics, old = in_ms(written["metrics"]).to_pylist(), self._status
         progress = {name: metrics[-1][name] for name in ("committed", "frontier", "t_max", "k_ms", "coverage")}
-        totals = {name: getattr(old, name) + sum(row[name] for row in metrics) for name in ("rows", "late", "answers")}
+        counts = {name: [row[name] for row in metrics] for name in TOTALS[:-1]}
+        counts |= {name: written["segments"][name].to_pylist() for name in TOTALS[-1:] if "segments" in written}
+        totals = {name: getattr(old, name) + sum(of_parts) for name, of_parts in counts.items()}
         self._status = replace(old, batches=batch + 1, committed_at_ms=wall_ms(), **progress, **totals)
+        of_batch = {name: sum(of_parts) for name, of_parts in counts.items()}
+        json_log.tell("batch", batch=batch, took_ms=took_ms, **of_batch, **progress)
         return Progress.of(metrics)
 
     def _busy_ms(self, now_s: float) -> int | None:

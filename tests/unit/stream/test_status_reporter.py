@@ -222,6 +222,8 @@ def test_counts_of_batches_add_up_and_their_state_is_that_of_the_last_one(layout
         rows=1 + 2 + 4 + 4,
         late=1 + 0 + 1 + 1,
         answers=8,
+        repeats=0,
+        quarantined=0,
     )
 
 
