@@ -99,7 +99,7 @@ MUTATIONS = (
     Mutation(
         "deployment: the query fits its checkpoint",
         "orchestration/submit.py",
-        "require_deployable(layout, query.query, query.file)",
+        "layout.require_deployable(query.query.structure(), query.file)",
         "pass",
         ("tests/orchestration/test_stream_operators.py",),
     ),

@@ -22,7 +22,7 @@ def spark(_spark, monkeypatch):
     """The shared session, in the place of one for each job."""
 
     @contextmanager
-    def shared(name, shuffle_partitions, settings=None):
+    def shared(name, shuffle_partitions, settings=None, environment=None):
         _spark.conf.set("spark.sql.shuffle.partitions", str(shuffle_partitions))
         yield _spark
 

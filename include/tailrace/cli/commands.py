@@ -98,7 +98,6 @@ def run(
     """Run a query on Spark in the foreground: live, or --bounded. Ctrl-C stops it; the next run goes on from there."""
     from tailrace.spark import app as stream_app
     from tailrace.spark.correct import correct as correct_all
-    from tailrace.storage.checkpoint import require_deployable
     from tailrace.storage.layout import Layout
     from tailrace.stream.batch_planner import Ended
     from tailrace.stream.run_options import RunOptions
@@ -109,7 +108,7 @@ def run(
         raise refuse("--keep-open" if keep_open else "--correct", wrong, "--bounded beside it")
     if correct:
         require_late_tuples(query)
-    require_deployable(Layout.of(warehouse, query.name), query, file)
+    Layout.of(warehouse, query.name).require_deployable(query.structure(), file)
     try:
         with StreamProgress() as progress:
             options = RunOptions(batch_rows, live=not bounded, flush=not keep_open)

@@ -20,7 +20,6 @@ from tailrace.orchestration.passed_connections import passed_connections
 from tailrace.orchestration.settings import Declared
 from tailrace.query.query import Query
 from tailrace.spark import masters
-from tailrace.storage.checkpoint import require_deployable
 from tailrace.storage.layout import Layout
 
 MEMORY = r"^([5-9][0-9]{2}m|[1-9][0-9]{3,5}m|[1-9][0-9]{0,2}g)$(?!\n)"
@@ -73,7 +72,7 @@ def driver_command(query: Declared, warehouse: Path, options: Options) -> list[s
         start the driver off the driver host.
     """
     layout = Layout.of(warehouse, query.query.name)
-    require_deployable(layout, query.query, query.file)
+    layout.require_deployable(query.query.structure(), query.file)
     _require_binary()
     hook = SparkSubmitHook(
         conf=masters.conf(settings.spark_master()),

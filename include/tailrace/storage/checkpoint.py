@@ -72,23 +72,6 @@ def resumable(layout: Layout, query: Query) -> CheckpointManifest | None:
     return manifest
 
 
-def require_deployable(layout: Layout, query: Query, file: Path) -> None:
-    """Refuse the query of a file from which no driver could go on with the checkpoint that is there.
-
-    To be called before a driver is made, and before the one that it replaces is ended.
-
-    Raises
-    ------
-    Refused
-        When the checkpoint was made for another query, or by another version of tailrace.
-    Damaged
-        When the manifest can't be read.
-    """
-    manifest = layout.manifest()
-    if manifest is not None:
-        layout.require_same(manifest, query.structure(), file)
-
-
 def _manifest(layout: Layout, query: Query) -> CheckpointManifest | None:
     """Read the manifest, and check that it fits the query; None where the stream never ran."""
     manifest = layout.manifest()

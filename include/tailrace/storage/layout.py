@@ -140,6 +140,22 @@ class Layout:
         write_atomically(self.stream / "origin.json", json.dumps(asdict(manifest), indent=1))
         return manifest
 
+    def require_deployable(self, structure: dict[str, Any], file: Path) -> None:
+        """Refuse the query of a file from which no driver could go on with the checkpoint that is there.
+
+        To be called before a driver is made, and before the one that it replaces is ended.
+
+        Raises
+        ------
+        Refused
+            When the checkpoint was made for another query, or by another version of tailrace.
+        Damaged
+            When the manifest can't be read.
+        """
+        manifest = self.manifest()
+        if manifest is not None:
+            self.require_same(manifest, structure, file)
+
     def require_same(self, manifest: CheckpointManifest, structure: dict[str, Any], file: Path | None = None) -> None:
         """Refuse a manifest of another format, and a query whose structure is not the manifest's.
 
