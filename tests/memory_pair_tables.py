@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from harness import NAMES
 from pair_oracle import Item, Join, Placed, Read, first_arrivals, joined, placed
-from tailrace.answers.affected_pairs import SIDES
+from tailrace.answers.identity import SIDES
 from tailrace.answers.model import AffectedAnswers
 from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
 from tailrace.correction.correction_range import CorrectionRange

@@ -14,15 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailrace.answers.identity import PAIR
+from tailrace.answers.identity import PAIR, SIDES
 from tailrace.answers.model import Content
 from tailrace.ground import matching
 from tailrace.ground.columns import Ints
 from tailrace.ground.matching import Rows
 from tailrace.ground.ranges import Ranges, merge_ranges
-
-SIDES = ("left", "right")
-"""The streams of a join, in the order of its inputs."""
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.answers.affected_pairs import SIDES, IdentifiedPairs, MissedPairs
-from tailrace.answers.identity import PAIR_IN_WINDOW
+from tailrace.answers.affected_pairs import IdentifiedPairs, MissedPairs
+from tailrace.answers.identity import PAIR_IN_WINDOW, SIDES
 from tailrace.answers.model import Content
 from tailrace.ground import matching
 from tailrace.ground.columns import Ints

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tailrace.answers.affected_pairs import SIDES, ClosedPairs, IdentifiedPairs, MissedPairs
-from tailrace.answers.identity import PAIR, Identity
+from tailrace.answers.affected_pairs import ClosedPairs, IdentifiedPairs, MissedPairs
+from tailrace.answers.identity import PAIR, SIDES, Identity
 from tailrace.answers.model import AffectedAnswers, AnswerModel
 from tailrace.ground.columns import Ints
 from tailrace.ground.matching import Rows

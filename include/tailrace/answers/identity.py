@@ -64,6 +64,9 @@ class Identity:
 WINDOW = Identity(("key", "window_start", "window_end"), ("key", "window_end"))
 """Answers by key and sliding window."""
 
+SIDES = ("left", "right")
+"""The streams of a join, in the order of its inputs."""
+
 PAIR = Identity(("left_id", "right_id", "left_time", "right_time"), ("left_id", "right_id"))
 """Answers by pairs of a left and a right tuple."""
 

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.answers.affected_pairs import SIDES
 from tailrace.answers.by_pair import PairAnswers
+from tailrace.answers.identity import SIDES
 from tailrace.answers.model import AffectedAnswers
 from tailrace.answers.versions import of_others, with_retractions, with_stamps, without_retracted
 from tailrace.correction.history_scan import HistoryScan

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from tailrace.answers.affected_pairs import SIDES
+from tailrace.answers.identity import SIDES
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.emd_join.section import EmdJoinSection
 from tailrace.ground.duration import ms

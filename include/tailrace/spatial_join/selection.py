@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from tailrace.answers.affected_pairs import SIDES
-from tailrace.answers.identity import PAIR_IN_WINDOW
+from tailrace.answers.identity import PAIR_IN_WINDOW, SIDES
 from tailrace.ground.fields import field_error
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.spatial_join.derived import DERIVED
