@@ -97,6 +97,20 @@ MUTATIONS = (
         (SINK,),
     ),
     Mutation(
+        "lease: a driver that lost it ends",
+        "storage/writer.py",
+        "os._exit(LOST)",
+        "return",
+        ("tests/unit/storage/test_writer.py",),
+    ),
+    Mutation(
+        "journal: an entry of another driver is not replaced",
+        "storage/journal.py",
+        "create_atomically(self._file(number)",
+        "write_atomically(self._file(number)",
+        ("tests/unit/storage/test_journal.py",),
+    ),
+    Mutation(
         "deployment: the query fits its checkpoint",
         "orchestration/submit.py",
         "layout.require_deployable(query.query.structure(), query.file)",

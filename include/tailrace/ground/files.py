@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,8 +35,28 @@ def write_atomically(target: Path, content: str | bytes, mode: int = 0o666) -> N
     `mode` is that of the new file, before the umask.
     """
     with new_file(target) as new:
-        new.touch(mode)
-        with new.open("wb") as out:
-            out.write(content.encode() if isinstance(content, str) else content)
-            out.flush()
-            os.fsync(out.fileno())
+        _write(new, content, mode)
+
+
+def create_atomically(target: Path, content: str | bytes) -> None:
+    """Write a file atomically where none is; of several processes, also on machines that share the disk, one does it.
+
+    Raises
+    ------
+    FileExistsError
+        When the target is there.
+    """
+    new = target.with_name(f".{target.name}.{uuid.uuid4().hex}.new")
+    try:
+        _write(new, content, 0o666)
+        os.link(new, target)  # unlike a rename it replaces nothing
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _write(new: Path, content: str | bytes, mode: int) -> None:
+    new.touch(mode)
+    with new.open("wb") as out:
+        out.write(content.encode() if isinstance(content, str) else content)
+        out.flush()
+        os.fsync(out.fileno())

@@ -33,6 +33,7 @@ from tailrace.storage.progress import read_progress
 from tailrace.storage.proposals import Proposals
 from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import Tables
+from tailrace.storage.writer import only_driver
 from tailrace.stream.answer_topic import AnswerTopic, check_answer_topic
 from tailrace.stream.batch_planner import BatchPlanner
 from tailrace.stream.orphans import sweep
@@ -77,7 +78,7 @@ def run(
         feeds, segments = _open(query, layout, manifest, plan)
         if not _have_types(feeds) and not plan.live:  # a stream has no record yet, so its types are not known
             return 0
-    with layout.lock("stream"):
+    with only_driver(layout):
         manifest = checkpoint.resumable(layout, query)
         reporter = StatusReporter(layout)
         if manifest is not None:  # read again: another process may have changed or created it meanwhile

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.engine.batch_header import BatchHeader, header_of
-from tailrace.ground.files import write_atomically
+from tailrace.ground.errors import Busy, Problem
+from tailrace.ground.files import create_atomically, write_atomically
 from tailrace.sources.segments import Segment
 
 _BLOCK = 1000
@@ -134,8 +135,21 @@ class Journal:
         return next((number for number in range(first, later) if number not in single), None)
 
     def append(self, entry: BatchRecord) -> None:
-        """Append the next entry atomically."""
-        write_atomically(self._file(entry.header.batch), json.dumps(asdict(entry)))
+        """Append the next entry atomically.
+
+        Raises
+        ------
+        Busy
+            When it is there: another driver goes on with the stream, while this one stood still.
+        """
+        number = entry.header.batch
+        try:
+            if self._block(number).exists():
+                raise FileExistsError
+            create_atomically(self._file(number), json.dumps(asdict(entry)))
+        except FileExistsError:
+            wrong = f"another driver has planned batch {number} meanwhile"
+            raise Busy([Problem(str(self.directory), wrong, "one driver a query: this one ends")]) from None
         if entry.header.batch % _BLOCK == 0:
             self._fold(entry.header.batch // _BLOCK - 1)
 

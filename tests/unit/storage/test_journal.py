@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.ground.errors import Busy
 from tailrace.ground.facts import Fact
 from tailrace.sources.segments import Segment
 from tailrace.storage import journal as journals
@@ -122,8 +123,8 @@ class Killed(BaseException):
     """The process was killed."""
 
 
-# The file operations of append 6: write the entry's file, write the block, remove the files of the block's entries.
-STEPS = ["open", "fsync", "rename"] * 2 + ["unlink"] * 3
+# The file operations of append 6: create the entry's file, write the block, remove the files of the block's entries.
+STEPS = ["open", "fsync", "link", "unlink", "open", "fsync", "rename", *["unlink"] * 3]
 
 
 def kill_at(monkeypatch: pytest.MonkeyPatch, step: int) -> list[str]:
@@ -142,7 +143,7 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, step: int) -> list[str]:
 
         monkeypatch.setattr(owner, name, counting)
 
-    for owner, name in ((Path, "open"), (os, "fsync"), (Path, "rename"), (Path, "unlink")):
+    for owner, name in ((Path, "open"), (os, "fsync"), (os, "link"), (Path, "rename"), (Path, "unlink")):
         count(owner, name)
     return finished_steps
 
@@ -158,13 +159,22 @@ def test_an_append_is_atomic_wherever_it_is_killed(tmp_path, monkeypatch, step):
         else:
             Journal(tmp_path).append(nth_record(6))
         assert finished_steps == STEPS[:step]
-    entries = 7 if step > STEPS.index("rename") else 6
+    entries = 7 if step > STEPS.index("link") else 6
     assert_holds(tmp_path, entries)
     for batch in range(entries, 20):
         Journal(tmp_path).append(nth_record(batch))
     assert_holds(tmp_path, 20)
-    assert not [name for name in names(tmp_path) if name.endswith(".new")]
+    assert len([name for name in names(tmp_path) if name.endswith(".new")]) <= 1  # which the next start removes
     assert len(list(tmp_path.glob("*.json"))) <= 2 * BLOCK
+
+
+def test_an_entry_that_another_driver_has_appended_is_not_replaced(tmp_path):
+    journal_of(tmp_path, 20)
+    for batch in (19, 0):  # 0 is in a block, and has no file of its own
+        with pytest.raises(Busy, match=f"another driver has planned batch {batch} meanwhile"):
+            Journal(tmp_path).append(nth_record(batch))
+    assert_holds(tmp_path, 20)
+    assert not [name for name in names(tmp_path) if name.endswith(".new")]
 
 
 def test_a_partly_written_block_is_ignored(tmp_path):

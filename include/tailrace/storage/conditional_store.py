@@ -1,0 +1,80 @@
+"""Small objects in a store that writes under a condition: the one thing by which two machines can agree on a writer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from tailrace.ground.files import create_atomically
+
+_KEPT = 20
+"""The number of older versions that stay: it is they that refuse a writer which stood still meanwhile."""
+
+
+class Stored(NamedTuple):
+    """The content of an object, and the version that identifies it."""
+
+    content: bytes
+    version: str
+
+
+class ConditionalStore(Protocol):
+    """Objects by name. A call that raises an `OSError` may have written, or may write later."""
+
+    def get(self, name: str) -> Stored | None:
+        """Read an object; None where there is none."""
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Write an object that is not there yet; False, and nothing written, where it is."""
+
+    def replace(self, name: str, content: bytes, version: str) -> bool:
+        """Replace this version of an object; False, and nothing written, where it has another one, or is gone."""
+
+
+@dataclass(frozen=True)
+class DirectoryStore:
+    """Objects in a directory that machines share: version n of an object is the file NAME.n, made by a hard link.
+
+    A link is made by the file server, on all machines' behalf, and is refused where the file is there.
+    """
+
+    directory: Path
+
+    def get(self, name: str) -> Stored | None:
+        while (newest := max(self._versions(name), default=None)) is not None:
+            try:
+                return Stored(self._file(name, newest).read_bytes(), str(newest))
+            except FileNotFoundError:  # removed meanwhile, so there are newer ones
+                continue
+        return None
+
+    def create(self, name: str, content: bytes) -> bool:
+        return not any(self._versions(name)) and self._link(name, content, 1)
+
+    def replace(self, name: str, content: bytes, version: str) -> bool:
+        if max(self._versions(name), default=None) != int(version):
+            return False
+        new = int(version) + 1
+        if not self._link(name, content, new):
+            return False
+        versions = set(self._versions(name))
+        for old in versions:
+            if old < max(versions) - _KEPT:
+                self._file(name, old).unlink(missing_ok=True)
+        return max(versions) == new  # not where this writer stood still until its version was removed
+
+    def _link(self, name: str, content: bytes, version: int) -> bool:
+        try:
+            create_atomically(self._file(name, version), content)
+        except FileExistsError:
+            return False
+        return True
+
+    def _versions(self, name: str) -> Iterator[int]:
+        found = (file.name.rpartition(".")[2] for file in self.directory.glob(f"{name}.*"))
+        return (int(number) for number in found if number.isdigit())
+
+    def _file(self, name: str, version: int) -> Path:
+        return self.directory / f"{name}.{version}"

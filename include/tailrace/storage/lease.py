@@ -1,0 +1,140 @@
+"""A lease with an epoch, by which one of several drivers on different machines is the writer.
+
+An object holds the lease. Each acquisition replaces it under a condition and raises the epoch, so no two holders have
+the same one. Clocks of machines are not compared: who wants the lease waits until it has seen the same version of it
+for the whole term, and a holder trusts it for a part of the term after it last *began* to renew it. The lease keeps
+drivers from working side by side; that a holder that was stopped meanwhile decides nothing more is what the journal
+guarantees, to which only one driver can append an entry of a number.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from tailrace.storage.conditional_store import ConditionalStore, Stored
+
+TERM_S = 30.0
+_NAME = "stream"
+_TRUSTED = 0.8  # of the term; the rest is for clocks that run at different rates
+
+
+class LeaseLostError(Exception):
+    """Another driver has the lease: its epoch is greater."""
+
+
+class Lease:
+    """The lease of one driver.
+
+    Attributes
+    ----------
+    epoch : int
+        That of the last acquisition, from 1; 0 before any.
+    """
+
+    def __init__(
+        self,
+        store: ConditionalStore,
+        machine: str,
+        term_s: float = TERM_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take a monotonic `clock`, in seconds. All drivers of a store need the same term.
+
+        `machine`: among drivers of the same one, a file lock says who may have the lease: it is not waited for.
+        """
+        self.epoch = 0
+        self._store, self._machine, self._term_s, self._clock = store, machine, term_s, clock
+        self._holder, self._beat = uuid.uuid4().hex, 0
+        self._version: str | None = None  # while it is held, as far as this driver knows
+        self._trusted_until_s = 0.0
+        self._seen: tuple[str, float] | None = None  # another one's version, and the time at which it was first seen
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this driver may work: no other one can have acquired the lease yet."""
+        return self._version is not None and self._clock() < self._trusted_until_s
+
+    def acquire(self) -> bool:
+        """Acquire the lease if it is free, or was not renewed for the term; to be called until it is acquired.
+
+        Raises
+        ------
+        OSError
+            When the store fails; an acquisition that was written nevertheless runs out like that of a dead driver.
+        """
+        self._version, began_s = None, self._clock()
+        stored = self._store.get(_NAME)
+        if stored is not None and self._is_held_elsewhere(stored) and not self._has_run_out(stored):
+            return False
+        epoch = _read(stored)["epoch"] + 1 if stored else 1
+        return self._write(epoch, stored.version if stored else None, began_s)
+
+    def renew(self) -> None:
+        """Renew the lease; to be called several times a term.
+
+        Raises
+        ------
+        LeaseLostError
+            When another driver has acquired it.
+        OSError
+            When the store fails: the lease may be renewed later, while `is_held`.
+        """
+        if self._version is None:
+            raise LeaseLostError(f"epoch {self.epoch} is over")
+        began_s = self._clock()
+        if self._write(self.epoch, self._version, began_s):
+            return
+        stored = self._store.get(_NAME)  # a renewal that failed may have been written after all
+        if stored is not None and self._is_own(stored) and self._write(self.epoch, stored.version, began_s):
+            return
+        self._version = None
+        raise LeaseLostError(f"epoch {self.epoch} is over")
+
+    def release(self) -> None:
+        """Free the lease for the next driver; the epoch stays in it. Does nothing where it is lost."""
+        if self._version is not None:
+            version, self._version = self._version, None
+            self._store.replace(_NAME, self._content(self.epoch, None), version)
+
+    def _is_held_elsewhere(self, stored: Stored) -> bool:
+        value = _read(stored)
+        return value["holder"] is not None and value["machine"] != self._machine
+
+    def _has_run_out(self, stored: Stored) -> bool:
+        """Whether this version has been there for the whole term since it was first seen."""
+        now_s = self._clock()
+        if self._seen is None or self._seen[0] != stored.version:
+            self._seen = stored.version, now_s
+        return now_s - self._seen[1] >= self._term_s
+
+    def _write(self, epoch: int, version: str | None, began_s: float) -> bool:
+        """Write the lease in the place of a version; whether this driver has it then."""
+        self._beat += 1
+        content = self._content(epoch, self._holder)
+        if version is None:
+            self._store.create(_NAME, content)
+        else:
+            self._store.replace(_NAME, content, version)
+        stored = self._store.get(_NAME)  # tells the version; and a client that tried twice is refused by its own write
+        if stored is None or stored.content != content:
+            return False
+        self.epoch, self._version, self._seen = epoch, stored.version, None
+        self._trusted_until_s = began_s + _TRUSTED * self._term_s
+        return True
+
+    def _content(self, epoch: int, holder: str | None) -> bytes:
+        """The lease as it is stored; `beat` makes each renewal another content."""
+        value = {"epoch": epoch, "holder": holder, "machine": self._machine, "beat": self._beat}
+        return json.dumps(value).encode()
+
+    def _is_own(self, stored: Stored) -> bool:
+        value = _read(stored)
+        return (value["holder"], value["epoch"]) == (self._holder, self.epoch)
+
+
+def _read(stored: Stored) -> Any:
+    return json.loads(stored.content)
