@@ -22,7 +22,7 @@ from tailrace.stream.failures import Failure
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.status_reporter import StatusReporter
 
-METRICS = {"rows": 1, "partials": 1, "answers": 1, "late": 0, "k_ms": 0, "coverage": 1.0}
+METRICS = {"rows": 1, "partials": 1, "answers": 1, "repeats": 0, "late": 0, "k_ms": 0, "coverage": 1.0}
 METRICS |= dict.fromkeys(("committed", "frontier", "t_max", "newest_tick", "complete_tick"), 5)
 METRICS |= {"flushed": False, "reached": [5], "newest_event": 5, "imbalance": None, "loads": None, "counts": None}
 GONE = refuse("/in", "there is no such file or directory", "a directory of files")
