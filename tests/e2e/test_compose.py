@@ -20,7 +20,7 @@ from confluent_kafka import KafkaException, admin
 from compose import ROOT, Here, required_variables, services
 from kafka_broker import kafka_jars
 from postgres import server
-from processes import beyond_loopback, listening
+from processes import beyond_loopback, command, listening
 from tailrace.demo.truth import share_right, truth
 from tailrace.drivers import fence
 from tailrace.drivers.spark_daemon import page
@@ -146,7 +146,7 @@ def test_a_topic_streamed_on_the_cluster_is_corrected_to_the_batch_answers(here)
 
 def test_no_secret_stands_in_a_log_or_a_command_line(here):
     secret_values = [value for name, value in here.secrets.items() if len(value) > 20]
-    words = "\n".join(" ".join(process.cmdline()) for process in here.processes())
+    words = "\n".join(" ".join(command(process)) for process in here.processes())
     files = [file for file in here.home.rglob("*.log") if file.is_file()] + list(here.log.iterdir())
     text = words + "\n".join(file.read_text(errors="replace") for file in files)
     assert [name for name, value in here.secrets.items() if value in secret_values and value in text] == []
