@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from cluster_run import VICTIM
 from kill_points import SETTINGS, TUPLES, write_input
 from oracle import stream
 from oracle_assertions import assert_streamed
@@ -66,6 +67,16 @@ def test_a_query_gives_the_oracles_answers_on_two_workers(cluster, tmp_path):
     assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, SETTINGS))
     applications = page(cluster.ui_port)["completedapps"]
     assert [application["name"] for application in applications if "readings" in application["name"]]
+
+
+def test_an_executor_that_is_lost_amid_a_batch_changes_no_answer(cluster, tmp_path):
+    write_input(tmp_path)
+    result = python(cluster, str(ROOT / "tests" / "cluster_run.py"), str(tmp_path), str(cluster.directory))
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert VICTIM in result.stdout
+    rows = rows_of(tmp_path / "wh")
+    assert_streamed(rows, stream(TUPLES, SETTINGS))
+    assert sum(row["rows"] for row in rows["metrics"]) == len(TUPLES)
 
 
 def test_executors_of_both_workers_run_the_drivers_package_and_no_command_line_holds_the_secret(cluster):
