@@ -7,8 +7,10 @@ that has its metadata in PostgreSQL; corrected, its answers are the batch answer
 from __future__ import annotations
 
 import subprocess
+from contextlib import suppress
 from typing import Any
 
+import psutil
 import pyarrow.dataset as ds
 import pytest
 import yaml
@@ -16,6 +18,7 @@ from confluent_kafka import KafkaException, admin
 
 from compose import ROOT, Here, services
 from compose_run import AIRFLOW, CLUSTER, PASSWORD, all_services, client_settings, logs, make_topic, servers, until
+from postgres import Server
 from processes import beyond_loopback, command, listening
 from tailrace.demo.truth import share_right, truth
 from tailrace.drivers.spark_daemon import page
@@ -32,12 +35,17 @@ SAMPLE = ROOT / "samples" / "flights"
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory):
-    """All services, healthy."""
-    with all_services(tmp_path_factory.mktemp("compose")) as (here, _):
+def healthy(tmp_path_factory):
+    """All services, and the server of PostgreSQL."""
+    with all_services(tmp_path_factory.mktemp("compose")) as (here, postgres):
         (here.home / "queries" / "flights.yaml").write_text(yaml.safe_dump(from_topic(here)))
         make_topic(here, "flights", 3)
-        yield here
+        yield here, postgres
+
+
+@pytest.fixture(scope="module")
+def here(healthy):
+    return healthy[0]
 
 
 def from_topic(here: Here) -> dict[str, Any]:
@@ -55,7 +63,8 @@ def test_every_service_is_started_here():
     assert {*AIRFLOW, *CLUSTER, "driver-host", "kafka", "postgres", "airflow-init"} == set(services())
 
 
-def test_a_topic_streamed_on_the_cluster_is_corrected_to_the_batch_answers(here):
+def test_a_topic_streamed_on_the_cluster_is_corrected_to_the_batch_answers(healthy):
+    here, postgres = healthy
     api = Api.log_in(f"http://127.0.0.1:{here.ports['8080']}", "admin", PASSWORD)
     for dag in ("stream_flights", "correct_flights"):
         until(lambda dag=dag: dag in [d["dag_id"] for d in api.call("GET", "dags")["dags"]], f"{dag} is found")
@@ -80,6 +89,7 @@ def test_a_topic_streamed_on_the_cluster_is_corrected_to_the_batch_answers(here)
     applications = [application["name"] for application in page(int(here.ports["8090"]))["activeapps"]]
     assert applications == ["tailrace flights"]
     assert not beyond_loopback(listening(here.processes()))
+    stop_for_a_while(postgres, layout)
     correction = api.trigger("correct_flights", {})
     path = f"dags/correct_flights/dagRuns/{correction}"
     until(lambda: api.call("GET", path)["state"] in ("success", "failed"), "the correction ends")
@@ -90,6 +100,23 @@ def test_a_topic_streamed_on_the_cluster_is_corrected_to_the_batch_answers(here)
     assert share_right(answers, expected) == 1
     api.call("PATCH", f"dags/stream_flights/dagRuns/{run}", {"state": "success"})
     until(lambda: state() == "drained", "the driver drains")
+
+
+def stop_for_a_while(postgres: Server, layout: Layout) -> None:
+    """Stop Airflow's database until the driver has reported some times without it."""
+    server = psutil.Process(postgres.process.pid)
+    stopped = [server, *server.children(recursive=True)]
+    pid, since_ms = Status.read(layout).pid, Status.read(layout).at_ms
+    for process in stopped:
+        with suppress(psutil.NoSuchProcess):
+            process.suspend()
+    try:
+        until(lambda: Status.read(layout).at_ms > since_ms + 4000, "the driver goes on without the database")
+    finally:
+        for process in stopped:
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
+    assert Status.read(layout).pid == pid
 
 
 def test_no_secret_stands_in_a_log_or_a_command_line(here):

@@ -10,7 +10,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from cluster_run import VICTIM
 from kill_points import SETTINGS, TUPLES, write_input
 from oracle import stream
 from oracle_assertions import assert_streamed
@@ -25,6 +24,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster"), pytest.mark
 ROOT = Path(__file__).parents[2]
 PATHS = os.pathsep.join([str(ROOT / "include"), str(ROOT / "tests")])
 
+MASTER = "org.apache.spark.deploy.master.Master"
+EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 REFUSED = "Exception while bootstrapping client"
 """What Spark's transport says where the other side breaks off its handshake of authentication."""
 
@@ -69,11 +70,30 @@ def test_a_query_gives_the_oracles_answers_on_two_workers(cluster, tmp_path):
     assert [application["name"] for application in applications if "readings" in application["name"]]
 
 
-def test_an_executor_that_is_lost_amid_a_batch_changes_no_answer(cluster, tmp_path):
+def test_a_master_that_is_started_again_and_an_executor_that_is_lost_change_no_answer(cluster, tmp_path):
+    """A batch is begun meanwhile. Of a master that knows nothing of it, the driver would get no other executor."""
     write_input(tmp_path)
-    result = python(cluster, str(ROOT / "tests" / "cluster_run.py"), str(tmp_path), str(cluster.directory))
-    assert result.returncode == 0, result.stderr[-3000:]
-    assert VICTIM in result.stdout
+    job = subprocess.Popen(
+        [sys.executable, str(ROOT / "tests" / "cluster_run.py"), str(tmp_path), str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": PATHS} | cluster.environment,
+        stderr=(tmp_path / "stderr").open("w"),
+    )
+    try:
+        until(lambda: (tmp_path / "begun").exists() or job.poll() is not None, 400)
+        (master,) = [process for process in cluster.processes() if MASTER in command(process)]
+        master.kill()
+        until(lambda: is_dead(master.pid))
+        cluster.start_master()
+        until(lambda: page(cluster.ui_port).get("aliveworkers") == cluster.workers, 200)
+        until(lambda: [app["state"] for app in page(cluster.ui_port)["activeapps"]] == ["RUNNING"], 100)
+        executors = [process for process in cluster.processes() if EXECUTOR in command(process)]
+        assert len(executors) == cluster.workers, "they are those of the driver still"
+        executors[0].kill()
+        (tmp_path / "go").touch()
+        assert job.wait(400) == 0, (tmp_path / "stderr").read_text()[-3000:]
+    finally:
+        job.kill()
+        job.wait()
     rows = rows_of(tmp_path / "wh")
     assert_streamed(rows, stream(TUPLES, SETTINGS))
     assert sum(row["rows"] for row in rows["metrics"]) == len(TUPLES)

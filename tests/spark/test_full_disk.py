@@ -15,10 +15,11 @@ from tailrace.drivers.driver_status import DriverStatus
 from tailrace.storage.status import Status
 from warehouse import even, make_query, make_stream, rows_of, silences_of, write_files
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
 
 TUPLES = make_stream(400, seed=41)
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))
+DRIVER = Driver("readings", "running", 1, None, "")
 SPARE = (0, 1 << 14, 1 << 16, 1 << 17)
 """Bytes that are free while the disk is full: none for the journal; not enough for Spark's log, the state, a table."""
 
@@ -36,7 +37,7 @@ def test_a_stream_on_a_full_disk_says_so_and_goes_on_when_there_is_room(tmp_path
                 write_files(TUPLES, tmp_path / "in", bounds[number : number + 2], first=number)
                 beside.until(lambda status, _: status.problem)
                 status = Status.read(beside.layout)
-                assert "No space left" in str(DriverStatus(Driver("readings", "running"), status, status.at_ms))
+                assert "No space left" in str(DriverStatus(DRIVER, status, status.at_ms))
                 beside.until(lambda status, _, since=status.at_ms: status.at_ms > since + 2000)
                 print(spare, Status.read(beside.layout).problem, time.time())
                 ballast.unlink()

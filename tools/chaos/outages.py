@@ -2,9 +2,10 @@
 
     python tools/chaos/outages.py --seconds 120 --parts postgres,kafka --how stop
 
-Each part is stopped (SIGSTOP, then SIGCONT) or killed (SIGKILL, then started again) with all its processes. Exit code 1
-if anything is lost, doubled or wrong, if there were ever two drivers, if a stream that must go on did not, or if stream
-and supervision were not back 120 s after the part was.
+Each part is stopped (SIGSTOP, then SIGCONT) or killed (SIGKILL, then started again) with all its processes. Services
+that end meanwhile are started again, as docker-compose.yaml asks for. Exit code 1 if anything is lost, doubled or
+wrong, if there were ever two drivers, if a stream that must go on did not, or if stream and supervision were not back
+120 s after the part was.
 """
 
 from __future__ import annotations
@@ -98,6 +99,7 @@ def _live(found: Platform, parts: list[Part], hows: list[str], seconds: float, t
 def _outage(found: Platform, watch: PlatformWatch, part: Part, how: str, seconds: float, tally: Tally) -> None:
     """Let one part be away; print what came of it, and add what is wrong."""
     pids, struck_s = list(watch.pids), time.monotonic()
+    found.keeper.away.add(part.service)
     processes = found.processes(part.service)
     for process in processes:
         with suppress(psutil.NoSuchProcess):
@@ -110,6 +112,7 @@ def _outage(found: Platform, watch: PlatformWatch, part: Part, how: str, seconds
     else:
         psutil.wait_procs(processes, MOST_S)
         found.start(part.service)
+    found.keeper.away.clear()
     back_s, back_wall_s, due_ms = time.monotonic(), time.time(), found.feeder.arrival_ms
     stream_s = _recovery_s(lambda: _has_caught_up(found, due_ms), back_s)
     watched_s = _recovery_s(lambda: found.is_supervised_since(back_wall_s), back_s)
@@ -121,6 +124,9 @@ def _outage(found: Platform, watch: PlatformWatch, part: Part, how: str, seconds
         f"watched after {watched_s:.0f} s, by {'the same driver' if is_same else 'another driver'}",
         flush=True,
     )
+    for at_s, service in found.keeper.restarts:
+        if at_s >= struck_s:
+            print(f"    {at_s - struck_s:.0f} s: {service} had ended, and was started again", flush=True)
     for at_s, problem in watch.problems:
         if at_s >= struck_s:
             print(f"    {at_s - struck_s:.0f} s: {problem[:200]}", flush=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
+from keeper import Keeper
 from live_driver import LiveDriver
 from topic_feeder import TopicFeeder
 from workloads import NAME, WORKLOADS, drawn_streams
@@ -57,6 +58,7 @@ class Platform:
     api: Api
     driver: LiveDriver
     feeder: TopicFeeder
+    keeper: Keeper
     run: str
 
     def processes(self, service: str) -> list[psutil.Process]:
@@ -107,6 +109,7 @@ def platform(directory: Path, seed: int) -> Iterator[Platform]:
         file.write_text(json.dumps(query))
         make_topic(here, NAME, 1)
         feeder = TopicFeeder(streams[NAME], NAME, client_settings(here, here.secrets["KAFKA_PASSWORD"]))
+        keeper = Keeper(here)
         feeder.start()
         try:
             api = Api.log_in(f"http://127.0.0.1:{here.ports['8080']}", "admin", PASSWORD)
@@ -120,9 +123,11 @@ def platform(directory: Path, seed: int) -> Iterator[Platform]:
             )
             driver = LiveDriver(host, file, here.home / "srv" / "tailrace", here.environment("airflow-scheduler"))
             started_s = time.time()
-            found = Platform(here, postgres, api, driver, feeder, api.trigger(DAG))
+            keeper.start()
+            found = Platform(here, postgres, api, driver, feeder, keeper, api.trigger(DAG))
             until(lambda: driver.commits >= _FIRST_COMMITS, "the first commits")
             until(lambda: found.is_supervised_since(started_s), "the driver is watched")
             yield found
         finally:
+            keeper.stop()
             feeder.stop()
