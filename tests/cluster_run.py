@@ -1,6 +1,6 @@
 """As a program: a bounded run of the kill tests' stream, under the master of the environment.
 
-Given a directory too, it waits when batch 3 is begun: its offsets are logged, and executors have the tasks' states. It
+Given a directory too, it waits when batch 1 is begun: its offsets are logged, and executors have the tasks' states. It
 makes the file `begun` there, and goes on once there is the file `go`.
 """
 
@@ -17,7 +17,7 @@ from tailrace.spark.app import run
 from tailrace.stream.run_options import RunOptions
 from warehouse import make_query
 
-_WAIT_S = 500
+_WAIT_S = 1000
 
 
 def wait_at(gate: Path) -> None:
@@ -28,5 +28,5 @@ def wait_at(gate: Path) -> None:
 if __name__ == "__main__":
     home = Path(sys.argv[1])
     if len(sys.argv) > 2:
-        arm(pytest.MonkeyPatch(), "K1", 3, lambda: wait_at(Path(sys.argv[2])))
+        arm(pytest.MonkeyPatch(), "K1", 1, lambda: wait_at(Path(sys.argv[2])))
     run(make_query(home / "in", SETTINGS), home / "wh", RunOptions(BATCH_ROWS))

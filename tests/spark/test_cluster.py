@@ -70,6 +70,7 @@ def test_a_query_gives_the_oracles_answers_on_two_workers(cluster, tmp_path):
     assert [application["name"] for application in applications if "readings" in application["name"]]
 
 
+@pytest.mark.timeout(3600)
 def test_a_master_that_is_started_again_and_an_executor_that_is_lost_change_no_answer(cluster, tmp_path):
     """A batch is begun meanwhile. Of a master that knows nothing of it, the driver would get no other executor."""
     write_input(tmp_path)
@@ -79,18 +80,18 @@ def test_a_master_that_is_started_again_and_an_executor_that_is_lost_change_no_a
         stderr=(tmp_path / "stderr").open("w"),
     )
     try:
-        until(lambda: (tmp_path / "begun").exists() or job.poll() is not None, 400)
+        until(lambda: (tmp_path / "begun").exists() or job.poll() is not None, 1000)
         (master,) = [process for process in cluster.processes() if MASTER in command(process)]
         master.kill()
         until(lambda: is_dead(master.pid))
         cluster.start_master()
-        until(lambda: page(cluster.ui_port).get("aliveworkers") == cluster.workers, 200)
-        until(lambda: [app["state"] for app in page(cluster.ui_port)["activeapps"]] == ["RUNNING"], 100)
+        until(lambda: page(cluster.ui_port).get("aliveworkers") == cluster.workers, 400)
+        until(lambda: [app["state"] for app in page(cluster.ui_port)["activeapps"]] == ["RUNNING"], 400)
         executors = [process for process in cluster.processes() if EXECUTOR in command(process)]
         assert len(executors) == cluster.workers, "they are those of the driver still"
         executors[0].kill()
         (tmp_path / "go").touch()
-        assert job.wait(400) == 0, (tmp_path / "stderr").read_text()[-3000:]
+        assert job.wait(1000) == 0, (tmp_path / "stderr").read_text()[-3000:]
     finally:
         job.kill()
         job.wait()

@@ -25,7 +25,7 @@ SPARE = (0, 1 << 14, 1 << 16, 1 << 17)
 
 
 def test_a_stream_on_a_full_disk_says_so_and_goes_on_when_there_is_room(tmp_path, spark):
-    query, bounds = make_query(tmp_path / "in", SETTINGS), even(len(TUPLES), 2 + len(SPARE))
+    query, bounds = make_query(tmp_path / "in", SETTINGS, parallelism=1), even(len(TUPLES), 2 + len(SPARE))
     write_files(TUPLES, tmp_path / "in", bounds[:2])
     with small_disk(tmp_path / "disk", 24) as disk:
 

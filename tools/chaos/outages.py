@@ -5,7 +5,7 @@
 Each part is stopped (SIGSTOP, then SIGCONT) or killed (SIGKILL, then started again) with all its processes. Services
 that end meanwhile are started again, as docker-compose.yaml asks for. Exit code 1 if anything is lost, doubled or
 wrong, if there were ever two drivers, if a stream that must go on did not, or if stream and supervision were not back
-120 s after the part was.
+120 s after the part was. Ctrl-C, while nothing is away, ends the outages early.
 """
 
 from __future__ import annotations
@@ -68,9 +68,10 @@ def _live(found: Platform, parts: list[Part], hows: list[str], seconds: float, t
     watch = PlatformWatch(found.driver)
     watch.start()
     try:
-        for how in hows:
-            for part in parts:
-                _outage(found, watch, part, how, seconds, tally)
+        with suppress(KeyboardInterrupt):
+            for how in hows:
+                for part in parts:
+                    _outage(found, watch, part, how, seconds, tally)
         found.drain()
     finally:
         watch.stop()
