@@ -27,8 +27,10 @@ from workloads import EPOCH, WORKLOADS, Drawn, Workload, drawn_streams
 
 from tailrace.bench.plots import Figure, label
 from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.ground.words import counted
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
+from tailrace.terminal.progress_table import ProgressTable
 
 _SAMPLE_S, _TELL_EVERY = 10.0, 6
 _SETTLED = 1 / 3
@@ -37,6 +39,8 @@ _SETTLED = 1 / 3
 _MOST_BEHIND_S = 60.0
 _MB = 1e6
 _PROCESSES = ("driver", "java", "workers")
+_WIDTHS = {"at s": 6, **{f"{name} MB": 7 for name in _PROCESSES}, "behind s": 8, "batches": 8}
+_TERMINAL = 80
 
 
 class Sample(NamedTuple):
@@ -126,16 +130,18 @@ def main(arguments: list[str]) -> int:
 
 def _watch(driver: LiveDriver, feeder: SteadyFeeder, seconds: float, samples: list[Sample]) -> None:
     """Look at the processes and the status until the time is over, and add what is seen."""
-    began_s = time.monotonic()
+    began_s, table = time.monotonic(), ProgressTable(_WIDTHS, _TERMINAL)
     while (at_s := time.monotonic() - began_s) < seconds:
         samples.append(_sample(at_s, driver, feeder))
         if len(samples) % _TELL_EVERY == 1:
             seen = samples[-1]
-            print(
-                f"{seen.at_s:6.0f} s  driver {seen.driver_mb:,.0f} MB  Java {seen.java_mb:,.0f} MB  "
-                f"workers {seen.workers_mb:,.0f} MB  {seen.behind_s:.1f} s behind  {driver.commits:,} batches",
-                flush=True,
-            )
+            texts = {
+                "at s": f"{seen.at_s:.0f}",
+                **{f"{name} MB": f"{getattr(seen, f'{name}_mb'):,.0f}" for name in _PROCESSES},
+                "behind s": f"{seen.behind_s:.1f}",
+                "batches": f"{driver.commits:,}",
+            }
+            print(*table.lines(texts), sep="\n", flush=True)
         time.sleep(_SAMPLE_S)
 
 
@@ -165,7 +171,7 @@ def _judge(driver: LiveDriver, feeder: SteadyFeeder, samples: list[Sample]) -> l
     finish(driver)
     read = sum(DeltaTable(driver.home / "segments").to_pyarrow_table(columns=["rows"])["rows"].to_pylist())
     longest_s = max(sample.behind_s for sample in samples)
-    print(f"{feeder.written:,} rows written, {read:,} read, in {driver.commits:,} batches")
+    print(f"{feeder.written:,} rows written, {read:,} read, in {counted(driver.commits, 'batch', 'batches')}")
     return [
         *([f"{feeder.written - read:,} rows were not read"] if read != feeder.written else []),
         *([f"it was {longest_s:.0f} s behind"] if longest_s > _MOST_BEHIND_S else []),
