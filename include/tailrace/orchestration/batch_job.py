@@ -19,6 +19,7 @@ from tailrace.orchestration.links import TablesLink
 from tailrace.orchestration.passed_connections import passed_connections
 from tailrace.orchestration.refusals import refusals_fail
 from tailrace.orchestration.submit import Options
+from tailrace.orchestration.tells_lineage import TellsLineage
 from tailrace.spark import masters
 from tailrace.storage.layout import Layout
 
@@ -26,7 +27,7 @@ _EXIT_REFUSED = 2
 _KILL_TIMEOUT_S = 4.0  # Airflow kills a task 5 s after asking it to end
 
 
-class BatchJob(SparkSubmitOperator):
+class BatchJob(TellsLineage, SparkSubmitOperator):
     """Runs one of the Spark apps over a query's file and the warehouse; a refusal by the app is not retried.
 
     Parameters

@@ -34,13 +34,13 @@ from tailrace.orchestration.assets import CORRECTION_WRITES
 from tailrace.query.query import Query
 from tailrace.query.sections import Kafka
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import CALIBRATION_TABLES, stream_tables
+from tailrace.storage.table_schemas import stream_tables
 from tailrace.storage.tables import Tables
 
 _STORAGE = storage_dataset.StorageDatasetFacet(storageLayer="delta", fileFormat="parquet")
 
 
-def of_stream(query: Query, layout: Layout) -> OperatorLineage[Any, Any]:
+def of_stream(query: Query, layout: Layout, since: datetime | None) -> OperatorLineage[Any, Any]:
     """The lineage of a stream's driver: from the sources to the tables of the stream that are there."""
     tables = Tables(layout)
     written = [name for name in stream_tables(layout.histories(query.streams)) if tables.has(name)]
@@ -48,31 +48,29 @@ def of_stream(query: Query, layout: Layout) -> OperatorLineage[Any, Any]:
 
 
 def of_correction(
-    query: Query, layout: Layout, span: CorrectionRange | None = None, since: datetime | None = None
+    query: Query, layout: Layout, since: datetime | None, span: CorrectionRange | None = None
 ) -> OperatorLineage[Any, Any]:
     """The lineage of a correction.
 
     Parameters
     ----------
-    span : CorrectionRange, optional
-        What it corrected; None before it has begun.
     since : datetime, optional
         When it began. Its rows are told if it has come to its end since then.
+    span : CorrectionRange, optional
+        What it corrects; None before it has begun.
     """
-    late: dict[str, InputDatasetFacet] = {}
-    corrected: dict[str, OutputDatasetFacet] = {}
-    if span is not None:
-        late |= _interval(span)
-        corrected |= _rows_of(layout, span, since)
+    late: dict[str, InputDatasetFacet] = {} if span is None else _interval(span)
+    corrected: dict[str, OutputDatasetFacet] = {} if span is None else _rows_of(layout, span, since)
     read = [_read(layout, "late", late), _read(layout, "results"), *_history(query, layout)]
     written = [_written(layout, "corrections", corrected), *(_written(layout, name) for name in CORRECTION_WRITES)]
     return OperatorLineage(read, written)
 
 
-def of_calibration(query: Query, layout: Layout, proposes: bool) -> OperatorLineage[Any, Any]:
-    """The lineage of a calibration, which writes only if it `proposes`."""
+def of_calibration(query: Query, layout: Layout, since: datetime | None) -> OperatorLineage[Any, Any]:
+    """The lineage of a calibration, which writes only if it has proposed something since it began."""
     read = [*_history(query, layout), _read(layout, "metrics")]
-    return OperatorLineage(read, [_written(layout, name) for name in CALIBRATION_TABLES if proposes])
+    has_proposed = _has_row_since(Tables(layout), "proposals", "made_at", since)
+    return OperatorLineage(read, [_written(layout, "proposals")] if has_proposed else [])
 
 
 def _sources(query: Query) -> list[InputDataset]:
@@ -100,11 +98,11 @@ def _history(query: Query, layout: Layout) -> list[InputDataset]:
 
 
 def _read(layout: Layout, name: str, facets: Mapping[str, InputDatasetFacet] | None = None) -> InputDataset:
-    return InputDataset("file", str(layout.table(name)), _facets(layout, name), dict(facets or {}))
+    return InputDataset("file", str(layout.table(name)), facets=_facets(layout, name), inputFacets=dict(facets or {}))
 
 
 def _written(layout: Layout, name: str, facets: Mapping[str, OutputDatasetFacet] | None = None) -> OutputDataset:
-    return OutputDataset("file", str(layout.table(name)), _facets(layout, name), dict(facets or {}))
+    return OutputDataset("file", str(layout.table(name)), facets=_facets(layout, name), outputFacets=dict(facets or {}))
 
 
 def _facets(layout: Layout, name: str) -> dict[str, DatasetFacet]:
@@ -141,12 +139,17 @@ def _rows_of(layout: Layout, span: CorrectionRange, since: datetime | None) -> d
     condition = _compared("interval", "EQUAL", str(span))
     facets: dict[str, OutputDatasetFacet] = {"subset": base_subset_dataset.OutputSubsetOutputDatasetFacet(condition)}
     tables, of_span = Tables(layout), ds.field("interval") == str(span)
-    if since is not None and tables.has("correction_runs"):
-        runs = tables.read("correction_runs", ["started_at"], of_span)["started_at"].to_pylist()
-        if any(started_at >= since for started_at in runs):
-            rows = tables.read("corrections", ["interval"], of_span).num_rows
-            facets["outputStatistics"] = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rows)
+    if _has_row_since(tables, "correction_runs", "started_at", since, of_span):
+        rows = tables.read("corrections", ["interval"], of_span).num_rows
+        facets["outputStatistics"] = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rows)
     return facets
+
+
+def _has_row_since(tables: Tables, name: str, column: str, since: datetime | None, where: Any = None) -> bool:
+    """True if a table has a row, of those that fulfil a condition, whose time is not before another one."""
+    if since is None or not tables.has(name):
+        return False
+    return any(ms >= since.timestamp() * 1000 for ms in tables.read(name, [column], where)[column].to_pylist())
 
 
 def _compared(column: str, comparison: str, value: str) -> base_subset_dataset.CompareSubsetCondition:
