@@ -145,6 +145,27 @@ MUTATIONS = (
         "if True:",
         ("tests/orchestration/test_fence.py",),
     ),
+    Mutation(
+        "lineage: rows of a correction that has not ended",
+        "orchestration/lineage.py",
+        "any(ms >= since.timestamp() * 1000 for ms in",
+        "any(True for ms in",
+        ("tests/orchestration/test_lineage.py::test_a_correction_tells_its_rows_once_it_has_come_to_its_end",),
+    ),
+    Mutation(
+        "tables of measurements: ratios among what fits",
+        "bench/screen_tables.py",
+        "columns = in_order(rows[0])",
+        "columns = list(rows[0])",
+        ("tests/unit/bench/test_screen_tables.py",),
+    ),
+    Mutation(
+        "progress: the columns that fit",
+        "terminal/progress_table.py",
+        "<= width:",
+        "<= 10 * width:",
+        ("tests/unit/terminal/test_progress_table.py",),
+    ),
 )
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 
 from fake_host import QUERY, declare
 from local_app import LocalApp
+from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.orchestration import lineage
 from tailrace.orchestration.calibration_operators import CalibrateOperator
@@ -83,10 +84,22 @@ def test_a_calibration_writes_only_what_it_has_proposed(streamed):
     assert found.outputs == []
 
 
-def test_a_correction_that_did_not_come_to_its_end_tells_no_rows(streamed, layout):
-    span = CorrectionRange(0, 1000, arrival=True)
-    corrections = lineage.of_correction(load(streamed), layout, BEGINNING, span).outputs[0]
-    assert list(corrections.outputFacets) == ["subset"]
+def test_a_correction_tells_its_rows_once_it_has_come_to_its_end(streamed, place, layout):
+    query, span = load(streamed), CorrectionRange()
+
+    def facets(since):
+        return lineage.of_correction(query, layout, since, span).outputs[0].outputFacets
+
+    assert list(facets(BEGINNING)) == ["subset"], "it has not come to its end"
+    correct(query, place / "warehouse", span, no_spark)
+    rows = DeltaTable(layout.table("corrections")).to_pyarrow_table().num_rows
+    assert facets(BEGINNING)["outputStatistics"].rowCount == rows > 0
+    assert list(facets(datetime.now(UTC) + timedelta(hours=1))) == ["subset"], "an earlier one has"
+    assert list(facets(None)) == ["subset"], "it has not begun"
+
+
+def no_spark(buckets: int):
+    raise AssertionError("so little is read in one process")
 
 
 def test_a_correction_of_an_interval_tells_which_late_tuples_it_takes(streamed, layout):
