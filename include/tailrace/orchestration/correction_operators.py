@@ -154,8 +154,8 @@ class CorrectOperator(BatchJob):
         ends = event_range(context) if interval is None else tuple(map(format_time, interval))
         if context["dag_run"].run_type == _GAP_RUN and interval is not None:
             self._skip_if_corrected(interval)
-        points = [None if end is None else parse_time_ms(end) for end in ends]
-        self.corrected = CorrectionRange(*points, arrival=interval is not None)
+        start, end = (None if end is None else parse_time_ms(end) for end in ends)
+        self.corrected = CorrectionRange(start, end, arrival=interval is not None)
         names = ("--from", "--to") if interval is None else ("--arrived-from", "--arrived-to")
         return [word for name, end in zip(names, ends, strict=True) if end for word in (name, end)]
 
