@@ -66,6 +66,14 @@ def test_a_source_is_named_as_openlineage_names_it(place, source):
     assert list(found.outputs[0].facets) == ["storage"], "it is not there yet"
 
 
+def test_a_stream_that_answers_to_a_topic_writes_that_too(place):
+    answers = "answers: {{kafka: {{servers: 'broker:9092', topic: sums}}}}\n"
+    file = declare(place / "queries", "readings", QUERY + answers)
+    operator = SuperviseOperator(task_id="supervise", query="readings", file=str(file))
+    found = operator.get_openlineage_facets_on_start()
+    assert names(found.outputs)[1:] == [("kafka://broker:9092", "sums")]
+
+
 def test_a_stream_writes_its_tables_which_have_columns_and_versions(streamed, layout):
     operator = SuperviseOperator(task_id="supervise", query="readings", file=str(streamed))
     found = operator.get_openlineage_facets_on_complete(SimpleNamespace(start_date=BEGINNING))

@@ -41,10 +41,13 @@ _STORAGE = storage_dataset.StorageDatasetFacet(storageLayer="delta", fileFormat=
 
 
 def of_stream(query: Query, layout: Layout, since: datetime | None) -> OperatorLineage[Any, Any]:
-    """The lineage of a stream's driver: from the sources to the tables of the stream that are there."""
+    """The lineage of a stream's driver: from the sources to the tables of the stream that are there, and its topic."""
     tables = Tables(layout)
-    written = [name for name in stream_tables(layout.histories(query.streams)) if tables.has(name)]
-    return OperatorLineage(_sources(query), [_written(layout, name) for name in written or ["results"]])
+    names = [name for name in stream_tables(layout.histories(query.streams)) if tables.has(name)]
+    written = [_written(layout, name) for name in names or ["results"]]
+    if (target := query.answers.kafka) is not None:
+        written.append(OutputDataset(_broker(target.servers), target.topic))
+    return OperatorLineage(_sources(query), written)
 
 
 def of_correction(
@@ -79,8 +82,7 @@ def _sources(query: Query) -> list[InputDataset]:
     for stream in query.streams.values():
         source = stream.source
         if isinstance(source, Kafka):
-            server = source.servers.partition(",")[0].strip()
-            found.append(InputDataset(f"kafka://{server}", source.topic))
+            found.append(InputDataset(_broker(source.servers), source.topic))
         elif isinstance(source.path, Path):
             found.append(InputDataset("file", str(source.path.absolute())))
         else:
@@ -89,6 +91,11 @@ def _sources(query: Query) -> list[InputDataset]:
     if query.table is not None:
         found.append(InputDataset("file", str(query.table.path.absolute())))
     return found
+
+
+def _broker(servers: str) -> str:
+    """The namespace of a cluster's topics, by the first of its bootstrap servers."""
+    return f"kafka://{servers.partition(',')[0]}"
 
 
 def _history(query: Query, layout: Layout) -> list[InputDataset]:
