@@ -33,7 +33,7 @@ def run(platform, webhook):
     """A run of the stream `live`, which commits a batch every second or so; it is drained at the end."""
     live_query(platform.home / "queries")
     dags = {STREAM, PUBLISH, CONSUME, CORRECT}
-    platform.until(lambda: dags <= {dag["dag_id"] for dag in platform.api.call("GET", "dags")["dags"]}, 180)
+    platform.until(lambda: dags <= {dag["dag_id"] for dag in platform.api.call("GET", "dags")["dags"]}, 400)
     for dag in (CONSUME, PUBLISH, STREAM):
         platform.api.call("PATCH", f"dags/{dag}", {"is_paused": False})
     run = platform.trigger(STREAM)
