@@ -16,10 +16,10 @@ import pytest
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.feedback import Feedback
 from tailrace.engine.local import LocalEngine
-from tailrace.engine.stage import Stage
 from tailrace.ground.times import TIME, in_ms, with_times
+from tailrace.ground.written_files import FILES
 from tailrace.query.query import Query
-from tailrace.sources import history
+from tailrace.spark import app
 from tailrace.spark.sink import Sink
 from tailrace.storage import checkpoint
 from tailrace.storage.journal import BatchRecord, Journal
@@ -53,15 +53,16 @@ class Driver:
         layout = self.layout
         with layout.lock("stream"):
             manifest = checkpoint.resumable(layout, self.query)
+            options = RunOptions(batch_rows, live=False, flush=flush)
+            table = app._open_table(self.query, layout, manifest, options)
             feeds = open_feeds(self.query, layout, manifest, live=False)
             waiting = {name: feed.fresh() for name, feed in feeds.items()}
-            if manifest is None:
-                types = {name: feed.types for name, feed in feeds.items()}
-                manifest = layout.create_checkpoint(self.query.structure(), types, {})
-            stage = Stage.of(self.query, manifest.types, layout.histories(self.query.streams), layout.chunks)
+            manifest = manifest or app._create_checkpoint(self.query, layout, feeds, table)
+            stage = app._stage(self.query, layout, manifest)
             histories, feedback = history_schemas(stage.readers), Feedback(stage.kind, stage.tasks)
             tables, of_tables = Tables(layout), schemas(stage.kind)
             tables.create(of_tables | histories, stream_tables(histories))
+            of_tables |= dict.fromkeys(histories, FILES) | ({"results": FILES} if stage.answer_files else {})
             planner = BatchPlanner(
                 Journal(layout.journal),
                 feeds,
@@ -71,12 +72,13 @@ class Driver:
                 self.query.idle_ms,
                 {name for name, stream in self.query.streams.items() if stream.arrival_time is None},
                 feedback,
-                RunOptions(batch_rows, live=False, flush=flush),
+                options,
                 lambda: NOW,
+                table=table,
             )
             engine = LocalEngine(stage, restarts=False)
             self._restore(engine)
-            sink = LocalSink(tables, of_tables | dict.fromkeys(histories, history.FILES), manifest.id, engine=engine)
+            sink = LocalSink(tables, of_tables, manifest.id, engine=engine)
             while True:
                 number = len(self.states)
                 if number < planner.batches:
@@ -120,7 +122,7 @@ class LocalSink(Sink):
     def execute(self, rows: BatchRecord) -> dict[str, pa.Table]:
         found = self.engine.run(rows.header, rows.segments)
         now = pa.scalar(NOW * 1000, TIME)
-        if "results" in found:
+        if "results" in found and self.schemas["results"] is not FILES:
             part = found["results"]
             found["results"] = part.append_column("emitted_at", pa.repeat(now, part.num_rows))
         return {name: with_times(part, self.schemas[name]) for name, part in found.items()}

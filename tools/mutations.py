@@ -66,6 +66,20 @@ MUTATIONS = (
         'with layout.lock("nobody"):',
         ("tests/unit/spark/test_stream_lock.py",),
     ),
+    Mutation(
+        "a full disk stands in the status",
+        "storage/status.py",
+        ".ljust(_ROOM)",
+        "",
+        ("tests/unit/spark/test_attempts.py",),
+    ),
+    Mutation(
+        "a driver that is started on a full disk waits",
+        "storage/writer.py",
+        "if not waits or layout.drain.exists():",
+        "if True:",
+        ("tests/unit/storage/test_writer.py",),
+    ),
     Mutation("balance", "spark/sink.py", "self.balance(table_rows)", "pass", (SINK,)),
     Mutation(
         "timestamps far in the future",

@@ -83,7 +83,7 @@ def test_what_is_forgotten_changes_no_row(chaos):
 
 
 def test_a_stream_is_as_far_behind_as_its_oldest_part_that_is_not_read(chaos, tmp_path):
-    workloads, steady = chaos("workloads"), chaos("steady")
+    workloads, steady = chaos("workloads"), chaos("steady_feeder")
     workload = workloads.WORKLOADS["emd_join"]
     streams = workloads.drawn_streams(workload, 1, 10)
     feeder = steady.SteadyFeeder(workload, streams, tmp_path, 100)

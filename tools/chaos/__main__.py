@@ -77,7 +77,7 @@ def _live(kind: str, seconds: float, seed: int, directory: Path, faults: list[Fa
     file.write_text(json.dumps(workload.query(directory / "in")))
     feeder = Feeder(workload, streams, directory / "in")
     with EmbeddedHost(directory / "host") as host:
-        driver = LiveDriver(host, file, warehouse)
+        driver = LiveDriver(host.host, file, warehouse)
         driver.deploy(_BATCH_ROWS)
         feeder.start()
         try:

@@ -78,7 +78,7 @@ def run(
         feeds, segments = _open(query, layout, manifest, plan)
         if not _have_types(feeds) and not plan.live:  # a stream has no record yet, so its types are not known
             return 0
-    with only_driver(layout):
+    with only_driver(layout, waits=plan.live and manifest is not None):
         manifest = checkpoint.resumable(layout, query)
         reporter = StatusReporter(layout)
         if manifest is not None:  # read again: another process may have changed or created it meanwhile

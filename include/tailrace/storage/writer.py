@@ -26,7 +26,9 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @contextmanager
-def only_driver(layout: Layout, machine: str | None = None, term_s: float = TERM_S) -> Iterator[None]:
+def only_driver(
+    layout: Layout, machine: str | None = None, term_s: float = TERM_S, waits: bool = False
+) -> Iterator[None]:
     """Hold a query's stream; the process ends at once if another machine's driver has taken it over meanwhile.
 
     Parameters
@@ -34,6 +36,8 @@ def only_driver(layout: Layout, machine: str | None = None, term_s: float = TERM
     machine : str, optional
         Within it the file lock holds; by default what the kernel calls its current run. Another one's driver that
         died is waited for, for a term.
+    waits : bool
+        Whether it waits for a disk that is full or away, until a drain is requested; by default that is an error.
 
     Raises
     ------
@@ -43,7 +47,7 @@ def only_driver(layout: Layout, machine: str | None = None, term_s: float = TERM
     with layout.lock("stream"):
         (layout.home / "lease").mkdir(exist_ok=True)
         lease = Lease(DirectoryStore(layout.home / "lease"), machine or _machine(), term_s)
-        _acquire(lease, layout, term_s)
+        _acquire(lease, layout, term_s, waits)
         released = threading.Event()
         renewal = threading.Thread(target=_renew, args=(lease, released, term_s / _RENEWALS), daemon=True)
         renewal.start()
@@ -58,10 +62,10 @@ def only_driver(layout: Layout, machine: str | None = None, term_s: float = TERM
                 print(f"lease: not released, so it runs out: {error}", file=sys.stderr, flush=True)
 
 
-def _acquire(lease: Lease, layout: Layout, term_s: float) -> None:
+def _acquire(lease: Lease, layout: Layout, term_s: float, waits: bool) -> None:
     """Wait for the lease of a driver that is dead; one that lives renews it within a term."""
     until_s, told = time.monotonic() + 1.5 * term_s, False
-    while not lease.acquire():
+    while not _acquired(lease, layout, min(_POLL_S, term_s / _RENEWALS), waits):
         if time.monotonic() > until_s:
             wrong = "a driver on another machine runs this query"
             raise Busy([Problem(str(layout.home), wrong, "to stop it, or to leave the query to it")])
@@ -69,6 +73,21 @@ def _acquire(lease: Lease, layout: Layout, term_s: float) -> None:
             print(f"lease: another machine's driver has it; waiting up to {1.5 * term_s:.0f} s", file=sys.stderr)
             told = True
         time.sleep(min(_POLL_S, term_s / _RENEWALS))
+
+
+def _acquired(lease: Lease, layout: Layout, poll_s: float, waits: bool) -> bool:
+    """Ask for the lease, on a disk that fails again and again; returns whether it was given."""
+    failed = False
+    while True:
+        try:
+            return lease.acquire()
+        except OSError as error:
+            if not waits or layout.drain.exists():
+                raise
+            if not failed:
+                print(f"lease: not acquired yet: {error}", file=sys.stderr, flush=True)
+            failed = True
+            time.sleep(poll_s)
 
 
 def _renew(lease: Lease, released: threading.Event, every_s: float) -> None:
