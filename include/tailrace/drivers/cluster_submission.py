@@ -29,7 +29,7 @@ from tailrace.ground.errors import Refused
 from tailrace.ground.retries import pause_s
 
 DONE, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
-_POLL_S = 2.0
+_POLL_S = 1.0
 _UNSEEN_S = 120.0  # how long a submission that succeeded may stay unseen
 
 

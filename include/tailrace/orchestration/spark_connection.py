@@ -74,5 +74,5 @@ def check() -> None:
         wrong = f"its extra spark-binary is {binary!r}"
         raise refuse(_WHERE, wrong, f"one of {', '.join(ALLOWED_SPARK_BINARIES)}, on the PATH")
     if settings.spark_master().startswith("k8s://") and getattr(spark_submit, "kube_client", None) is None:
-        right = "pip install 'tailrace[kubernetes]' where Airflow runs"
-        raise refuse(_WHERE, "Spark's provider builds no command for Kubernetes without Kubernetes's", right)
+        right = "pip install apache-airflow-providers-cncf-kubernetes, where Airflow runs"
+        raise refuse(_WHERE, "Spark's provider builds no command for Kubernetes without the provider of that", right)
