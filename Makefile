@@ -22,7 +22,7 @@ test-fast: setup ## The quick unit tests, in a minute or two
 	$(BIN)/python -m pytest -n 2 -m "not spark and not slow" tests/unit
 
 yarn: setup ## A driver in cluster mode on a real YARN of this machine: killed, started again, stopped, and held against the oracle; minutes
-	$(BIN)/python -m pytest -m yarn
+	$(BIN)/python -m pytest tests/yarn
 
 mutations: setup ## Take each guard out of a copy of the tree, and see a quick test go red without it
 	$(BIN)/python tools/mutations.py

@@ -103,9 +103,8 @@ def cluster_command(query: Declared, layout: Layout, options: Options) -> list[s
     else:
         _require_secrets(query.query, conf)
         conf |= {f"spark.kubernetes.driverEnv.{name}": value for name, value in _own_variables().items()}
-    place = (
-        f"{'' if on_yarn else 'local://'}{submitted_files(layout.home)}"  # local: what is there on the driver's machine
-    )
+    scheme = "" if on_yarn else "local://"  # which is what lies on the driver's machine already
+    place = f"{scheme}{submitted_files(layout.home)}"
     parts = _parts(query, layout.home.parent, options)
     hook = SparkSubmitHook(**parts, conf=conf, py_files=f"{place}/{package_archive.NAME}")
     submit = hook._build_spark_submit_command(f"{place}/{APP}")
