@@ -36,6 +36,8 @@ class Mutation(NamedTuple):
 
 
 SINK = "tests/unit/spark/test_sink.py"
+PLATFORMS = "tests/orchestration/test_cluster_platforms.py"
+SUBMISSION = "tests/orchestration/test_cluster_submission.py"
 
 MUTATIONS = (
     Mutation(
@@ -148,7 +150,7 @@ MUTATIONS = (
     Mutation(
         "fence",
         "drivers/launch.py",
-        "victims = fence.fence(options.home, token)",
+        "victims = fence.fence(home, token)",
         "victims: list[int] = []",
         ("tests/orchestration/test_launch.py",),
     ),
@@ -204,6 +206,83 @@ MUTATIONS = (
         "except KafkaException as error:\n        right",
         "except ZeroDivisionError as error:\n        right",
         ("tests/unit/sources/test_kafka_access.py",),
+    ),
+    Mutation(
+        "cluster mode: the launcher ends earlier applications",
+        "drivers/launch.py",
+        "end_applications(platform, _say)",
+        "pass",
+        (f"{SUBMISSION}::test_the_driver_of_a_killed_submission_is_ended_before_the_next_one_is_submitted",),
+    ),
+    Mutation(
+        "cluster mode: the fence ends applications",
+        "drivers/fence.py",
+        "if platform is not None:",
+        "if False:",
+        (f"{SUBMISSION}::test_the_fence_as_a_command_ends_the_driver_after_a_crash",),
+    ),
+    Mutation(
+        "cluster mode: the end of applications is waited for",
+        "drivers/applications.py",
+        "            if not remaining:\n",
+        "            if True:\n",
+        (PLATFORMS, "tests/properties/test_cluster_mode.py"),
+    ),
+    Mutation(
+        "cluster mode: no news is no end",
+        "drivers/applications.py",
+        "            state = str(error)\n",
+        "            return\n",
+        (PLATFORMS, "tests/properties/test_cluster_mode.py"),
+    ),
+    Mutation(
+        "cluster mode: nothing is submitted where nothing can be ended",
+        "drivers/cluster_submission.py",
+        "if self._answer() is None:",
+        "if False:",
+        (f"{SUBMISSION}::test_it_waits_for_a_platform_that_is_away",),
+    ),
+    Mutation(
+        "cluster mode: a late submission is ended",
+        "drivers/cluster_submission.py",
+        "self._platform.end(application)",
+        "pass",
+        (f"{SUBMISSION}::test_a_late_submission_of_an_earlier_start_is_ended",),
+    ),
+    Mutation(
+        "cluster mode: a signal ends the driver",
+        "drivers/cluster_submission.py",
+        "end_applications(platform, _say)",
+        "pass",
+        (f"{SUBMISSION}::test_a_signal_ends_the_driver_first",),
+    ),
+    Mutation(
+        "cluster mode: a standby ResourceManager knows nothing",
+        "drivers/yarn.py",
+        "any(member in value for member in members)",
+        "True",
+        (PLATFORMS,),
+    ),
+    Mutation(
+        "cluster mode: YARN starts no driver by itself",
+        "drivers/yarn.py",
+        '"spark.yarn.maxAppAttempts": "1"',
+        '"spark.yarn.maxAppAttempts": "2"',
+        (PLATFORMS,),
+    ),
+    Mutation(
+        "cluster mode: no later pod of the same name is deleted",
+        "drivers/kubernetes.py",
+        '"preconditions": {"uid": uid}',
+        '"preconditions": {"uid": "uid-1"}',
+        (PLATFORMS,),
+    ),
+    Mutation(
+        "cluster mode: no secret on a command line",
+        "orchestration/spark_connection.py",
+        "if _SECRET.search(name) and _REFERENCE not in name:",
+        "if False:",
+        ("tests/orchestration/test_cluster_command.py",),
     ),
 )
 

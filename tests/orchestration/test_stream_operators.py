@@ -234,11 +234,11 @@ def test_a_driver_memory_out_of_bounds_is_refused(make_operator, host, context, 
     assert host.deployed == []
 
 
-def test_deploy_refuses_deploy_mode_cluster(make_operator, host, context, monkeypatch):
+def test_deploy_refuses_a_cluster_mode_that_lacks_something(make_operator, host, context, monkeypatch):
     monkeypatch.setenv(
         "AIRFLOW_CONN_TAILRACE_SPARK", '{"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": "cluster"}}'
     )
-    with pytest.raises(AirflowFailException, match="deploy-mode client"):
+    with pytest.raises(AirflowFailException, match="yarn_resourcemanager_webapp_address"):
         make_operator(DeployOperator).execute(context)
 
 
