@@ -22,7 +22,7 @@ from tailrace.drivers.spark_daemon import page
 AIRFLOW = ("airflow-api-server", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer")
 CLUSTER = ("spark-master", "spark-worker-1", "spark-worker-2")
 PASSWORD = "chosen-by-a-person"
-_PATIENCE_S = 400
+_PATIENCE_S = 1500
 
 
 def until(condition: Callable[[], Any], what: str, seconds: float = _PATIENCE_S) -> Any:

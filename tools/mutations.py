@@ -131,6 +131,13 @@ MUTATIONS = (
         "if False:",
         ("tests/unit/stream/test_rebuild.py",),
     ),
+    Mutation(
+        "the innermost cause of a failure of Delta's library",
+        "stream/failures.py",
+        'text = _INNER.sub(": ", text)',
+        "pass",
+        ("tests/unit/stream/test_failures.py",),
+    ),
     Mutation("balance", "spark/sink.py", "self.balance(table_rows)", "pass", (SINK,)),
     Mutation(
         "timestamps far in the future",

@@ -12,10 +12,10 @@ from local_driver import Driver
 from tailrace.spark import sink
 from warehouse import EPOCH, tables_of
 
-TICKS, TICK_MS, ROWS, BURST, HOT = 20, 100, 4, 10, 0.9
+TICKS, TICK_MS, ROWS, BURST, HOT = 12, 100, 4, 10, 0.9
 """A phase of a stream is longer than all that windows and intervals hold; its ticks have so many rows each."""
 
-BATCH_ROWS = 30
+BATCH_ROWS = 60
 SLACK_BYTES = 4096
 
 

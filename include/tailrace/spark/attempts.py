@@ -180,7 +180,8 @@ def retried(retries: Retries, reporter: StatusReporter) -> Iterator[None]:
         raise
     except (Refused, OSError, DeltaError) as error:
         retries.fail()
-        reporter.report_problem(SOURCE if isinstance(error, Refused) else _DISK, str(error))
+        is_source = isinstance(error, Refused)
+        reporter.report_problem(SOURCE if is_source else _DISK, str(error) if is_source else Failure.of(error).reason)
     else:
         if retries.failures:
             for part in (SOURCE, _DISK):
