@@ -218,6 +218,13 @@ MUTATIONS = (
         (PLATFORMS,),
     ),
     Mutation(
+        "cluster mode: no setting hides a driver",
+        "orchestration/spark_connection.py",
+        "if name in _OURS:",
+        "if False:",
+        ("tests/orchestration/test_cluster_command.py",),
+    ),
+    Mutation(
         "cluster mode: no secret on a command line",
         "orchestration/spark_connection.py",
         "if _SECRET.search(name) and _REFERENCE not in name:",
