@@ -13,15 +13,15 @@ from pathlib import Path
 from simulated_platform import SimulatedPlatform
 from tailrace.drivers.platform_http import Answer
 
-# It writes down its call and what it reads of its properties, then submits, and does what the server's answer says.
+# It writes down its call and what it reads of its files, then submits, and does what the server's answer says.
 STAND_IN = f"""#!{sys.executable}
 import json, os, sys, time, urllib.request
 words = sys.argv[1:]
 conf = dict(words[i + 1].split("=", 1) for i, word in enumerate(words) if word == "--conf")
-files = [words[i + 1] for i, word in enumerate(words) if word == "--properties-file"]
-properties = "".join(open(file).read() for file in files)
+files = [words[i + 1].partition("#")[0] for i, word in enumerate(words) if word == "--files"]
+content = "".join(urllib.request.urlopen(file).read().decode() for file in files)
 with open(os.environ["CALLED"], "a") as called:
-    print(json.dumps([os.getpid(), words, properties]), file=called)
+    print(json.dumps([os.getpid(), words, content]), file=called)
 data = json.dumps(conf).encode()
 answer = json.load(urllib.request.urlopen(os.environ["PLATFORM"] + "/submit", data, timeout=60))
 if answer.get("hangs"):

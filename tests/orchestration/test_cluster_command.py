@@ -122,6 +122,12 @@ def test_a_secret_among_the_settings_is_refused_unseen(command, name):
     assert "hidden" not in str(refusal.value)
 
 
+@pytest.mark.parametrize("name", ["spark.yarn.tags", "spark.yarn.maxAppAttempts", "spark.kubernetes.driver.pod.name"])
+def test_a_setting_that_would_hide_a_driver_is_refused(command, name):
+    with pytest.raises(Refused, match=f"{name}: by it a query's drivers are found and ended"):
+        command("yarn", yarn_resourcemanager_webapp_address=URL, conf={name: "x"})
+
+
 @pytest.mark.parametrize(
     ("host", "extra", "right"),
     [

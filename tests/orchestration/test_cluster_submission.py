@@ -16,8 +16,8 @@ from platform_server import serving, write_stand_in
 from processes import until
 from simulated_platform import SimulatedPlatform
 from tailrace.drivers.applications import platform_file, tag_of
-from tailrace.ground.passed_variables import VARIABLE, restore
-from tailrace.spark.package_archive import NAME
+from tailrace.ground.passed_variables import NAME, VARIABLE, restore
+from tailrace.spark import package_archive
 
 APP = Path(__file__).parents[2] / "spark_apps" / "stream.py"
 SECRET = '{"password": "a \\"b\\" $HOME `c`"}'
@@ -95,7 +95,7 @@ def test_its_exit_code_is_the_drivers(host, platform, home):
         platform.end(platform.applications[0], 75)
         assert process.wait(WAIT_S) == 75
     assert (home / "_stream" / "submitted" / "stream.py").read_text() == APP.read_text()
-    assert (home / "_stream" / "submitted" / NAME).stat().st_size > 100_000
+    assert (home / "_stream" / "submitted" / package_archive.NAME).stat().st_size > 100_000
 
 
 def test_a_driver_that_somebody_else_has_ended_failed(host, platform):
@@ -195,13 +195,14 @@ def test_no_command_line_holds_a_secret_and_the_driver_gets_it(host, platform, h
         until(lambda: platform.applications, WAIT_S)
         platform.end(platform.applications[0], 0)
         output = "".join(process.communicate(timeout=WAIT_S))
-    [(_, words, properties)] = host.calls()
+    [(_, words, content)] = host.calls()
     assert "password" not in " ".join(words) + output + platform_file(home).read_text()
     if host.kind == "yarn":
-        name, _, value = properties.strip().partition("=")
-        assert name == f"spark.yarn.appMasterEnv.{VARIABLE}"
-        assert "--load-spark-defaults" in words
-        monkeypatch.setenv(VARIABLE, value)
+        assert f"spark.yarn.appMasterEnv.{VARIABLE}={NAME}" in words
+        assert words[words.index("--files") + 1].endswith(f"#{NAME}")
+        assert not Path(words[words.index("--files") + 1].partition("#")[0].removeprefix("file://")).exists()
+        (home / NAME).write_text(content)
+        monkeypatch.setenv(VARIABLE, str(home / NAME))
         monkeypatch.delenv("AIRFLOW_CONN_BROKER", raising=False)
         restore()
         assert os.environ["AIRFLOW_CONN_BROKER"] == SECRET

@@ -131,3 +131,22 @@ def test_a_driver_on_yarn_is_killed_and_started_again_and_stopped(place, yarn):
     for window, true in truth.items():
         assert rows[window]["tuples"] == true.tuples
         assert_close(rows[window]["value"], true.value, true.sum_abs)
+
+
+def test_a_refusal_on_yarn_is_the_drivers_exit_code_and_it_gets_the_hosts_variables(place, yarn, monkeypatch):
+    monkeypatch.setenv("TAILRACE_LOG", "json")
+    layout, query = Layout.of(place / "wh", "readings"), settings.find("readings")
+    command = driver_command(query, place / "wh", Options())
+    query.file.unlink()
+    with EmbeddedHost(place / "host") as embedded:
+        drivers.deploy(embedded.host, layout, command, environment(query.query))
+        until(lambda: not embedded.host.inspect("readings").alive, WAIT_S)
+        driver = embedded.host.inspect("readings")
+        assert (driver.state, driver.exit_code) == ("failed", 2), embedded.host.last_lines("readings", 60)
+    newest = max(yarn.logs.iterdir(), key=lambda directory: directory.name)
+    refused, right = map(json.loads, next(newest.rglob("stdout")).read_text().splitlines())
+    assert refused["message"].endswith("readings.yaml: cannot be read: No such file or directory")
+    assert "a query file that you may read" in right["message"]
+    [script] = newest.rglob("launch_container.sh")  # which YARN keeps with the logs
+    assert "TAILRACE_PASSED" in script.read_text()
+    assert "TAILRACE_LOG" not in script.read_text()

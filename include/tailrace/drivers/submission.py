@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ _FILES = {
     "certificate_file": f"{_SUBMISSION}clientCertFile",
     "key_file": f"{_SUBMISSION}clientKeyFile",
 }
+_FILES_OF_YARN = "spark.yarn.dist.files"  # which the option --files replaces
 _MASTER_ENVIRONMENT = f"spark.yarn.appMasterEnv.{passed_variables.VARIABLE}"
 
 
@@ -68,8 +70,8 @@ def bring(home: Path, app: Path) -> None:
 def submission(command: Sequence[str], settings: Mapping[str, str], passed: Sequence[str]) -> Iterator[list[str]]:
     """The command with more settings, and with variables of this process for a driver on YARN.
 
-    They may be secrets, so no command line holds them, but a file in memory for this user alone, which ends with this
-    process.
+    They may be secrets, so no command line and no setting holds them, but a file in memory for this user alone, which
+    ends with this process; Spark copies it to the application's directory, as it does with keytabs.
     """
     program, *rest = command
     words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
@@ -78,10 +80,12 @@ def submission(command: Sequence[str], settings: Mapping[str, str], passed: Sequ
         yield [program, *words, *rest]
         return
     with open(os.memfd_create("passed"), "w") as file:
-        file.write(f"{_MASTER_ENVIRONMENT}={passed_variables.encoded(values)}\n")
+        json.dump(values, file)
         file.flush()
-        path = f"/proc/{os.getpid()}/fd/{file.fileno()}"
-        yield [program, "--properties-file", path, "--load-spark-defaults", *words, *rest]
+        ours = f"file:///proc/{os.getpid()}/fd/{file.fileno()}#{passed_variables.NAME}"
+        theirs = _conf(command).get(_FILES_OF_YARN)
+        words += ["--files", f"{theirs},{ours}" if theirs else ours]
+        yield [program, *words, "--conf", f"{_MASTER_ENVIRONMENT}={passed_variables.NAME}", *rest]
 
 
 def _after(command: Sequence[str], option: str) -> str:

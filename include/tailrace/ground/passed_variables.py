@@ -1,26 +1,22 @@
-"""Environment variables that a driver gets from its host though another machine starts it: one variable for all.
+"""Environment variables that a driver gets from its host though another machine starts it: in a file, as secrets.
 
-YARN writes variables into a shell script between double quotes, which connections in JSON do not survive. The name
-makes Spark redact the value wherever it shows settings.
+A platform shows the environment of what it starts to those who read logs. So it is told the file's name alone.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import os
-from collections.abc import Mapping
+from pathlib import Path
 
-VARIABLE = "TAILRACE_PASSED_SECRETS"
+VARIABLE = "TAILRACE_PASSED"
+"""Names the file, from the working directory of the driver."""
 
-
-def encoded(variables: Mapping[str, str]) -> str:
-    """The variables as one value, of letters, digits and +/= alone."""
-    return base64.b64encode(json.dumps(dict(variables)).encode()).decode()
+NAME = "tailrace_passed.json"
 
 
 def restore() -> None:
     """Set the variables that were passed to this process, if any were."""
-    value = os.environ.pop(VARIABLE, None)
-    if value is not None:
-        os.environ.update(json.loads(base64.b64decode(value)))
+    file = os.environ.pop(VARIABLE, None)
+    if file is not None:
+        os.environ.update(json.loads(Path(file).read_text()))

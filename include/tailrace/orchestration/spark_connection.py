@@ -7,6 +7,8 @@ import re
 from airflow.providers.apache.spark.hooks import spark_submit
 from airflow.providers.apache.spark.hooks.spark_submit import ALLOWED_SPARK_BINARIES
 
+from tailrace.drivers.kubernetes import Kubernetes
+from tailrace.drivers.yarn import Yarn
 from tailrace.ground.errors import refuse
 from tailrace.orchestration import settings
 from tailrace.spark import masters, platform_master
@@ -15,6 +17,7 @@ CONF = "conf"
 URL = "yarn_resourcemanager_webapp_address"
 _WHERE = f"connection {settings.SPARK}"
 _SECRET = re.compile(r"(?i)(password|token|secret|secret[.]?key|access[.]?key)$")
+_OURS = {**Yarn("", ()).submission_settings(""), **Kubernetes("", "", "").submission_settings("")}
 _REFERENCE = ".secretKeyRef."  # names a secret of Kubernetes's, and holds none
 
 
@@ -24,12 +27,14 @@ def conf(tasks: int) -> dict[str, str]:
     Raises
     ------
     Refused
-        When the connection's `conf` is no object of texts, or would put a secret on a command line.
+        When the connection's `conf` is no object of texts, would put a secret on a command line, or hides a driver.
     """
     own = settings.connection(settings.SPARK).extra_dejson.get(CONF) or {}
     if not isinstance(own, dict) or not all(isinstance(value, str) for value in own.values()):
         raise refuse(f"{_WHERE}: {CONF}", "its values are no texts", '{"spark.executor.memory": "2g", …}')
     for name in own:
+        if name in _OURS:
+            raise refuse(f"{_WHERE}: {CONF}: {name}", "by it a query's drivers are found and ended", "no such setting")
         if _SECRET.search(name) and _REFERENCE not in name:
             wrong = "command lines are no place for secrets"
             right = "a file's name, a secret of the platform, or spark-defaults.conf on the driver host"
