@@ -101,7 +101,7 @@ class Faults(RuleBasedStateMachine):
         self.driver.run(rows)
         self.check(flush=False)
 
-    @precondition(lambda self: self.driver.states)
+    @precondition(lambda self: self.driver.has_committed)
     @rule(dies=DIES, ends=st.tuples(st.integers(0, 40), st.integers(1, 20)))
     def correct(self, dies: int | None, ends: tuple[int, int]) -> None:
         start = EPOCH - TICK + ends[0] * TICK
