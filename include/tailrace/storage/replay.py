@@ -118,7 +118,8 @@ def _merge(before: BatchHeader, entry: BatchRecord) -> BatchHeader:
     heartbeats = {name: ms for name, ms in before.heartbeats.items() if name not in streams}
     for name, ms in entry.header.heartbeats.items():
         heartbeats[name] = max(ms, heartbeats.get(name, ms))
-    return replace(entry.header, facts=_united(before.facts, entry.header.facts), heartbeats=heartbeats)
+    facts, idle = _united(before.facts, entry.header.facts), tuple(dict.fromkeys([*before.idle, *entry.header.idle]))
+    return replace(entry.header, facts=facts, heartbeats=heartbeats, idle=idle)
 
 
 def _united(before: Facts, facts: Facts) -> Facts:
