@@ -115,6 +115,20 @@ MUTATIONS = (
         "if False:",
         ("tests/unit/stream/test_rebuild.py",),
     ),
+    Mutation(
+        "retention: seven days",
+        "storage/retention.py",
+        "def properties(hours: int = _HOURS[0])",
+        "def properties(hours: int = _HOURS[-1])",
+        ("tests/unit/storage/test_retention.py",),
+    ),
+    Mutation(
+        "retention: not of very many files",
+        "storage/retention.py",
+        "if removed - _removed(table, hours) <= _MOST_FILES",
+        "if True",
+        ("tests/unit/storage/test_retention.py",),
+    ),
     Mutation("balance", "spark/sink.py", "self.balance(table_rows)", "pass", (SINK,)),
     Mutation(
         "timestamps far in the future",
