@@ -11,7 +11,7 @@ import pytest
 
 from deaths import deaths
 from json_stream import POISON, records_of, write_json
-from local_driver import FILE, Driver, no_spark
+from local_driver import FILE, NOW, Driver, no_spark
 from oracle import Settings, batch, stream
 from oracle_assertions import assert_close, assert_streamed
 from tailrace.cli.commands import app
@@ -215,6 +215,21 @@ def test_it_waits_for_nobody(life):
     for writer in ("stream", "correction", "calibration"):
         with life.driver.layout.lock(writer), pytest.raises(Busy):
             life.driver.rebuild(life.query(SETTINGS, 3))
+
+
+def test_times_of_ingest_stay_where_records_bring_none(life):
+    def query(settings: Settings, parallelism: int) -> Query:
+        return make_query(life.home / "in", settings, parallelism, source="json", arrival_time=None)
+
+    life.driver = Driver(query(SETTINGS, 2), life.home / "wh")
+    life.read(2)
+    life.driver.rebuild(query(SETTINGS, 3))
+    life.read(1)
+    life.driver.rebuild(query(WIDER, 1))
+    life.read(1, flush=True)
+    rows = rows_of(life.home / "wh")
+    ingested = [item._replace(arrival_time=NOW) for item in TUPLES[:40]]
+    assert_streamed(rows, stream(ingested, WIDER))
 
 
 def test_a_state_of_an_older_version_is_refused_and_made_anew(life, monkeypatch):
