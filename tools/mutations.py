@@ -38,6 +38,8 @@ class Mutation(NamedTuple):
 SINK = "tests/unit/spark/test_sink.py"
 PLATFORMS = "tests/orchestration/test_cluster_platforms.py"
 SUBMISSION = "tests/orchestration/test_cluster_submission.py"
+REBUILD, PAIRS = (f"tests/unit/stream/test_rebuild{name}.py" for name in ("", "_of_pairs"))
+MERGED = "tests/properties/test_merged_batches.py"
 
 MUTATIONS = (
     Mutation(
@@ -87,49 +89,63 @@ MUTATIONS = (
         "stream/rebuild.py",
         "readers=readers, plans_from=planned)",
         "readers=readers)",
-        ("tests/unit/stream/test_rebuild_of_pairs.py",),
+        (f"{PAIRS}::test_pairs_are_those_of_the_oracle_for_any_number_of_tasks_in_turn[emd_join-False]",),
     ),
     Mutation(
         "rebuild: no double in a table that an older batch wrote last",
         "spark/sink.py",
         "if name in table_rows and batch >= self.entries.get(name, 0)",
         "if name in table_rows",
-        ("tests/unit/stream/test_rebuild.py",),
+        (f"{REBUILD}::test_a_lost_checkpoint_is_made_again_from_history",),
     ),
     Mutation(
         "rebuild: history has all of a segment",
         "storage/stored_segments.py",
         "if reject is None:",
         "if False:",
-        ("tests/unit/stream/test_rebuild.py",),
+        (f"{REBUILD}::test_quarantine_that_lacks_something_is_a_loud_refusal",),
     ),
     Mutation(
         "rebuild: nothing reads what is half moved",
         "storage/layout.py",
         "if self.switch.exists():",
         "if False:",
-        ("tests/unit/stream/test_rebuild.py",),
+        (f"{REBUILD}::test_a_rebuild_that_dies_at_any_write_leaves_the_old_stream_or_is_done[parallelism]",),
     ),
     Mutation(
         "rebuild: windows that closed keep entries apart",
         "storage/replay.py",
         "if before.closes or before.idle_ms != entry.header.idle_ms:",
         "if before.idle_ms != entry.header.idle_ms:",
-        ("tests/properties/test_merged_batches.py",),
+        (f"{MERGED}::test_what_acts_between_two_batches_keeps_them_apart",),
     ),
     Mutation(
         "rebuild: rows after a heartbeat keep entries apart",
         "storage/replay.py",
         "if segment.stream in before.idle or not is_later:",
         "if False:",
-        ("tests/properties/test_merged_batches.py",),
+        (f"{MERGED}::test_what_acts_between_two_batches_keeps_them_apart",),
     ),
     Mutation(
         "state version",
         "storage/layout.py",
         "if manifest.state != STATE_VERSION:",
         "if False:",
-        ("tests/unit/stream/test_rebuild.py",),
+        (f"{REBUILD}::test_a_state_of_an_older_version_is_refused_and_made_anew",),
+    ),
+    Mutation(
+        "retention: seven days",
+        "storage/retention.py",
+        "def properties(hours: int = _HOURS[0])",
+        "def properties(hours: int = _HOURS[-1])",
+        ("tests/unit/storage/test_retention.py",),
+    ),
+    Mutation(
+        "retention: not of very many files",
+        "storage/retention.py",
+        "if removed - _removed(table, hours) <= _MOST_FILES",
+        "if True",
+        ("tests/unit/storage/test_retention.py",),
     ),
     Mutation(
         "the innermost cause of a failure of Delta's library",

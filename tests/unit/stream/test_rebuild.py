@@ -11,9 +11,10 @@ import pytest
 
 from deaths import deaths
 from json_stream import POISON, records_of, write_json
-from local_driver import FILE, Driver, no_spark
+from local_driver import FILE, NOW, Driver, no_spark
 from oracle import Settings, batch, stream
 from oracle_assertions import assert_close, assert_streamed
+from tailrace.cli.commands import app
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.errors import Busy, Damaged, Refused
@@ -216,6 +217,21 @@ def test_it_waits_for_nobody(life):
             life.driver.rebuild(life.query(SETTINGS, 3))
 
 
+def test_times_of_ingest_stay_where_records_bring_none(life):
+    def query(settings: Settings, parallelism: int) -> Query:
+        return make_query(life.home / "in", settings, parallelism, source="json", arrival_time=None)
+
+    life.driver = Driver(query(SETTINGS, 2), life.home / "wh")
+    life.read(2)
+    life.driver.rebuild(query(SETTINGS, 3))
+    life.read(1)
+    life.driver.rebuild(query(WIDER, 1))
+    life.read(1, flush=True)
+    rows = rows_of(life.home / "wh")
+    ingested = [item._replace(arrival_time=NOW) for item in TUPLES[:40]]
+    assert_streamed(rows, stream(ingested, WIDER))
+
+
 def test_a_state_of_an_older_version_is_refused_and_made_anew(life, monkeypatch):
     life.read(3)
     for module in (manifests, rebuilding, __import__("tailrace.storage.layout", fromlist=["layout"])):
@@ -237,6 +253,30 @@ def test_a_plan_writes_nothing_and_tells_how_much_is_run_again(life):
         planned = plan_rebuild(life.query(settings, parallelism), life.driver.layout, FILE)
         assert (planned.rows, planned.stored_rows, planned.batches) == (42, 42, 1)
     assert sorted(str(path) for path in life.home.rglob("*")) == before
+
+
+def test_the_command_tells_what_it_would_do(life, capsys):
+    life.read(4)
+    columns = "event_time: event_time, arrival_time: arrival_time, id: id, key: key"
+    source = f"source: {{format: json, path: {life.home / 'in'}}}"
+    declaration = [
+        "name: readings",
+        "kind: aggregate",
+        f"streams: {{readings: {{{source}, {columns}}}}}",
+        "aggregate: {function: sum, column: value}",
+        "disorder: {policy: k_slack, k: 200 ms, tick: 100 ms}",
+    ]
+    for parallelism, window, expected in (
+        (3, "500 ms", "parallelism: 2 → 3\na new checkpoint; all answers and corrections stay as they are\n"),
+        (2, "1 s", "window.size: 500 ms → 1 s\neverything is answered anew; "),
+    ):
+        file = life.home / "readings.yaml"
+        changed = [f"parallelism: {parallelism}", f"window: {{size: {window}, slide: 100 ms}}"]
+        file.write_text("\n".join([*declaration, *changed]))
+        app(["rebuild", str(file), "--warehouse", str(life.home / "wh"), "--dry-run"], standalone_mode=False)
+        told = capsys.readouterr().out
+        assert told.startswith(expected)
+        assert told.endswith("42 rows in 1 batch, 42 of them from history\n")
 
 
 def test_history_that_lacks_something_is_a_loud_refusal(life):
