@@ -65,7 +65,7 @@ MUTATIONS = (
     ),
     Mutation(
         "lock on the checkpoint",
-        "spark/app.py",
+        "storage/writer.py",
         'with layout.lock("stream"):',
         'with layout.lock("nobody"):',
         ("tests/unit/spark/test_stream_lock.py",),
@@ -362,31 +362,6 @@ MUTATIONS = (
         "if _SECRET.search(name) and _REFERENCE not in name:",
         "if False:",
         ("tests/orchestration/test_cluster_command.py",),
-    ),
-    Mutation(
-        "Kafka's errors of access: forgotten once the client was let in",
-        "sources/kafka_access.py",
-        """        self._newest = None
-
-    @property""",
-        """        pass
-
-    @property""",
-        ("tests/unit/sources/test_kafka_access.py",),
-    ),
-    Mutation(
-        "Kafka's errors of access: told in place of a timeout",
-        "sources/kafka_access.py",
-        "self._newest = error",
-        "pass",
-        ("tests/unit/sources/test_kafka_access.py",),
-    ),
-    Mutation(
-        "Kafka's settings that the client does not take are refused",
-        "sources/kafka_access.py",
-        "except KafkaException as error:\n        right",
-        "except ZeroDivisionError as error:\n        right",
-        ("tests/unit/sources/test_kafka_access.py",),
     ),
 )
 
