@@ -21,6 +21,7 @@ from tailrace.ground.files import write_atomically
 from tailrace.ground.times import TIME, in_ms, with_times
 from tailrace.ground.written_files import FILES
 from tailrace.query.query import Query
+from tailrace.sources import history
 from tailrace.spark import app
 from tailrace.spark.sink import Sink
 from tailrace.storage import checkpoint
@@ -71,7 +72,7 @@ class Driver:
             histories = history_schemas(stage.readers)
             tables, of_tables = Tables(layout), schemas(stage.kind)
             tables.create(of_tables | histories, stream_tables(histories))
-            of_tables |= dict.fromkeys(histories, FILES) | ({"results": FILES} if stage.answer_files else {})
+            of_tables |= dict.fromkeys(histories, history.FILES) | ({"results": FILES} if stage.answer_files else {})
             planner = BatchPlanner(
                 Journal(layout.journal),
                 feeds,
@@ -106,7 +107,7 @@ class Driver:
         histories, of_tables, tables = history_schemas(stage.readers), schemas(stage.kind), Tables(built)
         tables.create(of_tables | histories, stream_tables(histories))
         engine = LocalEngine(stage, restarts=False)
-        of_tables |= dict.fromkeys(histories, FILES) | ({"results": FILES} if stage.answer_files else {})
+        of_tables |= dict.fromkeys(histories, history.FILES) | ({"results": FILES} if stage.answer_files else {})
         sink = LocalSink(tables, of_tables, planned.manifest.id, entries=planned.in_tables, engine=engine)
         done, planner = 0, planned.planner
         while done < planner.batches:
