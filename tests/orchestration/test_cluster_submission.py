@@ -125,6 +125,8 @@ def test_the_driver_of_a_killed_submission_is_ended_before_the_next_one_is_submi
     assert platform.applications[0].alive
     with host.launched() as process:
         until(lambda: platform.applications[0].ending, WAIT_S)
+        asked = len(platform.requests)
+        until(lambda: len(platform.requests) > asked + 4, WAIT_S)  # it asks again and again while the driver lives
         assert len(platform.applications) == 1
         platform.end(platform.applications[0])
         until(lambda: len(platform.applications) == 2, WAIT_S)
