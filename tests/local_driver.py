@@ -33,7 +33,8 @@ from tailrace.storage.replay import Replay, merged
 from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import Tables
 from tailrace.stream.batch_planner import BatchPlanner
-from tailrace.stream.rebuild import Rebuild, rebuild
+from tailrace.stream.planned_rebuild import Rebuild
+from tailrace.stream.rebuild import rebuild
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.source_opening import open_feeds
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tailrace.drivers.driver_host import DriverHost
     from tailrace.orchestration.settings import Declared
     from tailrace.storage.layout import Layout
-    from tailrace.stream.rebuild import Rebuild
+    from tailrace.stream.planned_rebuild import Rebuild
 
 Name = Annotated[str, typer.Argument(help="The name of a declared query.", metavar="QUERY")]
 Deadline = Annotated[float, typer.Option(help="Seconds for its batch and its goodbye; then it is stopped.", min=0)]

@@ -19,7 +19,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import Tables
 from tailrace.stream import rebuild as rebuilding
-from tailrace.stream.rebuild import Rebuild
+from tailrace.stream.planned_rebuild import Rebuild
 from tailrace.stream.status_reporter import StatusReporter
 
 

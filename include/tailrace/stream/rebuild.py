@@ -8,12 +8,10 @@ into force at once, at the end; what it replaces is kept aside.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow.compute as pc
 
@@ -24,113 +22,19 @@ from tailrace.engine.stream_reader import TABLE, columns_of
 from tailrace.ground.errors import refuse
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import check_journal, entries_in_tables
-from tailrace.storage.journal import BatchRecord, Journal, LogPosition
+from tailrace.storage.journal import Journal, LogPosition
 from tailrace.storage.layout import Layout
-from tailrace.storage.manifest import FORMAT, STATE_VERSION, CheckpointManifest, changes, keeps_answers, write_manifest
-from tailrace.storage.replay import Replay, replay_of
-from tailrace.storage.switch import resume, set_aside, switch
+from tailrace.storage.manifest import FORMAT, STATE_VERSION, CheckpointManifest, changes, keeps_answers
+from tailrace.storage.replay import replay_of
+from tailrace.storage.switch import resume
 from tailrace.storage.table_schemas import schemas, stream_tables
 from tailrace.storage.tables import VACUUM, Tables
 from tailrace.storage.writer import only_driver
-from tailrace.storage.written_batches import write_note
-from tailrace.stream.journal_replay import JournalReplay
+from tailrace.stream.planned_rebuild import Rebuild, clear, entries_of
 from tailrace.stream.replayed_readers import require_readable, stored_rows, with_stored_segments
-from tailrace.stream.restated_journal import new_entries, restated, types_of
+from tailrace.stream.restated_journal import restated, types_of
 
 _MOST_WORK = 1_000_000  # partials and answers in a batch, as in a planned one
-
-
-@dataclass(frozen=True)
-class Rebuild:
-    """A planned rebuild.
-
-    Attributes
-    ----------
-    query : Query
-    layout : Layout
-        The query's.
-    built : Layout
-        Of what is built, beside that.
-    before : CheckpointManifest
-    manifest : CheckpointManifest
-        That of the result.
-    stage : Stage
-    replay : Replay
-        The batches in which the journal's entries are run again.
-    rows, stored_rows : int
-        The records that are read again, and those among them that are read from the tables.
-    in_tables : dict
-        Where answers stay, the number of the first entries that each table has in whole.
-    """
-
-    query: Query
-    layout: Layout
-    built: Layout
-    before: CheckpointManifest
-    manifest: CheckpointManifest
-    stage: Stage
-    replay: Replay
-    rows: int
-    stored_rows: int
-    in_tables: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def changed(self) -> dict[str, tuple[Any, Any]]:
-        """The parts of the query that change: the values before and now, by field path."""
-        return changes(self.before, self.query.structure())
-
-    @property
-    def answers_anew(self) -> bool:
-        """Whether answers change, so that all are given anew."""
-        return not keeps_answers(self.changed)
-
-    @property
-    def planner(self) -> JournalReplay:
-        """The planner of its batches."""
-        return JournalReplay(Journal(self.built.journal), self.batches if self.answers_anew else self.entries)
-
-    @property
-    def entries(self) -> int:
-        """The number of the journal's entries that are run again."""
-        return self.replay.entries(self.batches)
-
-    @property
-    def batches(self) -> int:
-        """The number of its batches."""
-        return len(self.replay.ends)
-
-    def begin(self) -> None:
-        """Write what its batches are run from, in the place of what a rebuild has left that did not end."""
-        clear(self.layout)
-        if not self.answers_anew:
-            self.replay.write(self.built.checkpoint)
-            tables = Tables(self.layout)
-            last = {name: tables.last_batch(name, self.before.id) for name, count in self.in_tables.items() if count}
-            write_note(self.built, {name: batch for name, batch in last.items() if batch >= 0})
-            return
-        self.built.journal.mkdir(parents=True)
-        if self.layout.table_versions.is_dir():
-            shutil.copytree(self.layout.table_versions, self.built.table_versions)
-        old = _entries(Journal(self.layout.journal), self.entries)
-        for entry in new_entries(self.query, self.stage.kind, old, self.replay):
-            Journal(self.built.journal).append(entry)
-
-    def put_in_force(self) -> None:
-        """Let what was built take the place of what there was, which is kept aside."""
-        file = self.layout.manifest_file
-        if not self.answers_anew:
-            new = _new_manifest(self.layout)
-            write_manifest(new, self.manifest)
-            moves = set_aside(self.layout, [self.layout.checkpoint, file])
-            switch(self.layout, [*moves, (self.built.checkpoint, self.layout.checkpoint), (new, file)])
-            return
-        write_manifest(self.built.manifest_file, self.manifest)
-        tables = [path for path in sorted(self.layout.home.iterdir()) if (path / "_delta_log").is_dir()]
-        aside = set_aside(self.layout, [*tables, self.layout.stream, self.layout.home / "_correction"])
-        new_tables = [path for path in sorted(self.built.home.iterdir()) if not path.name.startswith(".")]
-        moves = [(path, self.layout.home / path.name) for path in new_tables]
-        switch(self.layout, [*aside, *moves])
-        clear(self.layout)
 
 
 def rebuild(query: Query, layout: Layout, file: Path, run: Callable[[Rebuild], None]) -> Rebuild | None:
@@ -190,12 +94,12 @@ def _same_answers(query: Query, layout: Layout, manifest: CheckpointManifest, pl
     in_tables = entries_in_tables(layout, manifest, stream_tables(histories))
     count, merges_until = _with_segments(in_tables), min(in_tables.values())
     check_journal(layout, max(in_tables.values()))
-    replay = replay_of(_entries(journal, count), _work(layout), BATCH_ROWS, _MOST_WORK, merges_until)
+    replay = replay_of(entries_of(journal, count), _work(layout), BATCH_ROWS, _MOST_WORK, merges_until)
     columns = {reader.name: reader.columns.named() for reader in stage.readers}
     position = journal[count - 1].position if count else LogPosition()
     readers = with_stored_segments(stage.readers, layout, columns, position.segments)
-    require_readable(query, readers, _entries(journal, count))
-    rows = stored_rows(readers, _entries(journal, count))
+    require_readable(query, readers, entries_of(journal, count))
+    rows = stored_rows(readers, entries_of(journal, count))
     readers = tuple(replace(reader, history=None) for reader in readers)  # it has all of them
     stage = replace(stage, readers=readers, plans_from=planned)
     after = replace(manifest, structure=query.structure(), plans_from=planned, state=STATE_VERSION)
@@ -217,12 +121,12 @@ def _other_answers(query: Query, layout: Layout, manifest: CheckpointManifest, p
     columns = {name: each.named() for name, each in columns_of(query).items()}
     after = CheckpointManifest.new(query.structure(), types, manifest.identities, columns)
     stage = Stage.of(query, types, built.histories(query.streams), built.chunks)
-    entries = restated(query, _entries(journal, planned))
+    entries = restated(query, entries_of(journal, planned))
     replay = replay_of(entries, _work(layout), BATCH_ROWS, _MOST_WORK, merges_until=planned)
     segments = journal[count - 1].position.segments if count else 0
     readers = with_stored_segments(stage.readers, layout, manifest.columns, segments)
-    require_readable(query, readers, _entries(journal, planned))
-    rows = stored_rows(readers, _entries(journal, planned))
+    require_readable(query, readers, entries_of(journal, planned))
+    rows = stored_rows(readers, entries_of(journal, planned))
     answer_files = None
     if query.table is not None:
         answer_files = AnswerFiles(built.table("results"), schemas(stage.kind)["results"], built.table_versions)
@@ -235,21 +139,6 @@ def _alone(layout: Layout) -> Iterator[None]:
     """Hold a query's stream, and keep corrections, calibrations and the removal of files away."""
     with only_driver(layout), layout.lock("correction"), layout.lock("calibration"), layout.lock(VACUUM):
         yield
-
-
-def clear(layout: Layout) -> None:
-    """Remove what a rebuild has left that did not end."""
-    shutil.rmtree(layout.home / "_built", ignore_errors=True)
-    shutil.rmtree(replace(layout, checkpoint_name="checkpoint.built").checkpoint, ignore_errors=True)
-    _new_manifest(layout).unlink(missing_ok=True)
-
-
-def _new_manifest(layout: Layout) -> Path:
-    return layout.stream / "origin.built.json"
-
-
-def _entries(journal: Journal, count: int) -> Iterator[BatchRecord]:
-    return (journal[number] for number in range(count))
 
 
 def _with_segments(in_tables: Mapping[str, int]) -> int:
