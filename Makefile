@@ -1,6 +1,6 @@
 # What there is to do here: make help
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast mutations chaos outages steady lint format bench audit clean
+.PHONY: help setup demo test test-fast yarn mutations chaos outages steady lint format bench audit clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -15,11 +15,14 @@ demo: setup ## Start Airflow, stream flights, correct them, check every answer; 
 	@$(BIN)/tailrace demo $(if $(BOUNDED),--bounded) $(if $(GAME2),--game2) $(if $(TOPK),--topk) $(if $(EMD),--emd) $(if $(SPATIAL),--spatial) $(if $(CLUSTER),--cluster) $(if $(START_S),--start-s $(START_S))
 
 test: setup lint ## All tests (with Spark), the linters and the type checker
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not e2e"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not e2e and not yarn"
 	$(BIN)/python -m pytest -m e2e  # alone: it measures how soon things are back
 
 test-fast: setup ## The quick unit tests, in a minute or two
 	$(BIN)/python -m pytest -n 2 -m "not spark and not slow" tests/unit
+
+yarn: setup ## A driver in cluster mode on a real YARN of this machine: killed, started again, stopped, and held against the oracle; minutes
+	$(BIN)/python -m pytest tests/yarn
 
 mutations: setup ## Take each guard out of a copy of the tree, and see a quick test go red without it
 	$(BIN)/python tools/mutations.py

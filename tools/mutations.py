@@ -36,6 +36,10 @@ class Mutation(NamedTuple):
 
 
 SINK = "tests/unit/spark/test_sink.py"
+PLATFORMS = "tests/orchestration/test_cluster_platforms.py"
+SUBMISSION = "tests/orchestration/test_cluster_submission.py"
+REBUILD, PAIRS = (f"tests/unit/stream/test_rebuild{name}.py" for name in ("", "_of_pairs"))
+MERGED = "tests/properties/test_merged_batches.py"
 
 MUTATIONS = (
     Mutation(
@@ -61,7 +65,7 @@ MUTATIONS = (
     ),
     Mutation(
         "lock on the checkpoint",
-        "spark/app.py",
+        "storage/writer.py",
         'with layout.lock("stream"):',
         'with layout.lock("nobody"):',
         ("tests/unit/spark/test_stream_lock.py",),
@@ -79,6 +83,69 @@ MUTATIONS = (
         "if not waits or layout.drain.exists():",
         "if True:",
         ("tests/unit/storage/test_writer.py",),
+    ),
+    Mutation(
+        "rebuild: partition plans of another number of tasks",
+        "stream/rebuild.py",
+        "readers=readers, plans_from=planned)",
+        "readers=readers)",
+        (f"{PAIRS}::test_pairs_are_those_of_the_oracle_for_any_number_of_tasks_in_turn[emd_join-False]",),
+    ),
+    Mutation(
+        "rebuild: no double in a table that an older batch wrote last",
+        "spark/sink.py",
+        "if name in table_rows and batch >= self.entries.get(name, 0)",
+        "if name in table_rows",
+        (f"{REBUILD}::test_a_lost_checkpoint_is_made_again_from_history",),
+    ),
+    Mutation(
+        "rebuild: history has all of a segment",
+        "storage/stored_segments.py",
+        "if reject is None:",
+        "if False:",
+        (f"{REBUILD}::test_quarantine_that_lacks_something_is_a_loud_refusal",),
+    ),
+    Mutation(
+        "rebuild: nothing reads what is half moved",
+        "storage/layout.py",
+        "if self.switch.exists():",
+        "if False:",
+        (f"{REBUILD}::test_a_rebuild_that_dies_at_any_write_leaves_the_old_stream_or_is_done[parallelism]",),
+    ),
+    Mutation(
+        "rebuild: windows that closed keep entries apart",
+        "storage/replay.py",
+        "if before.closes or before.idle_ms != entry.header.idle_ms:",
+        "if before.idle_ms != entry.header.idle_ms:",
+        (f"{MERGED}::test_what_acts_between_two_batches_keeps_them_apart",),
+    ),
+    Mutation(
+        "rebuild: rows after a heartbeat keep entries apart",
+        "storage/replay.py",
+        "if segment.stream in before.idle or not is_later:",
+        "if False:",
+        (f"{MERGED}::test_what_acts_between_two_batches_keeps_them_apart",),
+    ),
+    Mutation(
+        "state version",
+        "storage/layout.py",
+        "if manifest.state != STATE_VERSION:",
+        "if False:",
+        (f"{REBUILD}::test_a_state_of_an_older_version_is_refused_and_made_anew",),
+    ),
+    Mutation(
+        "retention: seven days",
+        "storage/retention.py",
+        "def properties(hours: int = _HOURS[0])",
+        "def properties(hours: int = _HOURS[-1])",
+        ("tests/unit/storage/test_retention.py",),
+    ),
+    Mutation(
+        "retention: not of very many files",
+        "storage/retention.py",
+        "if removed - _removed(table, hours) <= _MOST_FILES",
+        "if True",
+        ("tests/unit/storage/test_retention.py",),
     ),
     Mutation(
         "the innermost cause of a failure of Delta's library",
@@ -155,7 +222,7 @@ MUTATIONS = (
     Mutation(
         "fence",
         "drivers/launch.py",
-        "victims = fence.fence(options.home, token)",
+        "victims = fence.fence(home, token)",
         "victims: list[int] = []",
         ("tests/orchestration/test_launch.py",),
     ),
@@ -165,6 +232,27 @@ MUTATIONS = (
         "if not targets and not survivor_pids:",
         "if True:",
         ("tests/orchestration/test_fence.py",),
+    ),
+    Mutation(
+        "lineage: rows of a correction that has not ended",
+        "orchestration/lineage.py",
+        "any(ms >= since.timestamp() * 1000 for ms in",
+        "any(True for ms in",
+        ("tests/orchestration/test_lineage.py::test_a_correction_tells_its_rows_once_it_has_come_to_its_end",),
+    ),
+    Mutation(
+        "tables of measurements: ratios among what fits",
+        "bench/screen_tables.py",
+        "columns = in_order(rows[0])",
+        "columns = list(rows[0])",
+        ("tests/unit/bench/test_screen_tables.py",),
+    ),
+    Mutation(
+        "progress: the columns that fit",
+        "terminal/progress_table.py",
+        "<= width:",
+        "<= 10 * width:",
+        ("tests/unit/terminal/test_progress_table.py",),
     ),
     Mutation(
         "Kafka's errors of access: forgotten once the client was let in",
@@ -190,6 +278,90 @@ MUTATIONS = (
         "except KafkaException as error:\n        right",
         "except ZeroDivisionError as error:\n        right",
         ("tests/unit/sources/test_kafka_access.py",),
+    ),
+    Mutation(
+        "cluster mode: the launcher ends earlier applications",
+        "drivers/launch.py",
+        "end_applications(platform, _say)",
+        "pass",
+        (f"{SUBMISSION}::test_the_driver_of_a_killed_submission_is_ended_before_the_next_one_is_submitted",),
+    ),
+    Mutation(
+        "cluster mode: the fence ends applications",
+        "drivers/fence.py",
+        "if platform is not None:",
+        "if False:",
+        (f"{SUBMISSION}::test_the_fence_as_a_command_ends_the_driver_after_a_crash",),
+    ),
+    Mutation(
+        "cluster mode: the end of applications is waited for",
+        "drivers/applications.py",
+        "            if not remaining:\n",
+        "            if True:\n",
+        (PLATFORMS, "tests/properties/test_cluster_mode.py"),
+    ),
+    Mutation(
+        "cluster mode: no news is no end",
+        "drivers/applications.py",
+        "            state = str(error)\n",
+        "            return\n",
+        (PLATFORMS, "tests/properties/test_cluster_mode.py"),
+    ),
+    Mutation(
+        "cluster mode: nothing is submitted where nothing can be ended",
+        "drivers/cluster_submission.py",
+        "if self._answer() is None:",
+        "if False:",
+        (f"{SUBMISSION}::test_it_waits_for_a_platform_that_is_away",),
+    ),
+    Mutation(
+        "cluster mode: a late submission is ended",
+        "drivers/cluster_submission.py",
+        "self._platform.end(application)",
+        "pass",
+        (f"{SUBMISSION}::test_a_late_submission_of_an_earlier_start_is_ended",),
+    ),
+    Mutation(
+        "cluster mode: a signal ends the driver",
+        "drivers/cluster_submission.py",
+        "end_applications(platform, _say)",
+        "pass",
+        (f"{SUBMISSION}::test_a_signal_ends_the_driver_first",),
+    ),
+    Mutation(
+        "cluster mode: a standby ResourceManager knows nothing",
+        "drivers/yarn.py",
+        "any(member in value for member in members)",
+        "True",
+        (PLATFORMS,),
+    ),
+    Mutation(
+        "cluster mode: YARN starts no driver by itself",
+        "drivers/yarn.py",
+        '"spark.yarn.maxAppAttempts": "1"',
+        '"spark.yarn.maxAppAttempts": "2"',
+        (PLATFORMS,),
+    ),
+    Mutation(
+        "cluster mode: no later pod of the same name is deleted",
+        "drivers/kubernetes.py",
+        '"preconditions": {"uid": uid}',
+        '"preconditions": {"uid": "uid-1"}',
+        (PLATFORMS,),
+    ),
+    Mutation(
+        "cluster mode: no setting hides a driver",
+        "orchestration/spark_connection.py",
+        "if name in _OURS:",
+        "if False:",
+        ("tests/orchestration/test_cluster_command.py",),
+    ),
+    Mutation(
+        "cluster mode: no secret on a command line",
+        "orchestration/spark_connection.py",
+        "if _SECRET.search(name) and _REFERENCE not in name:",
+        "if False:",
+        ("tests/orchestration/test_cluster_command.py",),
     ),
 )
 

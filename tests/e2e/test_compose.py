@@ -6,10 +6,13 @@ that has its metadata in PostgreSQL; corrected, its answers are the batch answer
 
 from __future__ import annotations
 
+import secrets
 import subprocess
 from contextlib import suppress
 from typing import Any
+from uuid import uuid4
 
+import httpx
 import psutil
 import pyarrow.dataset as ds
 import pytest
@@ -21,6 +24,7 @@ from compose_run import AIRFLOW, CLUSTER, PASSWORD, all_services, client_setting
 from postgres import Server
 from processes import beyond_loopback, command, listening
 from tailrace.demo.truth import share_right, truth
+from tailrace.drivers.embedded import free_port
 from tailrace.drivers.spark_daemon import page
 from tailrace.orchestration.airflow_api import Api
 from tailrace.query.loading import load
@@ -130,6 +134,53 @@ def test_no_secret_stands_in_a_log_or_a_command_line(here):
 def test_the_broker_asks_for_the_password(here):
     with pytest.raises(KafkaException):
         admin.AdminClient(client_settings(here, "another")).list_topics(timeout=5)
+
+
+def test_the_broker_has_no_listener_without_a_password(here):
+    plain = {"bootstrap.servers": f"127.0.0.1:{here.ports['9092']}", "log_level": 0}
+    with pytest.raises(KafkaException):
+        admin.AdminClient(plain).list_topics(timeout=5)
+
+
+def test_airflow_asks_for_the_password(here):
+    url = f"http://127.0.0.1:{here.ports['8080']}"
+    for path in ("api/v2/dags", "api/v2/connections", "api/v2/dags/stream_flights/dagRuns"):
+        assert httpx.get(f"{url}/{path}", timeout=60).status_code == 401
+    wrong = {"username": "admin", "password": "another"}
+    assert httpx.post(f"{url}/auth/token", json=wrong, timeout=60).status_code == 401
+    task = httpx.patch(f"{url}/execution/task-instances/{uuid4()}/run", json={}, timeout=60)
+    assert task.status_code in (401, 403), "a task's own interface asks for the token that the scheduler gave it"
+
+
+def test_the_driver_host_asks_for_the_password(here):
+    url = f"http://127.0.0.1:{here.ports['9001']}"
+    for login in (None, ("tailrace", "another")):
+        assert httpx.post(f"{url}/RPC2", auth=login, timeout=60).status_code == 401
+        assert httpx.get(url, auth=login, timeout=60).status_code == 401
+
+
+def test_the_cluster_asks_for_the_secret(here):
+    command = here.command(services()["spark-worker-1"]["command"])
+    for option in ("--port", "--ui-port"):
+        command[command.index(option) + 1] = str(free_port())
+    stranger = here.environment("spark-worker-1") | {"TAILRACE_SPARK_SECRET": secrets.token_hex(32)}
+    log = here.log / "stranger"
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, env=stranger, stdout=output, stderr=output, cwd=here.home)
+    try:
+        until(lambda: "Failed to connect to master" in log.read_text(errors="replace"), f"it is refused: {log}")
+        assert page(int(here.ports["8090"]))["aliveworkers"] == 2
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_nobody_else_listens(here):
+    """Whoever listens asks for a password, as the other tests show, or does so on his own loopback in every case."""
+    guarded = {here.ports[port] for port in ("5432", "7077", "7078", "7079", "8080", "9001", "9092")}
+    on_loopback = {here.ports[port] for port in ("8090", "8091", "8092", "9093")}
+    ports = {address.rpartition(":")[2] for address in listening(here.processes())}
+    assert ports - guarded == on_loopback
 
 
 def test_the_database_asks_for_the_password(here):

@@ -32,8 +32,10 @@ from workloads import WORKLOADS, drawn_streams
 
 from tailrace.bench.plots import Figure, label
 from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.ground.words import counted
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
+from tailrace.terminal.progress_table import ProgressTable
 
 _SAMPLE_S, _TELL_EVERY = 10.0, 6
 _SETTLED = 1 / 3
@@ -45,6 +47,8 @@ _BURST, _SETTLED_AGAIN = (0.25, 0.5), 0.75
 _MOST_BEHIND_S = 60.0
 _MB = 1e6
 _PROCESSES = ("driver", "java", "workers")
+_WIDTHS = {"at s": 6, **{f"{name} MB": 7 for name in _PROCESSES}, "behind s": 8, "batches": 8}
+_TERMINAL = 80
 
 
 class Sample(NamedTuple):
@@ -105,17 +109,19 @@ def main(arguments: list[str]) -> int:
 
 def _watch(driver: LiveDriver, feeder: SteadyFeeder, seconds: float, burst: int, samples: list[Sample]) -> None:
     """Look at the processes and the status until the time is over, and add what is seen."""
-    began_s = time.monotonic()
+    began_s, table = time.monotonic(), ProgressTable(_WIDTHS, _TERMINAL)
     while (at_s := time.monotonic() - began_s) < seconds:
         feeder.crowd = burst if _BURST[0] <= at_s / seconds < _BURST[1] else 1
         samples.append(_sample(at_s, driver, feeder))
         if len(samples) % _TELL_EVERY == 1:
             seen = samples[-1]
-            print(
-                f"{seen.at_s:6.0f} s  driver {seen.driver_mb:,.0f} MB  Java {seen.java_mb:,.0f} MB  "
-                f"workers {seen.workers_mb:,.0f} MB  {seen.behind_s:.1f} s behind  {driver.commits:,} batches",
-                flush=True,
-            )
+            texts = {
+                "at s": f"{seen.at_s:.0f}",
+                **{f"{name} MB": f"{getattr(seen, f'{name}_mb'):,.0f}" for name in _PROCESSES},
+                "behind s": f"{seen.behind_s:.1f}",
+                "batches": f"{driver.commits:,}",
+            }
+            print(*table.lines(texts), sep="\n", flush=True)
         time.sleep(_SAMPLE_S)
 
 
@@ -147,7 +153,8 @@ def _judge(driver: LiveDriver, feeder: SteadyFeeder, samples: list[Sample], batc
     metrics = DeltaTable(driver.home / "metrics").to_pyarrow_table(columns=["batch", "rows"])
     largest = max(metrics.group_by("batch").aggregate([("rows", "sum")])["rows_sum"].to_pylist())
     longest_s = max(sample.behind_s for sample in samples)
-    print(f"{feeder.written:,} rows written, {read:,} read, in {driver.commits:,} batches of {largest:,} at most")
+    batches = counted(driver.commits, "batch", "batches")
+    print(f"{feeder.written:,} rows written, {read:,} read, in {batches} of {largest:,} rows at most")
     return [
         *([f"{feeder.written - read:,} rows were not read"] if read != feeder.written else []),
         *([f"a batch had {largest:,} rows"] if largest > batch_rows else []),

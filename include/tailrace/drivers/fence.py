@@ -2,7 +2,7 @@
 
 PySpark's daemon makes a process group of its own, and a killed driver can leave its JVM behind. So a process is
 identified not by its group but by a mark in its environment, which every child inherits. On a driver host, after a
-driver's end:
+driver's end, this command kills them, and then ends the driver's applications on a cluster platform, if it ran on one:
 
     python -m tailrace.drivers.fence WAREHOUSE/QUERY
 """
@@ -17,10 +17,12 @@ from pathlib import Path
 
 import psutil
 
+from tailrace.drivers.applications import end_applications, platform_of
 from tailrace.ground.polling import polls
 
 MARK = "TAILRACE_DRIVER"
 _LOOK_AGAIN_S = 0.02
+_APPLICATIONS_S = 90.0  # for those of a cluster platform to end
 
 
 def mark(home: Path, token: str) -> str:
@@ -129,5 +131,13 @@ def dead(process: psutil.Process) -> bool:
         return True
 
 
+def main(home: Path) -> None:
+    """Leave nothing of any start of a home's driver, on this host or a platform: processes first, for they submit."""
+    fence(home, token=None)
+    platform = platform_of(home)
+    if platform is not None:
+        end_applications(platform, lambda line: print(f"fence: {line}", file=sys.stderr, flush=True), _APPLICATIONS_S)
+
+
 if __name__ == "__main__":
-    fence(Path(sys.argv[1]), token=None)
+    main(Path(sys.argv[1]))

@@ -45,6 +45,8 @@ class Stage:
         The directory with the chunks of the tasks' states; None: each task has them in memory.
     answer_files : AnswerFiles or None
         Of a kind that joins a dimension table: writes its answers. Without it the kind answers nothing.
+    plans_from : int
+        The first batch whose partition plans count: those before it are of another number of tasks.
     """
 
     kind: Kind
@@ -53,6 +55,7 @@ class Stage:
     deduplicates: bool = False
     chunks: Path | None = None
     answer_files: AnswerFiles | None = None
+    plans_from: int = 0
 
     @staticmethod
     def of(
@@ -80,7 +83,8 @@ class Stage:
     def task(self, index: int) -> Task:
         """One of the tasks, by its number."""
         store = MemoryChunks() if self.chunks is None else ChunkFiles(self.chunks / str(index))
-        return Task(self.kind, self.streams, self.tick_ms, index, store, self.tasks, self.deduplicates)
+        tasks = self.tasks, self.deduplicates, self.plans_from
+        return Task(self.kind, self.streams, self.tick_ms, index, store, *tasks)
 
     def messages(self, segment: Segment, header: BatchHeader) -> list[Message]:
         """Read a segment of a batch; returns the messages to the tasks: prepared rows, statistics, rows for tables."""
@@ -89,7 +93,7 @@ class Stage:
         content = reader.read(segment)
         rows = self.kind.prepare(content.tuples, side)
         rows = with_positions(rows, content.tuples) if self.deduplicates else combined(self.kind, rows)
-        routes = self.kind.partition.assign(side, rows, header.plans, self.tasks)
+        routes = self.kind.partition.assign(side, rows, header.plans(self.plans_from), self.tasks)
         about = segment.to_json() | {"accepted": content.tuples.num_rows, "quarantined": content.quarantine.num_rows}
         about |= content.ranges(as_text=common_id_type(self.kind.inputs) == pa.string())
         aside = {"quarantine": content.quarantine}

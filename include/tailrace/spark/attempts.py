@@ -25,9 +25,11 @@ from tailrace.spark.source import read_journal
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import read_progress
+from tailrace.storage.replay import Replay
 from tailrace.storage.written_batches import repair
-from tailrace.stream.batch_planner import BatchPlanner, Ended
+from tailrace.stream.batch_planner import Ended
 from tailrace.stream.failures import Failure
+from tailrace.stream.planner import Planner
 from tailrace.stream.status_reporter import StatusReporter
 
 OnBatch = Callable[[int, int, dict[str, pa.Table]], None]
@@ -49,7 +51,7 @@ class Attempts:
 
     layout: Layout
     stage: Stage
-    planner: BatchPlanner
+    planner: Planner
     reporter: StatusReporter
     sink: Sink
     on_batch: OnBatch | None
@@ -57,6 +59,8 @@ class Attempts:
     """The number of each batch that the sink has written, and its rows by table; filled by the sink's thread."""
     reported_batches: int = 0
     """The number of batches whose rows were reported."""
+    until: int | None = None
+    """The number of the journal's entries that are run, where others follow them."""
 
     def run(self, spark: SparkSession) -> None:
         """Run the stream to its end, or until it is asked to drain.
@@ -102,9 +106,10 @@ class Attempts:
 
     def attempt(self, spark: SparkSession, keys: list[int]) -> BaseException | None:
         """Run the stream until it completes or fails; returns the error with which it failed, else None."""
-        sink_errors: list[BaseException] = []
+        sink_errors, replay = list[BaseException](), Replay.read(self.layout.checkpoint)
 
-        def write(rows: DataFrame, batch: int) -> None:
+        def write(rows: DataFrame, spark_batch: int) -> None:
+            batch = replay.entries(spark_batch + 1) - 1  # the newest of its entries
             try:
                 self.written_batches.put((batch, self.sink.write(rows, batch)))
             except BaseException as error:
@@ -112,7 +117,7 @@ class Attempts:
                 raise
 
         try:
-            rows = read_journal(spark, self.planner.journal, self.stage, keys)
+            rows = read_journal(spark, self.planner.journal, self.stage, keys, replay, self.until)
             output = run_tasks(rows, self.stage, keys).writeStream.foreachBatch(write)
             stream = output.option("checkpointLocation", str(self.layout.checkpoint)).start()
         except Exception as error:  # Spark's, or py4j's where Spark has no class for it

@@ -9,10 +9,10 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.state import GroupState
 
+from tailrace.engine.chunk_stores import LostChunk
 from tailrace.engine.stage import Stage
 from tailrace.spark.source import ROWS
-
-_VERSION = 6  # of the state's bytes; to be raised when a later tailrace reads other ones
+from tailrace.storage.manifest import STATE_VERSION
 
 
 def run_tasks(rows: DataFrame, stage: Stage, keys: list[int]) -> DataFrame:
@@ -23,10 +23,10 @@ def run_tasks(rows: DataFrame, stage: Stage, keys: list[int]) -> DataFrame:
         task_state = None
         if state.exists:
             version, task_state = state.get
-            if version != _VERSION:
-                raise RuntimeError(f"the checkpoint's state is of version {version}, this tailrace reads {_VERSION}")
+            if version != STATE_VERSION:  # the manifest tells it before, unless the checkpoint is another one's
+                raise LostChunk(f"the state is of version {version}, this tailrace reads {STATE_VERSION}")
         task_state, output = stage.task(keys.index(group[0])).advance(task_state, messages)
-        state.update((_VERSION, task_state))
+        state.update((STATE_VERSION, task_state))
         what, data = zip(*output, strict=True)
         yield pd.DataFrame({"task": group[0], "what": what, "bytes": data})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tailrace.ground.errors import Damaged, Problem
@@ -38,14 +38,20 @@ def read_written(layout: Layout) -> dict[str, int]:
 
 def record_written(layout: Layout, tables: Iterable[str], batch: int) -> None:
     """Record that these tables hold a batch, and all before it."""
+    write_note(layout, read_written(layout) | dict.fromkeys(tables, batch))
+
+
+def write_note(layout: Layout, note: Mapping[str, int]) -> None:
+    """Write the note: the last batch of each table."""
     file = path_of(layout)
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(file, json.dumps(read_written(layout) | dict.fromkeys(tables, batch)))
+    write_atomically(file, json.dumps(note))
 
 
 def repair(layout: Layout) -> str:
-    """The advice by which the next start rebuilds, from the journal, Spark's checkpoint and what the tables lack."""
+    """The advice by which Spark's checkpoint, and what the tables lack, is made again from the journal."""
     return (
-        f"mv {layout.checkpoint} {layout.checkpoint}.damaged and then to start the stream again. It runs every batch "
-        "of its journal again and gives each table what that lacks; what it has read of its source must still be there"
+        f"{layout.rebuild_command()}, which makes it again from history; or, where the source still has all that was "
+        f"read of it, mv {layout.checkpoint} {layout.checkpoint}.damaged and then to start the stream again. It runs "
+        "every batch of its journal again and gives each table what that lacks"
     )
