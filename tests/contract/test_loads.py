@@ -32,7 +32,8 @@ class Life:
         self._write(crowd, hot)
         self.driver.run(BATCH_ROWS)
         chunks = self.driver.layout.chunks.rglob("*.arrow")
-        return sum(map(len, self.driver.states[-1])) + sum(file.stat().st_size for file in chunks)
+        states = self.driver.layout.checkpoint / "states"
+        return sum(file.stat().st_size for file in (states, *chunks))
 
     def batches(self) -> list[int]:
         """The number of rows of each batch."""
