@@ -20,8 +20,6 @@ from tailrace.storage.written_batches import write_note
 from tailrace.stream.journal_replay import JournalReplay
 from tailrace.stream.restated_journal import new_entries
 
-_MOST_WORK = 1_000_000  # partials and answers in a batch, as in a planned one
-
 
 @dataclass(frozen=True)
 class Rebuild:
