@@ -254,7 +254,8 @@ def test_ctrl_c_leaves_nothing_running_and_the_next_run_goes_on(tmp_path, spark,
     running = command("run", file, "--warehouse", tmp_path / "wh", "--bounded", "--batch-rows", 1)
     assert running.stderr is not None
     for line in running.stderr:  # after so many batches; before the first one: while Spark starts
-        if (line.startswith("batch") and int(line.split()[1]) >= batches) or (not batches and "WARNING" in line):
+        first = line.split(maxsplit=1)[0] if line.strip() else ""
+        if (first.isdigit() and int(first) >= batches) or (not batches and "WARNING" in line):
             break
     os.killpg(running.pid, signal.SIGINT)
     _, stderr = running.communicate(timeout=60)
