@@ -100,9 +100,9 @@ MUTATIONS = (
         (f"{MERGED}::test_what_acts_between_two_batches_keeps_them_apart",),
     ),
     Mutation(
-        "rebuild: rows after a heartbeat keep entries apart",
+        "rebuild: heartbeats and idle streams keep entries apart",
         "storage/replay.py",
-        "if segment.stream in before.idle or not is_later:",
+        "if before.heartbeats or before.idle or entry.header.heartbeats or entry.header.idle:",
         "if False:",
         (f"{MERGED}::test_what_acts_between_two_batches_keeps_them_apart",),
     ),

@@ -48,16 +48,17 @@ class Recorded:
 @given(logs(), JOINS, st.integers(1, 3), st.integers(1, 3), st.sampled_from([5, 10**9]))
 def test_merged_entries_give_the_rows_of_single_ones(batches, join, tasks, other_tasks, most_rows):
     stage, segments = stage_of(batches, join, tasks, 10**15, TOY)
-    first, k = Recorded(LocalEngine(stage)), join.k
+    first, k, idle = Recorded(LocalEngine(stage)), join.k, set[str]()
     for number, (batch, mine) in enumerate(zip([*batches, Batch()], [*segments, []], strict=True)):
         k = k if batch.k is None else batch.k
-        ends = number == len(batches)
+        ends, brings = number == len(batches), {segment.stream for segment in mine}
+        idle = (idle | {SIDES[side] for side in batch.silence.idle}) - brings  # until its rows come
         first.engine.batch(
             policy_of_k(k),
             mine,
             plan=None if batch.plan is None else TOY.plan(batch.plan, tasks),
-            heartbeats={SIDES[side]: time for side, time in batch.silence.heartbeats},
-            idle=tuple(SIDES[side] for side in batch.silence.idle),
+            heartbeats={SIDES[side]: time for side, time in batch.silence.heartbeats if SIDES[side] not in brings},
+            idle=tuple(sorted(idle)),
             closes=batch.silence.quiet or ends,
             ends=ends,
             idle_ms=join.idle,
@@ -83,8 +84,8 @@ def entry(number: int, *segments: Segment, **header: object) -> BatchRecord:
     return BatchRecord(BatchHeader(number, header.pop("facts", ()), **header), segments, LogPosition())
 
 
-def left(rows: int, ingested_ms: int | None = None) -> Segment:
-    return Segment("file", 0, rows, stream="left", ingested_ms=ingested_ms)
+def left(rows: int) -> Segment:
+    return Segment("file", 0, rows, stream="left")
 
 
 def table(version: int) -> Fact:
@@ -95,13 +96,13 @@ def table(version: int) -> Fact:
     ("first", "second", "joins"),
     [
         (entry(0, left(1)), entry(1, left(1)), True),
+        (entry(0, left(1)), entry(1), True),
         (entry(0, left(1), closes=True), entry(1, left(1)), False),
-        (entry(0, left(1), idle=("left",)), entry(1, left(1)), False),
-        (entry(0, left(1), idle=("right",)), entry(1, left(1), idle=("right",)), True),
+        (entry(0, left(1)), entry(1, left(1), closes=True), True),
+        (entry(0, left(1), idle=("right",)), entry(1, left(1)), False),
+        (entry(0, left(1)), entry(1, left(1), idle=("right",)), False),
         (entry(0, left(1), heartbeats={"left": 5}), entry(1, left(1)), False),
-        (entry(0, left(1), heartbeats={"left": 5}), entry(1, left(1, ingested_ms=4)), False),
-        (entry(0, left(1), heartbeats={"left": 5}), entry(1, left(1, ingested_ms=5)), True),
-        (entry(0, left(1), heartbeats={"left": 5}), entry(1, heartbeats={"left": 9}), True),
+        (entry(0, left(1)), entry(1, heartbeats={"left": 5}), False),
         (entry(0, left(1), idle_ms=5), entry(1, left(1), idle_ms=6), False),
         (entry(0, left(1), facts=(table(1),)), entry(1, left(1), facts=(table(2),)), False),
         (entry(0, left(6)), entry(1, left(5)), False),

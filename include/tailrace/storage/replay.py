@@ -97,29 +97,19 @@ def merged(entries: Sequence[BatchRecord]) -> BatchRecord:
 def _follows(before: BatchHeader, entry: BatchRecord) -> bool:
     """Whether an entry's rows find the same after the batch before them as together with it.
 
-    Silence acts between two batches: windows close, an idle stream wakes with the batch of its rows, and rows that come
-    after a heartbeat count as later than it. Where they are later by their own time, it makes no difference.
+    Silence acts between two batches: windows close, ticks wait for an idle stream no longer, and rows that come after a
+    heartbeat count as later than it. So entries that record any are run by themselves.
     """
     if before.closes or before.idle_ms != entry.header.idle_ms:
         return False
-    if newest(before.facts, "table") not in (None, newest(entry.header.facts, "table")):
+    if before.heartbeats or before.idle or entry.header.heartbeats or entry.header.idle:
         return False
-    for segment in entry.segments:
-        heartbeat_ms = before.heartbeats.get(segment.stream)
-        is_later = heartbeat_ms is None or (segment.ingested_ms is not None and segment.ingested_ms >= heartbeat_ms)
-        if segment.stream in before.idle or not is_later:
-            return False
-    return True
+    return newest(before.facts, "table") in (None, newest(entry.header.facts, "table"))
 
 
 def _merge(before: BatchHeader, entry: BatchRecord) -> BatchHeader:
     """The header of a batch that has an entry after those of the header `before`."""
-    streams = {segment.stream for segment in entry.segments}
-    heartbeats = {name: ms for name, ms in before.heartbeats.items() if name not in streams}
-    for name, ms in entry.header.heartbeats.items():
-        heartbeats[name] = max(ms, heartbeats.get(name, ms))
-    facts, idle = _united(before.facts, entry.header.facts), tuple(dict.fromkeys([*before.idle, *entry.header.idle]))
-    return replace(entry.header, facts=facts, heartbeats=heartbeats, idle=idle)
+    return replace(entry.header, facts=_united(before.facts, entry.header.facts))
 
 
 def _united(before: Facts, facts: Facts) -> Facts:
