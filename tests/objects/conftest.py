@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from object_store import running_gateway
-from tailrace.sources import object_stores
+from tailrace.ground import object_stores
 
 
 def pytest_collection_modifyitems(items):

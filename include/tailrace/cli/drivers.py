@@ -33,7 +33,7 @@ def deploy(
 
     options = Options(batch_rows, restarts, within_s, driver_memory)
     declaration, host, layout = _find(query)
-    command = driver_command(declaration, layout.home.parent, options)
+    command = driver_command(declaration, str(layout.home.parent), options)
     deployment = drivers.deploy(host, layout, command, environment(declaration.query))
     outcome = "made a driver" if deployment.made else "found the driver, it stays as it is"
     screen.out.print(f"{query}: {outcome}, {deployment.driver.state}, pid {deployment.driver.pid}", soft_wrap=True)

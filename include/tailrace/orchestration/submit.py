@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 from airflow.providers.apache.spark.hooks.spark_submit import ALLOWED_SPARK_BINARIES, SparkSubmitHook
@@ -20,7 +19,9 @@ from tailrace.orchestration.passed_connections import passed_connections
 from tailrace.orchestration.settings import Declared
 from tailrace.query.query import Query
 from tailrace.spark import masters
+from tailrace.storage import warehouses
 from tailrace.storage.layout import Layout
+from tailrace.storage.warehouses import Warehouse
 
 MEMORY = r"^([5-9][0-9]{2}m|[1-9][0-9]{3,5}m|[1-9][0-9]{0,2}g)$(?!\n)"
 """Pattern of a heap size in a form, for Python and browsers alike; in Python `$` also matches before a last newline."""
@@ -62,7 +63,7 @@ class Options:
         return cls(**{name: params[name] for name in cls.__dataclass_fields__ if name in params})
 
 
-def driver_command(query: Declared, warehouse: Path, options: Options) -> list[str]:
+def driver_command(query: Declared, warehouse: Warehouse, options: Options) -> list[str]:
     """Return the command that the driver host starts; never log it, since a connection may put secrets into it.
 
     Raises
@@ -102,6 +103,7 @@ def environment(query: Query) -> dict[str, str]:
 
     PATH is not among them: the launcher finds this Python's programs.
     """
-    own = {name: os.environ[name] for name in (source_roots.VARIABLE, json_log.VARIABLE) if name in os.environ}
+    variables = (source_roots.VARIABLE, json_log.VARIABLE, warehouses.CONNECTION)
+    own = {name: os.environ[name] for name in variables if name in os.environ}
     of_spark = {name: value for name, value in settings.spark_environment().items() if name != "PATH"}
     return of_spark | own | passed_connections(query)

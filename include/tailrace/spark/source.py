@@ -21,10 +21,10 @@ ROWS = "task int, what string, bytes binary"
 """The schema of the rows through Spark, which are opaque: Spark needs no kind's schema."""
 
 
-def read_journal(spark: SparkSession, journal: Journal, stage: Stage, keys: list[int]) -> DataFrame:
+def read_journal(spark: SparkSession, journal: Journal, stage: Stage, keys: list[int], first: int = 0) -> DataFrame:
     """The stream of the messages that the stage makes of the journal's segments, for each task under its group key.
 
-    Batch n is entry n, also where Spark's checkpoint was lost and all entries are run again.
+    Batch n is entry n, also where Spark's checkpoint was lost and all entries are run again; or `first` + n.
     """
     readers = spark.sparkContext.defaultParallelism
     packed = pickle.dumps(stage)  # so the process that Spark starts for offsets alone need not import the stage
@@ -33,7 +33,7 @@ def read_journal(spark: SparkSession, journal: Journal, stage: Stage, keys: list
         """A stream reader with offsets {"entry": number of entries}; a replay follows Spark's own log of offsets."""
 
         def initialOffset(self) -> dict[str, int]:
-            return {"entry": 0}
+            return {"entry": first}
 
         def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:
             return {"entry": start["entry"] + (start["entry"] in journal)}

@@ -8,15 +8,16 @@ next one holds. One that holds fewer was lost, damaged, or restored from an olde
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from tailrace.ground.errors import Busy, Damaged, Problem, Refused
 from tailrace.ground.facts import newest
+from tailrace.ground.object_path import Location
 from tailrace.query.query import Query
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import CheckpointManifest, Layout
 from tailrace.storage.table_schemas import stream_tables
 from tailrace.storage.tables import Tables
+from tailrace.storage.warehouses import moving_away
 from tailrace.storage.written_batches import path_of, read_written, repair
 
 
@@ -83,7 +84,12 @@ def _manifest(layout: Layout, query: Query) -> CheckpointManifest | None:
 
 
 def committed_batches(layout: Layout) -> int:
-    """The number of batches that Spark has committed."""
+    """The number of batches that are committed: by Spark; in an object store, by the note of what tables hold.
+
+    There, a batch's states are written before the tables, and these before the note; Spark has no part in it.
+    """
+    if layout.is_remote:
+        return max(read_written(layout).values(), default=-1) + 1
     return _batches(layout.checkpoint / "commits")
 
 
@@ -120,7 +126,7 @@ def _check_tables(layout: Layout, query: Query, manifest: CheckpointManifest, no
             raise _damage(where, wrong, repair(layout))
 
 
-def _batches(log: Path) -> int:
+def _batches(log: Location) -> int:
     """The number of batches in one of Spark's logs, which holds a file for each of the newest ones."""
     names = [int(file.name) for file in log.iterdir() if file.name.isdigit()] if log.is_dir() else []
     return max(names, default=-1) + 1
@@ -129,7 +135,7 @@ def _batches(log: Path) -> int:
 def _restore_advice(layout: Layout) -> str:
     return (
         f"to restore all of {layout.home} from one backup; or, to begin anew and read the source from its start, "
-        f"mv {layout.home} {layout.home}.damaged"
+        f"{moving_away(layout.home)}"
     )
 
 

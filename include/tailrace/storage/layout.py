@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,12 +10,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from tailrace.ground.errors import Busy, Damaged, Problem, Refused, refuse
+from tailrace.ground.errors import Damaged, Problem, Refused, refuse
 from tailrace.ground.files import write_atomically
+from tailrace.ground.object_path import Location
 from tailrace.sources.segments import Types
-from tailrace.storage.paths import require_fit
+from tailrace.storage.locks import RequireHeld, bucket_lock, file_lock
+from tailrace.storage.warehouses import Warehouse, holds, location_of, moving_away
 
 _FORMAT = 9  # of the journal, the tables and what tasks hold; to be raised when a later tailrace reads other ones
 
@@ -49,22 +47,21 @@ class CheckpointManifest:
 class Layout:
     """The directories and files of one query in a warehouse."""
 
-    home: Path
+    home: Location
 
     @staticmethod
-    def of(warehouse: Path, query: str) -> Layout:
-        if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:/", str(warehouse)):  # a Path has merged the two slashes of a URL
-            raise refuse(f"--warehouse {warehouse}", "it is a URL", "a directory of this machine")
-        path = Path(os.path.abspath(warehouse))
-        if path.exists() and not path.is_dir():
-            raise refuse(f"--warehouse {warehouse}", "it is a file", "a directory")
-        require_fit(f"--warehouse {warehouse}", path)
-        return Layout(path / query)
+    def of(warehouse: Warehouse, query: str) -> Layout:
+        return Layout(location_of(warehouse) / query)
 
-    def table(self, name: str) -> Path:
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is in an object store: then the tasks' states are files of the checkpoint, and not Spark's."""
+        return not isinstance(self.home, Path)
+
+    def table(self, name: str) -> Location:
         return self.home / name
 
-    def histories(self, streams: Iterable[str]) -> dict[str, Path]:
+    def histories(self, streams: Iterable[str]) -> dict[str, Location]:
         """The table with the history of each stream, by the stream's name."""
         names = list(streams)
         return {name: self.table("history" if len(names) == 1 else f"history_{name}") for name in names}
@@ -75,33 +72,38 @@ class Layout:
         return table == "history" or table.startswith("history_")
 
     @property
-    def stream(self) -> Path:
+    def stream(self) -> Location:
         return self.home / "_stream"
 
     @property
-    def checkpoint(self) -> Path:
+    def checkpoint(self) -> Location:
         return self.stream / "checkpoint"
 
     @property
-    def chunks(self) -> Path:
+    def chunks(self) -> Location:
         """The directory of the immutable parts of the tasks' states, beside Spark's part of the checkpoint."""
         return self.checkpoint / "chunks"
 
     @property
-    def table_versions(self) -> Path:
+    def states(self) -> Location:
+        """The directory of the tasks' states, where Spark does not hold them."""
+        return self.checkpoint / "tasks"
+
+    @property
+    def table_versions(self) -> Location:
         """The directory with the versions of the dimension table, to which the journal refers."""
         return self.stream / "table_versions"
 
     @property
-    def journal(self) -> Path:
+    def journal(self) -> Location:
         return self.stream / "journal"
 
     @property
-    def status(self) -> Path:
+    def status(self) -> Location:
         return self.stream / "status.json"
 
     @property
-    def drain(self) -> Path:
+    def drain(self) -> Location:
         """The drain request: a file whose presence ends the driver after its current batch; windows stay open."""
         return self.stream / "drain"
 
@@ -114,7 +116,7 @@ class Layout:
         """Read the checkpoint's manifest; None where there is no checkpoint yet."""
         file = self.stream / "origin.json"
         try:
-            if not file.exists():
+            if not holds(file):
                 return None
             values = json.loads(file.read_text())
             if not isinstance(values["format"], int):
@@ -127,8 +129,8 @@ class Layout:
         except (ValueError, TypeError) as error:
             raise self._damaged_manifest(file, str(error)) from None
 
-    def _damaged_manifest(self, file: Path, wrong: str) -> Damaged:
-        right = f"to restore it from a backup; or to begin anew: mv {self.home} {self.home}.damaged"
+    def _damaged_manifest(self, file: Location, wrong: str) -> Damaged:
+        right = f"to restore it from a backup; or to begin anew: {moving_away(self.home)}"
         return Damaged([Problem(str(file), f"it is damaged ({wrong})", right)])
 
     def create_checkpoint(
@@ -169,7 +171,7 @@ class Layout:
             wrong = f"the stream was begun by {version} version of tailrace: format {manifest.format}, here {_FORMAT}"
             right = (
                 "that version of tailrace, to go on with it; or another warehouse, "
-                f"or mv {self.home} {self.home}.old, to begin anew and read the source from its start"
+                f"or {moving_away(self.home, 'old')}, to begin anew and read the source from its start"
             )
             raise refuse(str(self.home), wrong, right)
         current = json.loads(json.dumps(structure))
@@ -193,30 +195,32 @@ class Layout:
             )
 
     @contextmanager
-    def lock(self, writer: str, wait_s: float = 0) -> Iterator[None]:
+    def lock(self, writer: str, wait_s: float | None = None) -> Iterator[RequireHeld]:
         """Hold the lock of a writer, of which there is one at a time; a process that dies releases it.
 
         Parameters
         ----------
-        wait_s : float
-            Seconds to wait for another process that holds it.
+        wait_s : float, optional
+            Seconds to wait for another process that holds it. By default no longer than it takes to tell a living one
+            from a dead one, which in a directory is at once.
+
+        Yields
+        ------
+        callable
+            Raises Busy where the lock is lost, which a lease in an object store may be.
 
         Raises
         ------
         Busy
             When another process still holds it then.
         """
-        self.home.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.home / f".{writer}.lock")
-        try:
-            lock.acquire(timeout=wait_s)
-        except Timeout:
-            wrong = f"another process is the {writer} of this query"
-            raise Busy([Problem(str(self.home), wrong, "to wait for it, or to stop it")]) from None
-        try:
-            yield
-        finally:
-            lock.release()
+        if isinstance(self.home, Path):
+            self.home.mkdir(parents=True, exist_ok=True)
+            with file_lock(self.home / f".{writer}.lock", str(self.home), writer, wait_s or 0):
+                yield lambda: None
+        else:
+            with bucket_lock(self.home, writer, wait_s) as require_held:
+                yield require_held
 
 
 def _in_words(value: Any) -> str:
