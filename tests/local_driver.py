@@ -17,6 +17,7 @@ from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.feedback import Feedback
 from tailrace.engine.local import LocalEngine
 from tailrace.engine.stage import Stage
+from tailrace.engine.task_states import TaskStates
 from tailrace.ground.times import TIME, in_ms, with_times
 from tailrace.query.query import Query
 from tailrace.sources import history
@@ -40,9 +41,13 @@ class Driver:
     """The drivers of one query, one after the other; `states` is what is committed of the tasks, by batch."""
 
     query: Query
-    warehouse: Path
+    warehouse: Path | str
     step: Callable[[str], None] = lambda name: None
     states: list[list[bytes]] = field(default_factory=list)
+
+    @property
+    def sink(self) -> type[LocalSink]:
+        return LocalSink
 
     @property
     def layout(self) -> Layout:
@@ -76,7 +81,7 @@ class Driver:
             )
             engine = LocalEngine(stage, restarts=False)
             self._restore(engine)
-            sink = LocalSink(tables, of_tables | dict.fromkeys(histories, history.FILES), manifest.id, engine=engine)
+            sink = self.sink(tables, of_tables | dict.fromkeys(histories, history.FILES), manifest.id, engine=engine)
             while True:
                 number = len(self.states)
                 if number < planner.batches:
@@ -124,6 +129,41 @@ class LocalSink(Sink):
             part = found["results"]
             found["results"] = part.append_column("emitted_at", pa.repeat(now, part.num_rows))
         return {name: with_times(part, self.schemas[name]) for name, part in found.items()}
+
+
+@dataclass
+class BucketDriver(Driver):
+    """Drivers of a query in an object store: the states are objects there, and the note of the tables is the commit."""
+
+    @property
+    def sink(self) -> type[LocalSink]:
+        return BucketSink
+
+    def run(self, batch_rows: int, flush: bool = False) -> None:
+        self.states = [[]] * checkpoint.committed_batches(self.layout)
+        super().run(batch_rows, flush)
+
+    def _batch(self, sink: LocalSink, entry: BatchRecord) -> pa.Table:
+        self.step("offsets")
+        metrics = sink.write(entry, entry.header.batch)["metrics"]
+        self.states.append([])
+        self._restore(sink.engine)
+        return metrics
+
+    def _restore(self, engine: LocalEngine) -> None:
+        states, newest = TaskStates(self.layout.states), checkpoint.committed_batches(self.layout) - 1
+        engine.states = [task.restore(states.read(task.index, newest)) for task in engine.tasks]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BucketSink(LocalSink):
+    """The sink whose plan writes the tasks' states."""
+
+    def execute(self, rows: BatchRecord) -> dict[str, pa.Table]:
+        found, states = super().execute(rows), TaskStates(self.tables.layout.states)
+        for task, batch in zip(self.engine.tasks, self.engine.newest, strict=True):
+            states.write(task.index, rows.header.batch, batch.state.pack(task.store))
+        return found
 
 
 def no_spark(buckets: int) -> None:
