@@ -35,6 +35,7 @@ class Mutation(NamedTuple):
     tests: tuple[str, ...]
 
 
+WAREHOUSE = "tests/objects/test_warehouse.py"
 SINK = "tests/unit/spark/test_sink.py"
 
 MUTATIONS = (
@@ -61,7 +62,7 @@ MUTATIONS = (
     ),
     Mutation(
         "lock on the checkpoint",
-        "spark/app.py",
+        "storage/writer.py",
         'with layout.lock("stream"):',
         'with layout.lock("nobody"):',
         ("tests/unit/spark/test_stream_lock.py",),
@@ -109,6 +110,62 @@ MUTATIONS = (
         "create_atomically(self._file(number)",
         "write_atomically(self._file(number)",
         ("tests/unit/storage/test_journal.py",),
+    ),
+    Mutation(
+        "bucket: a lock file that another container does not see spares no wait",
+        "storage/locks.py",
+        'f"{boot_id()}:{status.st_dev}:{status.st_ino}"',
+        "boot_id()",
+        ("tests/objects/test_lease.py",),
+    ),
+    Mutation(
+        "bucket: its store honours conditions",
+        "storage/locks.py",
+        "    require_conditions(home)\n",
+        "",
+        (WAREHOUSE,),
+    ),
+    Mutation(
+        "bucket: the note of another driver is not replaced",
+        "storage/written_batches.py",
+        "file.replace(content, stored.version) if stored else file.create(content)",
+        "file.write_bytes(content) is None",
+        (WAREHOUSE,),
+    ),
+    Mutation(
+        "bucket: the note never goes back",
+        "storage/written_batches.py",
+        "max(before.values(), default=-1) < batch and",
+        "True and",
+        (WAREHOUSE,),
+    ),
+    Mutation(
+        "bucket: the state before a batch stays until the tables have it",
+        "engine/task_states.py",
+        "self._file(task, batch - 2).unlink",
+        "self._file(task, batch - 1).unlink",
+        (WAREHOUSE,),
+    ),
+    Mutation(
+        "bucket: a correction whose lease is lost commits nothing",
+        "correction/correct.py",
+        "        require_held()\n",
+        "",
+        (WAREHOUSE,),
+    ),
+    Mutation(
+        "bucket: a correction replaces nothing of one that ran meanwhile",
+        "correction/correct.py",
+        '"interval", str(span), corrections)',
+        '"interval", str(span))',
+        (WAREHOUSE,),
+    ),
+    Mutation(
+        "bucket: a calibration whose lease is lost proposes nothing",
+        "calibration/calibrate.py",
+        "        require_held()\n",
+        "",
+        (WAREHOUSE,),
     ),
     Mutation(
         "deployment: the query fits its checkpoint",

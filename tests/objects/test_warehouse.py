@@ -128,6 +128,17 @@ def test_a_driver_that_stood_still_writes_no_entry_and_no_note(streamed):
     assert committed_batches(layout) - 1 == newest
 
 
+def test_a_driver_that_stood_still_between_reading_the_note_and_writing_it_is_refused(streamed, monkeypatch):
+    layout, newest = streamed.layout, committed_batches(streamed.layout) - 1
+    stale = path_of(layout).stored()
+    record_written(layout, ["metrics"], newest + 2)
+    read, stored = [], ObjectPath.stored
+    monkeypatch.setattr(ObjectPath, "stored", lambda file: stored(file) if read else read.append(file) or stale)
+    with pytest.raises(Busy, match=f"another driver has written batch {newest + 1} meanwhile"):
+        record_written(layout, ["metrics"], newest + 1)
+    assert committed_batches(layout) == newest + 3
+
+
 def test_a_note_is_written_once_though_a_reply_was_lost(streamed, monkeypatch):
     put = ObjectPath._put
     monkeypatch.setattr(ObjectPath, "_put", lambda self, content, mode: put(self, content, mode) and False)
