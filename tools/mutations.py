@@ -126,6 +126,13 @@ MUTATIONS = (
         (WAREHOUSE,),
     ),
     Mutation(
+        "checkpoint: that of another driver is not replaced",
+        "storage/layout.py",
+        'create_atomically(self.stream / "origin.json"',
+        'create_atomically(self.stream / f"origin.json{uuid.uuid4()}"',
+        (WAREHOUSE,),
+    ),
+    Mutation(
         "bucket: the note of another driver is not replaced",
         "storage/written_batches.py",
         "file.replace(content, stored.version) if stored else file.create(content)",

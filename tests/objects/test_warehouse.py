@@ -126,6 +126,10 @@ def test_a_driver_that_stood_still_writes_no_entry_and_no_note(streamed):
     with pytest.raises(Busy, match=f"another driver has written batch {newest - 2} meanwhile"):
         record_written(layout, ["metrics"], newest - 2)
     assert committed_batches(layout) - 1 == newest
+    manifest = layout.manifest()
+    with pytest.raises(Busy, match="another driver has begun this stream meanwhile"):
+        layout.create_checkpoint({}, {}, {})
+    assert layout.manifest() == manifest
 
 
 def test_a_driver_that_stood_still_between_reading_the_note_and_writing_it_is_refused(streamed, monkeypatch):

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tailrace.ground.errors import Damaged, Problem, Refused, refuse
-from tailrace.ground.files import write_atomically
+from tailrace.ground.errors import Busy, Damaged, Problem, Refused, refuse
+from tailrace.ground.files import create_atomically
 from tailrace.ground.object_path import Location
 from tailrace.sources.segments import Types
 from tailrace.storage.locks import RequireHeld, bucket_lock, file_lock
@@ -136,10 +136,20 @@ class Layout:
     def create_checkpoint(
         self, structure: dict[str, Any], types: dict[str, Types], identities: dict[str, str]
     ) -> CheckpointManifest:
-        """Create a checkpoint: the journal's directory and the manifest, which is returned."""
+        """Create a checkpoint: the journal's directory and the manifest, which is returned.
+
+        Raises
+        ------
+        Busy
+            When there is one: another driver has begun the stream, while this one stood still.
+        """
         manifest = CheckpointManifest(uuid.uuid4().hex, structure, types, identities)
         self.journal.mkdir(parents=True, exist_ok=True)
-        write_atomically(self.stream / "origin.json", json.dumps(asdict(manifest), indent=1))
+        try:
+            create_atomically(self.stream / "origin.json", json.dumps(asdict(manifest), indent=1))
+        except FileExistsError:
+            wrong = "another driver has begun this stream meanwhile"
+            raise Busy([Problem(str(self.home), wrong, "one driver a query: this one ends")]) from None
         return manifest
 
     def require_deployable(self, structure: dict[str, Any], file: Path) -> None:
