@@ -15,17 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition, admin
+from cryptography.x509 import DNSName
 from filelock import FileLock
 
 from processes import until
 from tailrace.bench.maven import Artifact, fetch, java
+from tls import ELSEWHERE, Authority, loopback_names
 
 _VERSION = "4.2.0"
 _PROPERTIES = """
 process.roles=broker,controller
 node.id=1
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}{secured}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}{secured}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SSL:SSL,LOGIN:SASL_SSL,MUTUAL:SSL,MISNAMED:SSL
+inter.broker.listener.name=PLAINTEXT
 controller.listener.names=CONTROLLER
 controller.quorum.bootstrap.servers=127.0.0.1:{controller}
 log.dirs={directory}/log
@@ -33,18 +37,48 @@ offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 auto.create.topics.enable=false
+ssl.keystore.type=PEM
+ssl.keystore.location={tls}/broker.pem
+ssl.truststore.type=PEM
+ssl.truststore.location={tls}/authority.pem
+listener.name.misnamed.ssl.keystore.type=PEM
+listener.name.misnamed.ssl.keystore.location={tls}/misnamed.pem
+listener.name.mutual.ssl.client.auth=required
+sasl.enabled.mechanisms=PLAIN
+listener.name.login.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
+    user_{user}="{password}";
 """
+USER, PASSWORD = "tailrace", "known-to-the-broker"
+SECURED = ("SSL", "LOGIN", "MUTUAL", "MISNAMED")
+"""The listeners with TLS: plain; with a password; with a client's certificate; with the certificate of another host."""
 
 
 class Broker:
-    """A broker with its data in a directory; it can be stopped and started again."""
+    """A broker with its data in a directory; it can be stopped and started again.
+
+    Attributes
+    ----------
+    servers : str
+        Its address without TLS.
+    secured : dict
+        Its addresses with TLS, by the names in `SECURED`.
+    authority : Authority
+        The certificate authority of its certificates.
+    """
 
     def __init__(self, directory: Path, jars: str) -> None:
         self.directory, self.jars = directory, jars
         self.port, controller = free_port(), free_port()
         self.servers = f"127.0.0.1:{self.port}"
         self.properties = directory / "server.properties"
-        values = {"port": self.port, "controller": controller, "directory": directory}
+        self.secured = {name: f"127.0.0.1:{free_port()}" for name in SECURED}
+        secured = "".join(f",{name}://{address}" for name, address in self.secured.items())
+        self.authority = Authority.make("authority")
+        (directory / "authority.pem").write_text(self.authority.pem)
+        self.authority.issue_file(directory / "broker.pem", *loopback_names())
+        self.authority.issue_file(directory / "misnamed.pem", DNSName(ELSEWHERE))
+        values = {"port": self.port, "controller": controller, "directory": directory, "secured": secured}
+        values |= {"tls": directory, "user": USER, "password": PASSWORD}
         self.properties.write_text(_PROPERTIES.format(**values))
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         format_ = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self.properties), "--standalone"]
@@ -56,7 +90,7 @@ class Broker:
         with (self.directory / "broker.log").open("a") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         self.admin = admin.AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
-        until(self._answers, 60)
+        until(self._answers, 300)
 
     def stop(self) -> None:
         os.killpg(self.process.pid, signal.SIGKILL)

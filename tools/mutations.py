@@ -209,6 +209,31 @@ MUTATIONS = (
         "if True:",
         ("tests/orchestration/test_fence.py",),
     ),
+    Mutation(
+        "Kafka's errors of access: forgotten once the client was let in",
+        "sources/kafka_access.py",
+        """        self._newest = None
+
+    @property""",
+        """        pass
+
+    @property""",
+        ("tests/unit/sources/test_kafka_access.py",),
+    ),
+    Mutation(
+        "Kafka's errors of access: told in place of a timeout",
+        "sources/kafka_access.py",
+        "self._newest = error",
+        "pass",
+        ("tests/unit/sources/test_kafka_access.py",),
+    ),
+    Mutation(
+        "Kafka's settings that the client does not take are refused",
+        "sources/kafka_access.py",
+        "except KafkaException as error:\n        right",
+        "except ZeroDivisionError as error:\n        right",
+        ("tests/unit/sources/test_kafka_access.py",),
+    ),
 )
 
 

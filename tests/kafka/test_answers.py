@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from tailrace.sources import kafka_producer
-from tailrace.sources.kafka_client import Servers
+from tailrace.sources.kafka_servers import Servers
 from tailrace.stream.answer_topic import AnswerTopic
 from tailrace.stream.failures import Failure
 

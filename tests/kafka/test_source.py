@@ -196,5 +196,5 @@ def test_a_broker_that_is_away_is_an_error_that_passes(broker, tmp_path, monkeyp
             feed.fresh()
     finally:
         broker.start()
-    assert sum(segment.rows for segment in until(lambda: again(feed), 60)) == 20
+    assert sum(segment.rows for segment in until(lambda: again(feed), 300)) == 20
     assert source_opening.problem_of({"readings": feed}) is None

@@ -24,7 +24,10 @@ def spark(_spark, monkeypatch):
     @contextmanager
     def shared(name, shuffle_partitions, settings=None, environment=None):
         _spark.conf.set("spark.sql.shuffle.partitions", str(shuffle_partitions))
-        yield _spark
+        with pytest.MonkeyPatch.context() as patch:
+            for variable, value in (environment or {}).items():
+                patch.setitem(_spark.sparkContext.environment, variable, value)
+            yield _spark
 
     monkeypatch.setattr(app, "session", shared)
     monkeypatch.setattr(app, "warming_up", lambda *_: nullcontext())

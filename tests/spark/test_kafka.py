@@ -1,11 +1,13 @@
-"""A topic on Spark: cut and resumed, its answers are those in one process; and corrections read its history."""
+"""A topic on Spark, by TLS and a password: cut and resumed, its answers are those in one process; and corrections read
+its history."""
 
 from __future__ import annotations
 
 import pytest
 
-from kafka.test_source import answers, readings, send_in_turns, topic_query
-from kafka_broker import running_broker
+from kafka.test_source import answers, query_on, readings, send_in_turns
+from kafka.test_tls import declare
+from kafka_broker import PASSWORD, USER, running_broker
 from local_app import LocalApp
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.duration import parse_time_ms
@@ -23,15 +25,17 @@ pytestmark = pytest.mark.spark
 
 def sending_to(query, broker, topic: str):
     """The query, with a topic for its answers."""
-    target = KafkaTopic(servers=broker.servers, topic=topic)
+    target = KafkaTopic(servers=broker.secured["LOGIN"], topic=topic, connection="secured")
     return query.model_copy(update={"answers": Answers(kafka=target)})
 
 
-def test_a_topic_on_spark_is_answered_as_in_process_and_corrected(tmp_path, spark):
+def test_a_topic_on_spark_is_answered_as_in_process_and_corrected(tmp_path, spark, monkeypatch):
     (tmp_path / "broker").mkdir()
     with running_broker(tmp_path / "broker") as broker:
         topic, answers_topic = broker.make_topic(3), broker.make_topic(2)
-        query = sending_to(topic_query(broker, topic), broker, "nowhere")
+        declare(monkeypatch, "secured", broker.authority.pem, login=(USER, PASSWORD))
+        source = {"format": "kafka", "servers": broker.secured["LOGIN"], "topic": topic, "connection": "secured"}
+        query = sending_to(query_on(source), broker, "nowhere")
         with pytest.raises(Refused, match=r"answers.kafka: topic nowhere: there is no such topic"):
             run(query, tmp_path / "wh", RunOptions(250, flush=False))
         assert not (tmp_path / "wh").exists()

@@ -17,7 +17,7 @@ from tailrace.terminal import screen
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tailrace.sources.kafka_client import Servers
+    from tailrace.sources.kafka_servers import Servers
 
 _SHOWN_LINES = 5  # of those that were kept out
 _HELP = "tailrace replay --help tells each option"
@@ -117,7 +117,7 @@ def _read_source(source: Path, source_format: SourceFormat, start_ms: int) -> pa
 def _topic(text: str, connection: str | None) -> tuple[Servers, str]:
     """The cluster and the topic that an option names."""
     from tailrace.query.kafka_topic import KafkaTopic
-    from tailrace.sources.kafka_client import Servers
+    from tailrace.sources.kafka_servers import Servers
 
     servers, _, topic = text.rpartition("/")
     try:

@@ -21,8 +21,8 @@ from tailrace.query.sections import Kafka
 from tailrace.sources.carried_columns import carried_type
 from tailrace.sources.check import Checked, Columns, check
 from tailrace.sources.formats import FORMATS, is_history
-from tailrace.sources.kafka_client import Servers
 from tailrace.sources.kafka_records import APPEND_TIME, ID, KafkaRecords
+from tailrace.sources.kafka_servers import Servers
 from tailrace.sources.segments import MalformedRecord, Segment, SegmentReader, Types, is_integer
 
 

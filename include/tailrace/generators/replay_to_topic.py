@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from tailrace.ground.errors import refuse
 from tailrace.sources.json_rows import json_rows
-from tailrace.sources.kafka_client import Servers, Topic
+from tailrace.sources.kafka_client import Topic
 from tailrace.sources.kafka_producer import TopicWriter
+from tailrace.sources.kafka_servers import Servers
 
 _PROGRESS_S, _AT_ONCE = 5.0, 10_000
 

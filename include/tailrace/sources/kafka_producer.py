@@ -7,7 +7,8 @@ from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from tailrace.sources.kafka_client import Servers, network_errors
+from tailrace.sources.kafka_access import AccessErrors, new_client
+from tailrace.sources.kafka_servers import Servers
 
 DELIVERY_S = 30.0
 """The longest time, in s, for which a record's delivery is tried before it counts as failed."""
@@ -15,20 +16,21 @@ DELIVERY_S = 30.0
 _POLL_S = 0.1
 
 
-def new_producer(servers: Servers) -> Producer:
+def new_producer(access: AccessErrors) -> Producer:
     """An idempotent producer: a record that is sent again after a fault is written once, and in its place.
 
     Keys go to the partitions to which Java's clients would send them.
     """
-    return Producer(
-        servers.settings()
-        | {
+    return new_client(
+        Producer,
+        access,
+        {
             "acks": "all",
             "enable.idempotence": True,
             "delivery.timeout.ms": int(DELIVERY_S * 1000),
             "partitioner": "murmur2_random",
             "linger.ms": 5,
-        }
+        },
     )
 
 
@@ -41,9 +43,12 @@ class TopicWriter:
         The number of records that the brokers have.
     """
 
-    def __init__(self, servers: Servers, topic: str, make_producer: Callable[[Servers], Any] = new_producer) -> None:
-        self.servers, self.topic, self.acknowledged = servers, topic, 0
-        self._producer = make_producer(servers)
+    def __init__(
+        self, servers: Servers, topic: str, make_producer: Callable[[AccessErrors], Any] = new_producer
+    ) -> None:
+        self.topic, self.acknowledged = topic, 0
+        self._access = AccessErrors(servers)
+        self._producer = make_producer(self._access)
         self._error: KafkaError | None = None
 
     def send(self, value: bytes, key: bytes | None = None, partition: int | None = None) -> None:
@@ -58,7 +63,7 @@ class TopicWriter:
         while True:
             self.wait(0)
             try:
-                with network_errors(self.servers):
+                with self._access.as_network_errors():
                     self._producer.produce(self.topic, value, key, on_delivery=self._delivered, **place)
             except BufferError:  # its queue is full
                 self.wait(_POLL_S)
@@ -85,10 +90,12 @@ class TopicWriter:
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is None:
             self.acknowledged += 1
+            self._access.clear()
         else:
             self._error = self._error or error
 
     def _raise_error(self) -> None:
-        if self._error is not None:
+        if self._error is not None or self._access.is_persistent:
             self._producer.purge()
-            raise ConnectionError(f"Kafka at {self.servers.bootstrap}: topic {self.topic}: {self._error.str()}")
+            reason = "no access" if self._error is None else self._error.str()
+            raise self._access.error(f"topic {self.topic}: {reason}")

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from tailrace.ground.errors import Problem, SourceChanged
 from tailrace.sources.json_lines import parse
-from tailrace.sources.kafka_client import Servers, network_errors, new_consumer
+from tailrace.sources.kafka_access import AccessErrors
+from tailrace.sources.kafka_client import new_consumer
 from tailrace.sources.kafka_cuts import Cut
+from tailrace.sources.kafka_servers import Servers
 from tailrace.sources.segments import MalformedRecord, RawSegment, Segment, Types
 
 ID, APPEND_TIME = "(topic/partition/offset)", "(append time)"
@@ -144,16 +146,19 @@ def _consume(servers: Servers, cut: Cut) -> dict[int, list[Message | None]]:
     open_ends = {part: end for part, (start, end) in cut.ranges.items() if end > start}
     if not open_ends:
         return messages
-    consumer, last_s = new_consumer(servers), time.monotonic()
+    access = AccessErrors(servers)
+    consumer, last_s = new_consumer(access), time.monotonic()
     try:
-        with network_errors(servers):
+        with access.as_network_errors():
             consumer.assign([TopicPartition(cut.topic, part, cut.ranges[part][0]) for part in open_ends])
             while open_ends:
                 left = sum(end - cut.ranges[part][0] for part, end in open_ends.items())
                 received = consumer.consume(min(left, _AT_ONCE), _POLL_S)  # returns when it has them all, or then
-                last_s = time.monotonic() if received else last_s
-                if time.monotonic() - last_s > _WAIT_S:
-                    raise ConnectionError(f"Kafka at {servers.bootstrap}: no record of {cut.path} in {_WAIT_S:.0f} s")
+                if received:
+                    last_s = time.monotonic()
+                    access.clear()
+                if access.is_persistent or time.monotonic() - last_s > _WAIT_S:
+                    raise access.error(f"no record of {cut.path} in {_WAIT_S:.0f} s")
                 for part in _take(received, cut, messages) & open_ends.keys():
                     del open_ends[part]
                     consumer.incremental_unassign([TopicPartition(cut.topic, part)])

@@ -14,8 +14,10 @@ from tailrace.ground.times import TIMES
 from tailrace.query.kafka_topic import KafkaTopic
 from tailrace.query.query import Query
 from tailrace.sources.json_rows import json_rows
-from tailrace.sources.kafka_client import Servers, Topic
+from tailrace.sources.kafka_access import AccessErrors
+from tailrace.sources.kafka_client import Topic
 from tailrace.sources.kafka_producer import TopicWriter, new_producer
+from tailrace.sources.kafka_servers import Servers
 
 _MS = pa.timestamp("ms", "UTC")
 
@@ -35,7 +37,7 @@ class AnswerTopic:
     servers: Servers
     topic: str
     key_columns: tuple[str, ...]
-    make_producer: Callable[[Servers], Any] = new_producer
+    make_producer: Callable[[AccessErrors], Any] = new_producer
     _writer: TopicWriter | None = field(default=None, init=False)
 
     @staticmethod

@@ -9,8 +9,8 @@ import pytest
 
 from fake_producer import FakeProducer
 from tailrace.generators.replay_to_topic import send
-from tailrace.sources.kafka_client import Servers
 from tailrace.sources.kafka_producer import TopicWriter
+from tailrace.sources.kafka_servers import Servers
 
 TABLE = pa.table({"n": list(range(40)), "k": [None, "a", "b", "a"] * 10})
 

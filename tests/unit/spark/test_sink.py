@@ -18,7 +18,7 @@ from oracle import Settings
 from tailrace.ground import wire
 from tailrace.ground.times import with_times
 from tailrace.kinds import build
-from tailrace.sources.kafka_client import Servers
+from tailrace.sources.kafka_servers import Servers
 from tailrace.spark import sink as sink_module
 from tailrace.spark.sink import Sink
 from tailrace.storage import tables as tables_module

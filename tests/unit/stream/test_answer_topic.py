@@ -16,7 +16,7 @@ from tailrace.ground.errors import Refused
 from tailrace.ground.times import TIME
 from tailrace.query.loading import load
 from tailrace.query.query import Query
-from tailrace.sources.kafka_client import Servers
+from tailrace.sources.kafka_servers import Servers
 from tailrace.stream.answer_topic import AnswerTopic, check_answer_topic
 from tailrace.windows.sliding import Sliding
 

@@ -1,0 +1,104 @@
+"""Errors of access to Kafka: the client tells them beside the requests that fail for them.
+
+A client whose certificate, authority or password is wrong tries again until a request's time is over, whose error then
+only says that it timed out. The reason comes by its error callback.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+
+from tailrace.ground.errors import refuse
+from tailrace.sources.kafka_servers import SETTINGS, Servers
+
+_Client = TypeVar("_Client")
+_PATIENCE_S = 3.0  # another broker, or the next attempt, may let the client in
+_AFTER = re.compile(r" \(after \d+ms in state \w+\)")  # differs each time
+_LOGIN = "the login and password of a user that the brokers know, and sasl.mechanism as they have it"
+_UNVERIFIED = (
+    "ssl.ca.location or ssl.ca.pem with the authority that signed the brokers' certificates, and servers by a name "
+    "that stands in them"
+)
+_TLS = (
+    "the security.protocol of the listener at this address; and a certificate and key that the brokers accept, if they "
+    "ask for one: ssl.certificate.location or ssl.certificate.pem, ssl.key.location or ssl.key.pem"
+)
+
+
+class AccessErrors:
+    """The newest error of TLS or of the login that a client of these servers told, since it was last let in."""
+
+    def __init__(self, servers: Servers, clock: Callable[[], float] = time.monotonic) -> None:
+        self.servers, self._clock = servers, clock
+        self._newest: KafkaError | None = None
+        self._since_s = 0.0
+
+    def take(self, error: KafkaError) -> None:
+        """Take in an error: the client's callback."""
+        if error.code() in (KafkaError._SSL, KafkaError._AUTHENTICATION) or "SSL" in error.str():
+            self._since_s = self._since_s if self._newest is not None else self._clock()
+            self._newest = error
+
+    def clear(self) -> None:
+        """Forget the errors: the client was let in."""
+        self._newest = None
+
+    @property
+    def is_persistent(self) -> bool:
+        """Whether the client has told such errors for some seconds."""
+        return self._newest is not None and self._clock() - self._since_s >= _PATIENCE_S
+
+    def error(self, reason: str) -> ConnectionError:
+        """Build the error for what failed for a reason: with the access error in its place, if there is one."""
+        place = f"Kafka at {self.servers.bootstrap}"
+        if self._newest is None:
+            return ConnectionError(f"{place}: {reason}")
+        text = _AFTER.sub("", self._newest.str())
+        return ConnectionError(f"{self.where}: {place}: {text}; right would be: {_right(self._newest)}")
+
+    @contextmanager
+    def as_network_errors(self) -> Iterator[None]:
+        """Raise the errors of the client as a `ConnectionError`, which a live run tries again."""
+        try:
+            yield
+        except KafkaException as error:
+            raise self.error(_text(error)) from None
+
+    @property
+    def where(self) -> str:
+        return "no connection" if self.servers.connection is None else f"connection {self.servers.connection}"
+
+
+def new_client(
+    make: Callable[[dict[str, Any]], _Client], access: AccessErrors, own: Mapping[str, Any] | None = None
+) -> _Client:
+    """Make a client with the settings of its connection and its own; it tells errors of access.
+
+    Raises
+    ------
+    Refused
+        When the settings of the connection are not fit.
+    """
+    settings = access.servers.settings() | dict(own or {}) | {"error_cb": access.take}
+    try:
+        return make(settings)
+    except KafkaException as error:
+        right = f"settings that librdkafka takes, and files that the driver can read: {', '.join(SETTINGS)}"
+        raise refuse(access.where, _text(error), right) from None
+
+
+def _right(error: KafkaError) -> str:
+    if error.code() == KafkaError._AUTHENTICATION:
+        return _LOGIN
+    return _UNVERIFIED if "certificate verify failed" in error.str() else _TLS
+
+
+def _text(error: KafkaException) -> str:
+    reason = error.args[0] if error.args else error
+    return reason.str() if isinstance(reason, KafkaError) else str(reason)
