@@ -89,18 +89,18 @@ def test_the_next_run_goes_on(left, spark, point):
     assert_whole(point)
 
 
-def test_the_next_run_goes_on_after_a_real_kill_of_a_driver_and_of_a_correction(left, spark, tmp_path):
-    (tmp_path / "in").symlink_to(left / "in")
+def test_the_next_run_goes_on_after_a_real_kill_of_a_driver_and_of_a_correction(bucket, spark, tmp_path):
+    write_input(tmp_path)
+    query = make_query(tmp_path / "in", SETTINGS)
     for point in ("K2", "K7"):
         more = {"span": RANGE} if point == "K7" else {}
         kill(tmp_path, point, 1, **({"wh": url("killed")} | more))
         if point == "K2":
-            run(make_query((tmp_path / "in").resolve(), SETTINGS), url("killed"), RunOptions(BATCH_ROWS))
+            run(query, url("killed"), RunOptions(BATCH_ROWS))
             assert_whole("killed")
     tables = tables_of(url("killed"))
     assert tables.read("corrections").num_rows
     assert not tables.read("correction_runs").num_rows, "it died elsewhere"
-    query = make_query((tmp_path / "in").resolve(), SETTINGS)
     report = correct(query, url("killed"), CorrectionRange(*RANGE, arrival=True))
     assert tables.read("corrections").num_rows == report.answers > 0
 
