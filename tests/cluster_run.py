@@ -1,15 +1,32 @@
-"""As a program: a bounded run of the kill tests' stream, under the master of the environment."""
+"""As a program: a bounded run of the kill tests' stream, under the master of the environment.
+
+Given a directory too, it waits when batch 1 is begun: its offsets are logged, and executors have the tasks' states. It
+makes the file `begun` there, and goes on once there is the file `go`.
+"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from kill_points import BATCH_ROWS, SETTINGS
+import pytest
+
+from kill_points import BATCH_ROWS, SETTINGS, arm
+from processes import until
 from tailrace.spark.app import run
 from tailrace.stream.run_options import RunOptions
 from warehouse import make_query
 
+_WAIT_S = 1000
+
+
+def wait_at(gate: Path) -> None:
+    (gate / "begun").touch()
+    until((gate / "go").exists, _WAIT_S)
+
+
 if __name__ == "__main__":
     home = Path(sys.argv[1])
-    run(make_query(home / "in", SETTINGS), home / "wh", RunOptions(3 * BATCH_ROWS))
+    if len(sys.argv) > 2:
+        arm(pytest.MonkeyPatch(), "K1", 1, lambda: wait_at(Path(sys.argv[2])))
+    run(make_query(home / "in", SETTINGS), home / "wh", RunOptions(BATCH_ROWS))

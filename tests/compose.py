@@ -41,6 +41,7 @@ class Here:
     home: Path
     secrets: dict[str, str]
     kafka_jars: Path
+    started: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict, init=False)
     _sessions: set[int] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
@@ -89,6 +90,7 @@ class Here:
                 umask=0o077,
             )
         self._sessions.add(process.pid)
+        self.started[service] = process
         return process
 
     def processes(self) -> list[psutil.Process]:

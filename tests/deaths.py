@@ -2,7 +2,8 @@
 
 `deaths(patch)` makes a step of every write to a query's tables, the journal and the note of written batches, and of
 each part of a compaction. `Deaths.after(n)` lets the n-th step from now be the last: nothing after it is written, and
-what an append had staged stays there. All is in process, so a death costs nothing.
+what an append had staged stays there; `Deaths.at(name, n)` ends it before the n-th step of a name. All is in process,
+so a death costs nothing.
 """
 
 from __future__ import annotations
@@ -29,10 +30,14 @@ class Died(BaseException):
 
 @dataclass
 class Deaths:
-    """The steps that were taken, by name, and the number of steps that are left; None: it does not die."""
+    """The steps that were taken, by name, and the number of steps that are left; None: it does not die.
+
+    `counted`: the only steps that count, by their name; None: all of them.
+    """
 
     taken: list[str] = field(default_factory=list)
     left: int | None = None
+    counted: str | None = None
 
     def step(self, name: str) -> None:
         """Take a step.
@@ -42,7 +47,7 @@ class Deaths:
         Died
             When no step is left.
         """
-        if self.left is not None:
+        if self.left is not None and self.counted in (None, name):
             self.left -= 1
             if self.left < 0:
                 raise Died(name)
@@ -57,7 +62,25 @@ class Deaths:
         except Died:
             pass
         finally:
-            self.left = None
+            self.left = self.counted = None
+
+    @contextmanager
+    def at(self, name: str, number: int) -> Iterator[None]:
+        """Let what runs inside die before the `number`-th step of this name, from 1, and catch its death.
+
+        Raises
+        ------
+        AssertionError
+            When it does not come to that.
+        """
+        self.left, self.counted = number - 1, name
+        try:
+            yield
+        except Died:
+            return
+        finally:
+            self.left = self.counted = None
+        raise AssertionError(f"it did not come to {name} {number} times")
 
 
 def deaths(patch: pytest.MonkeyPatch) -> Deaths:

@@ -15,7 +15,7 @@ from tailrace.storage.status import Status
 from tailrace.stream.run_options import RunOptions
 
 LIVE = RunOptions(100, pace_ms=100, live=True)
-WAIT_S = 60
+WAIT_S = 240
 
 
 class ConcurrentAction(threading.Thread):

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,40 +28,70 @@ def programs() -> Path:
     pytest.skip(f"needs PostgreSQL; type: sudo sh -c '{INSTALL}'")
 
 
-@contextmanager
-def server(port: str, password: str, initdb_arguments: str) -> Iterator[None]:
-    """Run a server with the user and the database `airflow`; its files are gone afterwards."""
-    import psycopg2
+class Server:
+    """A server with its files in a directory of its own; it can be killed and started again.
 
-    owner = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.getuid() == 0 else {}
-    home = Path(tempfile.mkdtemp(prefix="postgres-"))  # pytest's own directories are for one user alone
-    password_file, data = home / "password", home / "data"
-    password_file.write_text(password)
-    for path in (home, password_file):
-        if owner:
-            shutil.chown(path, "postgres", "postgres")
-    initdb = [str(programs() / "initdb"), "-D", str(data), "-U", "airflow", f"--pwfile={password_file}"]
-    options = {**owner, "cwd": home, "stdin": subprocess.DEVNULL}
-    subprocess.run([*initdb, *shlex.split(initdb_arguments)], check=True, capture_output=True, **options)
-    command = [str(programs() / "postgres"), "-D", str(data), "-h", "127.0.0.1", "-p", port, "-k", str(home)]
-    with open(home / "log", "wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, **options)
-    try:
-        check = [str(programs() / "pg_isready"), "--host=127.0.0.1", f"--port={port}", "--timeout=60"]
+    Its superuser is `airflow`, and so is the database that `create_database` makes.
+    """
+
+    def __init__(self, port: str, password: str, initdb_arguments: str) -> None:
+        self.port, self.password = port, password
+        self.owner = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.getuid() == 0 else {}
+        self.home = Path(tempfile.mkdtemp(prefix="postgres-"))  # pytest's own directories are for one user alone
+        password_file = self.home / "password"
+        password_file.write_text(password)
+        for path in (self.home, password_file):
+            if self.owner:
+                shutil.chown(path, "postgres", "postgres")
+        initdb = [str(programs() / "initdb"), "-D", str(self.home / "data"), "-U", "airflow"]
+        initdb += [f"--pwfile={password_file}", *shlex.split(initdb_arguments)]
+        subprocess.run(initdb, check=True, capture_output=True, **self._options)
+        self.start()
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {**self.owner, "cwd": self.home, "stdin": subprocess.DEVNULL}
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start the server, and wait until it answers."""
+        command = [str(programs() / "postgres"), "-D", str(self.home / "data"), "-h", "127.0.0.1", "-p", self.port]
+        with open(self.home / "log", "ab") as log:
+            self.process = subprocess.Popen(
+                [*command, "-k", str(self.home)], stdout=log, stderr=log, start_new_session=True, **self._options
+            )
+        check = [str(programs() / "pg_isready"), "--host=127.0.0.1", f"--port={self.port}", "--timeout=60"]
         for _ in range(100):
             if subprocess.run(check, check=False, capture_output=True).returncode == 0:
                 break
             time.sleep(0.2)
-        connection = psycopg2.connect(host="127.0.0.1", port=port, user="airflow", password=password, dbname="postgres")
+        return self.process
+
+    def create_database(self) -> None:
+        import psycopg2
+
+        login = {"host": "127.0.0.1", "port": self.port, "user": "airflow", "password": self.password}
+        connection = psycopg2.connect(**login, dbname="postgres")
         connection.autocommit = True
         connection.cursor().execute("CREATE DATABASE airflow")
         connection.close()
-        yield
-    finally:
-        process.terminate()  # a smart shutdown: it waits for its clients
+
+    def end(self) -> None:
+        """End the server, and remove its files."""
+        self.process.terminate()  # a smart shutdown: it waits for its clients
         try:
-            process.wait(20)
+            self.process.wait(20)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        shutil.rmtree(home, ignore_errors=True)
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+@contextmanager
+def server(port: str, password: str, initdb_arguments: str) -> Iterator[Server]:
+    """Run a server with the user and the database `airflow`; its files are gone afterwards."""
+    running = Server(port, password, initdb_arguments)
+    try:
+        running.create_database()
+        yield running
+    finally:
+        running.end()

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import secrets
 import subprocess
-import time
-from base64 import urlsafe_b64encode
+from contextlib import suppress
 from typing import Any
+from uuid import uuid4
 
+import httpx
+import psutil
 import pyarrow.dataset as ds
 import pytest
 import yaml
 from confluent_kafka import KafkaException, admin
 
-from compose import ROOT, Here, required_variables, services
-from kafka_broker import kafka_jars
-from postgres import server
+from compose import ROOT, Here, services
+from compose_run import AIRFLOW, CLUSTER, PASSWORD, all_services, client_settings, logs, make_topic, servers, until
+from postgres import Server
 from processes import beyond_loopback, command, listening
 from tailrace.demo.truth import share_right, truth
-from tailrace.drivers import fence
+from tailrace.drivers.embedded import free_port
 from tailrace.drivers.spark_daemon import page
 from tailrace.orchestration.airflow_api import Api
 from tailrace.query.loading import load
@@ -32,48 +34,22 @@ from tailrace.storage.status import Status
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.timeout(1500)]
 
-ORDER = ("airflow-api-server", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer", "driver-host")
-CLUSTER = ("spark-master", "spark-worker-1", "spark-worker-2")
 FLIGHTS = ROOT / "include" / "queries" / "flights.yaml"
 SAMPLE = ROOT / "samples" / "flights"
-PATIENCE_S = 400
-PASSWORD = "chosen-by-a-person"
-
-
-def until(condition, what: str, seconds: float = PATIENCE_S):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if value := condition():
-            return value
-        time.sleep(1)
-    pytest.fail(f"in vain: {what}")
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory):
-    """All services, healthy."""
-    names = {name: secrets.token_hex(32) for name in required_variables()}
-    names |= {"AIRFLOW_FERNET_KEY": urlsafe_b64encode(secrets.token_bytes(32)).decode()}
-    secret_values = names | {"AIRFLOW_ADMIN_PASSWORD": PASSWORD}
-    here = Here(tmp_path_factory.mktemp("compose"), secret_values, kafka_jars())
-    queries = here.home / "queries"
-    queries.mkdir()
-    (queries / "flights.yaml").write_text(yaml.safe_dump(from_topic(here)))
-    declared = services()["postgres"]["environment"]
-    with server(here.ports["5432"], names["POSTGRES_PASSWORD"], declared["POSTGRES_INITDB_ARGS"]):
-        assert here.start("airflow-init").wait(PATIENCE_S) == 0, (here.log / "airflow-init").read_text()[-3000:]
-        try:
-            here.start("kafka")
-            here.start("spark-master")
-            until(lambda: page(int(here.ports["8090"])), "Spark's master")
-            for service in (*CLUSTER[1:], *ORDER):
-                here.start(service)
-            for service in ("kafka", *CLUSTER, *ORDER):
-                until(lambda service=service: here.is_healthy(service), f"{service} becomes healthy: {logs(here)}")
-            make_topic(here)
-            yield here
-        finally:
-            fence.kill(here.processes, 60)
+def healthy(tmp_path_factory):
+    """All services, and the server of PostgreSQL."""
+    with all_services(tmp_path_factory.mktemp("compose")) as (here, postgres):
+        (here.home / "queries" / "flights.yaml").write_text(yaml.safe_dump(from_topic(here)))
+        make_topic(here, "flights", 3)
+        yield here, postgres
+
+
+@pytest.fixture(scope="module")
+def here(healthy):
+    return healthy[0]
 
 
 def from_topic(here: Here) -> dict[str, Any]:
@@ -81,40 +57,25 @@ def from_topic(here: Here) -> dict[str, Any]:
     query = yaml.load(FLIGHTS.read_text(), yaml.BaseLoader)
     stream = query["streams"]["departures"]
     del stream["arrival_time"]
-    servers = f"127.0.0.1:{here.ports['9092']}"
-    stream["source"] = {"format": "kafka", "servers": servers, "topic": "flights", "connection": "tailrace_kafka"}
+    place = {"servers": servers(here), "topic": "flights", "connection": "tailrace_kafka"}
+    stream["source"] = {"format": "kafka"} | place
     query["disorder"]["tick"] = "100 ms"
     return query
 
 
-def make_topic(here: Here) -> None:
-    """Make a topic of three partitions, as a user who has the password."""
-    client = admin.AdminClient(client_settings(here, here.secrets["KAFKA_PASSWORD"]))
-    client.create_topics([admin.NewTopic("flights", 3, 1)])["flights"].result()
-
-
-def client_settings(here: Here, password: str) -> dict[str, Any]:
-    secured = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
-    login = {"sasl.username": "tailrace", "sasl.password": password}
-    return secured | login | {"bootstrap.servers": f"127.0.0.1:{here.ports['9092']}", "log_level": 0}
-
-
-def logs(here: Here) -> str:
-    return "\n".join(f"{file.name}: {file.read_text(errors='replace')[-700:]}" for file in sorted(here.log.iterdir()))
-
-
 def test_every_service_is_started_here():
-    assert {*ORDER, *CLUSTER, "kafka", "postgres", "airflow-init"} == set(services())
+    assert {*AIRFLOW, *CLUSTER, "driver-host", "kafka", "postgres", "airflow-init"} == set(services())
 
 
-def test_a_topic_streamed_on_the_cluster_is_corrected_to_the_batch_answers(here):
+def test_a_topic_streamed_on_the_cluster_is_corrected_to_the_batch_answers(healthy):
+    here, postgres = healthy
     api = Api.log_in(f"http://127.0.0.1:{here.ports['8080']}", "admin", PASSWORD)
     for dag in ("stream_flights", "correct_flights"):
         until(lambda dag=dag: dag in [d["dag_id"] for d in api.call("GET", "dags")["dags"]], f"{dag} is found")
         api.call("PATCH", f"dags/{dag}", {"is_paused": False})
     warehouse, query = here.home / "srv" / "tailrace", load(here.home / "queries" / "flights.yaml")
     run = api.trigger("stream_flights", {})
-    place = f"127.0.0.1:{here.ports['9092']}/flights"
+    place = f"{servers(here)}/flights"
     replay = ["tailrace", "replay", "--kafka", place, "--connection", "tailrace_kafka", "--rate", "20000"]
     replay += ["--source", str(SAMPLE), "--event-time", "actual", "--model", "none"]
     sent = subprocess.run(
@@ -132,6 +93,7 @@ def test_a_topic_streamed_on_the_cluster_is_corrected_to_the_batch_answers(here)
     applications = [application["name"] for application in page(int(here.ports["8090"]))["activeapps"]]
     assert applications == ["tailrace flights"]
     assert not beyond_loopback(listening(here.processes()))
+    stop_for_a_while(postgres, layout)
     correction = api.trigger("correct_flights", {})
     path = f"dags/correct_flights/dagRuns/{correction}"
     until(lambda: api.call("GET", path)["state"] in ("success", "failed"), "the correction ends")
@@ -142,6 +104,23 @@ def test_a_topic_streamed_on_the_cluster_is_corrected_to_the_batch_answers(here)
     assert share_right(answers, expected) == 1
     api.call("PATCH", f"dags/stream_flights/dagRuns/{run}", {"state": "success"})
     until(lambda: state() == "drained", "the driver drains")
+
+
+def stop_for_a_while(postgres: Server, layout: Layout) -> None:
+    """Stop Airflow's database until the driver has reported some times without it."""
+    server = psutil.Process(postgres.process.pid)
+    stopped = [server, *server.children(recursive=True)]
+    pid, since_ms = Status.read(layout).pid, Status.read(layout).at_ms
+    for process in stopped:
+        with suppress(psutil.NoSuchProcess):
+            process.suspend()
+    try:
+        until(lambda: Status.read(layout).at_ms > since_ms + 4000, "the driver goes on without the database")
+    finally:
+        for process in stopped:
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
+    assert Status.read(layout).pid == pid
 
 
 def test_no_secret_stands_in_a_log_or_a_command_line(here):
@@ -155,6 +134,53 @@ def test_no_secret_stands_in_a_log_or_a_command_line(here):
 def test_the_broker_asks_for_the_password(here):
     with pytest.raises(KafkaException):
         admin.AdminClient(client_settings(here, "another")).list_topics(timeout=5)
+
+
+def test_the_broker_has_no_listener_without_a_password(here):
+    plain = {"bootstrap.servers": f"127.0.0.1:{here.ports['9092']}", "log_level": 0}
+    with pytest.raises(KafkaException):
+        admin.AdminClient(plain).list_topics(timeout=5)
+
+
+def test_airflow_asks_for_the_password(here):
+    url = f"http://127.0.0.1:{here.ports['8080']}"
+    for path in ("api/v2/dags", "api/v2/connections", "api/v2/dags/stream_flights/dagRuns"):
+        assert httpx.get(f"{url}/{path}", timeout=60).status_code == 401
+    wrong = {"username": "admin", "password": "another"}
+    assert httpx.post(f"{url}/auth/token", json=wrong, timeout=60).status_code == 401
+    task = httpx.patch(f"{url}/execution/task-instances/{uuid4()}/run", json={}, timeout=60)
+    assert task.status_code in (401, 403), "a task's own interface asks for the token that the scheduler gave it"
+
+
+def test_the_driver_host_asks_for_the_password(here):
+    url = f"http://127.0.0.1:{here.ports['9001']}"
+    for login in (None, ("tailrace", "another")):
+        assert httpx.post(f"{url}/RPC2", auth=login, timeout=60).status_code == 401
+        assert httpx.get(url, auth=login, timeout=60).status_code == 401
+
+
+def test_the_cluster_asks_for_the_secret(here):
+    command = here.command(services()["spark-worker-1"]["command"])
+    for option in ("--port", "--ui-port"):
+        command[command.index(option) + 1] = str(free_port())
+    stranger = here.environment("spark-worker-1") | {"TAILRACE_SPARK_SECRET": secrets.token_hex(32)}
+    log = here.log / "stranger"
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, env=stranger, stdout=output, stderr=output, cwd=here.home)
+    try:
+        until(lambda: "Failed to connect to master" in log.read_text(errors="replace"), f"it is refused: {log}")
+        assert page(int(here.ports["8090"]))["aliveworkers"] == 2
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_nobody_else_listens(here):
+    """Whoever listens asks for a password, as the other tests show, or does so on his own loopback in every case."""
+    guarded = {here.ports[port] for port in ("5432", "7077", "7078", "7079", "8080", "9001", "9092")}
+    on_loopback = {here.ports[port] for port in ("8090", "8091", "8092", "9093")}
+    ports = {address.rpartition(":")[2] for address in listening(here.processes())}
+    assert ports - guarded == on_loopback
 
 
 def test_the_database_asks_for_the_password(here):

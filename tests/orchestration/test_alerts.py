@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -29,6 +27,7 @@ from tailrace.query.alerts import Alerts
 from tailrace.query.loading import load
 from tailrace.storage.status import Status, wall_ms
 from tailrace.storage.tables import Tables
+from webhook import listening_webhook
 
 ALERTS = """\
 alerts:
@@ -41,39 +40,13 @@ PARAMS = {"batch_rows": 5, "restarts": 1, "within_s": 600, "hang_after_s": 60, "
 PROMISING = QUERY.replace("{{tick: 1 min}}", "{{policy: quantile, error: 0.05, risk: 0.1, tick: 1 min}}")
 
 
-class Webhook(ThreadingHTTPServer):
-    """A local HTTP server that keeps what is posted to it."""
-
-    daemon_threads = True
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.received, self.status = [], 200
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.server.status == 200:
-            self.server.received.append((self.path, dict(self.headers), body))
-        self.send_response(self.server.status)
-        self.end_headers()
-
-    def log_message(self, *arguments):
-        pass
-
-
 @pytest.fixture
 def webhook(monkeypatch):
-    with Webhook() as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with listening_webhook() as server:
         extra = {"endpoint": "hook/s3cret", "X-Team": "ops"}
-        connection = {"conn_type": "http", "host": "127.0.0.1", "port": server.server_address[1], "extra": extra}
+        connection = {"conn_type": "http", "host": "127.0.0.1", "port": server.port, "extra": extra}
         monkeypatch.setenv("AIRFLOW_CONN_OPS_WEBHOOK", json.dumps(connection))
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

@@ -100,7 +100,7 @@ def test_check_refuses_a_query_that_differs_from_the_one_of_its_checkpoint(make_
     layout.create_checkpoint(load(place / "queries" / "readings.yaml").structure(), {"readings": {"id": "int64"}}, {})
     make_operator(CheckOperator).execute(context)
     declare(place / "queries", "readings", QUERY.replace("2 h", "3 h"))
-    with pytest.raises(AirflowFailException, match=r"window.size: .*\n.*the old value; or another name"):
+    with pytest.raises(AirflowFailException, match=r"window.size: .*\n.*the old value; or tailrace rebuild"):
         make_operator(CheckOperator).execute(context)
 
 
@@ -135,7 +135,8 @@ def test_a_query_that_its_checkpoint_does_not_fit_is_not_deployed(
         make_operator(DeployOperator).execute(context) if by == "operator" else commands.deploy("readings")
     [wrong, right] = str(refusal.value).splitlines()
     assert wrong == f"{file}: {field}: it is {new[1]}, but the stream in {layout.home} was begun with {old[1]}"
-    assert "the old value; or another name for the query, or another warehouse, to begin anew" in right
+    assert f"the old value; or tailrace rebuild {file} --warehouse {layout.home.parent}, once the" in right
+    assert "or another name for the query, or another warehouse, to begin anew" in right
     assert host.deployed == []
     assert files(place / "warehouse") == before
 
@@ -233,11 +234,11 @@ def test_a_driver_memory_out_of_bounds_is_refused(make_operator, host, context, 
     assert host.deployed == []
 
 
-def test_deploy_refuses_deploy_mode_cluster(make_operator, host, context, monkeypatch):
+def test_deploy_refuses_a_cluster_mode_that_lacks_something(make_operator, host, context, monkeypatch):
     monkeypatch.setenv(
         "AIRFLOW_CONN_TAILRACE_SPARK", '{"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": "cluster"}}'
     )
-    with pytest.raises(AirflowFailException, match="deploy-mode client"):
+    with pytest.raises(AirflowFailException, match="yarn_resourcemanager_webapp_address"):
         make_operator(DeployOperator).execute(context)
 
 

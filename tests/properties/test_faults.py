@@ -1,9 +1,10 @@
 """A stream, its corrections and its calibrations die at any write, in any order, and no answer is wrong.
 
-Rules: ingest (in time, late, repeats of ids, poison), run, restart, correct, recalibrate; the last four may die after
-any number of writes. Real tables on the disk, the product's planner, tasks and sink, no Spark. Whenever a driver has
-come to the end of its input: read = accepted + quarantined, the streamed answers are the oracle's, and so are the
-latest versions after the corrections that ended. In the end, when all is corrected, they are the batch answer.
+Rules: ingest (in time, late, repeats of ids, poison), run, restart, correct, recalibrate, rebuild for another number of
+tasks; all but the first may die after any number of writes. Real tables on the disk, the product's planner, tasks and
+sink, no Spark. Whenever a driver has come to the end of its input: read = accepted + quarantined, the streamed answers
+are the oracle's, and so are the latest versions after the corrections that ended. In the end, when all is corrected,
+they are the batch answer.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class Faults(RuleBasedStateMachine):
         self.driver.run(rows)
         self.check(flush=False)
 
-    @precondition(lambda self: self.driver.states)
+    @precondition(lambda self: self.driver.has_committed)
     @rule(dies=DIES, ends=st.tuples(st.integers(0, 40), st.integers(1, 20)))
     def correct(self, dies: int | None, ends: tuple[int, int]) -> None:
         start = EPOCH - TICK + ends[0] * TICK
@@ -111,6 +112,13 @@ class Faults(RuleBasedStateMachine):
     def recalibrate(self, k_ms: int, dies: int | None) -> None:
         with self.deaths.after(dies):
             propose(self.query, self.home / "wh", k_ms)
+
+    @precondition(lambda self: self.driver.has_committed)
+    @rule(parallelism=st.integers(1, 3), dies=DIES)
+    def rebuild(self, parallelism: int, dies: int | None) -> None:
+        with self.deaths.after(dies):
+            self.driver.rebuild(self.query.model_copy(update={"parallelism": parallelism}))
+        self.query = self.driver.query
 
     def correct_interval(self, interval: tuple[int, int], dies: int | None = None) -> None:
         self.half.append(interval)

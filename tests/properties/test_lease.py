@@ -5,83 +5,30 @@ Each request may be preceded by what another driver does meanwhile, as if this o
 
 from __future__ import annotations
 
-import json
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulated_store import OUTCOMES, SimulatedStore
-from tailrace.storage.lease import Lease, LeaseLostError
+from leased_drivers import LeasedDriver, SharedLog
+from simulated_store import OUTCOMES
 
-TERM_S = 10.0
 _DEEPEST = 3  # drivers that are stopped within one another
 
 
-class Driver:
-    """A driver, which appends while it believes that it holds the lease."""
-
-    def __init__(self, world: World, name: str) -> None:
-        self.world, self.name = world, name
-        self.lease = Lease(world.store, name, TERM_S, lambda: world.now_s)
-        self.next_number: int | None = None  # of the entry to append, once the log was read
-        self.appended = 0
-
-    def act(self, action: str) -> None:
-        try:
-            getattr(self, action)()
-        except OSError:
-            pass
-        except LeaseLostError:
-            self.next_number = None
-
-    def acquire(self) -> None:
-        if not self.lease.is_held and self.lease.acquire():
-            assert self.lease.epoch not in self.world.epochs, "an epoch has two holders"
-            self.world.epochs.add(self.lease.epoch)
-            self.next_number = None
-
-    def renew(self) -> None:
-        if self.lease.epoch:
-            self.lease.renew()
-
-    def release(self) -> None:
-        self.lease.release()
-        self.next_number = None
-
-    def append(self) -> None:
-        if not (self.lease.is_held if self.world.watches else self.lease.epoch):
-            return
-        if self.next_number is None:
-            self.next_number = self.world.entries()
-        number, entry = self.next_number, f"{self.name}{self.appended}"
-        self.appended += 1
-        self.next_number = None  # an append that fails in any way ends the driver; the next one reads the log again
-        content = json.dumps({"epoch": self.lease.epoch, "entry": entry}).encode()
-        if self.world.store.create(f"{number:08d}.json", content):
-            self.world.acknowledged[number] = entry
-            self.next_number = number + 1
-
-
-class World:
-    """Two drivers, their store, and their clock; what happens is drawn.
-
-    `watches`: the drivers append only while they trust their lease; else as soon as they ever had it.
-    """
+class World(SharedLog):
+    """Two drivers, their log and their clock; what happens is drawn."""
 
     def __init__(self, draw, watches: bool) -> None:
-        self.draw, self.watches, self.now_s, self.depth = draw, watches, 0.0, 0
-        self.store = SimulatedStore(self._meanwhile, lambda: draw(st.sampled_from(OUTCOMES)))
-        self.drivers = [Driver(self, name) for name in "ab"]
-        self._stopped: list[Driver] = []  # within a request, standing still
-        self.epochs: set[int] = set()
-        self.acknowledged: dict[int, str] = {}
+        super().__init__(self._act_meanwhile, lambda: draw(st.sampled_from(OUTCOMES)), watches)
+        self.draw, self.depth = draw, 0
+        self.drivers = [LeasedDriver(self, name) for name in "ab"]
+        self._stopped: list[LeasedDriver] = []  # within a request, standing still
 
     def run(self) -> None:
         for _ in range(self.draw(st.integers(1, 25))):
             self._step()
         self.check()
 
-    def _meanwhile(self) -> None:
+    def _act_meanwhile(self) -> None:
         if self.depth < _DEEPEST and self.draw(st.integers(0, 3)) == 0:
             for _ in range(self.draw(st.integers(1, 6))):
                 self._step()
@@ -104,23 +51,6 @@ class World:
                     self._stopped.remove(driver)
         self.depth -= 1
         assert sum(driver.lease.is_held for driver in self.drivers) <= 1, "two drivers hold the lease"
-
-    def entries(self) -> int:
-        """The number of entries, as a listing tells it; it may be outdated once it is used."""
-        self._meanwhile()
-        return self.count()
-
-    def count(self) -> int:
-        return sum(name[0].isdigit() for name in self.store.objects)
-
-    def stored(self, number: int) -> dict:
-        return json.loads(self.store.objects[f"{number:08d}.json"].content)
-
-    def check(self) -> None:
-        log = [self.stored(number) for number in range(self.count())]
-        assert {number: log[number]["entry"] for number in self.acknowledged} == self.acknowledged
-        entries = [entry["entry"] for entry in log]
-        assert len(set(entries)) == len(entries)
 
 
 @settings(max_examples=100, deadline=None)

@@ -1,7 +1,8 @@
 """A join of two streams and its corrections die at any write, while its partition plan changes: no pair is wrong.
 
 As `test_faults`, for `emd_join`, with repeats of ids dropped: read = accepted + quarantined, of which the stream tells
-which were repeats. The plan follows from the load of the tasks after every batch, and begins anew with each driver.
+which were repeats. The plan follows from the load of the tasks after every batch, and begins anew with each driver. The
+stream is rebuilt for other numbers of tasks, too.
 """
 
 from __future__ import annotations
@@ -102,6 +103,12 @@ class PairFaults(RuleBasedStateMachine):
     @rule(rows=st.sampled_from([4, 10, 1000]))
     def restart(self, rows: int) -> None:
         self.driver.run(rows)
+
+    @rule(tasks=st.integers(1, 3), dies=st.none() | st.integers(0, 20))
+    def rebuild(self, tasks: int, dies: int | None) -> None:
+        with self.deaths.after(dies):
+            self.driver.rebuild(self.query.model_copy(update={"parallelism": tasks}))
+        self.query = self.driver.query
 
     @rule(dies=st.integers(0, 10))
     def correct(self, dies: int) -> None:

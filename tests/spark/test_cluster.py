@@ -24,6 +24,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster"), pytest.mark
 ROOT = Path(__file__).parents[2]
 PATHS = os.pathsep.join([str(ROOT / "include"), str(ROOT / "tests")])
 
+MASTER = "org.apache.spark.deploy.master.Master"
+EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 REFUSED = "Exception while bootstrapping client"
 """What Spark's transport says where the other side breaks off its handshake of authentication."""
 
@@ -66,6 +68,36 @@ def test_a_query_gives_the_oracles_answers_on_two_workers(cluster, tmp_path):
     assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, SETTINGS))
     applications = page(cluster.ui_port)["completedapps"]
     assert [application["name"] for application in applications if "readings" in application["name"]]
+
+
+@pytest.mark.timeout(3600)
+def test_a_master_that_is_started_again_and_an_executor_that_is_lost_change_no_answer(cluster, tmp_path):
+    """A batch is begun meanwhile. Of a master that knows nothing of it, the driver would get no other executor."""
+    write_input(tmp_path)
+    job = subprocess.Popen(
+        [sys.executable, str(ROOT / "tests" / "cluster_run.py"), str(tmp_path), str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": PATHS} | cluster.environment,
+        stderr=(tmp_path / "stderr").open("w"),
+    )
+    try:
+        until(lambda: (tmp_path / "begun").exists() or job.poll() is not None, 1000)
+        (master,) = [process for process in cluster.processes() if MASTER in command(process)]
+        master.kill()
+        until(lambda: is_dead(master.pid))
+        cluster.start_master()
+        until(lambda: page(cluster.ui_port).get("aliveworkers") == cluster.workers, 400)
+        until(lambda: [app["state"] for app in page(cluster.ui_port)["activeapps"]] == ["RUNNING"], 400)
+        executors = [process for process in cluster.processes() if EXECUTOR in command(process)]
+        assert len(executors) == cluster.workers, "they are those of the driver still"
+        executors[0].kill()
+        (tmp_path / "go").touch()
+        assert job.wait(1000) == 0, (tmp_path / "stderr").read_text()[-3000:]
+    finally:
+        job.kill()
+        job.wait()
+    rows = rows_of(tmp_path / "wh")
+    assert_streamed(rows, stream(TUPLES, SETTINGS))
+    assert sum(row["rows"] for row in rows["metrics"]) == len(TUPLES)
 
 
 def test_executors_of_both_workers_run_the_drivers_package_and_no_command_line_holds_the_secret(cluster):

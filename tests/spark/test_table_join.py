@@ -21,6 +21,7 @@ from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.spark.app import run
 from tailrace.spark.correct import correct
+from tailrace.spark.rebuild import rebuild
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
@@ -95,7 +96,7 @@ def start(directory: Path, warehouse: Path, **more: object) -> None:
     run(make_query(directory), warehouse, RunOptions(BATCH_ROWS), on_batch, **more)
 
 
-def expected(tables: Tables, versions: list[int]) -> set[tuple[str, str, int]]:
+def expected(tables: Tables, versions: list[int], relation: str = "intersects") -> set[tuple[str, str, int]]:
     """The pairs by brute force: each tuple with the version that holds from its segment on."""
     facts = [fact for fact in tables.read("facts").to_pylist() if fact["about"] == "table"]
     since = {fact["from_segment"]: fact["version"] for fact in facts}
@@ -109,16 +110,16 @@ def expected(tables: Tables, versions: list[int]) -> set[tuple[str, str, int]]:
                 continue  # in quarantine
             point = shapely.Point(*PLACES[row])
             shapes = VERSIONS[versions[version - 1]]
-            pairs |= {(f"t{row}", name, version) for name, shape in shapes.items() if shape.intersects(point)}
+            pairs |= {(f"t{row}", name, version) for name, shape in shapes.items() if getattr(point, relation)(shape)}
     return pairs
 
 
-def assert_answered(warehouse: Path, versions: list[int]) -> Tables:
+def assert_answered(warehouse: Path, versions: list[int], relation: str = "intersects") -> Tables:
     tables = Tables(Layout.of(warehouse, "where"))
     rows = tables.read("results").to_pylist()
     found = {(row["left_id"], row["right_id"], row["facts_version"]) for row in rows}
     assert len(found) == len(rows), "a pair was answered twice"
-    assert found == expected(tables, versions)
+    assert found == expected(tables, versions, relation)
     time_of = {f"t{number}": (int(EVENTS[number]), int(ARRIVALS[number])) for number in range(COUNT)}
     for row in rows:
         event, arrival = time_of[row["left_id"]]
@@ -232,3 +233,16 @@ def test_native_gives_the_same_answers(left, spark, tmp_path):
 def test_there_is_nothing_to_correct(left):
     with pytest.raises(Refused, match="none is late"):
         correct(make_query(left), left / "end", CorrectionRange())
+
+
+def test_it_is_rebuilt_for_other_tasks_and_for_another_relation(tmp_path, spark, left):
+    warehouse = tmp_path / "wh"
+    shutil.copytree(left / "end", warehouse)
+    before = Tables(Layout.of(warehouse, "where")).read("results")
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
+    done = rebuild(make_query(left).model_copy(update={"parallelism": 1}), warehouse, Path("where.yaml"), spark=spark)
+    assert (done.rows, done.batches) == (COUNT, 2), "all under one version of the table are merged"
+    assert Tables(Layout.of(warehouse, "where")).read("results").equals(before)
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    rebuild(make_query(left, relation="within"), warehouse, Path("where.yaml"), spark=spark)
+    assert_answered(warehouse, [0, 1], "within")

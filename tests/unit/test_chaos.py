@@ -83,7 +83,7 @@ def test_what_is_forgotten_changes_no_row(chaos):
 
 
 def test_a_stream_is_as_far_behind_as_its_oldest_part_that_is_not_read(chaos, tmp_path):
-    workloads, steady = chaos("workloads"), chaos("steady")
+    workloads, steady = chaos("workloads"), chaos("steady_feeder")
     workload = workloads.WORKLOADS["emd_join"]
     streams = workloads.drawn_streams(workload, 1, 10)
     feeder = steady.SteadyFeeder(workload, streams, tmp_path, 100)
@@ -92,6 +92,29 @@ def test_a_stream_is_as_far_behind_as_its_oldest_part_that_is_not_read(chaos, tm
     assert feeder.behind_s(newest_ms) == 0
     assert feeder.behind_s(newest_ms - 3000) == pytest.approx(3)
     assert feeder.behind_s(None) == pytest.approx((newest_ms - workloads.EPOCH) / 1000)
+
+
+def test_a_hot_key_has_its_share_and_a_crowd_takes_the_time_of_one_row(chaos):
+    workloads = chaos("workloads")
+    plain, hot, crowded = (
+        workloads.drawn_streams(workloads.WORKLOADS["aggregate"], 1, 10)["readings"] for _ in range(3)
+    )
+    hot.hot, crowded.crowd = 0.9, 10
+    rows = hot.more(2000)
+    assert 0.88 < sum(row.key == "k0" for row in rows) / 2000 < 0.95
+    spans = [stream.more(2000)[-1].arrival_time - workloads.EPOCH for stream in (plain, crowded)]
+    assert 0.8 < spans[0] / spans[1] / 10 < 1.25
+
+
+def test_a_burst_is_written_while_it_lasts_and_all_rows_are_kept_for_the_oracle(chaos, tmp_path):
+    workloads, steady = chaos("workloads"), chaos("steady_feeder")
+    workload = workloads.WORKLOADS["aggregate"]
+    streams = workloads.drawn_streams(workload, 1, 10)
+    feeder = steady.SteadyFeeder(workload, streams, tmp_path, 20, keeps=True)
+    feeder.crowd = 10
+    feeder._write(1)
+    assert feeder.written == len(streams["readings"].rows) == 220
+    assert len(list((tmp_path / "readings").iterdir())) == 2
 
 
 def test_a_slope_counts_what_came_after_the_first_third(chaos):

@@ -27,9 +27,11 @@ from live_driver import MOST_S, LiveDriver, TooLong, finish
 from workloads import GAP_MS, WORKLOADS, drawn_streams
 
 from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.ground.words import counted
 
 _MOST_COMMITS = 3
 _BATCH_ROWS = 200
+_LINE = "{:>6}  {:>10}  {}"
 _CORRECTION_EVERY = 4
 """Of so many faults, one is followed by a correction that nobody kills."""
 
@@ -54,7 +56,7 @@ def main(arguments: list[str]) -> int:
     longest = max((fault.recovery_s for fault in faults if fault.recovery_s is not None), default=0.0)
     kills = sum(fault.kills for fault in faults)
     print(
-        f"{kills} kills, {tally.lost} lost, {tally.doubled} doubled, {tally.wrong} wrong; "
+        f"{counted(kills, 'kill')}, {tally.lost:,} lost, {tally.doubled:,} doubled, {tally.wrong:,} wrong; "
         f"longest recovery {longest:.1f} s"
     )
     if not tally.is_clean or longest > MOST_S:
@@ -75,7 +77,7 @@ def _live(kind: str, seconds: float, seed: int, directory: Path, faults: list[Fa
     file.write_text(json.dumps(workload.query(directory / "in")))
     feeder = Feeder(workload, streams, directory / "in")
     with EmbeddedHost(directory / "host") as host:
-        driver = LiveDriver(host, file, warehouse)
+        driver = LiveDriver(host.host, file, warehouse)
         driver.deploy(_BATCH_ROWS)
         feeder.start()
         try:
@@ -91,7 +93,8 @@ def _live(kind: str, seconds: float, seed: int, directory: Path, faults: list[Fa
         tally.blame(problem)
     judged = judge(kind, file, warehouse, streams)
     rows = sum(len(stream.rows) for stream in streams.values())
-    print(f"{rows:,} rows read in {driver.commits:,} batches, {judged.compared:,} rows of tables compared", flush=True)
+    batches, compared = counted(driver.commits, "batch", "batches"), counted(judged.compared, "row")
+    print(f"{counted(rows, 'row')} read in {batches}, {compared} of tables compared", flush=True)
     tally.lost, tally.doubled = judged.lost, judged.doubled
     tally.wrong += judged.wrong
     tally.examples += judged.examples
@@ -100,6 +103,7 @@ def _live(kind: str, seconds: float, seed: int, directory: Path, faults: list[Fa
 def _strike(driver: LiveDriver, draw: random.Random, seconds: float, faults: list[Fault], tally: Tally) -> None:
     """Let faults strike until the time is over."""
     started = time.monotonic()
+    print(_LINE.format("at s", "recovery s", "fault"), flush=True)
     kinds: list[Callable[[LiveDriver, random.Random], Fault]] = list(FAULTS)
     while time.monotonic() - started < seconds:
         commits = draw.randint(1, _MOST_COMMITS)
@@ -107,8 +111,8 @@ def _strike(driver: LiveDriver, draw: random.Random, seconds: float, faults: lis
         driver.await_commits(driver.commits + commits)
         fault = strike(driver, draw)
         faults.append(fault)
-        recovery = "" if fault.recovery_s is None else f", the next commit after {fault.recovery_s:.1f} s"
-        print(f"{time.monotonic() - started:6.0f} s  {fault.what}{recovery}", flush=True)
+        recovery = "–" if fault.recovery_s is None else f"{fault.recovery_s:.1f}"
+        print(_LINE.format(f"{time.monotonic() - started:.0f}", recovery, fault.what), flush=True)
         problems = [fault.wrong, correct(driver) if len(faults) % _CORRECTION_EVERY == 0 else None]
         for problem in problems:
             if problem is not None:

@@ -7,14 +7,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 from workloads import NAME
 
-from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.drivers.supervisor import SupervisorHost
 
 ROOT = Path(__file__).resolve().parents[2]
 POLL_S = 0.01
@@ -29,16 +29,23 @@ class TooLong(Exception):
 class LiveDriver:
     """A driver that its host starts again whenever it dies.
 
+    Parameters
+    ----------
+    environment : dict, optional
+        Further environment variables of the driver, and of commands beside it.
+
     Attributes
     ----------
     home : Path
         The query's directory in the warehouse.
     """
 
-    def __init__(self, host: EmbeddedHost, file: Path, warehouse: Path) -> None:
+    def __init__(
+        self, host: SupervisorHost, file: Path, warehouse: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
         self.file, self.warehouse, self.home = file, warehouse, warehouse / NAME
-        self.host = host.host
-        self._environment = {"PYTHONPATH": str(ROOT / "include")}
+        self.host = host
+        self._environment = {"PYTHONPATH": str(ROOT / "include"), **(environment or {})}
 
     def command(self, verb: str, *words: str) -> list[str]:
         """A command of tailrace's about the query."""

@@ -1,8 +1,12 @@
 """A live stream at a steady rate: what its processes hold, how far it is behind, and whether either grows.
 
     python tools/chaos/steady.py --seconds 3600 --rate 1000 --kind aggregate
+    python tools/chaos/steady.py --seconds 600 --rate 200 --burst 10 --batch-rows 2000
+    python tools/chaos/steady.py --seconds 600 --rate 200 --hot 0.9
 
 Exit code 1 if the driver was started anew, if rows are missing in the end, or if it was ever more than a minute behind.
+With a burst, which takes the second quarter of the time, it must be less than a minute behind in the end; and with a
+burst or a hot key the stream is corrected in the end, and an oracle judges its answers.
 """
 
 from __future__ import annotations
@@ -12,7 +16,6 @@ import json
 import shutil
 import sys
 import tempfile
-import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -20,23 +23,32 @@ from typing import NamedTuple
 
 import numpy as np
 import psutil
-import pyarrow.parquet as pq
 from deltalake import DeltaTable
+from faults import correct
+from judgement import judge
 from live_driver import LiveDriver, finish, is_daemon
-from workloads import EPOCH, WORKLOADS, Drawn, Workload, drawn_streams
+from steady_feeder import SteadyFeeder
+from workloads import WORKLOADS, drawn_streams
 
 from tailrace.bench.plots import Figure, label
 from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.ground.words import counted
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
+from tailrace.terminal.progress_table import ProgressTable
 
 _SAMPLE_S, _TELL_EVERY = 10.0, 6
 _SETTLED = 1 / 3
 """The first share of the time, which no slope counts: Java and Python grow to their size in it."""
 
+_BURST, _SETTLED_AGAIN = (0.25, 0.5), 0.75
+"""The part of the time in which a burst comes, and the share of it after which all is settled again."""
+
 _MOST_BEHIND_S = 60.0
 _MB = 1e6
 _PROCESSES = ("driver", "java", "workers")
+_WIDTHS = {"at s": 6, **{f"{name} MB": 7 for name in _PROCESSES}, "behind s": 8, "batches": 8}
+_TERMINAL = 80
 
 
 class Sample(NamedTuple):
@@ -50,73 +62,44 @@ class Sample(NamedTuple):
     behind_s: float
 
 
-class SteadyFeeder(threading.Thread):
-    """Writes one file of each stream a second, late ones too, and keeps only the rows that repeats are drawn from."""
-
-    def __init__(self, workload: Workload, streams: dict[str, Drawn], directory: Path, rate: int) -> None:
-        super().__init__(daemon=True)
-        self.workload, self.streams, self.directory, self.rate = workload, streams, directory, rate
-        self.written = 0
-        self._ended, self._began_s = threading.Event(), time.monotonic()
-        for name in streams:
-            (directory / name).mkdir(parents=True)
-        self._write(0)
-
-    def run(self) -> None:
-        number = 1
-        while not self._ended.wait(max(self._began_s + number - time.monotonic(), 0)):
-            self._write(number)
-            number += 1
-
-    def stop(self) -> None:
-        self._ended.set()
-        self.join()
-
-    def behind_s(self, committed_ms: int | None) -> float:
-        """How long ago the newest rows that were taken in had been written, in seconds."""
-        newest_ms = min(stream.arrival for stream in self.streams.values())
-        of_gaps = newest_ms - (EPOCH if committed_ms is None else committed_ms)
-        return of_gaps / next(iter(self.streams.values())).gap_ms / self.rate
-
-    def _write(self, number: int) -> None:
-        for name, stream in self.streams.items():
-            unfinished = self.directory / f"{name}.unfinished"
-            pq.write_table(self.workload.table(stream.more(self.rate)), unfinished)
-            unfinished.rename(self.directory / name / f"part-{number:06d}.parquet")
-            stream.forget()
-            self.written += self.rate
-
-
 def main(arguments: list[str]) -> int:
     """Run the stream, print what is seen every minute, and return the exit code."""
     parser = argparse.ArgumentParser("python tools/chaos/steady.py", description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=3600, help="how long the stream lives")
     parser.add_argument("--rate", type=int, default=1000, help="rows a second of each stream")
     parser.add_argument("--kind", choices=sorted(WORKLOADS), default="aggregate", help="the kind of query")
+    parser.add_argument("--burst", type=int, default=1, help="a multiple of the rate, in the second quarter")
+    parser.add_argument("--hot", type=float, default=0.0, help="the share of the rows that have one key")
+    parser.add_argument("--batch-rows", type=int, default=1_000_000, help="at most so many rows make a batch")
     parser.add_argument("--plot", type=Path, help="a file to draw memory and lag over time into")
     options = parser.parse_args(arguments)
-    print(f"steady: SECONDS={options.seconds:g} RATE={options.rate} KIND={options.kind}", flush=True)
+    shape = f"BURST={options.burst} HOT={options.hot:g} BATCH_ROWS={options.batch_rows}"
+    print(f"steady: SECONDS={options.seconds:g} RATE={options.rate} KIND={options.kind} {shape}", flush=True)
     directory = Path(tempfile.mkdtemp(prefix="steady-"))
     workload = WORKLOADS[options.kind]
     streams = drawn_streams(workload, 1, max(1000 // options.rate, 1))
     file, warehouse = directory / "query.yaml", directory / "warehouse"
     file.write_text(json.dumps(workload.query(directory / "in")))
-    feeder = SteadyFeeder(workload, streams, directory / "in", options.rate)
+    for stream in streams.values():
+        stream.hot = options.hot
+    is_judged = options.burst > 1 or options.hot > 0
+    feeder = SteadyFeeder(workload, streams, directory / "in", options.rate, is_judged)
     samples: list[Sample] = []
     with EmbeddedHost(directory / "host") as host:
-        driver = LiveDriver(host, file, warehouse)
-        driver.deploy()
+        driver = LiveDriver(host.host, file, warehouse)
+        driver.deploy(options.batch_rows)
         feeder.start()
         try:
             driver.await_commits(2)
             pid = driver.pid
-            _watch(driver, feeder, options.seconds, samples)
+            _watch(driver, feeder, options.seconds, options.burst, samples)
         finally:
             feeder.stop()
         wrong = [] if driver.pid == pid else ["the driver was started anew"]
         driver.drain()
-    wrong += _judge(driver, feeder, samples)
-    _report(samples, options.plot)
+    wrong += _judge(driver, feeder, samples[-1:] if options.burst > 1 else samples, options.batch_rows)
+    wrong += _judge_answers(driver, feeder, options.kind) if is_judged else []
+    _report(samples, options.plot, _SETTLED_AGAIN if options.burst > 1 else _SETTLED)
     for text in wrong:
         print(text)
     if not wrong:
@@ -124,18 +107,21 @@ def main(arguments: list[str]) -> int:
     return 1 if wrong else 0
 
 
-def _watch(driver: LiveDriver, feeder: SteadyFeeder, seconds: float, samples: list[Sample]) -> None:
+def _watch(driver: LiveDriver, feeder: SteadyFeeder, seconds: float, burst: int, samples: list[Sample]) -> None:
     """Look at the processes and the status until the time is over, and add what is seen."""
-    began_s = time.monotonic()
+    began_s, table = time.monotonic(), ProgressTable(_WIDTHS, _TERMINAL)
     while (at_s := time.monotonic() - began_s) < seconds:
+        feeder.crowd = burst if _BURST[0] <= at_s / seconds < _BURST[1] else 1
         samples.append(_sample(at_s, driver, feeder))
         if len(samples) % _TELL_EVERY == 1:
             seen = samples[-1]
-            print(
-                f"{seen.at_s:6.0f} s  driver {seen.driver_mb:,.0f} MB  Java {seen.java_mb:,.0f} MB  "
-                f"workers {seen.workers_mb:,.0f} MB  {seen.behind_s:.1f} s behind  {driver.commits:,} batches",
-                flush=True,
-            )
+            texts = {
+                "at s": f"{seen.at_s:.0f}",
+                **{f"{name} MB": f"{getattr(seen, f'{name}_mb'):,.0f}" for name in _PROCESSES},
+                "behind s": f"{seen.behind_s:.1f}",
+                "batches": f"{driver.commits:,}",
+            }
+            print(*table.lines(texts), sep="\n", flush=True)
         time.sleep(_SAMPLE_S)
 
 
@@ -160,24 +146,37 @@ def _state_mb(home: Path) -> float:
     return size / _MB
 
 
-def _judge(driver: LiveDriver, feeder: SteadyFeeder, samples: list[Sample]) -> list[str]:
-    """What is wrong in the end: rows that were not read, and a lag that was too long."""
+def _judge(driver: LiveDriver, feeder: SteadyFeeder, samples: list[Sample], batch_rows: int) -> list[str]:
+    """What is wrong in the end: rows that were not read, a batch of too many, and a lag that was too long."""
     finish(driver)
     read = sum(DeltaTable(driver.home / "segments").to_pyarrow_table(columns=["rows"])["rows"].to_pylist())
+    metrics = DeltaTable(driver.home / "metrics").to_pyarrow_table(columns=["batch", "rows"])
+    largest = max(metrics.group_by("batch").aggregate([("rows", "sum")])["rows_sum"].to_pylist())
     longest_s = max(sample.behind_s for sample in samples)
-    print(f"{feeder.written:,} rows written, {read:,} read, in {driver.commits:,} batches")
+    batches = counted(driver.commits, "batch", "batches")
+    print(f"{feeder.written:,} rows written, {read:,} read, in {batches} of {largest:,} rows at most")
     return [
         *([f"{feeder.written - read:,} rows were not read"] if read != feeder.written else []),
+        *([f"a batch had {largest:,} rows"] if largest > batch_rows else []),
         *([f"it was {longest_s:.0f} s behind"] if longest_s > _MOST_BEHIND_S else []),
     ]
 
 
-def _report(samples: list[Sample], plot: Path | None) -> None:
-    """Print how fast memory and state grew once all was settled, and draw them."""
+def _judge_answers(driver: LiveDriver, feeder: SteadyFeeder, kind: str) -> list[str]:
+    """Correct all of the stream, and hold its tables against the oracle; returns what is wrong."""
+    problem = correct(driver)
+    tally = judge(kind, driver.file, driver.warehouse, feeder.streams)
+    print(f"{tally.compared:,} rows compared: {tally.lost} lost, {tally.doubled} doubled, {tally.wrong} wrong")
+    return [*([] if problem is None else [problem]), *tally.examples]
+
+
+def _report(samples: list[Sample], plot: Path | None, settled: float) -> None:
+    """Print how fast memory and state grew after this share of the time, and draw them."""
     at_h = np.array([sample.at_s for sample in samples]) / 3600
     lines = {name: np.array([getattr(sample, f"{name}_mb") for sample in samples]) for name in (*_PROCESSES, "state")}
     for name, values in lines.items():
-        print(f"{name}: {values[-1]:,.1f} MB, {_slope(at_h, values):+,.2f} MB an hour")
+        slope, most = _slope(at_h, values, settled), values.max()
+        print(f"{name}: {values[-1]:,.1f} MB, {most:,.1f} at most, {slope:+,.2f} MB an hour")
     behind = np.array([sample.behind_s for sample in samples])
     print(f"behind: {np.median(behind):.1f} s in the median, {behind.max():.1f} s at most")
     if plot is None:
@@ -196,10 +195,10 @@ def _report(samples: list[Sample], plot: Path | None) -> None:
     print(plot)
 
 
-def _slope(at_h: np.ndarray, values: np.ndarray) -> float:
-    """The slope, an hour, of the line through what came after the first share of the time."""
-    settled = at_h >= at_h[-1] * _SETTLED
-    return float(np.polyfit(at_h[settled], values[settled], 1)[0])
+def _slope(at_h: np.ndarray, values: np.ndarray, settled: float = _SETTLED) -> float:
+    """The slope, an hour, of the line through what came after this share of the time."""
+    late = at_h >= at_h[-1] * settled
+    return float(np.polyfit(at_h[late], values[late], 1)[0])
 
 
 if __name__ == "__main__":

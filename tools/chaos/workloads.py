@@ -48,7 +48,15 @@ class Row(NamedTuple):
 
 @dataclass
 class Drawn:
-    """The rows of one stream so far, in the order in which they were written; `gap_ms` apart at the mean."""
+    """The rows of one stream so far, in the order in which they were written; `gap_ms` apart at the mean.
+
+    Attributes
+    ----------
+    hot : float
+        The share of the rows that have one and the same key and value, beside those that draw them.
+    crowd : int
+        The number of rows in the place of one, by arrival time: so much faster is the stream than `gap_ms` says.
+    """
 
     prefix: str
     gap_ms: int
@@ -57,6 +65,8 @@ class Drawn:
     rows: list[Row] = field(default_factory=list)
     arrival: int = EPOCH
     forgotten: int = 0
+    hot: float = 0.0
+    crowd: int = 1
 
     def more(self, count: int) -> list[Row]:
         """Draw the next rows."""
@@ -72,12 +82,15 @@ class Drawn:
     def _next(self) -> Row:
         number, draw = self.forgotten + len(self.rows), self.draw
         name, key, value = f"{self.prefix}{number}", f"k{draw.randrange(5)}", draw.choice(self.values)
+        if self.hot and draw.random() < self.hot:
+            key, value = "k0", self.values[0]
         what = draw.random() if number else 1.0
         if what < _REJECTED:
             return Row(self.arrival, self.arrival, name, key, None)
         if what < _REJECTED + _REPEATED:
             name = draw.choice(self.rows[-_REPEATABLE:]).id
-        self.arrival += draw.choice((0, 1, 1, 2)) * self.gap_ms
+        step = draw.choice((0, 1, 1, 2)) * self.gap_ms
+        self.arrival += step if number % self.crowd == 0 else 0
         delay = draw.randrange(_DELAY_MS) + (draw.randrange(_LATENESS_MS) if draw.random() < _LATE else 0)
         return Row(self.arrival - delay, self.arrival, name, key, value)
 

@@ -50,10 +50,11 @@ def markdown(rows: Sequence[Row]) -> str:
         return "Nobody took part."
     names = list(rows[0])
     lines = [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}"]
-    return "\n".join([*lines, *(f"| {' | '.join(_cell(name, row[name]) for name in names)} |" for row in rows)])
+    return "\n".join([*lines, *(f"| {' | '.join(cell(name, row[name]) for name in names)} |" for row in rows)])
 
 
-def _cell(name: str, value: Any) -> str:
+def cell(name: str, value: Any) -> str:
+    """Format a value of a column: short numbers, and percent in columns named as shares."""
     if value is None:
         return "–"
     if isinstance(value, float):

@@ -23,7 +23,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from deltalake import DeltaTable
-from rich.table import Table
 
 from tailrace.answers.identity import WINDOW
 from tailrace.bench.contestants import CONTESTANTS, Pace, Pass
@@ -116,10 +115,9 @@ def _row(workload: Workload, contestant: str, number: int, pace: Pace, cost: Cos
         "cpu_us_a_row": 1e6 * cost.cpu_s / workload.rows,
         "batch_s": [round(seconds, 3) for seconds in pace.batch_s],
     }
-    batches = f"  batches {min(pace.batch_s):.2f}…{max(pace.batch_s):.2f} s" if pace.batch_s else ""
     tell(
-        f"  round {number}{' (dropped)' if not number else ''} {contestant:<12} {row['whole_rows_s']:>10,.0f} rows/s"
-        f"  warm {row['warm_rows_s']:>10,.0f}  CPU {row['cpu_us_a_row']:.2f} µs a row{batches}"
+        f"  {f'round {number}' if number else 'dropped'} {contestant:<12} {row['whole_rows_s']:>10,.0f} rows/s"
+        f"  warm {row['warm_rows_s']:>10,.0f}  CPU {row['cpu_us_a_row']:.2f} µs/row"
     )
     return row
 
@@ -180,18 +178,15 @@ def summary(results: list[Row]) -> list[Row]:
     return rows
 
 
-def table(rows: list[Row]) -> Table:
-    """Format the summary as a table for the terminal."""
+def tables(rows: list[Row]) -> dict[str, list[Row]]:
+    """Return the summary's rows by case, under heads for people, one unit a column."""
     bases = [base for base in BASES if any(f"whole_to_{base}" in row for row in rows)]
-    ratios = [(f"{name}_to_{base}", f"{name} × {base}") for base in bases for name in ("whole", "warm")]
-    heads = ("rows/s", "warm rows/s", *(head for _, head in ratios), "CPU µs/row", "MiB driver+JVM+workers")
-    output = Table("case", "contestant", *heads)
-    for row in rows:
-        memory = "+".join(f"{row[name]:.0f}" for name in ("driver_mib", "jvm_mib", "workers_mib"))
-        rates = (f"{row[name]:,.0f}" for name in ("whole_rows_s", "warm_rows_s"))
-        shares = (f"{row[name]:.2f}" for name in (*(name for name, _ in ratios), "cpu_us_a_row"))
-        output.add_row(row["case"], row["contestant"], *rates, *shares, memory)
-    return output
+    heads = {"contestant": "contestant", "whole_rows_s": "rows/s", "warm_rows_s": "warm rows/s"}
+    heads |= {f"{name}_to_{base}": f"{name} × {base}" for base in bases for name in ("whole", "warm")}
+    heads |= {"cpu_us_a_row": "CPU µs/row", "driver_mib": "driver MiB", "jvm_mib": "JVM MiB"}
+    heads |= {"workers_mib": "workers MiB"}
+    cases = dict.fromkeys(row["case"] for row in rows)
+    return {case: [{heads[name]: row[name] for name in heads} for row in rows if row["case"] == case] for case in cases}
 
 
 def as_json(results: list[Row]) -> str:

@@ -33,6 +33,7 @@ from tailrace.terminal.stream_progress import StreamProgress
 _INTERRUPTED = 130
 _RESUMPTION = "what is committed stays, and the same command goes on from there"
 _AFTER_INTERRUPTION = {"demo": "nothing of it runs any more", "frames": "nothing is written"}
+_AFTER_INTERRUPTION["rebuild"] = "everything is as it was, or is rebuilt; the same command begins anew"
 _AFTER_INTERRUPTION |= {
     "replay": "no file of it stays; what a topic has of it does, and the same command sends all again"
 }
@@ -171,6 +172,7 @@ app.command(
 )(results)
 app.command(epilog="Example: [bold]tailrace quality flights.yaml --warehouse warehouse[/]")(quality)
 app.command(epilog="Example: [bold]tailrace calibrate flights.yaml --warehouse warehouse --dry-run[/]")(calibrate)
+app.command(epilog="Example: [bold]tailrace rebuild flights.yaml --warehouse warehouse --dry-run[/]")(drivers.rebuild)
 for verb in (drivers.deploy, drivers.status, drivers.drain, drivers.stop):
     app.command(epilog=f"Example: [bold]tailrace {verb.__name__} flights[/]")(verb)
 app.command(epilog="Example: [bold]tailrace replay --model game1 --rows 100000 --output data/readings[/]")(replay)

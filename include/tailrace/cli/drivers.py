@@ -1,4 +1,4 @@
-"""The commands on a query's driver: deploy, status, drain, stop. They do the same as the DAGs."""
+"""The commands on a query's driver: deploy, status, drain, stop, as the DAGs do them; and rebuild, without one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tailrace.cli.readers import File, Warehouse
 from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground.errors import Refused
+from tailrace.ground.object_path import on_disk
+from tailrace.ground.words import counted
+from tailrace.query.loading import load
 from tailrace.terminal import screen
+from tailrace.terminal.stream_progress import StreamProgress
 
 if TYPE_CHECKING:
     from tailrace.drivers.driver_host import DriverHost
     from tailrace.orchestration.settings import Declared
     from tailrace.storage.layout import Layout
+    from tailrace.stream.planned_rebuild import Rebuild
 
 Name = Annotated[str, typer.Argument(help="The name of a declared query.", metavar="QUERY")]
 Deadline = Annotated[float, typer.Option(help="Seconds for its batch and its goodbye; then it is stopped.", min=0)]
@@ -80,6 +86,37 @@ def stop(query: Name, wait: Wait = 10.0) -> None:
     screen.out.print(f"{query}: {driver.state}, {driver.detail}", markup=False, soft_wrap=True)
 
 
+def rebuild(
+    file: File,
+    warehouse: Warehouse,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
+) -> None:
+    """Make a drained query's state anew from history: another parallelism, another window, or a lost checkpoint.
+
+    Where the answers stay the same, the tables stay. Else all is answered anew, and the old answers are kept aside. It
+    comes into force at its end; until then Ctrl-C leaves everything as it was.
+    """
+    from tailrace.spark.rebuild import rebuild as run
+    from tailrace.storage.layout import Layout
+    from tailrace.stream.rebuild import plan_rebuild
+
+    query = load(file)
+    layout = Layout.of(warehouse, query.name)
+    if dry_run:
+        for line in _lines(plan_rebuild(query, layout, file)):
+            screen.out.print(line, markup=False, soft_wrap=True)
+        return
+    with StreamProgress() as progress:
+        done = run(query, warehouse, file, progress)
+    if done is None:
+        screen.err.print("what an earlier rebuild had built is in force now; nothing else was rebuilt")
+        return
+    for line in _lines(done):
+        screen.err.print(line, markup=False, soft_wrap=True)
+    aside = max((on_disk(layout.home) / "_before").iterdir(), key=lambda path: int(path.name))
+    screen.err.print(f"what was before is in {aside}, to be removed when you need it no more", soft_wrap=True)
+
+
 def _find(name: str) -> tuple[Declared, DriverHost, Layout]:
     """The declared query, the driver host, and the query's layout."""
     from tailrace.orchestration import settings
@@ -113,3 +150,19 @@ def _find_begun(name: str) -> tuple[DriverHost, Layout]:
         if not begun:
             raise
     return settings.driver_host(), Layout.of(settings.warehouse(), name)
+
+
+def _lines(planned: Rebuild) -> list[str]:
+    """A rebuild in words."""
+    changes = [
+        f"{name}: {'not set' if before is None else before} → {'not set' if after is None else after}"
+        for name, (before, after) in planned.changed.items()
+    ]
+    outcome = (
+        "everything is answered anew; results, late tuples, facts, corrections and qualities begin anew, and the old "
+        "ones are kept aside"
+        if planned.answers_anew
+        else "a new checkpoint; all answers and corrections stay as they are"
+    )
+    rows, batches = counted(planned.rows, "row"), counted(planned.batches, "batch", "batches")
+    return [*changes, outcome, f"{rows} in {batches}, {planned.stored_rows:,} of them from history"]

@@ -6,10 +6,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
+import pyarrow as pa
 import typer
 
 from tailrace.query.loading import load
-from tailrace.terminal import screen
 
 File = Annotated[Path, typer.Argument(help="The query file.", metavar="FILE")]
 Warehouse = Annotated[
@@ -20,6 +20,10 @@ Warehouse = Annotated[
     ),
 ]
 Wide = Annotated[bool, typer.Option("--wide", help="A table on the terminal has all columns, however wide.")]
+
+
+_QUALITY_FIRST = ("bucket_start", "answers", "share", "mean_error", "error", "risk", "accuracy")
+"""Columns of the table `quality` that say most: what was found, and what is promised."""
 
 
 class Form(StrEnum):
@@ -37,11 +41,9 @@ class Version(StrEnum):
 def explain(file: File) -> None:
     """Tell how a query is run: its kind, partition and method, and the reason for it."""
     from tailrace.cli.explanation import explanation
+    from tailrace.terminal.tables import print_named_texts
 
-    lines = explanation(load(file))
-    width = max(map(len, lines))
-    for name, text in lines.items():
-        screen.out.print(f"{name:<{width}}  {text}", soft_wrap=True, markup=False, highlight=False)
+    print_named_texts(explanation(load(file)))
 
 
 def results(
@@ -76,4 +78,13 @@ def quality(
     from tailrace.terminal.answers import write_answers
 
     rows, columns = read_quality(load(file), warehouse)
+    if format is Form.table and output is None:
+        columns = _what_tells_most_first(rows, columns)
     write_answers(rows, columns, format.value, output, limit, wide)
+
+
+def _what_tells_most_first(rows: pa.Table, columns: list[str]) -> list[str]:
+    """Columns in the order to show them in where not all of them fit: those without values are last."""
+    filled = [name for name in columns if rows[name].null_count < rows.num_rows]
+    first = [name for name in _QUALITY_FIRST if name in filled]
+    return [*first, *(name for name in filled if name not in first), *(name for name in columns if name not in filled)]

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from tailrace.cli.readers import Wide
 from tailrace.ground.duration import parse_time_ms
 from tailrace.ground.errors import refuse
 from tailrace.terminal import screen
@@ -78,12 +79,14 @@ def bench(
         typer.Option(help="Measure the paper's experiments too; tables and plots go here.", metavar="DIR"),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Every pass and the summary as JSON.")] = False,
+    wide: Wide = False,
 ) -> None:
     """Measure side by side: ours, Spark's own windows, a pass-through without state and, where asked for, Flink.
 
     Joins have no counterpart there: their speed is measured in process and on Spark, that of emd and spatial.
     """
     from tailrace.bench import side_by_side
+    from tailrace.bench.screen_tables import print_tables
     from tailrace.bench.workloads import CASES
 
     if system in _JOINS:
@@ -108,18 +111,21 @@ def bench(
         screen.err.print(f"written: {write_report(report, Effort(rows, files, rounds, flink, sedona), tell)}")
         return
     if system in _JOINS:
-        from tailrace.bench.page import Effort, markdown
+        from tailrace.bench.page import Effort
 
         speeds = import_module(f"tailrace.bench.{system.value}.report").speeds
         tables = speeds(Effort(rows, files, rounds, sedona=sedona), tell)
-        print(dumps(tables, indent=1) if json else "\n\n".join(map(markdown, tables.values())))
+        if json:
+            print(dumps(tables, indent=1))
+        else:
+            print_tables({name.replace("_", " "): table for name, table in tables.items()}, wide)
         return
     selection = [workload for workload in cases if any(part in workload.name for part in case or [""])]
     measurements = side_by_side.bench(rows, files, rounds, selection, tell, flink)
     if json:
         print(side_by_side.as_json(measurements))
     else:
-        screen.out.print(side_by_side.table(side_by_side.summary(measurements)))
+        print_tables(side_by_side.tables(side_by_side.summary(measurements)), wide)
 
 
 def _check_join(rows: int, case: list[str] | None, flink: Path | None) -> None:

@@ -79,7 +79,7 @@ def _windows(query: Query, versions: list[pa.Table]) -> Comparison:
     right_shares = [share_right(answers, true) for answers in versions]
     shares = {"windows whole, and ranked right" if isinstance(query, TopKQuery) else "windows right": right_shares}
     if isinstance(policy, PromisingPolicy):
-        label = f"windows {policy.error:.0%} or more off (promised: {policy.risk:.0%} at most)"
+        label = f"windows ≥ {policy.error:.0%} off (promised: {policy.risk:.0%} at most)"
         shares[label] = [share_off(answers, true, policy.error) for answers in versions]
     if isinstance(query, TopKQuery):
         promise = f" (promised: {policy.accuracy:.0%})" if isinstance(policy, CacheDuration) else ""

@@ -11,32 +11,34 @@ from rich.table import Table
 
 from tailrace.demo.comparison import Comparison
 from tailrace.ground.duration import format_duration, format_time
-from tailrace.ground.words import counted
 from tailrace.kinds import build
 from tailrace.orchestration.embedded_airflow import USER, EmbeddedAirflow
 from tailrace.query.query import Query
 from tailrace.storage.status import Status
 from tailrace.terminal import screen
+from tailrace.terminal.progress_table import ProgressTable
 
 _MINUTE_MS = 60_000
+_SECONDS = len("2013-01-01T00:00:00")
 
 
-def line(status: Status, corrections: int | None = None) -> str:
-    """One line on the progress of the stream, with the number of automatic corrections if it is given."""
-    parts = [
-        f"{status.state:<9}",
-        f"{counted(status.batches, 'batch', 'batches'):>11}",
-        f"{status.rows:>7,} rows",
-        f"lag {status.rows_left:>6,}",
-        f"t_max {'–' if status.t_max is None else format_time(status.t_max)}",
-        f"K {'–' if status.k_ms is None else format_duration(status.k_ms)}",
-        f"coverage {'–' if status.coverage is None else format(status.coverage, '.2%')}",
-        f"answers {status.answers:>6,}",
-        f"late {status.late:>5,}",
-    ]
-    if corrections is not None:
-        parts.append(f"corrections {corrections:>2}")
-    return "  ".join(parts)
+def progress_table(width: int, counts_corrections: bool) -> ProgressTable:
+    """The table of the progress of a stream, for a terminal; with its automatic corrections where it has such."""
+    widths = {"state": 9, "batches": 7, "rows": 9, "to read": 7, "K": 8, "coverage": 8}
+    widths |= {"corrections": 11} if counts_corrections else {}
+    return ProgressTable(widths | {"late": 6, "answers": 7, "t_max": 19}, width)
+
+
+def texts(status: Status, corrections: int | None = None) -> dict[str, str]:
+    """One line of that table, with the number of automatic corrections if it is given."""
+    numbers = {"batches": status.batches, "rows": status.rows, "to read": status.rows_left, "late": status.late}
+    numbers |= {"answers": status.answers} | ({} if corrections is None else {"corrections": corrections})
+    return {name: f"{number:,}" for name, number in numbers.items()} | {
+        "state": status.state,
+        "t_max": "–" if status.t_max is None else format_time(status.t_max)[:_SECONDS],
+        "K": "–" if status.k_ms is None else format_duration(status.k_ms),
+        "coverage": "–" if status.coverage is None else f"{status.coverage:.2%}",
+    }
 
 
 def summary(query: Query, streamed: pa.Table, corrected: pa.Table | None, comparison: Comparison) -> Table:
@@ -54,8 +56,11 @@ def summary(query: Query, streamed: pa.Table, corrected: pa.Table | None, compar
         table.add_row("mean coverage", *(f"{coverage:.2%}" for coverage in coverages))
     if query.has_late_tuples:
         least, most, mean = (of(streamed["k_ms"]).as_py() for of in (pc.min, pc.max, pc.mean))
-        k = _round(most) if least == most else f"{_round(mean)} on average, {_round(most)} at most"
-        table.add_row("K, the slack", k)
+        if least == most:
+            table.add_row("K, the slack", _round(most))
+        else:
+            table.add_row("K, the slack, on average", _round(mean))
+            table.add_row("K at most", _round(most))
     table.add_row("mean latency, in stream time", _round(latency_ms))
     return table
 

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.demo.comparison import compare
-from tailrace.demo.narration import line, summary
+from tailrace.demo.narration import progress_table, summary, texts
 from tailrace.ground.polling import polls
 from tailrace.orchestration.airflow_api import Api
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
@@ -61,11 +61,8 @@ class Scene:
         calibrate_at : int, optional
             Number of rows after which a calibration is triggered, while the stream goes on.
         """
-        run, last_progress, is_automatic = (
-            self.api.trigger(f"stream_{self.name}"),
-            None,
-            self.query.correction.gap is not None,
-        )
+        run, is_automatic = self.api.trigger(f"stream_{self.name}"), self.query.correction.gap is not None
+        table, last_progress = progress_table(screen.err.width, is_automatic), None
         calibration: str | None = None
 
         def is_quiet() -> bool:
@@ -74,7 +71,8 @@ class Scene:
             status = Status.read(self.layout)
             if status is not None and (status.batches, status.state, corrections) != last_progress:
                 last_progress = status.batches, status.state, corrections
-                screen.err.print(line(status, corrections), soft_wrap=True)
+                for line in table.lines(texts(status, corrections)):
+                    screen.err.print(line, markup=False, soft_wrap=True)
             if status is not None and calibrate_at is not None and status.rows >= calibrate_at:
                 screen.err.print(
                     f"calibrate_{self.name} is triggered by hand, while the stream goes on", soft_wrap=True

@@ -1,4 +1,4 @@
-"""Interface to the host of driver processes; supervisord implements it, YARN or Kubernetes could."""
+"""Interface to the host of driver processes, which supervisord implements; on a platform it hosts their submissions."""
 
 from __future__ import annotations
 

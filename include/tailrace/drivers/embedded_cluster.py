@@ -72,11 +72,15 @@ class EmbeddedCluster:
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with ExitStack() as on_failure:
             on_failure.callback(self.stop)  # Ctrl-C included: nobody else would end it
-            self._await("master", self._start("master", "master", self.port, self.ui_port), workers=0)
+            self._await("master", self.start_master(), workers=0)
             workers = [self.start_worker(f"worker-{number}") for number in range(self.workers)]
             for number, worker in enumerate(workers):
                 self._await(f"worker-{number}", worker, self.workers)
             on_failure.pop_all()
+
+    def start_master(self) -> subprocess.Popen[bytes]:
+        """Start the master, or another one in the place of one that died; return without waiting for it."""
+        return self._start("master", "master", self.port, self.ui_port)
 
     def start_worker(self, name: str, **variables: str) -> subprocess.Popen[bytes]:
         """Start one more worker, with these further environment variables; return without waiting for it."""

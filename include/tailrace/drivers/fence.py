@@ -2,7 +2,7 @@
 
 PySpark's daemon makes a process group of its own, and a killed driver can leave its JVM behind. So a process is
 identified not by its group but by a mark in its environment, which every child inherits. On a driver host, after a
-driver's end:
+driver's end, this command kills them, and then ends the driver's applications on a cluster platform, if it ran on one:
 
     python -m tailrace.drivers.fence WAREHOUSE/QUERY
 """
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import psutil
 
+from tailrace.drivers.applications import end_applications, platform_of
 from tailrace.ground.files import is_url
 from tailrace.ground.object_path import Location
 from tailrace.ground.polling import polls
@@ -24,6 +25,7 @@ from tailrace.storage.warehouses import location_of
 
 MARK = "TAILRACE_DRIVER"
 _LOOK_AGAIN_S = 0.02
+_APPLICATIONS_S = 90.0  # for those of a cluster platform to end
 
 
 def mark(home: Location, token: str) -> str:
@@ -138,5 +140,13 @@ def dead(process: psutil.Process) -> bool:
         return True
 
 
+def main(home: Location) -> None:
+    """Leave nothing of any start of a home's driver, on this host or a platform: processes first, for they submit."""
+    fence(home, token=None)
+    platform = platform_of(home)
+    if platform is not None:
+        end_applications(platform, lambda line: print(f"fence: {line}", file=sys.stderr, flush=True), _APPLICATIONS_S)
+
+
 if __name__ == "__main__":
-    fence(location_of(sys.argv[1]), token=None)
+    main(location_of(sys.argv[1]))

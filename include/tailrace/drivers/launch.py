@@ -2,8 +2,9 @@
 
     python -m tailrace.drivers.launch --home WAREHOUSE/QUERY --restarts 5 --within 600 -- spark-submit …
 
-Exit codes of its own: 0 drained, and not deployed since; 1 an earlier start survives; 2 the command can't be run; 3 a
-crash loop; 130 interrupted. Otherwise it becomes the command, under the same pid.
+Exit codes of its own: 0 drained, and not deployed since; 1 an earlier start survives; 2 the command can't be run, or a
+cluster platform does not let it in; 3 a crash loop; 130 interrupted. Otherwise it becomes the command, under the same
+pid.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from types import FrameType
 from typing import NoReturn
 
 from tailrace.drivers import fence
+from tailrace.drivers.applications import end_applications, platform_of
 from tailrace.ground import json_log
 from tailrace.ground.errors import Refused
 from tailrace.ground.files import write_atomically
@@ -65,14 +67,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if is_drained(options.home):  # asked again, since the wait was up to a minute
             return DRAINED
     token = secrets.token_hex(16)
+    failure = _fence(options.home, token)
+    return _become(options.command, fence.mark(options.home, token)) if failure is None else failure
+
+
+def _fence(home: Location, token: str) -> int | None:
+    """End everything of earlier starts: processes first, which might submit another application.
+
+    Returns None when nothing is left of them, else an exit code. Applications on a cluster platform are waited for
+    without a limit: while the platform is away, a restart would do nothing but use up the budget.
+    """
     try:
-        victims = fence.fence(options.home, token)
+        victims = fence.fence(home, token)
+        if victims:
+            _say(f"killed what an earlier start has left: {', '.join(map(str, victims))}")
+        platform = platform_of(home)
+        if platform is not None:
+            end_applications(platform, _say)
     except TimeoutError as error:
-        _say(f"an earlier start of {options.home.name} can't be ended: {error}")
+        _say(f"an earlier start of {home.name} can't be ended: {error}")
         return FAILED
-    if victims:
-        _say(f"killed what an earlier start has left: {', '.join(map(str, victims))}")
-    return _become(options.command, fence.mark(options.home, token))
+    except Refused as refused:
+        _say(f"an earlier start of {home.name} can't be ended: {refused}")
+        return refused.exit_code
+    return None
 
 
 def is_drained(home: Location) -> bool:

@@ -5,16 +5,18 @@
     python -m tailrace.drivers.spark_daemon check --ui-port 8080
 
 Both ask for the cluster's secret, which they take from `TAILRACE_SPARK_SECRET`, and encrypt what they send. Their web
-pages, which know no password, are served on loopback. `check` asks such a page: exit code 0 where its daemon answers
-and, of a master, has a worker.
+pages, which know no password, are served on loopback. A master notes its workers and applications in a directory, by
+which one that is started again finds them: else it would have their executors killed, and their drivers would hang.
+`check` asks such a page: exit code 0 where its daemon answers and, of a master, has a worker.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -37,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.role == "check":
         return 0 if is_up(page(options.ui_port)) else 1
     try:
-        variables = environment()
+        variables = environment(_notes(options) if options.role == "master" else {})
     except Refused as refused:
         print(refused, file=sys.stderr)
         return REFUSED
@@ -69,8 +71,15 @@ def daemon_command(options: argparse.Namespace) -> list[str]:
     return [*start, f"{_DEPLOY}.worker.Worker", *address, *resources, options.master]
 
 
-def environment() -> dict[str, str]:
-    """The variables of a daemon; its executors inherit them.
+def _notes(options: argparse.Namespace) -> dict[str, str]:
+    """Spark's settings of a master that finds its workers and applications again; makes the directory for them."""
+    directory = Path(os.path.abspath(options.recovery_dir))
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return {"spark.deploy.recoveryMode": "FILESYSTEM", "spark.deploy.recoveryDirectory": str(directory)}
+
+
+def environment(more: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a daemon with these further settings of Spark's; its executors inherit them.
 
     Raises
     ------
@@ -79,13 +88,14 @@ def environment() -> dict[str, str]:
     """
     conf = Path(str(files("tailrace.spark"))) / "conf"
     settings = cluster_master.NETWORK | _WORKER | {"log4j2.configurationFile": str(conf / "daemon-log4j2.properties")}
+    settings |= more
     return {
         "_SPARK_AUTH_SECRET": cluster_master.secret(),
         "SPARK_HOME": local_master.spark_home(),
         "SPARK_CONF_DIR": os.environ.get("SPARK_CONF_DIR", str(conf)),
         "SPARK_LOCAL_IP": _LOOPBACK,  # of the web page; all else goes by --host
         "SPARK_DAEMON_MEMORY": os.environ.get("SPARK_DAEMON_MEMORY", "512m"),
-        "SPARK_DAEMON_JAVA_OPTS": " ".join(f"-D{name}={value}" for name, value in settings.items()),
+        "SPARK_DAEMON_JAVA_OPTS": " ".join(shlex.quote(f"-D{name}={value}") for name, value in settings.items()),
         "SPARK_NO_DAEMONIZE": "1",
     }
 
@@ -98,6 +108,9 @@ def _parser() -> argparse.ArgumentParser:
         daemon.add_argument("--host", required=True, help="its name or address, by which the others reach it")
         daemon.add_argument("--port", type=int, default=port)
         daemon.add_argument("--ui-port", type=int, default=ui_port, help="port of its web page, on loopback")
+    master.add_argument(
+        "--recovery-dir", type=Path, default=Path("recovery"), help="directory of its notes on workers and applications"
+    )
     worker.add_argument("--master", required=True, help="spark://HOST:PORT")
     worker.add_argument("--cores", type=int, default=os.cpu_count() or 1)
     worker.add_argument("--memory", default="4g", help="what its executors may take together")

@@ -47,10 +47,9 @@ class BatchHeader:
         """The facts that are the slack policy's settings."""
         return tuple(fact for fact in self.facts if fact.about == "settings")
 
-    @property
-    def plans(self) -> Facts:
-        """The facts that are partition plans."""
-        return tuple(fact for fact in self.facts if fact.about == "plan")
+    def plans(self, since: int = 0) -> Facts:
+        """The facts that are partition plans, of those that were stamped for batch `since` or a later one."""
+        return tuple(fact for fact in self.facts if fact.about == "plan" and fact.batch >= since)
 
     @property
     def stamped(self) -> Facts:

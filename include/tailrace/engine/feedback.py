@@ -31,9 +31,10 @@ class Feedback:
         The next plan, until it is taken; None where there is none.
     """
 
-    def __init__(self, kind: Kind, tasks: int) -> None:
+    def __init__(self, kind: Kind, tasks: int, plans_from: int = 0) -> None:
+        """Take the number of tasks, and the first batch whose plans are for so many."""
         self.plan: Mapping[str, Any] | None = None
-        self.kind, self._tasks = kind, tasks
+        self.kind, self._tasks, self._plans_from = kind, tasks, plans_from
         self._loads: Mapping[str, Floats] = {}
         self._began_ms: int | None = None
 
@@ -57,7 +58,7 @@ class Feedback:
             self._began_ms = now_ms
         elif now_ms - self._began_ms >= self.kind.feedback_ms:
             if self._loads:
-                fact = newest(facts, "plan")
+                fact = newest(tuple(fact for fact in facts if fact.batch >= self._plans_from), "plan")
                 before = None if fact is None else fact.value
                 plan = self.kind.next_plan(before, self._loads, self._tasks)
                 self.plan = None if plan == before else plan

@@ -48,6 +48,8 @@ class Stage:
         Of a kind that joins a dimension table: writes its answers. Without it the kind answers nothing.
     states : TaskStates or None
         The tasks' states in an object store; None: Spark holds them, in its checkpoint.
+    plans_from : int
+        The first batch whose partition plans count: those before it are of another number of tasks.
     """
 
     kind: Kind
@@ -57,6 +59,7 @@ class Stage:
     chunks: Location | None = None
     answer_files: AnswerFiles | None = None
     states: TaskStates | None = None
+    plans_from: int = 0
 
     @staticmethod
     def of(
@@ -84,7 +87,8 @@ class Stage:
     def task(self, index: int) -> Task:
         """One of the tasks, by its number."""
         store = MemoryChunks() if self.chunks is None else chunk_store(self.chunks / str(index))
-        return Task(self.kind, self.streams, self.tick_ms, index, store, self.tasks, self.deduplicates)
+        tasks = self.tasks, self.deduplicates, self.plans_from
+        return Task(self.kind, self.streams, self.tick_ms, index, store, *tasks)
 
     def messages(self, segment: Segment, header: BatchHeader) -> list[Message]:
         """Read a segment of a batch; returns the messages to the tasks: prepared rows, statistics, rows for tables."""
@@ -93,7 +97,7 @@ class Stage:
         content = reader.read(segment)
         rows = self.kind.prepare(content.tuples, side)
         rows = with_positions(rows, content.tuples) if self.deduplicates else combined(self.kind, rows)
-        routes = self.kind.partition.assign(side, rows, header.plans, self.tasks)
+        routes = self.kind.partition.assign(side, rows, header.plans(self.plans_from), self.tasks)
         about = segment.to_json() | {"accepted": content.tuples.num_rows, "quarantined": content.quarantine.num_rows}
         about |= content.ranges(as_text=common_id_type(self.kind.inputs) == pa.string())
         aside = {"quarantine": content.quarantine}

@@ -106,7 +106,9 @@ class StreamReader:
         rejected = row[checked.rejected].tolist()
         texts = self.format.records(segment, rejected) if rejected else []
         rejects = [*zip(rejected, checked.arrivals, checked.reasons, texts, strict=True)]
-        rejects += [(fault.row, segment.ingested_ms, fault.reason, fault.record) for fault in broken]
+        for fault in broken:
+            arrival_ms = segment.ingested_ms if fault.arrival_ms is None else fault.arrival_ms
+            rejects.append((fault.row, arrival_ms, fault.reason, fault.record))
         rejects.sort(key=lambda reject: reject[0])
         return pa.RecordBatch.from_pydict(
             {

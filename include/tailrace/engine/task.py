@@ -90,6 +90,8 @@ class Task:
         Of the chunks of its state.
     tasks : int
         The number of all tasks.
+    plans_from : int
+        The first batch whose partition plans count: those before it are of another number of tasks.
     """
 
     kind: Kind
@@ -99,6 +101,7 @@ class Task:
     store: ChunkStore
     tasks: int = 1
     deduplicates: bool = False
+    plans_from: int = 0
 
     def advance(self, state: bytes | None, messages: Iterable[Message]) -> tuple[bytes, list[Message]]:
         """Advance a packed state (None: the initial one) by a batch; returns the next one, and rows for the tables.
@@ -139,7 +142,7 @@ class Task:
         if self.deduplicates:
             rows, repeats = self._without_repeats(complete, repeats, frontier)
             repeated = sum(map(output_tables.total, complete.rows)) - sum(map(output_tables.total, rows))
-        kind = at_place(self.kind, Place(self.index, self.tasks, head.plans))
+        kind = at_place(self.kind, Place(self.index, self.tasks, head.plans(self.plans_from)))
         step = kind.step(before.state, rows, frontier)
 
         abouts = [about for _, about in segments]

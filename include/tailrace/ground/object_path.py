@@ -13,6 +13,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import ObjectStore
 
+from tailrace.ground.errors import refuse
 from tailrace.ground.object_stores import store_errors, store_of
 from tailrace.ground.object_urls import ObjectUrl, parse_object_url
 
@@ -170,3 +171,16 @@ class ObjectPath:
 
 Location = Path | ObjectPath
 """A file or directory, on a disk or in an object store."""
+
+
+def on_disk(location: Location) -> Path:
+    """The location as a path of a disk, for what no object store can do, as to rename a directory.
+
+    Raises
+    ------
+    Refused
+        When it is in an object store.
+    """
+    if isinstance(location, Path):
+        return location
+    raise refuse(str(location), "it is in an object store, where this can't be done", "a warehouse in a directory")

@@ -13,20 +13,20 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from tailrace.drivers import fence
-from tailrace.orchestration import settings
+from tailrace.orchestration import settings, spark_connection
 from tailrace.orchestration.form import check_conf
 from tailrace.orchestration.links import TablesLink
 from tailrace.orchestration.passed_connections import passed_connections
 from tailrace.orchestration.refusals import refusals_fail
 from tailrace.orchestration.submit import Options
-from tailrace.spark import masters
+from tailrace.orchestration.tells_lineage import TellsLineage
 from tailrace.storage.layout import Layout
 
 _EXIT_REFUSED = 2
 _KILL_TIMEOUT_S = 4.0  # Airflow kills a task 5 s after asking it to end
 
 
-class BatchJob(SparkSubmitOperator):
+class BatchJob(TellsLineage, SparkSubmitOperator):
     """Runs one of the Spark apps over a query's file and the warehouse; a refusal by the app is not retried.
 
     Parameters
@@ -44,7 +44,7 @@ class BatchJob(SparkSubmitOperator):
     """File name of the app, in the directory of the Spark apps."""
 
     def __init__(self, *, query: str, file: str, **kwargs: Any) -> None:
-        super().__init__(conn_id=settings.SPARK, **kwargs)
+        super().__init__(conn_id=settings.SPARK, deploy_mode="client", **kwargs)  # where the fence reaches it
         self.query, self.file = query, file
 
     @abstractmethod
@@ -54,10 +54,12 @@ class BatchJob(SparkSubmitOperator):
     def execute(self, context: Context) -> None:
         with refusals_fail():
             check_conf(context)
-            self.conf = masters.conf(settings.spark_master())
+            declared = settings.Declared.read(Path(self.file)).query
+            spark_connection.check()
+            self.conf = spark_connection.conf(declared.parallelism)
             self._driver_memory = Options.of(context["params"]).driver_memory
             warehouse, app_arguments = settings.warehouse(), self.arguments(context)
-            connections = passed_connections(settings.Declared.read(Path(self.file)).query)
+            connections = passed_connections(declared)
         self.application = str(settings.spark_apps() / self.app)
         self.application_args = [self.file, "--warehouse", str(warehouse), *app_arguments]
         if pids := self._fence():

@@ -15,7 +15,7 @@ class CalibrateOperator(BatchJob):
     A scheduled run with too little history proposes nothing and succeeds; a run by hand fails and says so.
     """
 
-    job, app = "calibration", "calibrate.py"
+    job, app, lineage_of = "calibration", "calibrate.py", "of_calibration"
 
     def arguments(self, context: Context) -> list[str]:
         options = ["--dry-run"] if context["params"]["dry_run"] else []

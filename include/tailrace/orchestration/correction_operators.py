@@ -8,6 +8,7 @@ from typing import Any, Literal
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
 
+from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.duration import format_duration, format_time, parse_time_ms
 from tailrace.ground.errors import refuse
 from tailrace.orchestration import settings
@@ -141,7 +142,11 @@ class WaitOperator(StreamOperator):
 class CorrectOperator(BatchJob):
     """Runs the correction by spark-submit, of the run's interval or, by hand, of a range of event time."""
 
-    job, app = "correction", "correct.py"
+    job, app, lineage_of = "correction", "correct.py", "of_correction"
+    corrected: CorrectionRange | None = None
+
+    def lineage_details(self) -> dict[str, Any]:
+        return {"span": self.corrected}
 
     def arguments(self, context: Context) -> list[str]:
         query = Declared.read(Path(self.file)).query
@@ -149,6 +154,8 @@ class CorrectOperator(BatchJob):
         ends = event_range(context) if interval is None else tuple(map(format_time, interval))
         if context["dag_run"].run_type == _GAP_RUN and interval is not None:
             self._skip_if_corrected(interval)
+        start, end = (None if end is None else parse_time_ms(end) for end in ends)
+        self.corrected = CorrectionRange(start, end, arrival=interval is not None)
         names = ("--from", "--to") if interval is None else ("--arrived-from", "--arrived-to")
         return [word for name, end in zip(names, ends, strict=True) if end for word in (name, end)]
 

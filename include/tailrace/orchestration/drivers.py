@@ -23,7 +23,7 @@ LAST_LINES = 30
 _POLL_S = 0.5
 _GOING_S = 90.0  # how long a deployment waits for a driver that drains
 _LOCK_S = 300.0  # longer than its holder needs: to wait for a drain, to fence, to deploy
-_FENCE_S = 45.0  # longer than a fence waits for killed processes to die
+_FENCE_S = 150.0  # longer than a fence waits for killed processes to die, and for applications on a platform to end
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from tailrace.orchestration.notifiers import check_notifiers
 from tailrace.orchestration.refusals import refusals_fail
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.submit import Options, driver_command, environment
+from tailrace.orchestration.tells_lineage import TellsLineage
 from tailrace.orchestration.triggers import DRAIN_S, STOP_S, DriverTrigger
 from tailrace.storage.layout import Layout
 
@@ -77,8 +78,10 @@ class CheckOperator(StreamOperator):
         self.log.info("%s", status)
 
 
-class DeployOperator(StreamOperator):
+class DeployOperator(TellsLineage, StreamOperator):
     """Gets the query's driver, or creates it."""
+
+    lineage_of = "of_stream"
 
     def execute(self, context: Context) -> None:
         with refusals_fail():
@@ -89,8 +92,10 @@ class DeployOperator(StreamOperator):
         self.log.info("%s: %s, %s, pid %s", self.query, how, result.driver.state, result.driver.pid)
 
 
-class SuperviseOperator(StreamOperator):
+class SuperviseOperator(TellsLineage, StreamOperator):
     """Watches the query's driver from the triggerer until it ends; clearing the task resumes the watch."""
+
+    lineage_of = "of_stream"
 
     def execute(self, context: Context) -> NoReturn:
         self._watch(context, [])

@@ -9,20 +9,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from airflow.providers.apache.spark.hooks.spark_submit import ALLOWED_SPARK_BINARIES, SparkSubmitHook
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
+from tailrace.drivers.submission import submitted_files
 from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground import json_log, source_roots
+from tailrace.ground.connections import variable_of
 from tailrace.ground.errors import refuse
-from tailrace.orchestration import settings
+from tailrace.ground.object_path import Location, on_disk
+from tailrace.orchestration import settings, spark_connection
 from tailrace.orchestration.passed_connections import passed_connections
 from tailrace.orchestration.settings import Declared
 from tailrace.query.query import Query
-from tailrace.spark import masters
-from tailrace.storage import warehouses
+from tailrace.spark import package_archive
 from tailrace.storage.layout import Layout
 from tailrace.storage.warehouses import Warehouse
 
+APP = "stream.py"
 MEMORY = r"^([5-9][0-9]{2}m|[1-9][0-9]{3,5}m|[1-9][0-9]{0,2}g)$(?!\n)"
 """Pattern of a heap size in a form, for Python and browsers alike; in Python `$` also matches before a last newline."""
 MEMORY_WORDS = "a number and m or g, from 500m to 999g"
@@ -69,33 +72,69 @@ def driver_command(query: Declared, warehouse: Warehouse, options: Options) -> l
     Raises
     ------
     Refused
-        When the query does not fit its checkpoint, Airflow does not know the connection `tailrace_spark`, or it would
-        start the driver off the driver host.
+        When the query does not fit its checkpoint, or Airflow does not know the connection `tailrace_spark`, or that
+        lacks something.
     """
     layout = Layout.of(warehouse, query.query.name)
     layout.require_deployable(query.query.structure(), query.file)
-    _require_binary()
-    hook = SparkSubmitHook(
-        conf=masters.conf(settings.spark_master()),
-        conn_id=settings.SPARK,
-        name=f"tailrace {query.query.name}",
-        driver_memory=options.driver_memory,
-        application_args=[str(query.file), "--warehouse", str(warehouse), "--batch-rows", str(options.batch_rows)],
-    )
-    if hook._connection["deploy_mode"] == "cluster":
-        wrong = "deploy-mode cluster starts the driver elsewhere, out of the driver host's reach"
-        raise refuse(f"connection {settings.SPARK}", wrong, "deploy-mode client")
-    submit = hook._build_spark_submit_command(str(settings.spark_apps() / "stream.py"))
+    spark_connection.check()
+    if spark_connection.is_cluster_mode():
+        submit = cluster_command(query, layout, options)
+    else:
+        hook = SparkSubmitHook(**_parts(query, warehouse, options), conf=spark_connection.conf(query.query.parallelism))
+        submit = hook._build_spark_submit_command(str(settings.spark_apps() / APP))
     budget = ["--restarts", str(options.restarts), "--within", str(options.within_s)]
     return [sys.executable, "-m", "tailrace.drivers.launch", "--home", str(layout.home), *budget, "--", *submit]
 
 
-def _require_binary() -> None:
-    """Refuse a program that the provider's hook does not allow; it would fail with an error of its own."""
-    binary = settings.connection(settings.SPARK).extra_dejson.get("spark-binary", ALLOWED_SPARK_BINARIES[0])
-    if binary not in ALLOWED_SPARK_BINARIES:
-        wrong = f"its extra spark-binary is {binary!r}"
-        raise refuse(f"connection {settings.SPARK}", wrong, f"one of {', '.join(ALLOWED_SPARK_BINARIES)}, on the PATH")
+def cluster_command(query: Declared, layout: Layout, options: Options) -> list[str]:
+    """The command that submits a driver to the connection's platform, and lives as long as it does.
+
+    Raises
+    ------
+    Refused
+        When a query on Kubernetes has a connection that no secret of Kubernetes's holds.
+    """
+    conf, on_yarn = spark_connection.conf(query.query.parallelism), settings.spark_master() == "yarn"
+    words = ["--home", str(layout.home), "--app", str(settings.spark_apps() / APP)]
+    if on_yarn:
+        connection = settings.connection(settings.SPARK)
+        words += ["--url", connection.extra_dejson[spark_connection.URL]]
+        words += [word for name in _passed(query.query) for word in ("--pass", name)]
+    else:
+        _require_secrets(query.query, conf)
+        conf |= {f"spark.kubernetes.driverEnv.{name}": value for name, value in _own_variables().items()}
+    scheme = "" if on_yarn else "local://"  # which is what lies on the driver's machine already
+    place = f"{scheme}{submitted_files(on_disk(layout.home))}"
+    parts = _parts(query, layout.home.parent, options)
+    hook = SparkSubmitHook(**parts, conf=conf, py_files=f"{place}/{package_archive.NAME}")
+    submit = hook._build_spark_submit_command(f"{place}/{APP}")
+    return [sys.executable, "-m", "tailrace.drivers.cluster_submission", *words, "--", *submit]
+
+
+def _parts(query: Declared, warehouse: Warehouse | Location, options: Options) -> dict[str, Any]:
+    return {
+        "conn_id": settings.SPARK,
+        "name": f"tailrace {query.query.name}",
+        "driver_memory": options.driver_memory,
+        "application_args": [str(query.file), "--warehouse", str(warehouse), "--batch-rows", str(options.batch_rows)],
+    }
+
+
+def _passed(query: Query) -> list[str]:
+    return [*_own_variables(), *map(variable_of, query.connections)]
+
+
+def _own_variables() -> dict[str, str]:
+    return {name: os.environ[name] for name in (source_roots.VARIABLE, json_log.VARIABLE) if name in os.environ}
+
+
+def _require_secrets(query: Query, conf: Mapping[str, str]) -> None:
+    for name in query.connections:
+        setting = f"spark.kubernetes.driver.secretKeyRef.{variable_of(name)}"
+        if setting not in conf:
+            where, wrong = f"connection {settings.SPARK}: {spark_connection.CONF}", f"nothing gives the driver {name}"
+            raise refuse(where, wrong, f'"{setting}": "SECRET:KEY", a secret of Kubernetes that holds it in JSON')
 
 
 def environment(query: Query) -> dict[str, str]:
@@ -103,7 +142,5 @@ def environment(query: Query) -> dict[str, str]:
 
     PATH is not among them: the launcher finds this Python's programs.
     """
-    variables = (source_roots.VARIABLE, json_log.VARIABLE, warehouses.CONNECTION)
-    own = {name: os.environ[name] for name in variables if name in os.environ}
     of_spark = {name: value for name, value in settings.spark_environment().items() if name != "PATH"}
-    return of_spark | own | passed_connections(query)
+    return of_spark | _own_variables() | passed_connections(query)

@@ -146,7 +146,7 @@ def _load_below(bounds: Floats, cells: Ints, load: Floats) -> Floats:
 
 def _bounds_of(grid: Grid, plans: Facts, tasks: int) -> dict[int, Floats]:
     """The inner bounds of the tasks' ranges by the version of each plan; 0 is that of rows before the first plan."""
-    has_earlier = not plans or (plans[0].version == 1 and plans[0].earlier_event is not None)
+    has_earlier = not plans or plans[0].earlier_event is not None  # a plan whose predecessor is forgotten has none
     bounds = {0: _equal(grid, tasks)} if has_earlier else {}
     for plan in plans:
         bounds[plan.version] = np.asarray(plan.value["bounds"], float)

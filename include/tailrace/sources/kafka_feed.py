@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from typing import Any, Protocol
 
+import numpy as np
+
 from tailrace.ground.errors import refuse
 from tailrace.sources.check import Columns
 from tailrace.sources.json_types import shown_types
 from tailrace.sources.kafka_cuts import Cut, Offsets, ends_known, known_until, split
-from tailrace.sources.kafka_records import APPEND_TIME, ID, KafkaRecords, Records, gone
+from tailrace.sources.kafka_fetch import gone
+from tailrace.sources.kafka_records import APPEND_TIME, ID, KafkaRecords, Records
 from tailrace.sources.reading_progress import remaining
 from tailrace.sources.segments import Segment, Types
 
@@ -192,13 +195,14 @@ class KafkaFeed:
 
 def _objects_of(records: Records) -> Iterator[dict[str, Any]]:
     """The JSON objects among records, with the columns that the broker adds."""
+    places = records.places(np.arange(len(records.values))).to_pylist()
     for row, value in enumerate(records.values):
         try:
             record = None if value is None or row in records.faults else json.loads(value)
         except (ValueError, RecursionError):
             continue
         if isinstance(record, dict):
-            yield record | {ID: records.place(row), APPEND_TIME: int(records.timestamp_ms[row])}
+            yield record | {ID: places[row], APPEND_TIME: int(records.timestamp_ms[row])}
 
 
 def _segment(cut: Cut) -> Segment:

@@ -78,11 +78,15 @@ class Segment:
 
 @dataclass(frozen=True)
 class MalformedRecord:
-    """A record that can't be parsed into the query's columns: its row in the segment, the reason, and its text."""
+    """A record that can't be parsed into the query's columns: its row in the segment, the reason, and its text.
+
+    Its arrival time (ms) is None where the record does not tell it.
+    """
 
     row: int
     reason: str
     record: str
+    arrival_ms: int | None = None
 
 
 @dataclass(frozen=True)

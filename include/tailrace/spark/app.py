@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from tailrace.engine.answer_files import AnswerFiles
 from tailrace.engine.feedback import Feedback
 from tailrace.engine.stage import Stage
-from tailrace.engine.stream_reader import TABLE, named_types
+from tailrace.engine.stream_reader import TABLE, columns_of, named_types
 from tailrace.engine.task_states import TaskStates
 from tailrace.ground.connections import connection_variables
 from tailrace.ground.object_path import ObjectPath
@@ -29,7 +29,8 @@ from tailrace.spark.warm_up import warming_up
 from tailrace.storage import checkpoint
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.journal import Journal
-from tailrace.storage.layout import CheckpointManifest, Layout
+from tailrace.storage.layout import Layout
+from tailrace.storage.manifest import CheckpointManifest
 from tailrace.storage.progress import read_progress
 from tailrace.storage.proposals import Proposals
 from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
@@ -80,7 +81,7 @@ def run(
         feeds, segments = _open(query, layout, manifest, plan)
         if not _have_types(feeds) and not plan.live:  # a stream has no record yet, so its types are not known
             return 0
-    with only_driver(layout):
+    with only_driver(layout, waits=plan.live and manifest is not None):
         manifest = checkpoint.resumable(layout, query)
         reporter = StatusReporter(layout)
         if manifest is not None:  # read again: another process may have changed or created it meanwhile
@@ -104,7 +105,7 @@ def run(
             query.tick_ms,
             query.idle_ms,
             {name for name, stream in query.streams.items() if stream.is_stamped},
-            Feedback(stage.kind, stage.tasks),
+            Feedback(stage.kind, stage.tasks, manifest.plans_from),
             plan,
             table=table,
         )
@@ -140,7 +141,8 @@ def _create_checkpoint(
     if table is not None:
         types[TABLE] = named_types(table.types)
     identities = {name: feed.identity for name, feed in feeds.items() if feed.identity}
-    return layout.create_checkpoint(query.structure(), types, identities)
+    columns = {name: each.named() for name, each in columns_of(query).items()}
+    return layout.create_checkpoint(query.structure(), types, identities, columns)
 
 
 def _reopen(
@@ -177,6 +179,7 @@ def _await_first_records(feeds: Mapping[str, Feed], segments: Segments, reporter
 
 def _stage(query: Query, layout: Layout, manifest: CheckpointManifest) -> Stage:
     stage = Stage.of(query, manifest.types, layout.histories(query.streams), layout.chunks)
+    stage = replace(stage, plans_from=manifest.plans_from)
     if isinstance(layout.states, ObjectPath):
         stage = replace(stage, states=TaskStates(layout.states))
     if query.table is None:

@@ -30,9 +30,11 @@ from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import read_progress
+from tailrace.storage.replay import Replay
 from tailrace.storage.written_batches import repair
-from tailrace.stream.batch_planner import BatchPlanner, Ended
+from tailrace.stream.batch_planner import Ended
 from tailrace.stream.failures import Failure
+from tailrace.stream.planner import Planner
 from tailrace.stream.status_reporter import StatusReporter
 
 OnBatch = Callable[[int, int, dict[str, pa.Table]], None]
@@ -54,7 +56,7 @@ class Attempts:
 
     layout: Layout
     stage: Stage
-    planner: BatchPlanner
+    planner: Planner
     reporter: StatusReporter
     sink: Sink
     on_batch: OnBatch | None
@@ -64,6 +66,8 @@ class Attempts:
     """The number of batches whose rows were reported."""
     entries: Journal | None = None
     """The copy of the journal that Spark reads, where it does not read the journal itself."""
+    until: int | None = None
+    """The number of the journal's entries that are run, where others follow them."""
 
     def run(self, spark: SparkSession) -> None:
         """Run the stream to its end, or until it is asked to drain.
@@ -109,9 +113,10 @@ class Attempts:
 
     def attempt(self, spark: SparkSession, keys: list[int]) -> BaseException | None:
         """Run the stream until it completes or fails; returns the error with which it failed, else None."""
-        sink_errors: list[BaseException] = []
+        sink_errors, replay = list[BaseException](), Replay.read(self.layout.checkpoint)
 
-        def write(rows: DataFrame, batch: int) -> None:
+        def write(rows: DataFrame, spark_batch: int) -> None:
+            batch = replay.entries(spark_batch + 1) - 1  # the newest of its entries
             try:
                 self.written_batches.put((batch, self.sink.write(rows, batch)))
             except BaseException as error:
@@ -121,7 +126,7 @@ class Attempts:
         with tempfile.TemporaryDirectory() as scratch:
             try:
                 committed = committed_batches(self.layout)
-                stream = self.output(spark, keys, Path(scratch), committed, write).start()
+                stream = self.output(spark, keys, Path(scratch), committed, replay, write).start()
             except Exception as error:  # Spark's, or py4j's where Spark has no class for it
                 return error
             while not self.written_batches.empty():  # from the attempt before; these batches will come again
@@ -141,6 +146,7 @@ class Attempts:
         keys: list[int],
         scratch: Path,
         committed: int,
+        replay: Replay,
         write: Callable[[DataFrame, int], None],
     ) -> DataStreamWriter:
         """The stream's output, ready to be started.
@@ -149,14 +155,15 @@ class Attempts:
         like a copy of the journal's newest entries, for Spark asks for the next one all the time.
         """
         if self.stage.states is None:
-            rows = run_tasks(read_journal(spark, self.planner.journal, self.stage, keys), self.stage, keys)
+            messages = read_journal(spark, self.planner.journal, self.stage, keys, replay, self.until)
+            rows = run_tasks(messages, self.stage, keys)
             return rows.writeStream.foreachBatch(write).option("checkpointLocation", str(self.layout.checkpoint))
         run = partial(run_stored_tasks, stage=self.stage, states=self.stage.states, keys=keys)
         self.entries = Journal(scratch / "journal")
         (scratch / "journal").mkdir()
         for batch in range(committed, self.planner.batches):
             self.entries.copy(self.planner.journal[batch])
-        messages = read_journal(spark, self.entries, self.stage, keys, committed)
+        messages = read_journal(spark, self.entries, self.stage, keys, first=committed)
         output = messages.writeStream.foreachBatch(lambda rows, batch: write(run(rows), committed + batch))
         return output.option("checkpointLocation", (scratch / "checkpoint").as_uri())
 
@@ -215,7 +222,8 @@ def retried(retries: Retries, reporter: StatusReporter) -> Iterator[None]:
         raise
     except (Refused, OSError, DeltaError) as error:
         retries.fail()
-        reporter.report_problem(SOURCE if isinstance(error, Refused) else _DISK, str(error))
+        is_source = isinstance(error, Refused)
+        reporter.report_problem(SOURCE if is_source else _DISK, str(error) if is_source else Failure.of(error).reason)
     else:
         if retries.failures:
             for part in (SOURCE, _DISK):

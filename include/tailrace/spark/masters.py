@@ -1,13 +1,13 @@
-"""Settings of Spark by the master that runs it: a local one, a standalone cluster's, or another one, which has none."""
+"""Settings of Spark by the master that runs it: a local one, a standalone cluster's, YARN or Kubernetes, or another."""
 
 from __future__ import annotations
 
-from tailrace.spark import cluster_master, local_master
+from tailrace.spark import cluster_master, local_master, platform_master
 
 
 def conf(master: str) -> dict[str, str]:
     """Spark's settings for a driver of this master."""
-    return local_master.conf(master) | cluster_master.conf(master)
+    return local_master.conf(master) | cluster_master.conf(master) | platform_master.conf(master)
 
 
 def environment(master: str) -> dict[str, str]:
@@ -18,5 +18,6 @@ def environment(master: str) -> dict[str, str]:
     Refused
         When a cluster's secret is missing in the environment of this process.
     """
-    shared = {"SPARK_HOME": local_master.spark_home()} if cluster_master.is_cluster(master) else {}
+    is_remote = cluster_master.is_cluster(master) or platform_master.is_platform(master)
+    shared = {"SPARK_HOME": local_master.spark_home()} if is_remote else {}
     return local_master.environment(master) | shared | cluster_master.environment(master)

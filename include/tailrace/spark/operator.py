@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.state import GroupState
 
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.chunk_stores import LostChunk
 from tailrace.engine.stage import Stage
 from tailrace.engine.task_states import VERSION, TaskStates
 from tailrace.spark.source import ROWS
@@ -24,8 +25,8 @@ def run_tasks(rows: DataFrame, stage: Stage, keys: list[int]) -> DataFrame:
         task_state = None
         if state.exists:
             version, task_state = state.get
-            if version != VERSION:
-                raise RuntimeError(f"the checkpoint's state is of version {version}, this tailrace reads {VERSION}")
+            if version != VERSION:  # the manifest tells it before, unless the checkpoint is another one's
+                raise LostChunk(f"the state is of version {version}, this tailrace reads {VERSION}")
         task_state, output = stage.task(keys.index(group[0])).advance(task_state, messages)
         state.update((VERSION, task_state))
         what, data = zip(*output, strict=True)

@@ -19,9 +19,15 @@ NAME = "tailrace_package.zip"
 
 @contextmanager
 def package_archive() -> Iterator[Path]:
-    """A zip file of the package's modules, as they are installed here; it is removed at the end of the block."""
+    """A zip file of the package's modules, as they are installed here; it is removed at the end of the block.
+
+    A driver that was itself started from such a file, in deploy mode `cluster`, passes that one on.
+    """
     assert tailrace.__file__ is not None
     root = Path(tailrace.__file__).parent
+    if root.parent.name == NAME:
+        yield root.parent
+        return
     with TemporaryDirectory(prefix="tailrace-") as directory:
         path = Path(directory, NAME)
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -42,7 +42,9 @@ def session(
     RuntimeError
         When Spark fails, with the text of its error.
     """
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # workers would take the `python3` on PATH
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started the JVM, with master and addresses
+    if not (submitted and "PYSPARK_PYTHON" in os.environ):  # a path for workers on other machines, by spark-submit
+        os.environ["PYSPARK_PYTHON"] = sys.executable  # they would take the `python3` on PATH
     os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "conf"))
     conf = {
         "spark.app.name": name,
@@ -60,7 +62,7 @@ def session(
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     }
     builder = SparkSession.builder
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # else spark-submit has started the JVM, with master and addresses
+    if not submitted:
         master = os.environ.get("TAILRACE_MASTER", "local[*]")
         builder = builder.master(master)
         os.environ.update(masters.environment(master))

@@ -9,9 +9,9 @@ executed before any table may say that it has the batch; and it must run once, o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -40,12 +40,16 @@ class Sink:
         Identifies the checkpoint in the tables' app transactions.
     answer_topic : AnswerTopic, optional
         The topic that gets the answers of each batch once the tables have it, at least once.
+    entries : dict
+        In a replay: the number of the first entries of which a table has all rows, though its newest ones may be of an
+        earlier batch than the one that merges these entries.
     """
 
     tables: Tables
     schemas: dict[str, pa.Schema]
     app: str
     answer_topic: AnswerTopic | None = None
+    entries: Mapping[str, int] = field(default_factory=dict)
 
     def write(self, rows: DataFrame, batch: int) -> dict[str, pa.Table]:
         """Write a batch to all tables (idempotent); to be called again for one that may have been written in part.
@@ -58,10 +62,10 @@ class Sink:
         table_rows = self.execute(rows)
         self.balance(table_rows)
         names = stream_tables(name for name in self.schemas if Layout.is_history(name))
-        for name in names:
-            if name in table_rows:
-                self.tables.append(name, table_rows[name], self.app, batch)
-        record_written(self.tables.layout, table_rows, batch)
+        lacking = [name for name in names if name in table_rows and batch >= self.entries.get(name, 0)]
+        for name in lacking:
+            self.tables.append(name, table_rows[name], self.app, batch)
+        record_written(self.tables.layout, lacking, batch)
         if self.answer_topic is not None and "results" in table_rows:
             self.answer_topic.send(table_rows["results"])
         if (batch + 1) % COMPACT_EVERY == 0:

@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal
+from tailrace.storage.replay import Replay, merged
 
 if TYPE_CHECKING:
     from tailrace.engine.stage import Message, Stage
@@ -21,10 +22,19 @@ ROWS = "task int, what string, bytes binary"
 """The schema of the rows through Spark, which are opaque: Spark needs no kind's schema."""
 
 
-def read_journal(spark: SparkSession, journal: Journal, stage: Stage, keys: list[int], first: int = 0) -> DataFrame:
+def read_journal(
+    spark: SparkSession,
+    journal: Journal,
+    stage: Stage,
+    keys: list[int],
+    replay: Replay = Replay(),  # noqa: B008 (frozen)
+    until: int | None = None,
+    first: int = 0,
+) -> DataFrame:
     """The stream of the messages that the stage makes of the journal's segments, for each task under its group key.
 
-    Batch n is entry n, also where Spark's checkpoint was lost and all entries are run again; or `first` + n.
+    Batch n is entry n, also where Spark's checkpoint was lost and all entries are run again; or `first` + n; or what
+    the replay tells by which the checkpoint is made. Entries from `until` on are left alone.
     """
     readers = spark.sparkContext.defaultParallelism
     packed = pickle.dumps(stage)  # so the process that Spark starts for offsets alone need not import the stage
@@ -36,11 +46,12 @@ def read_journal(spark: SparkSession, journal: Journal, stage: Stage, keys: list
             return {"entry": first}
 
         def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:
-            return {"entry": start["entry"] + (start["entry"] in journal)}
+            is_over = until is not None and start["entry"] >= until
+            return start if is_over or start["entry"] not in journal else {"entry": replay.end(start["entry"])}
 
         def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-            entries = [journal[batch] for batch in range(start["entry"], end["entry"])]
-            return [InputPartition(part) for entry in entries for part in share(entry, readers)]
+            entries = [journal[number] for number in range(start["entry"], end["entry"])]
+            return [InputPartition(part) for part in share(merged(entries), readers)] if entries else []
 
         def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
             data, first, segments = partition.value

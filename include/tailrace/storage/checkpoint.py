@@ -7,14 +7,15 @@ next one holds. One that holds fewer was lost, damaged, or restored from an olde
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from tailrace.ground.errors import Busy, Damaged, Problem, Refused
 from tailrace.ground.facts import newest
-from tailrace.ground.object_path import Location
 from tailrace.query.query import Query
 from tailrace.storage.journal import Journal
-from tailrace.storage.layout import CheckpointManifest, Layout
+from tailrace.storage.layout import Layout
+from tailrace.storage.manifest import CheckpointManifest
+from tailrace.storage.replay import Replay
 from tailrace.storage.table_schemas import stream_tables
 from tailrace.storage.tables import Tables
 from tailrace.storage.warehouses import moving_away
@@ -62,14 +63,14 @@ def resumable(layout: Layout, query: Query) -> CheckpointManifest | None:
     manifest = _manifest(layout, query)
     if manifest is None:
         return None
-    committed, in_offsets = committed_batches(layout), _batches(layout.checkpoint / "offsets")
+    committed, in_offsets = committed_batches(layout), _batches(layout, "offsets")
     note, tables = read_written(layout), Tables(layout)
     if committed and not note:
         raise _damage(str(path_of(layout)), "it is lost, though Spark has committed batches", repair(layout))
     in_metrics = tables.last_batch("metrics", manifest.id) + 1 if tables.has("metrics") else 0
     if note:
         _check_tables(layout, query, manifest, note)
-    _check_journal(layout, max(committed, in_offsets, in_metrics, *(batch + 1 for batch in note.values()), 0))
+    check_journal(layout, max(committed, in_offsets, in_metrics, *(batch + 1 for batch in note.values()), 0))
     return manifest
 
 
@@ -84,16 +85,16 @@ def _manifest(layout: Layout, query: Query) -> CheckpointManifest | None:
 
 
 def committed_batches(layout: Layout) -> int:
-    """The number of batches that are committed: by Spark; in an object store, by the note of what tables hold.
+    """The number of the journal's entries that are committed: by Spark; in an object store, by the note of tables.
 
     There, a batch's states are written before the tables, and these before the note; Spark has no part in it.
     """
     if layout.is_remote:
         return max(read_written(layout).values(), default=-1) + 1
-    return _batches(layout.checkpoint / "commits")
+    return _batches(layout, "commits")
 
 
-def _check_journal(layout: Layout, batches: int) -> None:
+def check_journal(layout: Layout, batches: int) -> None:
     """Refuse a journal that has a gap, or fewer entries than batches were run."""
     journal = Journal(layout.journal)
     gap = journal.missing()
@@ -126,10 +127,31 @@ def _check_tables(layout: Layout, query: Query, manifest: CheckpointManifest, no
             raise _damage(where, wrong, repair(layout))
 
 
-def _batches(log: Location) -> int:
-    """The number of batches in one of Spark's logs, which holds a file for each of the newest ones."""
+def entries_in_tables(layout: Layout, manifest: CheckpointManifest, names: Iterable[str]) -> dict[str, int]:
+    """The number of the journal's first entries that each of a stream's tables has in whole; 0 for one that is lost.
+
+    `metrics` gets a batch when all others have it, and the note gets it after that; a table without rows of a batch is
+    not written. Without either of them, the newest batch that any table has may be there in part.
+    """
+    tables, names = Tables(layout), list(names)
+    last = {name: tables.last_batch(name, manifest.id) if tables.has(name) else None for name in names}
+    try:
+        note = read_written(layout)
+    except Damaged:
+        note = {}
+    in_metrics = last["metrics"]
+    newest = [batch for batch in last.values() if batch is not None]
+    count = max(newest, default=0) if in_metrics is None and not note else max(in_metrics or -1, *note.values(), -1) + 1
+    return {
+        name: 0 if batch is None else batch + 1 if batch < note.get(name, -1) else count for name, batch in last.items()
+    }
+
+
+def _batches(layout: Layout, log_name: str) -> int:
+    """The number of entries whose batches are in one of Spark's logs, which has a file for each of the newest ones."""
+    log = layout.checkpoint / log_name
     names = [int(file.name) for file in log.iterdir() if file.name.isdigit()] if log.is_dir() else []
-    return max(names, default=-1) + 1
+    return Replay.read(layout.checkpoint).entries(max(names, default=-1) + 1)
 
 
 def _restore_advice(layout: Layout) -> str:

@@ -19,7 +19,14 @@ OnLoss = Callable[[LeaseLostError], None]
 
 
 @contextmanager
-def hold(lease: Lease, where: str, wrong: str, wait_s: float | None, on_loss: OnLoss) -> Iterator[None]:
+def hold(
+    lease: Lease,
+    where: str,
+    wrong: str,
+    wait_s: float | None,
+    on_loss: OnLoss,
+    tries_again: Callable[[], bool] = lambda: False,
+) -> Iterator[None]:
     """Hold a lease while the block runs.
 
     Parameters
@@ -30,13 +37,15 @@ def hold(lease: Lease, where: str, wrong: str, wait_s: float | None, on_loss: On
         0: not to wait for another holder. Else at least so long as it takes to tell that it died.
     on_loss : callable
         Called, in a thread, once another process has acquired the lease.
+    tries_again : callable
+        Whether a store that fails is asked for the lease again; by default its error is raised.
 
     Raises
     ------
     Busy
         When another process still holds it then.
     """
-    _acquire(lease, where, wrong, wait_s)
+    _acquire(lease, where, wrong, wait_s, tries_again)
     released = threading.Event()
     renewal = threading.Thread(target=_renew, args=(lease, released, on_loss), daemon=True)
     renewal.start()
@@ -51,11 +60,11 @@ def hold(lease: Lease, where: str, wrong: str, wait_s: float | None, on_loss: On
             print(f"lease: not released, so it runs out: {error}", file=sys.stderr, flush=True)
 
 
-def _acquire(lease: Lease, where: str, wrong: str, wait_s: float | None) -> None:
+def _acquire(lease: Lease, where: str, wrong: str, wait_s: float | None, tries_again: Callable[[], bool]) -> None:
     """Acquire a lease, and wait for that of a process that is dead."""
     least_s = 0.0 if wait_s == 0 else _PATIENCE * lease.term_s
     until_s, told = time.monotonic() + max(wait_s or 0.0, least_s), False
-    while not lease.acquire():
+    while not _acquired(lease, tries_again):
         if time.monotonic() >= until_s:
             raise Busy([Problem(where, wrong, "to wait for it, or to stop it")])
         if not told:
@@ -63,6 +72,21 @@ def _acquire(lease: Lease, where: str, wrong: str, wait_s: float | None) -> None
             print(f"lease: another machine has it; waiting up to {left_s:.0f} s", file=sys.stderr, flush=True)
             told = True
         time.sleep(min(_POLL_S, lease.term_s / _RENEWALS))
+
+
+def _acquired(lease: Lease, tries_again: Callable[[], bool]) -> bool:
+    """Ask for a lease, of a store that fails again and again; returns whether it was given."""
+    failed = False
+    while True:
+        try:
+            return lease.acquire()
+        except OSError as error:
+            if not tries_again():
+                raise
+            if not failed:
+                print(f"lease: not acquired yet: {error}", file=sys.stderr, flush=True)
+            failed = True
+            time.sleep(min(_POLL_S, lease.term_s / _RENEWALS))
 
 
 def _renew(lease: Lease, released: threading.Event, on_loss: OnLoss) -> None:

@@ -3,51 +3,32 @@
 from __future__ import annotations
 
 import json
-import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tailrace.ground.errors import Busy, Damaged, Problem, Refused, refuse
-from tailrace.ground.files import create_atomically
 from tailrace.ground.object_path import Location
 from tailrace.sources.segments import Types
 from tailrace.storage.locks import RequireHeld, bucket_lock, file_lock
+from tailrace.storage.manifest import FORMAT, STATE_VERSION, CheckpointManifest, changes, create_manifest, keeps_answers
 from tailrace.storage.warehouses import Warehouse, holds, location_of, moving_away
-
-_FORMAT = 9  # of the journal, the tables and what tasks hold; to be raised when a later tailrace reads other ones
-
-
-@dataclass(frozen=True)
-class CheckpointManifest:
-    """The manifest of a stream's checkpoint: the query and the source it was created for; it never changes.
-
-    Attributes
-    ----------
-    id : str
-        Identifies the checkpoint in the tables' app transactions.
-    structure : dict
-        `Query.structure()`: the parts of the query that may not change while the checkpoint lives.
-    types : dict
-        The types of each stream's columns when they were first read, by the stream's name.
-    identities : dict
-        The identity of each stream's source, where it has one: a Delta table's id; by the stream's name.
-    """
-
-    id: str
-    structure: dict[str, Any]
-    types: dict[str, Types]
-    identities: dict[str, str] = field(default_factory=dict)
-    format: int = _FORMAT
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The directories and files of one query in a warehouse."""
+    """The directories and files of one query in a warehouse.
+
+    Attributes
+    ----------
+    checkpoint_name : str
+        Another name than the default is that of a checkpoint that is built beside the one in force.
+    """
 
     home: Location
+    checkpoint_name: str = "checkpoint"
 
     @staticmethod
     def of(warehouse: Warehouse, query: str) -> Layout:
@@ -77,7 +58,7 @@ class Layout:
 
     @property
     def checkpoint(self) -> Location:
-        return self.stream / "checkpoint"
+        return self.stream / self.checkpoint_name
 
     @property
     def chunks(self) -> Location:
@@ -112,16 +93,38 @@ class Layout:
         self.stream.mkdir(parents=True, exist_ok=True)
         self.drain.touch()
 
+    @property
+    def manifest_file(self) -> Location:
+        return self.stream / "origin.json"
+
+    @property
+    def switch(self) -> Location:
+        """The record of a rebuild that is being put in force: while it is there, files and tables are half moved."""
+        return self.home / "_switch.json"
+
     def manifest(self) -> CheckpointManifest | None:
-        """Read the checkpoint's manifest; None where there is no checkpoint yet."""
-        file = self.stream / "origin.json"
+        """Read the checkpoint's manifest; None where there is no checkpoint yet.
+
+        Raises
+        ------
+        Busy
+            While a rebuild is being put in force.
+        """
+        if self.switch.exists():
+            wrong = "tailrace rebuild is putting in force what it has built, or was killed while it did"
+            raise Busy([Problem(str(self.home), wrong, "to wait for it, or to run it again: it goes on from there")])
+        return self.read_manifest()
+
+    def read_manifest(self) -> CheckpointManifest | None:
+        """Read the manifest as it stands, also while a rebuild is being put in force."""
+        file = self.manifest_file
         try:
             if not holds(file):
                 return None
             values = json.loads(file.read_text())
             if not isinstance(values["format"], int):
                 raise ValueError(f"its format is {values['format']!r}")
-            if values["format"] != _FORMAT:  # `require_same` refuses it, whatever other fields it has
+            if values["format"] != FORMAT:  # `require_same` refuses it, whatever other fields it has
                 return CheckpointManifest("", {}, {}, format=values["format"])
             return CheckpointManifest(**values)
         except KeyError:
@@ -134,7 +137,11 @@ class Layout:
         return Damaged([Problem(str(file), f"it is damaged ({wrong})", right)])
 
     def create_checkpoint(
-        self, structure: dict[str, Any], types: dict[str, Types], identities: dict[str, str]
+        self,
+        structure: dict[str, Any],
+        types: dict[str, Types],
+        identities: dict[str, str],
+        columns: Mapping[str, Mapping[str, str]] = {},
     ) -> CheckpointManifest:
         """Create a checkpoint: the journal's directory and the manifest, which is returned.
 
@@ -143,10 +150,10 @@ class Layout:
         Busy
             When there is one: another driver has begun the stream, while this one stood still.
         """
-        manifest = CheckpointManifest(uuid.uuid4().hex, structure, types, identities)
+        manifest = CheckpointManifest.new(structure, types, identities, columns)
         self.journal.mkdir(parents=True, exist_ok=True)
         try:
-            create_atomically(self.stream / "origin.json", json.dumps(asdict(manifest), indent=1))
+            create_manifest(self.manifest_file, manifest)
         except FileExistsError:
             wrong = "another driver has begun this stream meanwhile"
             raise Busy([Problem(str(self.home), wrong, "one driver a query: this one ends")]) from None
@@ -163,6 +170,8 @@ class Layout:
             When the checkpoint was made for another query, or by another version of tailrace.
         Damaged
             When the manifest can't be read.
+        Busy
+            While a rebuild is being put in force.
         """
         manifest = self.manifest()
         if manifest is not None:
@@ -176,33 +185,34 @@ class Layout:
         file : Path, optional
             The query file, for the refusal to name.
         """
-        if manifest.format != _FORMAT:
-            version = "a newer" if manifest.format > _FORMAT else "an older"
-            wrong = f"the stream was begun by {version} version of tailrace: format {manifest.format}, here {_FORMAT}"
+        if manifest.format != FORMAT:
+            version = "a newer" if manifest.format > FORMAT else "an older"
+            wrong = f"the stream was begun by {version} version of tailrace: format {manifest.format}, here {FORMAT}"
             right = (
                 "that version of tailrace, to go on with it; or another warehouse, "
                 f"or {moving_away(self.home, 'old')}, to begin anew and read the source from its start"
             )
             raise refuse(str(self.home), wrong, right)
-        current = json.loads(json.dumps(structure))
-        differences = [
-            name
-            for name in sorted(current.keys() | manifest.structure.keys())
-            if current.get(name) != manifest.structure.get(name)
-        ]
-        if differences:
+        if manifest.state != STATE_VERSION:
+            wrong = f"the state of its tasks is of version {manifest.state}, this tailrace reads {STATE_VERSION}"
+            right = f"{self.rebuild_command(file)}, which makes the state anew; or the tailrace that wrote it"
+            raise refuse(str(self.home), wrong, right)
+        if changed := changes(manifest, structure):
             raise Refused(
                 [
                     Problem(
                         name if file is None else f"{file}: {name}",
-                        f"it is {_in_words(current.get(name))}, but the stream in {self.home} "
-                        f"was begun with {_in_words(manifest.structure.get(name))}",
-                        "the old value; or another name for the query, or another warehouse, "
-                        "to begin anew and read the source from its start",
+                        f"it is {_in_words(after)}, but the stream in {self.home} was begun with {_in_words(before)}",
+                        f"the old value; or {self.rebuild_command(file)}, {_outcome(changed)}; or another name for "
+                        "the query, or another warehouse, to begin anew and read the source from its start",
                     )
-                    for name in differences
+                    for name, (before, after) in changed.items()
                 ]
             )
+
+    def rebuild_command(self, file: Path | None = None) -> str:
+        """The command that makes the stream's state anew; `file` is the query's, if it is known."""
+        return f"tailrace rebuild {'FILE' if file is None else file} --warehouse {self.home.parent}"
 
     @contextmanager
     def lock(self, writer: str, wait_s: float | None = None) -> Iterator[RequireHeld]:
@@ -231,6 +241,12 @@ class Layout:
         else:
             with bucket_lock(self.home, writer, wait_s) as require_held:
                 yield require_held
+
+
+def _outcome(changed: Iterable[str]) -> str:
+    if keeps_answers(changed):
+        return "once the driver is drained: it spreads the state anew, and keeps all answers"
+    return "once the driver is drained: it answers all of history anew, and keeps the old answers aside"
 
 
 def _in_words(value: Any) -> str:

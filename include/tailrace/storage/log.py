@@ -196,6 +196,12 @@ def _segment(row: Any) -> Segment:
     return Segment(*location, size=row.size, mtime_ns=mtime_ns)
 
 
+def ordinals_of(paths: Sequence[str]) -> list[int | None]:
+    """The ordinals of the segments whose tuples files of history hold, by the files' names; None for compacted ones."""
+    names = [_SEGMENT_FILE.search(path) for path in paths]
+    return [None if name is None else int(name[1]) for name in names]
+
+
 def _files(history: Location, segments: pd.DataFrame) -> pd.DataFrame:
     """The files of history that may hold tuples of these segments.
 

@@ -13,6 +13,9 @@ from typing import Literal
 from tailrace.ground.files import write_atomically
 from tailrace.storage.layout import Layout
 
+_ROOM = 4096
+"""Size of its file, in bytes: a block of the disk, so that a longer status has room on a full disk too."""
+
 State = Literal["starting", "streaming", "waiting", "quiet", "drained", "ended"]
 
 
@@ -78,7 +81,7 @@ class Status:
     def write(self, layout: Layout) -> None:
         """Replace the last status; on a full disk overwrite its file in place, which needs no more room."""
         try:
-            write_atomically(layout.status, json.dumps(asdict(self)))
+            write_atomically(layout.status, json.dumps(asdict(self)).ljust(_ROOM))
         except OSError:
             if not isinstance(layout.status, Path):
                 return  # the next one may get through

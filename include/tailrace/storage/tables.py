@@ -24,12 +24,13 @@ from tailrace.ground.written_files import FILES
 from tailrace.sources import history
 from tailrace.sources.object_files import open_location
 from tailrace.storage.layout import Layout
+from tailrace.storage.retention import adapt_retention, properties
 from tailrace.storage.warehouses import storage_options
 
 _LARGEST_MS = 1 << 53  # in microseconds it still fits into an int64
 
 _FILE_BYTES = 8 << 20  # larger files are left alone: a compaction writes the last one anew, not the table
-_RETENTION = dict.fromkeys(("delta.logRetentionDuration", "delta.deletedFileRetentionDuration"), "interval 1 hours")
+_RETENTION = properties()
 
 VACUUM = "vacuum"
 """The lock under which files of a stream's tables are removed; a correction holds it while it reads them."""
@@ -94,7 +95,7 @@ class Tables:
         """Remove the files of a table that no commit has ever named, of attempts that ended; returns their number.
 
         To be called by the table's writer before it writes. What a commit has removed stays for readers of the versions
-        before it, for `_RETENTION`.
+        before it, for the table's retention.
         """
         if not self.has(name):
             return 0
@@ -111,7 +112,8 @@ class Tables:
     def compact(self, names: Iterable[str], removes: bool = True) -> None:
         """Merge small files, and remove files and log entries no longer needed; to be called by the tables' writer.
 
-        What is no longer needed stays for `_RETENTION`, so that readers can finish what they have begun.
+        What is no longer needed stays for some time (`storage.retention`), so that readers can finish what they have
+        begun.
 
         Parameters
         ----------
@@ -123,6 +125,7 @@ class Tables:
                 table = self.open(name)
                 table.optimize.compact(target_size=_FILE_BYTES)
                 if removes:
+                    adapt_retention(table)
                     table.vacuum(dry_run=False, full=True)  # also files of attempts that committed nothing
                 table.create_checkpoint()
                 if removes:

@@ -21,7 +21,9 @@ _ELSEWHERE = "a driver on another machine runs this query"
 
 
 @contextmanager
-def only_driver(layout: Layout, machine: str | None = None, term_s: float = TERM_S) -> Iterator[None]:
+def only_driver(
+    layout: Layout, machine: str | None = None, term_s: float = TERM_S, waits: bool = False
+) -> Iterator[None]:
     """Hold a query's stream; the process ends at once if another machine's driver has taken it over meanwhile.
 
     Parameters
@@ -29,6 +31,8 @@ def only_driver(layout: Layout, machine: str | None = None, term_s: float = TERM
     machine : str, optional
         Within it the file lock holds; by default what the kernel calls its current run. Another one's driver that
         died is waited for, for a term.
+    waits : bool
+        Whether it waits for a disk that is full or away, until a drain is requested; by default that is an error.
 
     Raises
     ------
@@ -42,7 +46,11 @@ def only_driver(layout: Layout, machine: str | None = None, term_s: float = TERM
     with layout.lock("stream"):
         (layout.home / "lease").mkdir(exist_ok=True)
         lease = Lease(DirectoryStore(layout.home / "lease"), machine or boot_id(), term_s)
-        with hold(lease, str(layout.home), _ELSEWHERE, None, _end):
+
+        def tries_again() -> bool:
+            return waits and not layout.drain.exists()
+
+        with hold(lease, str(layout.home), _ELSEWHERE, None, _end, tries_again):
             yield
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tailrace.ground.errors import Busy, Damaged, Problem
@@ -45,8 +45,7 @@ def record_written(layout: Layout, tables: Iterable[str], batch: int) -> None:
     """
     file, written = path_of(layout), dict.fromkeys(tables, batch)
     if isinstance(file, Path):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, json.dumps(read_written(layout) | written))
+        write_note(layout, read_written(layout) | written)
         return
     stored = file.stored()
     before = _parsed(layout, stored.content.decode()) if stored else {}
@@ -68,9 +67,21 @@ def _parsed(layout: Layout, text: str) -> dict[str, int]:
         raise Damaged([Problem(str(path_of(layout)), f"it is damaged ({error})", repair(layout))]) from None
 
 
+def write_note(layout: Layout, note: Mapping[str, int]) -> None:
+    """Write the note: the last batch of each table."""
+    file = path_of(layout)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(file, json.dumps(note))
+
+
 def repair(layout: Layout) -> str:
-    """The advice by which the next start rebuilds, from the journal, Spark's checkpoint and what the tables lack."""
+    """The advice by which Spark's checkpoint, and what the tables lack, is made again from the journal."""
+    again = (
+        f"{moving_away(layout.checkpoint)} and then to start the stream again. It runs all batches of its journal again"
+    )
+    if layout.is_remote:
+        return f"{again} and gives each table what that lacks; what it has read of its source must still be there"
     return (
-        f"{moving_away(layout.checkpoint)} and then to start the stream again. It runs every batch "
-        "of its journal again and gives each table what that lacks; what it has read of its source must still be there"
+        f"{layout.rebuild_command()}, which makes it again from history; or, where the source still has all that was "
+        f"read of it, {again} and gives each table what that lacks"
     )

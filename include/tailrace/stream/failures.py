@@ -16,6 +16,7 @@ _CHECKPOINT = re.compile(
 )
 _LOST = re.compile(r"^[\w.]*\bLostChunk: ", re.MULTILINE)  # of a task's state
 _CAUSED = re.compile(r"^(?:Caused by|): (\S.*)$", re.MULTILINE)
+_INNER = re.compile(r"\n\s*(?:\x1b\[\d+m)?↳(?:\x1b\[\d+m)?\s*")  # Delta's library gives each cause a line of its own
 _RAISED = re.compile(r"^(?:[a-z_]\w*\.)*([A-Z]\w*)(?::.*)?$", re.MULTILINE)  # the last line of a Python traceback
 
 
@@ -76,6 +77,7 @@ def _reason(error: Any) -> str:
         text = lines[-1] if lines else text
     elif causes := _CAUSED.findall(text):  # py4j gives Java's own print of it
         text = causes[-1]
+    text = _INNER.sub(": ", text)
     line = text.splitlines()[0].strip() if text else ""
     return line or type(error).__name__
 

@@ -25,7 +25,8 @@ from tailrace.sources.replay_feed import ReplayFeed
 from tailrace.sources.segments import Segment, Types
 from tailrace.storage.delta_feed import DeltaFeed
 from tailrace.storage.journal import Journal, StreamPosition
-from tailrace.storage.layout import CheckpointManifest, Layout
+from tailrace.storage.layout import Layout
+from tailrace.storage.manifest import CheckpointManifest
 from tailrace.storage.tables import Tables
 
 _FILES_AT_ONCE = 1000

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from tailrace.ground.words import counted
+from tailrace.terminal.progress_table import ProgressTable
 from tailrace.terminal.screen import err
+
+_WIDTHS = {"batch": 5, "rows": 9, "t_max": 19, "K s": 8, "coverage": 8, "answers": 8, "late": 7}
 
 
 class StreamProgress:
@@ -16,6 +20,7 @@ class StreamProgress:
         self._bar = Progress(SpinnerColumn(), TextColumn("{task.description}"), *bar, console=err)
         self._task = self._bar.add_task("starting Spark", total=0)
         self._rows_read = 0
+        self._table = ProgressTable(_WIDTHS, err.width)
 
     def __enter__(self) -> StreamProgress:
         if err.is_terminal:
@@ -32,15 +37,13 @@ class StreamProgress:
         self._bar.update(
             self._task, total=self._rows_read + rows_left, completed=self._rows_read, description="streaming"
         )
-        parts = [
-            f"batch {batch:>4}",
-            f"rows {totals['rows']:>9,}",
-            "t_max –" if last["t_max"] is None else f"t_max {last['t_max']:%Y-%m-%d %H:%M:%S}",
-            f"K {last['k_ms'] / 1000:>9,g} s",
-            "coverage –" if last["coverage"] is None else f"coverage {last['coverage']:>7.2%}",
-            f"answers {totals['answers']:>7,}",
-            f"late {totals['late']:>6,}",
-        ]
+        texts = {name: f"{total:,}" for name, total in totals.items()} | {
+            "batch": str(batch),
+            "t_max": "–" if last["t_max"] is None else f"{last['t_max']:%Y-%m-%d %H:%M:%S}",
+            "K s": f"{last['k_ms'] / 1000:g}",
+            "coverage": "–" if last["coverage"] is None else f"{last['coverage']:.2%}",
+        }
+        for line in self._table.lines(texts):
+            self._bar.console.print(line, markup=False, soft_wrap=True)
         if "quarantine" in written:
-            parts.append(f"quarantined {written['quarantine'].num_rows:,}")
-        self._bar.console.print("  ".join(parts), soft_wrap=True)
+            self._bar.console.print(f"       {counted(written['quarantine'].num_rows, 'row')} quarantined")

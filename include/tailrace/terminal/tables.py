@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import StringIO
+from textwrap import fill
+from typing import Any
 
 from rich import box
 from rich.cells import cell_len
@@ -13,13 +15,20 @@ from rich.table import Table
 from tailrace.terminal.screen import out, plain
 
 _WIDEST = 10_000
+_WHOLE: Any = {"break_long_words": False, "break_on_hyphens": False}
 _FRAME = 3  # of a column: two spaces and a line; the table has one line more
 
 
 def print_table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], wide: bool = False, note: str | None = None
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    wide: bool = False,
+    note: str | None = None,
+    title: str | None = None,
 ) -> None:
     """Print a table of texts; unless it is `wide`, of the columns that fit the terminal, the first one always."""
+    if title is not None:
+        out.print(title, markup=False, soft_wrap=True)
     places = range(len(columns)) if wide else _fitting(columns, rows, out.width)
     shown = [columns[place] for place in places]
     print(_text(shown, [[row[place] for place in places] for row in rows], _WIDEST if wide else out.width), end="")
@@ -27,7 +36,15 @@ def print_table(
         out.print(note, markup=False, soft_wrap=True)
     if len(shown) < len(columns):
         left_out = [name for place, name in enumerate(columns) if place not in places]
-        out.print(f"--wide shows also {', '.join(left_out)}", markup=False, soft_wrap=True)
+        out.print(f"--wide shows also {', '.join(left_out)}", markup=False)
+
+
+def print_named_texts(texts: Mapping[str, str]) -> None:
+    """Print texts beside their names; a text that is wider than the terminal goes on below itself."""
+    width = max(map(cell_len, texts), default=0) + 2
+    for name, text in texts.items():
+        indent = " " * (width - cell_len(name))
+        print(fill(text, out.width, initial_indent=name + indent, subsequent_indent=" " * width, **_WHOLE))
 
 
 def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

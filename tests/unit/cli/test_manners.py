@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pytest
+
 from tailrace import __version__
+from tailrace.cli import explanation
+from tailrace.correction import quality
+from tailrace.terminal import screen
 
 ROOT = Path(__file__).parents[3]
 FLIGHTS = ROOT / "include" / "queries" / "flights.yaml"
@@ -40,3 +46,33 @@ def test_an_input_lies_under_the_roots_of_sources(tailrace, monkeypatch, tmp_pat
     output = tailrace("run", FLIGHTS, "--warehouse", tmp_path, "--input", f"departures={tmp_path}", code=2)
     assert "lies under no root of sources" in output.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def narrow(monkeypatch):
+    """A terminal of 80 columns."""
+    monkeypatch.setattr(screen.out, "width", 80)
+
+
+def test_the_table_of_quality_shows_in_80_columns_what_was_measured_and_promised(tailrace, monkeypatch, narrow):
+    row = {"bucket_start": 0, "bucket_end": 10_000, "answers": 1000, "corrected": 1000, "missing": 7, "off": 123}
+    row |= {"share": 0.123456, "mean_error": 0.0633986, "worst_error": 2.93846, "mean_k_ms": 3_600_000.0}
+    rows = pa.Table.from_pylist([row | {"error": 0.05, "risk": 0.1, "accuracy": None}])
+    monkeypatch.setattr(quality, "read_quality", lambda query, warehouse: (rows, rows.column_names))
+    lines = tailrace("quality", FLIGHTS, "--warehouse", "w").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[1].replace("┃", "").split() == ["bucket_start", "answers", "share", "mean_error", "error", "risk"]
+    assert len(lines) == 3 + 1 + 1 + 2, "no cell is broken, and what is left out goes on in a second line"
+    told = tailrace("quality", FLIGHTS, "--warehouse", "w", "--format", "csv").stdout
+    assert told.splitlines()[0] == ",".join(f'"{name}"' for name in rows.column_names)
+
+
+def test_what_explains_a_query_is_folded_beside_its_name(tailrace, monkeypatch, narrow):
+    reason = "tuples are combined before they go to the tasks, " * 3 + "/a-path/that-is/" + "long" * 20
+    monkeypatch.setattr(explanation, "explanation", lambda query: {"query": "flights", "why": reason})
+    first, *folded = tailrace("explain", FLIGHTS).stdout.splitlines()
+    assert first == "query  flights"
+    assert folded[0].startswith("why    tuples are")
+    assert all(line.startswith(" " * 7) for line in folded[1:])
+    assert [len(line) <= 80 for line in folded] == [True] * (len(folded) - 1) + [False], "a path stays whole"
+    assert "".join(folded)[7:].replace(" ", "") == reason.replace(" ", "")

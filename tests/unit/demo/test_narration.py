@@ -14,7 +14,7 @@ from rich.console import Console
 
 from tailrace.demo.comparison import Comparison, compare
 from tailrace.demo.generated_data import COPIES, TRADES, declare
-from tailrace.demo.narration import line, summary
+from tailrace.demo.narration import progress_table, summary, texts
 from tailrace.demo.true_pairs import true_pairs
 from tailrace.demo.truth import share_found, share_off, share_right, truth
 from tailrace.query.declared import declared_query
@@ -25,13 +25,20 @@ FLIGHTS = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
 STATUS = Status("streaming", 1, 0, 0, 12, rows=3456, t_max=1_767_225_600_000, k_ms=250, coverage=0.98765, late=7)
 
 
-def test_the_progress_line_shows_batches_rows_slack_coverage_and_late_tuples():
-    text = line(STATUS)
-    for part in ("streaming", "12 batches", "3,456 rows", "K 250 ms", "coverage 98.77%", "late     7"):
-        assert part in text
-    assert "corrections" not in text
-    assert line(STATUS, 3).endswith("corrections  3")
-    assert "K –" in line(replace(STATUS, k_ms=None))
+def test_the_progress_shows_batches_rows_slack_coverage_and_late_tuples():
+    table = progress_table(width=120, counts_corrections=False)
+    heads, line = table.lines(texts(STATUS))
+    assert heads.split() == ["state", "batches", "rows", "to", "read", "K", "coverage", "late", "answers", "t_max"]
+    assert line.split() == ["streaming", "12", "3,456", "0", "250", "ms", "98.77%", "7", "0", "2026-01-01T00:00:00"]
+    [line] = table.lines(texts(replace(STATUS, k_ms=None)))
+    assert line.split()[4] == "–"
+
+
+def test_the_progress_fits_80_columns_with_its_corrections():
+    heads, line = progress_table(width=80, counts_corrections=True).lines(texts(STATUS, 3))
+    assert max(len(heads), len(line)) <= 80
+    assert heads.split()[-2:] == ["corrections", "late"]
+    assert line.split()[-2:] == ["3", "7"]
 
 
 def answers(**columns: list) -> pa.Table:
@@ -67,8 +74,28 @@ def test_the_summary_shows_streamed_and_corrected_answers():
     text = summary_of_answers()
     assert "50.00%" in text
     assert "100 %" in text
-    assert "200 ms on average, 300 ms at most" in text
+    assert "200 ms" in next(line for line in text.splitlines() if "K, the slack, on average" in line)
+    assert "300 ms" in next(line for line in text.splitlines() if "K at most" in line)
     assert "300 ms" in text.splitlines()[-2]  # latency: the mean of 200 and 400 ms
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("windows right", "windows ≥ 5% off (promised: 10% at most)"),
+        ("windows whole, and ranked right", "of the correct top-k (promised: 95%)"),
+        ("pairs found", "of these, true"),
+    ],
+)
+def test_the_summary_fits_80_columns(labels):
+    console = Console(width=80, no_color=True)
+    comparison = Comparison("15,556 windows", {label: [0.87552, 1.0] for label in labels}, True)
+    with console.capture() as captured:
+        console.print(summary(load(FLIGHTS), answers(), answers(), comparison))
+    lines = captured.get().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [label for label in labels if not any(label in line for line in lines)] == [], "no label is broken"
+    assert len(lines) == 5 + 1 + len(labels) + 4
 
 
 def test_a_constant_slack_is_printed_once():

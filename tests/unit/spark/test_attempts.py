@@ -208,3 +208,13 @@ def test_the_status_is_overwritten_in_place_on_a_full_disk(tmp_path, monkeypatch
     layout.status.unlink()
     Status("waiting", 7, 1, 3, 0).write(layout)  # no file to overwrite: nothing is written or raised
     assert Status.read(layout) is None
+
+
+def test_a_status_that_is_longer_than_the_last_one_fits_too_on_a_full_disk(tmp_path, monkeypatch):
+    layout = Layout(tmp_path)
+    layout.stream.mkdir()
+    Status("waiting", 7, 1, 1, 0).write(layout)
+    monkeypatch.setattr(status_module, "write_atomically", lambda *_: (_ for _ in ()).throw(FULL))
+    longer = Status("waiting", 7, 1, 2, 0, rows_left=1_000_000, problem=f"disk or network: {FULL}")
+    longer.write(layout)
+    assert Status.read(layout) == longer

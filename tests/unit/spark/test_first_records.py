@@ -70,7 +70,8 @@ def test_a_bounded_run_without_a_record_of_each_stream_writes_nothing(tmp_path, 
     assert not (tmp_path / "wh").exists()
 
 
-def test_the_checkpoint_has_the_types_and_identities_of_each_stream(tmp_path):
+def test_the_checkpoint_has_the_types_and_identities_of_each_stream(tmp_path, monkeypatch):
+    use_pairs(monkeypatch)
     feeds = {"left": LateLog(1), "right": LateLog(1)}
     for name, feed in feeds.items():
         feed.types = {f"{name}_id": "string"}

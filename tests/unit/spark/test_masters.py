@@ -35,11 +35,12 @@ def test_a_cluster_without_a_secret_is_refused(monkeypatch, secret):
     assert "too short" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("master", ["local[*]", "yarn"])
+@pytest.mark.parametrize("master", ["local[*]", "yarn", "k8s://https://api:6443", "mesos://h"])
 def test_no_other_master_needs_the_secret(monkeypatch, master):
+    """Spark makes one itself, but under a master that it does not know."""
     monkeypatch.delenv(SECRET, raising=False)
     assert "_SPARK_AUTH_SECRET" not in masters.environment(master)
-    assert bool(masters.conf(master)) == (master == "local[*]")
+    assert masters.conf(master).get("spark.authenticate") == (None if master == "mesos://h" else "true")
 
 
 def test_the_package_is_packed_whole_and_removed_afterwards():

@@ -5,6 +5,7 @@ Locks of files hold among processes of one machine, so each of them has the quer
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -13,8 +14,9 @@ import sys
 import pytest
 
 from processes import until
+from tailrace.storage import conditional_store
 from tailrace.storage.layout import Layout
-from tailrace.storage.writer import LOST
+from tailrace.storage.writer import LOST, only_driver
 
 TERM_S = 3.0
 # A driver of a machine: it says that it drives, and ends when it is told to.
@@ -110,3 +112,37 @@ def test_a_driver_waits_for_nothing_on_the_machine_of_the_one_that_died(start):
     second.kill()
     _, told = second.communicate()
     assert "waiting" not in told
+
+
+@pytest.fixture
+def full_disk(tmp_path, monkeypatch):
+    """Make the disk of a query's lease full at so many writes, and ask for a drain then if it stays full."""
+    layout, create = Layout.of(tmp_path, "q"), conditional_store.create_atomically
+    layout.home.mkdir(parents=True)
+
+    def make(writes):
+        left = iter(range(writes))
+
+        def create_if_there_is_room(target, content):
+            if next(left, None) is not None:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            create(target, content)
+
+        monkeypatch.setattr(conditional_store, "create_atomically", create_if_there_is_room)
+        return layout
+
+    return make
+
+
+def test_a_driver_that_is_started_on_a_full_disk_waits_for_room_and_says_so(full_disk, capsys):
+    with only_driver(full_disk(3), "a", 0.6, waits=True):
+        assert capsys.readouterr().err.count("lease: not acquired yet: [Errno 28] No space left") == 1
+
+
+def test_nobody_waits_for_a_full_disk_without_being_asked_to_nor_when_it_is_drained(full_disk):
+    with pytest.raises(OSError, match="No space"), only_driver(full_disk(1), "a", 0.6):
+        pass
+    layout = full_disk(100)
+    layout.request_drain()
+    with pytest.raises(OSError, match="No space"), only_driver(layout, "a", 0.6, waits=True):
+        pass

@@ -223,15 +223,15 @@ def test_a_new_plan_is_stamped_on_the_next_batch_with_rows_from_its_first_segmen
     loaded(driver, 1_000)
     record = driver.plan(newest_tick=3, newest_event=77)
     plan = Fact("plan", 1, 1, {"salt": 1, "of": [[97.0, 0.0, 2.0]], "tasks": 2}, FEEDBACK, 1, 77, 3)
-    assert record.header.plans == record.header.stamped == (plan,)
+    assert record.header.plans() == record.header.stamped == (plan,)
     assert record.segments[0].ordinal == plan.since
-    assert driver.plan().header.plans == (plan,)
+    assert driver.plan().header.plans() == (plan,)
     driver.go()
     loaded(driver, 2_000)
     assert driver.plan() is None, "a plan alone is no reason for a batch"
     driver.log.there += segments("d")
     driver.restart()  # the load of a driver is not kept, its plans are
-    assert driver.plan().header.plans == (plan,)
+    assert driver.plan().header.plans() == (plan,)
 
 
 def test_a_plan_is_in_no_header_once_its_tuples_have_expired(tmp_path):
@@ -240,8 +240,8 @@ def test_a_plan_is_in_no_header_once_its_tuples_have_expired(tmp_path):
     for salt, event in ((1, 50), (2, 60), (3, 400)):
         loaded(driver, salt * 2_000)
         loaded(driver, salt * 2_000 + 1_000)
-        assert driver.plan(newest_event=event).header.plans[-1].value["salt"] == salt
-    known = [[fact.version for fact in driver.plan(frontier=at).header.plans] for at in (160, 161, 500, 501, 10**6)]
+        assert driver.plan(newest_event=event).header.plans()[-1].value["salt"] == salt
+    known = [[fact.version for fact in driver.plan(frontier=at).header.plans()] for at in (160, 161, 500, 501, 10**6)]
     assert known == [[1, 2, 3], [2, 3], [2, 3], [3], [3]]  # a tuple at 60 has partners up to 160
 
 

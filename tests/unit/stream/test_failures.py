@@ -26,6 +26,14 @@ class Captured(Exception):
 
 
 CASES = {
+    "a full disk, as Delta's library tells of it": (
+        OSError(
+            "Generic LocalFileSystem error\n          \x1b[31m↳\x1b[0m Unable to copy data to file\n"
+            "           \x1b[31m↳\x1b[0m No space left on device (os error 28)"
+        ),
+        "transient",
+        "Generic LocalFileSystem error: Unable to copy data to file: No space left on device (os error 28)",
+    ),
     "a full disk, in the sink": (OSError(errno.ENOSPC, "No space left on device"), "transient", "No space"),
     "a full disk, in Delta": (
         DeltaError("Generic error: No space left on device (os error 28)"),

@@ -19,7 +19,8 @@ from tailrace.ground.times import with_times
 from tailrace.kinds import build
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
-from tailrace.storage.layout import CheckpointManifest, Layout
+from tailrace.storage.layout import Layout
+from tailrace.storage.manifest import CheckpointManifest
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
 from tailrace.stream.source_opening import open_feeds, problem_of

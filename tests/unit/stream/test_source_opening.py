@@ -24,7 +24,8 @@ from tailrace.sources.replay_feed import ReplayFeed
 from tailrace.sources.segments import Segment
 from tailrace.storage.delta_feed import DeltaFeed
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
-from tailrace.storage.layout import CheckpointManifest, Layout
+from tailrace.storage.layout import Layout
+from tailrace.storage.manifest import CheckpointManifest
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
 from tailrace.stream import source_opening

@@ -1,0 +1,138 @@
+"""The applications of a query's driver on a cluster platform: where they may run, and their end.
+
+The file `_stream/cluster.json` of a query's home holds the platform's address and the query's tag there. It is written
+before the first submission, and stays: a fence asks that platform after any crash, and before any other start.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from tailrace.drivers.cluster_platform import ClusterPlatform, PlatformDown
+from tailrace.drivers.kubernetes import Kubernetes
+from tailrace.drivers.platform_http import Credentials
+from tailrace.drivers.yarn import Yarn
+from tailrace.ground.errors import Damaged, Problem
+from tailrace.ground.files import write_atomically
+from tailrace.ground.object_path import Location
+
+_LOOK_AGAIN_S = 1.0
+
+
+def platform_file(home: Path) -> Path:
+    """The file that says where a home's driver may run beside this host."""
+    return home / "_stream" / "cluster.json"
+
+
+def tag_of(home: Path) -> str:
+    """The tag of a home's applications: drawn when there is no file yet, since two warehouses may share a platform.
+
+    Raises
+    ------
+    Damaged
+        When the file can't be read.
+    """
+    described = _described(home)
+    return f"tailrace-{secrets.token_hex(16)}" if described is None else str(described["tag"])
+
+
+def write_platform(home: Path, platform: ClusterPlatform) -> None:
+    """Note that a home's driver may run there from now on."""
+    file = platform_file(home)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(file, json.dumps(platform.description()))
+
+
+def platform_of(home: Location) -> ClusterPlatform | None:
+    """The platform where a home's driver may run, with its tag; None where it never ran on one.
+
+    Raises
+    ------
+    Damaged
+        When the file can't be read.
+    """
+    if not isinstance(home, Path):  # a driver in cluster mode needs a warehouse in a directory
+        return None
+    described = _described(home)
+    if described is None:
+        return None
+    try:
+        if described["platform"] == "yarn":
+            return Yarn(described["tag"], tuple(described["addresses"]))
+        credentials = Credentials(**described["credentials"])
+        return Kubernetes(described["tag"], described["api"], described["namespace"], credentials)
+    except (KeyError, TypeError) as error:
+        raise _damaged(home, str(error)) from None
+
+
+def end_applications(
+    platform: ClusterPlatform,
+    tell: Callable[[str], Any],
+    wait_s: float | None = None,
+    pause: Callable[[float], Any] = time.sleep,
+) -> None:
+    """End every application of a query, and wait until the platform reports that nothing of them is left.
+
+    Parameters
+    ----------
+    tell : callable
+        Called with a line for each new state of what is waited for.
+    wait_s : float, optional
+        Seconds that it may take; by default it goes on for as long as the platform is away or an application lives.
+
+    Raises
+    ------
+    TimeoutError
+        When it takes longer.
+    Refused
+        When the platform does not let us in.
+    """
+    told, began_s = "", time.monotonic()
+    for _ in _until(None if wait_s is None else began_s + wait_s):
+        try:
+            remaining = [one for one in platform.applications() if one.blocks]
+            state = ", ".join(f"{one.id} ({one.detail})" for one in remaining)
+            for application in remaining:
+                platform.end(application)
+        except PlatformDown as error:
+            state = str(error)
+        else:
+            if not remaining:
+                return
+        if state != told:
+            tell(f"to be ended first: {state}")
+            told = state
+        pause(_LOOK_AGAIN_S)
+    raise TimeoutError(f"after {wait_s:g} s there may still be a driver on the platform: {told}")
+
+
+def _until(deadline_s: float | None) -> Iterator[int]:
+    for number in count():
+        yield number
+        if deadline_s is not None and time.monotonic() >= deadline_s:
+            return
+
+
+def _described(home: Path) -> Mapping[str, Any] | None:
+    file = platform_file(home)
+    if not os.path.exists(file):  # False, and no error, where it must not be looked for
+        return None
+    try:
+        described = json.loads(file.read_text())
+        described["tag"], described["platform"]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise _damaged(home, str(error)) from None
+    assert isinstance(described, dict)
+    return described
+
+
+def _damaged(home: Path, wrong: str) -> Damaged:
+    right = "to make sure that no driver of the query runs on a cluster any more, and then to remove the file"
+    return Damaged([Problem(str(platform_file(home)), f"it is damaged ({wrong})", right)])

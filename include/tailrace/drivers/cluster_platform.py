@@ -1,0 +1,58 @@
+"""Interface to a platform that runs drivers on machines of its own, in Spark's deploy mode `cluster`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class Application:
+    """One submitted driver, as its platform reports it; that of a machine which the platform has lost may run on.
+
+    Attributes
+    ----------
+    id : str
+        The platform's name of it.
+    start : str
+        Token of the start of the driver that submitted it.
+    over : bool
+        True once it has ended.
+    exit_code : int or None
+        Exit code of its Python process, 0 where it succeeded; None while it runs, or where the platform knows none.
+    detail : str
+        The platform's description of it, for people.
+    blocks : bool
+        True while it must be ended, or removed, before the next start.
+    """
+
+    id: str
+    start: str
+    over: bool
+    exit_code: int | None
+    detail: str
+    blocks: bool
+
+
+class ClusterPlatform(Protocol):
+    """The applications of one query's driver on a platform. A call may fail and have its effect all the same."""
+
+    def applications(self) -> list[Application]:
+        """Every application of the query that the platform knows, also of earlier starts."""
+
+    def end(self, application: Application) -> None:
+        """Request the end of an application, whatever its state (idempotent); it may take its time."""
+
+    def last_lines(self, application: Application) -> str:
+        """The end of an application's output; empty where the platform has none."""
+
+    def submission_settings(self, start: str) -> dict[str, str]:
+        """Spark's settings by which a submission of this start is found again; none is secret."""
+
+    def description(self) -> Mapping[str, Any]:
+        """Its address and the query's tag there, as JSON has it; nothing secret."""
+
+
+class PlatformDown(ConnectionError):
+    """Raised when a platform gives no answer, or one that says nothing."""

@@ -1,0 +1,104 @@
+"""HTTP requests to a platform's API, by the standard library alone: the launcher must start fast."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+from urllib.error import HTTPError
+from urllib.parse import urlencode, urlsplit
+from urllib.request import BaseHandler, HTTPRedirectHandler, HTTPSHandler, ProxyHandler, Request, build_opener
+
+from tailrace.drivers.cluster_platform import PlatformDown
+from tailrace.ground.errors import refuse
+
+OK, ACCEPTED, NOT_FOUND, CONFLICT = 200, 202, 404, 409
+_REFUSALS = {401: "it does not know who asks", 403: "who asks has no right to it"}
+_ANSWER_S = 20.0
+
+
+class Answer(NamedTuple):
+    """The status code and the body of an answer."""
+
+    status: int
+    body: bytes
+
+    def json(self) -> dict[str, Any] | None:
+        """The body as a JSON object; None where it is none."""
+        try:
+            value = json.loads(self.body)
+        except ValueError:
+            return None
+        return value if isinstance(value, dict) else None
+
+
+class Send(Protocol):
+    """Sends one request, and returns the answer whatever its status; raises `OSError` where there is none."""
+
+    def __call__(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer: ...
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """Files of the driver host that hold what a platform's API asks for; their content is read at each request."""
+
+    ca_file: str | None = None
+    token_file: str | None = None
+    certificate_file: str | None = None
+    key_file: str | None = None
+
+    def headers(self) -> dict[str, str]:
+        """The header that holds the token, if there is one."""
+        return {"Authorization": f"Bearer {Path(self.token_file).read_text().strip()}"} if self.token_file else {}
+
+    def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+        """Send a request by this machine's network, past any proxy, and follow no redirection."""
+        handlers: list[BaseHandler] = [ProxyHandler({}), _NoRedirect()]
+        if url.startswith("https:"):
+            context = ssl.create_default_context(cafile=self.ca_file)
+            if self.certificate_file:
+                context.load_cert_chain(self.certificate_file, self.key_file)
+            handlers.append(HTTPSHandler(context=context))
+        request = Request(url, body, {**headers, **self.headers()}, method=method)
+        try:
+            with build_opener(*handlers).open(request, timeout=_ANSWER_S) as response:
+                return Answer(response.status, response.read())
+        except HTTPError as error:
+            return Answer(error.code, error.read())
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def ask(
+    send: Send, method: str, url: str, parameters: Mapping[str, str], body: Mapping[str, Any] | None = None
+) -> Answer:
+    """Send a request with a JSON body, and return the answer, whose status is no error's but 404 or 409.
+
+    Raises
+    ------
+    PlatformDown
+        When there is no answer, or its status tells of trouble that may pass.
+    Refused
+        When the platform does not let this user in.
+    """
+    split = urlsplit(url)
+    where = f"{split.scheme}://{split.netloc}"
+    headers = {"Accept": "application/json", "Content-Type": "application/json", "X-XSRF-Header": "tailrace"}
+    text = None if body is None else json.dumps(body).encode()
+    try:
+        answer = send(method, f"{url}?{urlencode(parameters)}" if parameters else url, headers, text)
+    except (OSError, HTTPException) as error:
+        raise PlatformDown(f"{where} gives no answer: {error}") from None
+    if answer.status in _REFUSALS:
+        wrong = f"it answers {answer.status} to {method} {split.path}: {_REFUSALS[answer.status]}"
+        raise refuse(where, wrong, "a user or credentials that may list and end the applications of drivers there")
+    if answer.status >= 300 and answer.status not in (NOT_FOUND, CONFLICT):  # noqa: PLR2004
+        raise PlatformDown(f"{where} answers {answer.status} to {method} {split.path}")
+    return answer

@@ -1,0 +1,166 @@
+"""OpenLineage's datasets of a query's tasks: the sources and tables that they read, the Delta tables that they write.
+
+Imported only when the OpenLineage provider asks an operator for them: it takes the extra `tailrace[openlineage]`. The
+names of datasets follow OpenLineage's naming conventions: a topic of a broker, a path of a bucket or of this machine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pyarrow.dataset as ds
+from airflow.providers.openlineage.extractors import OperatorLineage
+from openlineage.client.event_v2 import InputDataset, OutputDataset
+from openlineage.client.facet_v2 import (
+    DatasetFacet,
+    InputDatasetFacet,
+    OutputDatasetFacet,
+    base_subset_dataset,
+    dataset_version_dataset,
+    output_statistics_output_dataset,
+    schema_dataset,
+    storage_dataset,
+)
+
+from tailrace.correction.correction_range import CorrectionRange
+from tailrace.ground.duration import format_time
+from tailrace.orchestration.assets import CORRECTION_WRITES
+from tailrace.query.query import Query
+from tailrace.query.sections import Kafka
+from tailrace.storage.layout import Layout
+from tailrace.storage.table_schemas import stream_tables
+from tailrace.storage.tables import Tables
+
+_STORAGE = storage_dataset.StorageDatasetFacet(storageLayer="delta", fileFormat="parquet")
+
+
+def of_stream(query: Query, layout: Layout, since: datetime | None) -> OperatorLineage[Any, Any]:
+    """The lineage of a stream's driver: from the sources to the tables of the stream that are there, and its topic."""
+    tables = Tables(layout)
+    names = [name for name in stream_tables(layout.histories(query.streams)) if tables.has(name)]
+    written = [_written(layout, name) for name in names or ["results"]]
+    if (target := query.answers.kafka) is not None:
+        written.append(OutputDataset(_broker(target.servers), target.topic))
+    return OperatorLineage(_sources(query), written)
+
+
+def of_correction(
+    query: Query, layout: Layout, since: datetime | None, span: CorrectionRange | None = None
+) -> OperatorLineage[Any, Any]:
+    """The lineage of a correction.
+
+    Parameters
+    ----------
+    since : datetime, optional
+        When it began. Its rows are told if it has come to its end since then.
+    span : CorrectionRange, optional
+        What it corrects; None before it has begun.
+    """
+    late: dict[str, InputDatasetFacet] = {} if span is None else _interval(span)
+    corrected: dict[str, OutputDatasetFacet] = {} if span is None else _rows_of(layout, span, since)
+    read = [_read(layout, "late", late), _read(layout, "results"), *_history(query, layout)]
+    written = [_written(layout, "corrections", corrected), *(_written(layout, name) for name in CORRECTION_WRITES)]
+    return OperatorLineage(read, written)
+
+
+def of_calibration(query: Query, layout: Layout, since: datetime | None) -> OperatorLineage[Any, Any]:
+    """The lineage of a calibration, which writes only if it has proposed something since it began."""
+    read = [*_history(query, layout), _read(layout, "metrics")]
+    has_proposed = _has_row_since(Tables(layout), "proposals", "made_at", since)
+    return OperatorLineage(read, [_written(layout, "proposals")] if has_proposed else [])
+
+
+def _sources(query: Query) -> list[InputDataset]:
+    """The sources of the streams, and the file of the dimension table."""
+    found = []
+    for stream in query.streams.values():
+        source = stream.source
+        if isinstance(source, Kafka):
+            found.append(InputDataset(_broker(source.servers), source.topic))
+        elif isinstance(source.path, Path):
+            found.append(InputDataset("file", str(source.path.absolute())))
+        else:
+            url = urlsplit(source.path)
+            found.append(InputDataset(f"{url.scheme}://{url.netloc}", url.path.strip("/")))
+    if query.table is not None:
+        found.append(InputDataset("file", str(query.table.path.absolute())))
+    return found
+
+
+def _broker(servers: str) -> str:
+    """The namespace of a cluster's topics, by the first of its bootstrap servers."""
+    return f"kafka://{servers.partition(',')[0]}"
+
+
+def _history(query: Query, layout: Layout) -> list[InputDataset]:
+    """The history of each stream; a source that is a log itself has no other one."""
+    tables, streams = Tables(layout), zip(layout.histories(query.streams), _sources(query), strict=False)
+    return [_read(layout, name) if tables.has(name) else source for name, source in streams]
+
+
+def _read(layout: Layout, name: str, facets: Mapping[str, InputDatasetFacet] | None = None) -> InputDataset:
+    return InputDataset("file", str(layout.table(name)), facets=_facets(layout, name), inputFacets=dict(facets or {}))
+
+
+def _written(layout: Layout, name: str, facets: Mapping[str, OutputDatasetFacet] | None = None) -> OutputDataset:
+    return OutputDataset("file", str(layout.table(name)), facets=_facets(layout, name), outputFacets=dict(facets or {}))
+
+
+def _facets(layout: Layout, name: str) -> dict[str, DatasetFacet]:
+    """The columns of a table and its version; only how it is stored where it is not there yet."""
+    if not Tables(layout).has(name):
+        return {"storage": _STORAGE}
+    table = Tables(layout).open(name)
+    version = dataset_version_dataset.DatasetVersionDatasetFacet(datasetVersion=str(table.version()))
+    schema = schema_dataset.SchemaDatasetFacet(fields=_fields(json.loads(table.schema().to_json())["fields"]))
+    return {"storage": _STORAGE, "version": version, "schema": schema}
+
+
+def _fields(fields: Iterable[Mapping[str, Any]]) -> list[schema_dataset.SchemaDatasetFacetFields]:
+    """Columns by Delta's names of their types; of a nested one its outermost type."""
+    types = {field["name"]: field["type"] for field in fields}
+    return [
+        schema_dataset.SchemaDatasetFacetFields(name=name, type=type_ if isinstance(type_, str) else type_["type"])
+        for name, type_ in types.items()
+    ]
+
+
+def _interval(span: CorrectionRange) -> dict[str, InputDatasetFacet]:
+    """The rows of `late` that a correction of an interval of arrival takes: those that arrived in it."""
+    if not span.arrival or span.start is None or span.end is None:
+        return {}
+    ends = (("GREATER_THAN", span.start), ("LESS_EQUAL_THAN", span.end))
+    after, until = (_compared("arrived", comparison, format_time(end)) for comparison, end in ends)
+    both = base_subset_dataset.BinarySubsetCondition(after, until, "AND")
+    return {"subset": base_subset_dataset.InputSubsetInputDatasetFacet(both)}
+
+
+def _rows_of(layout: Layout, span: CorrectionRange, since: datetime | None) -> dict[str, OutputDatasetFacet]:
+    """The interval of the rows that a correction gives and, if the ledger has it since then, their number."""
+    condition = _compared("interval", "EQUAL", str(span))
+    facets: dict[str, OutputDatasetFacet] = {"subset": base_subset_dataset.OutputSubsetOutputDatasetFacet(condition)}
+    tables, of_span = Tables(layout), ds.field("interval") == str(span)
+    if _has_row_since(tables, "correction_runs", "started_at", since, of_span):
+        rows = tables.read("corrections", ["interval"], of_span).num_rows
+        facets["outputStatistics"] = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rows)
+    return facets
+
+
+def _has_row_since(tables: Tables, name: str, column: str, since: datetime | None, where: Any = None) -> bool:
+    """True if a table has a row, of those that fulfil a condition, whose time is not before another one."""
+    if since is None or not tables.has(name):
+        return False
+    return any(ms >= since.timestamp() * 1000 for ms in tables.read(name, [column], where)[column].to_pylist())
+
+
+def _compared(column: str, comparison: str, value: str) -> base_subset_dataset.CompareSubsetCondition:
+    field, literal = (
+        base_subset_dataset.FieldBaseCompareExpression(column),
+        base_subset_dataset.LiteralCompareExpression(value),
+    )
+    return base_subset_dataset.CompareSubsetCondition(field, literal, comparison)

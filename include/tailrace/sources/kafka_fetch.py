@@ -1,0 +1,134 @@
+"""Receives the records of a cut of a topic from its brokers, as columns."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
+from numpy.typing import NDArray
+
+from tailrace.ground.errors import Problem, SourceChanged
+from tailrace.sources.kafka_access import AccessErrors
+from tailrace.sources.kafka_client import new_consumer
+from tailrace.sources.kafka_cuts import Cut
+from tailrace.sources.kafka_servers import Servers
+
+_AT_ONCE, _POLL_S, _WAIT_S = 10_000, 0.05, 30.0
+_GONE = {KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET, KafkaError.UNKNOWN_TOPIC_OR_PART}
+
+
+@dataclass(frozen=True)
+class Received:
+    """The n offsets of a cut, by partition and offset, and what the brokers have there.
+
+    Attributes
+    ----------
+    partition, offset : ndarray, shape (n,)
+    time_kind : ndarray, shape (n,)
+        The client's number for the kind of the timestamp; -1 where no record has the offset.
+    timestamp_ms : ndarray, shape (n,)
+    value : ndarray of (bytes or None), shape (n,)
+    """
+
+    partition: NDArray[np.int64]
+    offset: NDArray[np.int64]
+    time_kind: NDArray[np.int64]
+    timestamp_ms: NDArray[np.int64]
+    value: NDArray[np.object_]
+
+
+def receive(servers: Servers, cut: Cut) -> Received:
+    """Receive the records of a cut.
+
+    Raises
+    ------
+    SourceChanged
+        When the broker has no longer all of it.
+    ConnectionError
+        When no broker gives it.
+    """
+    messages = _consume(servers, cut)
+    ranges = sorted(cut.ranges.items())
+    parts, starts, ends = np.array([(part, start, end) for part, (start, end) in ranges], np.int64).reshape(-1, 3).T
+    rows = ends - starts
+    before = np.cumsum(rows) - rows  # the offsets of the partitions before each
+    partition = np.repeat(parts, rows)
+    offset = np.arange(len(partition)) + np.repeat(starts - before, rows)
+    of_part = np.searchsorted(parts, _ints([message.partition() for message in messages]))
+    of_message = _ints([message.offset() for message in messages])
+    in_cut = np.flatnonzero((of_message >= starts[of_part]) & (of_message < ends[of_part]))
+    times = _ints([message.timestamp() for message in messages]).reshape(-1, 2)
+    kind, timestamp_ms, value = np.full(len(offset), -1), np.zeros(len(offset), np.int64), np.full(len(offset), None)
+    place = (before[of_part] + of_message - starts[of_part])[in_cut]
+    kind[place], timestamp_ms[place] = times[in_cut].T
+    values = np.empty(len(messages), object)
+    values[:] = [message.value() for message in messages]
+    value[place] = values[in_cut]
+    return Received(partition, offset, kind, timestamp_ms, value)
+
+
+def _consume(servers: Servers, cut: Cut) -> list[Message]:
+    """The messages of a cut, in the order of their offsets in each partition; some may be from behind its ends."""
+    messages = list[Message]()
+    open_ends = {part: end for part, (start, end) in cut.ranges.items() if end > start}
+    if not open_ends:
+        return messages
+    access = AccessErrors(servers)
+    consumer, last_s = new_consumer(access), time.monotonic()
+    try:
+        with access.as_network_errors():
+            consumer.assign([TopicPartition(cut.topic, part, cut.ranges[part][0]) for part in open_ends])
+            while open_ends:
+                left = sum(end - cut.ranges[part][0] for part, end in open_ends.items())
+                received = consumer.consume(min(left, _AT_ONCE), _POLL_S)  # returns when it has them all, or then
+                if received:
+                    last_s = time.monotonic()
+                    access.clear()
+                if access.is_persistent or time.monotonic() - last_s > _WAIT_S:
+                    raise access.error(f"no record of {cut.path} in {_WAIT_S:.0f} s")
+                for part in _over(received, cut, messages) & open_ends.keys():
+                    del open_ends[part]
+                    consumer.incremental_unassign([TopicPartition(cut.topic, part)])
+    finally:
+        consumer.close()
+    return messages
+
+
+def _over(received: list[Message], cut: Cut, messages: list[Message]) -> set[int]:
+    """Add the records among what was received to `messages`; returns the partitions that are read to the cut's end."""
+    over = set[int]()
+    records = [message for message in received if message.error() is None]
+    if len(records) < len(received):
+        for message in received:
+            error, part = message.error(), message.partition()
+            if error is not None and error.code() == KafkaError._PARTITION_EOF and part is not None:
+                over.add(part)
+            elif error is not None and error.code() in _GONE:
+                raise gone(cut.topic, f"{cut.path}: {error.str()}")
+            elif error is not None:
+                raise KafkaException(error)
+    newest: dict[int | None, int | None] = {}
+    for message in reversed(records):
+        newest.setdefault(message.partition(), message.offset())
+        if len(newest) == len(cut.ranges):
+            break
+    ends = ((part, newest.get(part), end) for part, (_, end) in cut.ranges.items())
+    over |= {part for part, offset, end in ends if offset is not None and offset >= end - 1}
+    messages += records
+    return over
+
+
+def _ints(numbers: list[Any]) -> NDArray[np.int64]:
+    return np.array(numbers, np.int64)
+
+
+def gone(topic: str, wrong: str) -> SourceChanged:
+    """Build the error for records that the broker has deleted, or that are not those of the stream."""
+    right = (
+        "a retention (retention.ms, retention.bytes) longer than any downtime; and another name for the query, "
+        "to begin anew with what is there"
+    )
+    return SourceChanged([Problem(f"topic {topic}", wrong, right)])

@@ -1,0 +1,131 @@
+"""The replay of a journal into a new checkpoint: many of its entries in one batch, where no answer depends on that.
+
+Spark's batches then have other numbers than the journal's entries. The replay tells which entries each batch has: the
+first batches those up to each of its ends, all later ones an entry each.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from tailrace.engine.batch_header import BatchHeader
+from tailrace.ground.facts import Facts, newest
+from tailrace.ground.files import write_atomically
+from tailrace.ground.object_path import Location
+from tailrace.storage.journal import BatchRecord
+
+_FILE = "replay.json"
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The number of entries after each of the first batches of a checkpoint, ascending; empty: an entry a batch."""
+
+    ends: tuple[int, ...] = ()
+
+    @staticmethod
+    def read(checkpoint: Location) -> Replay:
+        """Read the replay that a checkpoint was made by; the empty one where it was made by none, as in a bucket."""
+        if not isinstance(checkpoint, Path):
+            return Replay()
+        file = checkpoint / _FILE
+        try:
+            return _read(file, file.stat().st_mtime_ns)
+        except FileNotFoundError:
+            return Replay()
+
+    def write(self, checkpoint: Path) -> None:
+        checkpoint.mkdir(parents=True, exist_ok=True)
+        write_atomically(checkpoint / _FILE, json.dumps(self.ends))
+
+    def entries(self, batches: int) -> int:
+        """The number of entries in the first batches."""
+        if batches <= len(self.ends):
+            return self.ends[batches - 1] if batches else 0
+        return (self.ends[-1] if self.ends else 0) + batches - len(self.ends)
+
+    def end(self, entries: int) -> int:
+        """The number of entries after the batch that follows so many."""
+        after = bisect_right(self.ends, entries)
+        return self.ends[after] if after < len(self.ends) else entries + 1
+
+
+@lru_cache(maxsize=4)
+def _read(file: Path, mtime_ns: int) -> Replay:
+    return Replay(tuple(json.loads(file.read_text())))
+
+
+def replay_of(
+    entries: Iterable[BatchRecord], work: Mapping[int, int], most_rows: int, most_work: int, merges_until: int
+) -> Replay:
+    """The replay of entries from the first one on.
+
+    Parameters
+    ----------
+    work : mapping
+        The number of partials and answers of each entry, by its number, as far as it is known.
+    most_rows, most_work : int
+        A batch has no more rows and work than these, unless they are of one entry.
+    merges_until : int
+        The number of entries that may be merged: every table has them already.
+    """
+    ends: list[int] = []
+    header, rows, done = None, 0, 0
+    for entry in entries:
+        number = entry.header.batch
+        mine, effort = sum(segment.rows for segment in entry.segments), work.get(number, 0)
+        fits = rows + mine <= most_rows and done + effort <= most_work and number < merges_until
+        if header is not None and fits and _follows(header, entry):
+            ends[-1], rows, done = number + 1, rows + mine, done + effort
+            header = _merge(header, entry)
+        else:
+            ends.append(number + 1)
+            header, rows, done = entry.header, mine, effort
+    return Replay(tuple(ends))
+
+
+def merged(entries: Sequence[BatchRecord]) -> BatchRecord:
+    """Entries of one batch of a replay as one entry, under the number of the last one."""
+    header = entries[0].header
+    for entry in entries[1:]:
+        header = _merge(header, entry)
+    return BatchRecord(header, tuple(segment for entry in entries for segment in entry.segments), entries[-1].position)
+
+
+def _follows(before: BatchHeader, entry: BatchRecord) -> bool:
+    """Whether an entry's rows find the same after the batch before them as together with it.
+
+    Silence acts between two batches: windows close, an idle stream wakes with the batch of its rows, and rows that come
+    after a heartbeat count as later than it. Where they are later by their own time, it makes no difference.
+    """
+    if before.closes or before.idle_ms != entry.header.idle_ms:
+        return False
+    if newest(before.facts, "table") not in (None, newest(entry.header.facts, "table")):
+        return False
+    for segment in entry.segments:
+        heartbeat_ms = before.heartbeats.get(segment.stream)
+        is_later = heartbeat_ms is None or (segment.ingested_ms is not None and segment.ingested_ms >= heartbeat_ms)
+        if segment.stream in before.idle or not is_later:
+            return False
+    return True
+
+
+def _merge(before: BatchHeader, entry: BatchRecord) -> BatchHeader:
+    """The header of a batch that has an entry after those of the header `before`."""
+    streams = {segment.stream for segment in entry.segments}
+    heartbeats = {name: ms for name, ms in before.heartbeats.items() if name not in streams}
+    for name, ms in entry.header.heartbeats.items():
+        heartbeats[name] = max(ms, heartbeats.get(name, ms))
+    facts, idle = _united(before.facts, entry.header.facts), tuple(dict.fromkeys([*before.idle, *entry.header.idle]))
+    return replace(entry.header, facts=facts, heartbeats=heartbeats, idle=idle)
+
+
+def _united(before: Facts, facts: Facts) -> Facts:
+    """All facts that either batch knows: the second one may have forgotten what holds for ticks of the first."""
+    known = {(fact.about, fact.version) for fact in before}
+    return before + tuple(fact for fact in facts if (fact.about, fact.version) not in known)

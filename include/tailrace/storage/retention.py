@@ -1,0 +1,35 @@
+"""The retention of what a table's log has removed: seven days, or less where that would be very many files."""
+
+from __future__ import annotations
+
+from deltalake import DeltaTable
+
+_PROPERTIES = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")
+_HOURS = (168, 96, 48, 24, 12, 6, 3, 1)
+_MOST_FILES = 5_000
+"""The most removed files that a log shall remember: whoever opens the table reads them all, every batch does."""
+
+
+def properties(hours: int = _HOURS[0]) -> dict[str, str]:
+    """The properties of a table by which removed files, and the log of their removal, stay for so long."""
+    return dict.fromkeys(_PROPERTIES, f"interval {hours} hours")
+
+
+def adapt_retention(table: DeltaTable) -> None:
+    """Set the longest retention with which a table's log remembers no more removed files than it shall.
+
+    A retention that somebody has set otherwise, by the table's properties, stays.
+    """
+    configuration = table.metadata().configuration
+    present = {name: configuration.get(name) for name in _PROPERTIES}
+    if present not in [properties(hours) for hours in _HOURS]:
+        return
+    removed = _removed(table, 0)
+    wanted = next((hours for hours in _HOURS if removed - _removed(table, hours) <= _MOST_FILES), _HOURS[-1])
+    if present != properties(wanted):
+        table.alter.set_table_properties(properties(wanted))
+
+
+def _removed(table: DeltaTable, hours: int) -> int:
+    """The number of files that the log remembers as removed so many hours ago or longer."""
+    return len(table.vacuum(retention_hours=hours, dry_run=True, enforce_retention_duration=False))

@@ -1,0 +1,51 @@
+"""Puts in force what a rebuild has built: directories are renamed, by a record that makes it resumable and atomic.
+
+The record is written in one piece. Before that nothing has changed; after that a query's stream can't be read until all
+of the record is done, by whoever runs the command again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from tailrace.ground.files import write_atomically
+from tailrace.ground.object_path import on_disk
+from tailrace.storage.layout import Layout
+
+_BEFORE = "_before"
+
+Move = tuple[Path, Path]
+"""A directory or file, and its new place."""
+
+
+def set_aside(layout: Layout, paths: Iterable[Path]) -> list[Move]:
+    """The moves of what is in force into a numbered directory, where it is kept."""
+    before = on_disk(layout.home) / _BEFORE
+    target = next(before / str(number) for number in itertools.count(1) if not (before / str(number)).exists())
+    return [(path, target / path.name) for path in paths if path.exists()]
+
+
+def switch(layout: Layout, moves: Iterable[Move]) -> None:
+    """Make these moves: all of them, also when the process is killed and `resume` is called later."""
+    home = on_disk(layout.home)
+    record = [[str(source.relative_to(home)), str(target.relative_to(home))] for source, target in moves]
+    write_atomically(layout.switch, json.dumps(record))
+    resume(layout)
+
+
+def resume(layout: Layout) -> bool:
+    """Go on with a record of moves; returns False where there is none."""
+    home = on_disk(layout.home)
+    try:
+        record = json.loads(layout.switch.read_text())
+    except FileNotFoundError:
+        return False
+    for source, target in ((home / source, home / target) for source, target in record):
+        if source.exists() and not target.exists():  # else it was done, and the next one's target may be its source
+            target.parent.mkdir(parents=True, exist_ok=True)
+            source.rename(target)
+    layout.switch.unlink()
+    return True

@@ -1,0 +1,34 @@
+"""A planner that plans nothing: the first entries of a journal are run again, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tailrace.engine.progress import Progress
+from tailrace.storage.journal import Journal
+from tailrace.stream.run_options import RunOptions
+
+
+@dataclass
+class JournalReplay:
+    """Runs the first `batches` entries of a journal again."""
+
+    journal: Journal
+    batches: int
+    options: RunOptions = RunOptions(live=False, flush=False)  # noqa: RUF009 (frozen)
+    ended: bool = False
+    problem: str | None = None
+    state: Literal["streaming", "waiting", "quiet"] = "streaming"
+
+    def __post_init__(self) -> None:
+        rows = self.journal[self.batches - 1].position.rows if self.batches else 0
+        self._rows = self.rows_left = self.newest_rows = rows
+
+    def observe(self, metrics: Sequence[Mapping[str, Any]]) -> None:
+        """Take note of how far it has come."""
+        self.rows_left = self._rows - self.journal[metrics[0]["batch"]].position.rows
+
+    def plan(self, progress: Progress | None = None) -> None:
+        """Plan nothing."""

@@ -1,0 +1,132 @@
+"""A planned rebuild of a stream: what is built, in which batches, and how that takes the place of what there was."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tailrace.engine.stage import Stage
+from tailrace.ground.object_path import on_disk
+from tailrace.query.query import Query
+from tailrace.storage.journal import BatchRecord, Journal
+from tailrace.storage.layout import Layout
+from tailrace.storage.manifest import CheckpointManifest, changes, keeps_answers, write_manifest
+from tailrace.storage.replay import Replay
+from tailrace.storage.switch import set_aside, switch
+from tailrace.storage.tables import Tables
+from tailrace.storage.written_batches import write_note
+from tailrace.stream.journal_replay import JournalReplay
+from tailrace.stream.restated_journal import new_entries
+
+
+@dataclass(frozen=True)
+class Rebuild:
+    """A planned rebuild.
+
+    Attributes
+    ----------
+    query : Query
+    layout : Layout
+        The query's.
+    built : Layout
+        Of what is built, beside that.
+    before : CheckpointManifest
+    manifest : CheckpointManifest
+        That of the result.
+    stage : Stage
+    replay : Replay
+        The batches in which the journal's entries are run again.
+    rows, stored_rows : int
+        The records that are read again, and those among them that are read from the tables.
+    in_tables : dict
+        Where answers stay, the number of the first entries that each table has in whole.
+    """
+
+    query: Query
+    layout: Layout
+    built: Layout
+    before: CheckpointManifest
+    manifest: CheckpointManifest
+    stage: Stage
+    replay: Replay
+    rows: int
+    stored_rows: int
+    in_tables: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> dict[str, tuple[Any, Any]]:
+        """The parts of the query that change: the values before and now, by field path."""
+        return changes(self.before, self.query.structure())
+
+    @property
+    def answers_anew(self) -> bool:
+        """Whether answers change, so that all are given anew."""
+        return not keeps_answers(self.changed)
+
+    @property
+    def planner(self) -> JournalReplay:
+        """The planner of its batches."""
+        return JournalReplay(Journal(self.built.journal), self.batches if self.answers_anew else self.entries)
+
+    @property
+    def entries(self) -> int:
+        """The number of the journal's entries that are run again."""
+        return self.replay.entries(self.batches)
+
+    @property
+    def batches(self) -> int:
+        """The number of its batches."""
+        return len(self.replay.ends)
+
+    def begin(self) -> None:
+        """Write what its batches are run from, in the place of what a rebuild has left that did not end."""
+        clear(self.layout)
+        if not self.answers_anew:
+            self.replay.write(on_disk(self.built.checkpoint))
+            tables = Tables(self.layout)
+            last = {name: tables.last_batch(name, self.before.id) for name, count in self.in_tables.items() if count}
+            write_note(self.built, {name: batch for name, batch in last.items() if batch >= 0})
+            return
+        self.built.journal.mkdir(parents=True)
+        versions = on_disk(self.layout.table_versions)
+        if versions.is_dir():
+            shutil.copytree(versions, on_disk(self.built.table_versions))
+        old = entries_of(Journal(self.layout.journal), self.entries)
+        for entry in new_entries(self.query, self.stage.kind, old, self.replay):
+            Journal(self.built.journal).append(entry)
+
+    def put_in_force(self) -> None:
+        """Let what was built take the place of what there was, which is kept aside."""
+        home, stream = on_disk(self.layout.home), on_disk(self.layout.stream)
+        file, checkpoint = on_disk(self.layout.manifest_file), on_disk(self.layout.checkpoint)
+        if not self.answers_anew:
+            new = _new_manifest(self.layout)
+            write_manifest(new, self.manifest)
+            moves = set_aside(self.layout, [checkpoint, file])
+            switch(self.layout, [*moves, (on_disk(self.built.checkpoint), checkpoint), (new, file)])
+            return
+        write_manifest(self.built.manifest_file, self.manifest)
+        tables = [path for path in sorted(home.iterdir()) if (path / "_delta_log").is_dir()]
+        aside = set_aside(self.layout, [*tables, stream, home / "_correction"])
+        new_tables = [path for path in sorted(on_disk(self.built.home).iterdir()) if not path.name.startswith(".")]
+        moves = [(path, home / path.name) for path in new_tables]
+        switch(self.layout, [*aside, *moves])
+        clear(self.layout)
+
+
+def entries_of(journal: Journal, count: int) -> Iterator[BatchRecord]:
+    return (journal[number] for number in range(count))
+
+
+def clear(layout: Layout) -> None:
+    """Remove what a rebuild has left that did not end."""
+    shutil.rmtree(on_disk(layout.home) / "_built", ignore_errors=True)
+    shutil.rmtree(on_disk(replace(layout, checkpoint_name="checkpoint.built").checkpoint), ignore_errors=True)
+    _new_manifest(layout).unlink(missing_ok=True)
+
+
+def _new_manifest(layout: Layout) -> Path:
+    return on_disk(layout.stream) / "origin.built.json"

@@ -1,0 +1,161 @@
+"""Rebuilds a stream from its journal, its tables and, for what these do not have, its source.
+
+Where no answer changes (the checkpoint is lost, its state is of an older version, another parallelism) the journal is
+run again into a new checkpoint, and the tables stay: they have all of it. Where answers change (another window, another
+function, …) everything is answered anew, from the same segments, into tables beside the old ones. What is built comes
+into force at once, at the end; what it replaces is kept aside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.compute as pc
+
+from tailrace.engine.answer_files import AnswerFiles
+from tailrace.engine.batch_header import BATCH_ROWS
+from tailrace.engine.stage import Stage
+from tailrace.engine.stream_reader import TABLE, columns_of
+from tailrace.ground.errors import refuse
+from tailrace.ground.object_path import on_disk
+from tailrace.query.query import Query
+from tailrace.storage.checkpoint import check_journal, entries_in_tables
+from tailrace.storage.journal import Journal, LogPosition
+from tailrace.storage.layout import Layout
+from tailrace.storage.manifest import FORMAT, STATE_VERSION, CheckpointManifest, changes, keeps_answers
+from tailrace.storage.replay import replay_of
+from tailrace.storage.switch import resume
+from tailrace.storage.table_schemas import schemas, stream_tables
+from tailrace.storage.tables import VACUUM, Tables
+from tailrace.storage.writer import only_driver
+from tailrace.stream.planned_rebuild import Rebuild, clear, entries_of
+from tailrace.stream.replayed_readers import require_readable, stored_rows, with_stored_segments
+from tailrace.stream.restated_journal import restated, types_of
+
+_MOST_WORK = 1_000_000  # partials and answers in a batch, as in a planned one
+
+
+def rebuild(query: Query, layout: Layout, file: Path, run: Callable[[Rebuild], None]) -> Rebuild | None:
+    """Rebuild a query's stream; returns what was done, None where only an earlier rebuild was put in force.
+
+    Parameters
+    ----------
+    run : callable
+        Runs the batches of a rebuild.
+
+    Raises
+    ------
+    Refused
+        When there is no stream, the query can't be rebuilt, or a part of its log is nowhere any more.
+    Busy
+        While a driver, a correction or a calibration runs; when it was drained before its end.
+    """
+    on_disk(layout.home)
+    with _alone(layout):
+        if resume(layout):
+            clear(layout)
+            return None
+        planned = plan_rebuild(query, layout, file)
+        planned.begin()
+        if planned.batches:
+            run(planned)
+        planned.put_in_force()
+    return planned
+
+
+def plan_rebuild(query: Query, layout: Layout, file: Path) -> Rebuild:
+    """Plan a rebuild; writes nothing.
+
+    Raises
+    ------
+    Refused
+        As `rebuild`.
+    """
+    on_disk(layout.home)  # it renames directories
+    manifest = layout.manifest()
+    if manifest is None:
+        raise refuse(str(layout.home), "the query has no stream here", "tailrace run, or tailrace deploy")
+    if manifest.format != FORMAT:
+        layout.require_same(manifest, query.structure(), file)  # refuses it
+    journal = Journal(layout.journal)
+    last = journal.last()
+    if last is None:
+        raise refuse(str(layout.home), "its stream has run no batch", f"rm -r {layout.stream}, to begin anew")
+    same = keeps_answers(changes(manifest, query.structure()))
+    plan = _same_answers if same else _other_answers
+    return plan(query, layout, manifest, last.header.batch + 1, file)
+
+
+def _same_answers(query: Query, layout: Layout, manifest: CheckpointManifest, planned: int, file: Path) -> Rebuild:
+    """Plan a new checkpoint for the journal's first entries, those of which the tables have all segments."""
+    journal, built = Journal(layout.journal), replace(layout, checkpoint_name="checkpoint.built")
+    stage = Stage.of(query, manifest.types, layout.histories(query.streams), built.chunks)
+    histories = [reader.history.name for reader in stage.readers if reader.history is not None]
+    in_tables = entries_in_tables(layout, manifest, stream_tables(histories))
+    count, merges_until = _with_segments(in_tables), min(in_tables.values())
+    check_journal(layout, max(in_tables.values()))
+    replay = replay_of(entries_of(journal, count), _work(layout), BATCH_ROWS, _MOST_WORK, merges_until)
+    columns = {reader.name: reader.columns.named() for reader in stage.readers}
+    position = journal[count - 1].position if count else LogPosition()
+    readers = with_stored_segments(stage.readers, layout, columns, position.segments)
+    require_readable(query, readers, entries_of(journal, count))
+    rows = stored_rows(readers, entries_of(journal, count))
+    readers = tuple(replace(reader, history=None) for reader in readers)  # it has all of them
+    stage = replace(stage, readers=readers, plans_from=planned)
+    after = replace(manifest, structure=query.structure(), plans_from=planned, state=STATE_VERSION)
+    return Rebuild(query, layout, built, manifest, after, stage, replay, position.rows, rows, in_tables)
+
+
+def _other_answers(query: Query, layout: Layout, manifest: CheckpointManifest, planned: int, file: Path) -> Rebuild:
+    """Plan new tables and a new journal, of all that was planned of the old one."""
+    journal, built = Journal(layout.journal), Layout(layout.home / "_built" / layout.home.name)
+    names = set(manifest.types) - {TABLE}
+    if set(query.streams) != names:
+        wrong = f"its streams were {', '.join(sorted(names))}, and their log is theirs"
+        raise refuse(f"{file}: streams", wrong, "the same names; or another name for the query, to begin anew")
+    tables = Tables(layout)
+    histories = [path.name for path in layout.histories(query.streams).values() if tables.has(path.name)]
+    count = _with_segments(entries_in_tables(layout, manifest, stream_tables(histories)))
+    check_journal(layout, count)
+    types = types_of(query, manifest, built)
+    columns = {name: each.named() for name, each in columns_of(query).items()}
+    after = CheckpointManifest.new(query.structure(), types, manifest.identities, columns)
+    stage = Stage.of(query, types, built.histories(query.streams), built.chunks)
+    entries = restated(query, entries_of(journal, planned))
+    replay = replay_of(entries, _work(layout), BATCH_ROWS, _MOST_WORK, merges_until=planned)
+    segments = journal[count - 1].position.segments if count else 0
+    readers = with_stored_segments(stage.readers, layout, manifest.columns, segments)
+    require_readable(query, readers, entries_of(journal, planned))
+    rows = stored_rows(readers, entries_of(journal, planned))
+    answer_files = None
+    if query.table is not None:
+        answer_files = AnswerFiles(built.table("results"), schemas(stage.kind)["results"], built.table_versions)
+    stage = replace(stage, readers=readers, answer_files=answer_files)
+    return Rebuild(query, layout, built, manifest, after, stage, replay, journal[planned - 1].position.rows, rows)
+
+
+@contextmanager
+def _alone(layout: Layout) -> Iterator[None]:
+    """Hold a query's stream, and keep corrections, calibrations and the removal of files away."""
+    with only_driver(layout), layout.lock("correction"), layout.lock("calibration"), layout.lock(VACUUM):
+        yield
+
+
+def _with_segments(in_tables: Mapping[str, int]) -> int:
+    """The number of entries of which the tables have all segments."""
+    needed = (name for name in in_tables if Layout.is_history(name) or name in ("segments", "quarantine"))
+    return min(in_tables[name] for name in needed)
+
+
+def _work(layout: Layout) -> Mapping[int, int]:
+    """The number of partials and answers of each batch that the table `metrics` has."""
+    tables = Tables(layout)
+    if not tables.has("metrics"):
+        return {}
+    rows = tables.read("metrics", ["batch", "partials", "answers"])
+    work = pc.add(pc.fill_null(rows["partials"], 0), pc.fill_null(rows["answers"], 0))
+    sums = rows.select(["batch"]).append_column("work", work).group_by("batch").aggregate([("work", "sum")])
+    return dict(zip(sums["batch"].to_pylist(), sums["work_sum"].to_pylist(), strict=True))

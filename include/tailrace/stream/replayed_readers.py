@@ -1,0 +1,94 @@
+"""The readers of a replay: they read from history what that has, and everything else from the source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from tailrace.engine.stream_reader import StreamReader
+from tailrace.ground.errors import Problem, Refused
+from tailrace.ground.files import is_url
+from tailrace.query.query import Query
+from tailrace.query.sections import Kafka
+from tailrace.sources.segments import require_taken
+from tailrace.storage.journal import BatchRecord
+from tailrace.storage.layout import Layout
+from tailrace.storage.stored_segments import StoredSegments
+from tailrace.storage.tables import Tables
+
+
+def with_stored_segments(
+    readers: Sequence[StreamReader], layout: Layout, columns: Mapping[str, Mapping[str, str]], count: int
+) -> tuple[StreamReader, ...]:
+    """The readers, where history has the columns that they need.
+
+    Parameters
+    ----------
+    columns : mapping
+        By stream, the source's column in each part of the tuples that history has.
+    count : int
+        The number of segments of the log that the tables have in whole.
+    """
+    tables, histories = Tables(layout), layout.histories(reader.name for reader in readers)
+    replayed = []
+    for reader in readers:
+        parts = _stored_columns(reader, columns.get(reader.name, {}))
+        history = histories[reader.name].name
+        if count and parts is not None and tables.has(history):
+            stored = StoredSegments.of(tables, history, count, parts, reader.format)
+            replayed.append(replace(reader, format=stored))
+        else:
+            replayed.append(reader)
+    return tuple(replayed)
+
+
+def stored_rows(readers: Iterable[StreamReader], entries: Iterable[BatchRecord]) -> int:
+    """The number of rows that are read from history."""
+    counts = {reader.name: reader.format.count for reader in readers if isinstance(reader.format, StoredSegments)}
+    segments = (segment for entry in entries for segment in entry.segments)
+    return sum(segment.rows for segment in segments if segment.ordinal < counts.get(segment.stream, 0))
+
+
+def require_readable(query: Query, readers: Iterable[StreamReader], entries: Iterable[BatchRecord]) -> None:
+    """Refuse a replay of which a segment is neither in history nor in the source.
+
+    A topic is asked when it is read.
+
+    Raises
+    ------
+    Refused
+    """
+    counts = {each.name: each.format.count if isinstance(each.format, StoredSegments) else 0 for each in readers}
+    known: set[str] = set()
+    for segment in (segment for entry in entries for segment in entry.segments):
+        source = query.streams[segment.stream].source
+        if segment.ordinal < counts[segment.stream] or segment.path in known or isinstance(source, Kafka):
+            continue
+        known.add(segment.path)
+        try:
+            file = require_taken(segment, source.connection)
+            if not is_url(segment.path) and not Path(str(file)).exists():
+                raise FileNotFoundError
+        except (Refused, FileNotFoundError):
+            stored = "history has only the columns of the query before, " if not counts[segment.stream] else ""
+            wrong = f"the stream has read it; {stored}and it was removed or changed since"
+            right = "to put it back as it was; or the old query; or another name for the query, to begin anew"
+            raise Refused([Problem(segment.path, wrong, right)]) from None
+
+
+def _stored_columns(reader: StreamReader, before: Mapping[str, str]) -> dict[str, tuple[str, pa.DataType]] | None:
+    """The part of history's tuples, and its type, for each of the source's columns; None where it lacks one.
+
+    A column may be in several parts: the one that has the most of it counts, a carried one has all.
+    """
+    parts = reader.columns.named()
+    if any(before.get(part) != name for part, name in parts.items()):
+        return None
+    times = dict.fromkeys(("event_time", "arrival_time"), pa.int64())
+    kinds = reader.value_types | times | {"id": reader.column_types.id, "key": reader.column_types.key}
+    order = [part for part in parts if part not in reader.columns.carried] + list(reader.columns.carried)
+    order.sort(key=lambda part: part in ("id", "key") or 2 * (part in reader.columns.carried))  # stable
+    return {parts[part]: (part, kinds[part]) for part in order}

@@ -1,0 +1,101 @@
+"""A query of each kind, and of each join, over Parquet files in a directory for each of its streams."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tailrace.query.declared import declared_query
+from tailrace.query.query import Query
+from warehouse import TIME
+
+WINDOW = {"window": {"size": "500 ms", "slide": "250 ms"}}
+HISTOGRAMS = ([1.0, 2.0, 3.0, 0.0], [1.0, 1.0, 3.0, 1.0], [0.0, 0.0, 0.0, 5.0])
+PLANAR = {"crs": "planar"}
+POINTS = {side: {"x": "x", "y": "y"} for side in ("left", "right")}
+NEAR = PLANAR | {"grid": 4, "extent": [0, 0, 10, 10], "geometry": POINTS, "relation": "dwithin", "distance": 3}
+EMD = {"threshold": 0.5, "histogram": "hist", "ground_distance": "line", "scale": 1.0, "bins": 4}
+DISTRICTS = {"path": "zones.geojson", "id": "name", "geometry": "geometry"}
+
+KINDS = {
+    "aggregate": {"kind": "aggregate", "aggregate": {"function": "median", "column": "x"}} | WINDOW,
+    "topk": {"kind": "topk", "topk": {"k": 2, "score": "x"}} | WINDOW,
+    "emd_join": {"kind": "emd_join", "window": {"size": "200 ms"}, "emd_join": EMD | {"span": 0.25, "feedback": "1 s"}},
+    "spatial interval": {
+        "kind": "spatial_join",
+        "spatial_join": NEAR | {"join": "interval", "interval": {"lower": "-200 ms", "upper": "200 ms"}},
+    },
+    "spatial window": {"kind": "spatial_join", "spatial_join": NEAR | {"join": "window"}} | WINDOW,
+    "spatial table": {
+        "kind": "spatial_join",
+        "spatial_join": PLANAR
+        | {"join": "table", "geometry": {"left": POINTS["left"]}, "relation": "within", "table": DISTRICTS},
+    },
+}
+TABLE_JOIN = "spatial table"
+SIDES = ("left", "right")
+
+
+class Row(NamedTuple):
+    """A tuple with the columns that all kinds read."""
+
+    event_time: int
+    arrival_time: int
+    id: str
+    key: str
+    x: float
+    y: float
+    hist: list[float]
+
+    @staticmethod
+    def draw(event_time: int, arrival_time: int, name: str, draw: random.Random) -> Row:
+        """A tuple at a place, and with a key and a histogram, that are drawn."""
+        x, y = (float(draw.randrange(11)) for _ in range(2))
+        return Row(event_time, arrival_time, name, draw.choice("ab"), x, y, draw.choice(HISTOGRAMS))
+
+
+def sides_of(name: str) -> tuple[str, ...]:
+    """The names of a kind's streams."""
+    if name == TABLE_JOIN:
+        return SIDES[:1]
+    return SIDES if str(KINDS[name]["kind"]).endswith("join") else ("readings",)
+
+
+def query_of(name: str, directory: Path) -> Query:
+    """The query of a kind over streams in a directory; one of two streams drops repeats."""
+    declared, sides = json.loads(json.dumps(KINDS[name])), sides_of(name)
+    columns = {column: column for column in ("event_time", "arrival_time", "id")}
+    columns |= {} if declared["kind"].endswith("join") else {"key": "key"}
+    if name == TABLE_JOIN:
+        declared["spatial_join"]["table"]["path"] = str(write_zone(directory / "zones.geojson"))
+    else:
+        disorder = {"policy": "k_slack", "k": "200 ms", "tick": "100 ms"}
+        declared["disorder"] = disorder | ({"deduplicate": True} if sides == SIDES else {})
+    streams = {side: {"source": {"format": "parquet", "path": str(directory / side)}} | columns for side in sides}
+    return declared_query({"name": "readings", "streams": streams, "parallelism": 2} | declared)
+
+
+def write_files(rows: list[Row], directory: Path, per_file: int) -> None:
+    """Write rows as files that come after those that are there."""
+    directory.mkdir(parents=True, exist_ok=True)
+    first = len(list(directory.iterdir()))
+    texts, numbers = (("id", "key"), pa.string()), (("x", "y"), pa.float64())
+    fields = [("event_time", TIME), ("arrival_time", TIME), ("hist", pa.list_(pa.float64()))]
+    schema = pa.schema([*fields, *((name, kind) for names, kind in (texts, numbers) for name in names)])
+    for number, start in enumerate(range(0, len(rows), per_file), first):
+        part = pa.Table.from_pylist([row._asdict() for row in rows[start : start + per_file]], schema)
+        pq.write_table(part, directory / f"part-{number:05d}.parquet")
+
+
+def write_zone(path: Path) -> Path:
+    """A dimension table of one zone."""
+    square = [[0, 0], [6, 0], [6, 6], [0, 6], [0, 0]]
+    shape = {"type": "Polygon", "coordinates": [square]}
+    feature = {"type": "Feature", "properties": {"name": "zone"}, "geometry": shape}
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    return path

@@ -1,0 +1,171 @@
+"""OpenLineage, by its real provider: names of datasets, and the events of a correction that Airflow runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from deltalake import DeltaTable
+
+from fake_host import QUERY, declare
+from local_app import LocalApp
+from tailrace.correction.correct import correct
+from tailrace.correction.correction_range import CorrectionRange
+from tailrace.orchestration import lineage
+from tailrace.orchestration.calibration_operators import CalibrateOperator
+from tailrace.orchestration.stream_operators import SuperviseOperator
+from tailrace.query.loading import load
+from warehouse import even, make_stream, write_files
+
+ROOT = Path(__file__).parents[2]
+SMALL = QUERY.replace("size: 2 h, slide: 1 h", "size: 700 ms, slide: 300 ms").replace("tick: 1 min", "tick: 100 ms")
+TUPLES = make_stream(300, seed=4)
+BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def streamed(place):
+    """The query `readings`, streamed into the warehouse in this process."""
+    file = declare(place / "queries", "readings", SMALL)
+    write_files(TUPLES, place / "queries" / "readings", even(len(TUPLES), 3))
+    LocalApp(load(file), place / "warehouse").go(flush=True)
+    return file
+
+
+def names(datasets) -> list[tuple[str, str]]:
+    return [(dataset.namespace, dataset.name) for dataset in datasets]
+
+
+SOURCES = {
+    "{{format: parquet, path: readings}}": ("file", "{place}/queries/readings"),
+    "{{format: parquet, path: 's3://bucket/in/readings'}}": ("s3://bucket", "in/readings"),
+    "{{format: json, path: 'abfss://in@lake.dfs.core.windows.net/readings'}}": (
+        "abfss://in@lake.dfs.core.windows.net",
+        "readings",
+    ),
+    "{{format: kafka, servers: 'one:9092,two:9092', topic: readings}}": ("kafka://one:9092", "readings"),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_source_is_named_as_openlineage_names_it(place, source):
+    (place / "queries" / "readings").mkdir()
+    text = QUERY.replace("{{format: parquet, path: readings}}", source)
+    declare(place / "queries", "readings", text)
+    operator = SuperviseOperator(task_id="supervise", query="readings", file=str(place / "queries" / "readings.yaml"))
+    found = operator.get_openlineage_facets_on_start()
+    namespace, name = SOURCES[source]
+    assert names(found.inputs) == [(namespace, name.format(place=place))]
+    assert names(found.outputs) == [("file", str(place / "warehouse" / "readings" / "results"))]
+    assert list(found.outputs[0].facets) == ["storage"], "it is not there yet"
+
+
+def test_a_stream_that_answers_to_a_topic_writes_that_too(place):
+    answers = "answers: {{kafka: {{servers: 'broker:9092', topic: sums}}}}\n"
+    file = declare(place / "queries", "readings", QUERY + answers)
+    operator = SuperviseOperator(task_id="supervise", query="readings", file=str(file))
+    found = operator.get_openlineage_facets_on_start()
+    assert names(found.outputs)[1:] == [("kafka://broker:9092", "sums")]
+
+
+def test_a_stream_writes_its_tables_which_have_columns_and_versions(streamed, layout):
+    operator = SuperviseOperator(task_id="supervise", query="readings", file=str(streamed))
+    found = operator.get_openlineage_facets_on_complete(SimpleNamespace(start_date=BEGINNING))
+    tables = {output.name.rpartition("/")[2]: output.facets for output in found.outputs}
+    assert {"results", "late", "metrics", "quarantine", "facts", "segments"} <= tables.keys()
+    columns = {field.name: field.type for field in tables["results"]["schema"].fields}
+    assert (columns["value"], columns["window_end"], columns["tuples"]) == ("double", "timestamp", "long")
+    assert int(tables["results"]["version"].datasetVersion) > 0
+    assert "loads" in {field.name for field in tables["metrics"]["schema"].fields}, "nested columns too"
+
+
+def test_a_calibration_writes_only_what_it_has_proposed(streamed):
+    operator = CalibrateOperator(task_id="calibrate", query="readings", file=str(streamed))
+    found = operator.get_openlineage_facets_on_complete(SimpleNamespace(start_date=BEGINNING))
+    assert [name.rpartition("/")[2] for _, name in names(found.inputs)] == ["readings", "metrics"]
+    assert found.outputs == []
+
+
+def test_a_correction_tells_its_rows_once_it_has_come_to_its_end(streamed, place, layout):
+    query, span = load(streamed), CorrectionRange()
+
+    def facets(since):
+        return lineage.of_correction(query, layout, since, span).outputs[0].outputFacets
+
+    assert list(facets(BEGINNING)) == ["subset"], "it has not come to its end"
+    correct(query, place / "warehouse", span, no_spark)
+    rows = DeltaTable(layout.table("corrections")).to_pyarrow_table().num_rows
+    assert facets(BEGINNING)["outputStatistics"].rowCount == rows > 0
+    assert list(facets(datetime.now(UTC) + timedelta(hours=1))) == ["subset"], "an earlier one has"
+    assert list(facets(None)) == ["subset"], "it has not begun"
+
+
+def no_spark(buckets: int):
+    raise AssertionError("so little is read in one process")
+
+
+def test_a_correction_of_an_interval_tells_which_late_tuples_it_takes(streamed, layout):
+    span = CorrectionRange(0, 1000, arrival=True)
+    late = lineage.of_correction(load(streamed), layout, None, span).inputs[0]
+    condition = late.inputFacets["subset"].inputCondition
+    ends = [(side.left.field, side.comparison, side.right.value) for side in (condition.left, condition.right)]
+    assert ends == [
+        ("arrived", "GREATER_THAN", "1970-01-01T00:00:00.000Z"),
+        ("arrived", "LESS_EQUAL_THAN", "1970-01-01T00:00:01.000Z"),
+    ]
+
+
+# In the place of spark-submit: it runs the application in the same way, and Spark is started only for much history.
+SUBMIT = f"""#!{sys.executable}
+import os, sys
+first = next(number for number, word in enumerate(sys.argv) if word.endswith("correct.py"))
+os.execv(sys.executable, [sys.executable, *sys.argv[first:]])
+"""
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.slow
+def test_airflow_sends_the_events_of_a_correction_by_the_provider(streamed, place, layout):
+    """A run of the DAG in a process of its own, with the provider's listener and its transport to a file."""
+    submit, events = place / "bin" / "spark-submit", place / "events.jsonl"
+    submit.parent.mkdir()
+    submit.write_text(SUBMIT)
+    submit.chmod(0o755)
+    environment = os.environ | {
+        "PATH": f"{submit.parent}:{os.environ['PATH']}",
+        "AIRFLOW_HOME": str(place / "airflow"),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
+        "AIRFLOW__OPENLINEAGE__NAMESPACE": "tests",
+        "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps({"type": "file", "log_file_path": str(events), "append": True}),
+    }
+    for words in (("db", "migrate"), ("dags", "test", "correct_readings")):
+        command = [sys.executable, "-m", "airflow", *words]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=800)
+        assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-3000:]
+    told = [json.loads(line) for line in events.read_text().splitlines()]
+    own = {event["eventType"]: event for event in told if event["job"]["name"] == "correct_readings.correct"}
+    assert own.keys() == {"START", "COMPLETE"}
+    complete = own["COMPLETE"]
+    assert complete["job"]["namespace"] == "tests"
+    tables = {dataset["name"].rpartition("/")[2]: dataset for dataset in complete["inputs"] + complete["outputs"]}
+    assert list(tables) == ["late", "results", "readings", "corrections", "quality"]
+    given = DeltaTable(layout.table("corrections")).to_pyarrow_table()
+    assert given.num_rows > 0
+    facets = tables["corrections"]["outputFacets"]
+    assert facets["outputStatistics"]["rowCount"] == given.num_rows
+    assert facets["subset"]["outputCondition"]["right"]["value"] == given["interval"][0].as_py() == "event time […, …)"
+    fields = {field["name"]: field["type"] for field in tables["corrections"]["facets"]["schema"]["fields"]}
+    assert (fields["value"], fields["retracted"]) == ("double", "boolean")
+
+
+def test_a_dag_is_parsed_without_what_lineage_takes():
+    script = "import sys, tailrace.orchestration.stream_dags, tailrace.orchestration.calibration_dags\n"
+    script += "import tailrace.orchestration.correction_dags\nprint('tailrace.orchestration.lineage' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"

@@ -1,0 +1,108 @@
+"""Every kind: drivers and corrections that die before each of their writes leave what undisturbed ones do.
+
+All kill points of `kill_points.py` that a kind's own tables, state and corrections touch: K1 to K5, K12 and the plan of
+the next batch, each in an early and in a later batch; K6 and K7 for kinds that are corrected. That the undisturbed run
+is right, the contracts of the kinds hold.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from deaths import Deaths, deaths
+from kind_streams import KINDS, TABLE_JOIN, Row, query_of, sides_of, write_files
+from local_driver import Driver, no_spark
+from tailrace.correction.correct import correct
+from tailrace.correction.correction_range import CorrectionRange
+from tailrace.query.query import Query
+from tailrace.spark import sink
+from warehouse import EPOCH, tables_of
+
+ROWS, PER_FILE = 144, 8
+DAY = 2 * 86_400_000
+"""Further in the future than an event time may be."""
+
+CORRECTED = [name for name in KINDS if name != TABLE_JOIN]
+LATER = ("append", "offsets", "append results", "record_written", "state", "compact")
+"""The points that are tried in a later batch too."""
+
+OF_A_BATCH = {"append", "offsets", "append results", "append metrics", "append segments", "record_written", "state"}
+OF_A_COMPACTION = {"compact", "vacuum", "create_checkpoint", "cleanup_metadata"}
+OF_A_CORRECTION = {"replace", "put", "add"}
+
+
+def disturbed_query(name: str, directory: Path) -> Query:
+    """The query of a kind over streams that have late tuples, repeats and poison."""
+    for side in sides_of(name):
+        write_stream(directory / side, random.Random(side))
+    return query_of(name, directory)
+
+
+def write_stream(directory: Path, draw: random.Random) -> None:
+    arrival, rows = EPOCH, []
+    for number in range(ROWS):
+        arrival += draw.randrange(60)
+        event = arrival - draw.choice([0, 50, 150, 1500]) + (DAY if draw.random() < 0.03 else 0)
+        name = f"{directory.name[0]}{number - (draw.random() < 0.05)}"
+        rows.append(Row.draw(event, arrival, name, draw))
+    write_files(rows, directory, PER_FILE)
+
+
+def contents(warehouse: Path) -> dict[str, list[str]]:
+    """The rows of answers, late and rejected tuples, in no order, but for when they were written."""
+    tables = tables_of(warehouse)
+    return {
+        name: sorted(str({column: row[column] for column in row if column != "emitted_at"}) for row in rows)
+        for name in ("results", "late", "quarantine", "corrections")
+        if tables.has(name) and (rows := tables.read(name).to_pylist()) is not None
+    }
+
+
+@pytest.fixture
+def steps(monkeypatch) -> Deaths:
+    monkeypatch.setattr(sink, "COMPACT_EVERY", 2)
+    return deaths(monkeypatch)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_driver_that_dies_before_each_of_its_writes_leaves_what_an_undisturbed_one_does(tmp_path, steps, name):
+    query = disturbed_query(name, tmp_path)
+    batch_rows = PER_FILE * len(query.streams)
+    Driver(query, tmp_path / "whole", steps.step).run(batch_rows, flush=True)
+    points = list(dict.fromkeys(steps.taken))
+    assert set(points) >= OF_A_BATCH | OF_A_COMPACTION, "each of these is a write"
+    driver = Driver(query, tmp_path / "killed", steps.step)
+    for number in (1, 2):
+        for point in points if number == 1 else LATER:
+            with steps.at(point, number):
+                driver.run(batch_rows, flush=True)
+    driver.run(batch_rows, flush=True)
+    whole, killed = contents(tmp_path / "whole"), contents(tmp_path / "killed")
+    assert whole["results"]
+    assert whole["quarantine"]
+    assert killed == whole
+    assert rows_taken_in(tmp_path / "killed") == rows_taken_in(tmp_path / "whole")
+
+
+def rows_taken_in(warehouse: Path) -> int:
+    return sum(tables_of(warehouse).read("metrics")["rows"].to_pylist())
+
+
+@pytest.mark.parametrize("name", CORRECTED)
+def test_a_correction_that_dies_before_each_of_its_writes_leaves_what_an_undisturbed_one_does(tmp_path, steps, name):
+    query = disturbed_query(name, tmp_path)
+    for warehouse in ("whole", "killed"):
+        Driver(query, tmp_path / warehouse, steps.step).run(10 * PER_FILE, flush=True)
+    steps.taken.clear()
+    correct(query, tmp_path / "whole", CorrectionRange(), no_spark)
+    points = list(dict.fromkeys(steps.taken))
+    assert set(points) >= OF_A_CORRECTION
+    for point in points:
+        with steps.at(point, 1):
+            correct(query, tmp_path / "killed", CorrectionRange(), no_spark)
+    correct(query, tmp_path / "killed", CorrectionRange(), no_spark)
+    assert contents(tmp_path / "whole")["corrections"]
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
