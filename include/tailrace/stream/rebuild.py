@@ -19,13 +19,14 @@ from tailrace.engine.answer_files import AnswerFiles
 from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.engine.stage import Stage
 from tailrace.engine.stream_reader import TABLE, columns_of
+from tailrace.engine.task_states import VERSION as STATE_VERSION
 from tailrace.ground.errors import refuse
 from tailrace.ground.object_path import on_disk
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import check_journal, entries_in_tables
 from tailrace.storage.journal import Journal, LogPosition
 from tailrace.storage.layout import Layout
-from tailrace.storage.manifest import FORMAT, STATE_VERSION, CheckpointManifest, changes, keeps_answers
+from tailrace.storage.manifest import FORMAT, CheckpointManifest, changes, keeps_answers
 from tailrace.storage.replay import replay_of
 from tailrace.storage.switch import resume
 from tailrace.storage.table_schemas import schemas, stream_tables
