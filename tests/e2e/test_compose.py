@@ -18,9 +18,9 @@ import yaml
 from confluent_kafka import KafkaException, admin
 
 from compose import ROOT, Here, required_variables, services
-from kafka_broker import kafka_jars
 from postgres import server
 from processes import beyond_loopback, command, listening
+from tailrace.bench.kafka.broker import kafka_jars
 from tailrace.demo.truth import share_right, truth
 from tailrace.drivers import fence
 from tailrace.drivers.spark_daemon import page
