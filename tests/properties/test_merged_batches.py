@@ -53,6 +53,7 @@ def test_merged_entries_give_the_rows_of_single_ones(batches, join, tasks, other
         k = k if batch.k is None else batch.k
         ends, brings = number == len(batches), {segment.stream for segment in mine}
         idle = (idle | {SIDES[side] for side in batch.silence.idle}) - brings  # until its rows come
+        idle = set() if batch.silence.quiet else idle  # and until all are quiet
         first.engine.batch(
             policy_of_k(k),
             mine,
