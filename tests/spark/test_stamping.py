@@ -72,7 +72,7 @@ def test_a_k_that_takes_effect_amid_a_kill_and_a_replay_changes_no_answer(left, 
 def test_without_the_stamp_of_a_batch_a_replay_sees_what_is_newest(left, tmp_path, spark, monkeypatch):
     stamped = attempts.read_journal
 
-    def unstamped(spark, journal, stage, keys):
+    def unstamped(spark, journal, *run):
         proposed = tables_of(tmp_path / "wh").read("proposals").sort_by("made_at").to_pylist()[-1]["settings"]
 
         class AsItIsNow:  # the source runs in a process of its own, and takes this class along
@@ -84,7 +84,7 @@ def test_without_the_stamp_of_a_batch_a_replay_sees_what_is_newest(left, tmp_pat
                 facts = tuple(replace(fact, value=json.loads(proposed)) for fact in entry.header.facts)
                 return replace(entry, header=replace(entry.header, facts=facts))
 
-        return stamped(spark, AsItIsNow(), stage, keys)
+        return stamped(spark, AsItIsNow(), *run)
 
     monkeypatch.setattr(attempts, "read_journal", unstamped)
     rows = go_on(left, tmp_path)
