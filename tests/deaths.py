@@ -18,6 +18,7 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.table import TableOptimizer
 
+from tailrace.ground.files import new_file
 from tailrace.spark import sink
 from tailrace.storage.journal import Journal
 from tailrace.storage.tables import Tables
@@ -99,7 +100,8 @@ def deaths(patch: pytest.MonkeyPatch) -> Deaths:
             found.step(f"append {name}")
         except Died:
             if rows.schema.names[:1] != ["path"]:
-                pq.write_table(rows, self.layout.table(name) / f"part-staged-and-lost-{next(_numbers)}.parquet")
+                with new_file(self.layout.table(name) / f"part-staged-and-lost-{next(_numbers)}.parquet") as file:
+                    pq.write_table(rows, file)
             raise
         return append(self, name, rows, app, number)
 

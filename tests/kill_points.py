@@ -30,6 +30,7 @@ import pytest
 
 from oracle import Settings
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.ground.files import new_file
 from tailrace.query.query import Query
 from tailrace.spark import app, attempts, sink
 from tailrace.spark.correct import correct
@@ -112,7 +113,8 @@ def _append(patch, point, batch, reached):
     def before(self, name, rows, app, number):
         if (point, name, number) == ("K2", "results", batch):
             staged = self.layout.table(name) / "part-staged-and-lost.parquet"
-            pq.write_table(rows, staged)
+            with new_file(staged) as file:
+                pq.write_table(rows, file)
             reached()
             staged.unlink()
         if (point, name, number) == ("K4", "segments", batch):
@@ -222,7 +224,7 @@ def calibrate(patch: pytest.MonkeyPatch, query: Query, warehouse: Path, found: d
 
 
 def main(task: dict) -> None:
-    point, warehouse = task["point"], Path(task["wh"])
+    point, warehouse = task["point"], task["wh"]
     arm(pytest.MonkeyPatch(), point, task["batch"], lambda: os.kill(os.getpid(), signal.SIGKILL))
     settings = Settings(**task["settings"] | {"policy": tuple(task["settings"]["policy"])})
     query = make_query(Path(task["in"]), settings, idle=task.get("idle", "1 min"))

@@ -17,6 +17,7 @@ import pytest
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.feedback import Feedback
 from tailrace.engine.local import LocalEngine
+from tailrace.engine.task_states import TaskStates
 from tailrace.ground.files import write_atomically
 from tailrace.ground.times import TIME, in_ms, with_times
 from tailrace.ground.written_files import FILES
@@ -47,8 +48,12 @@ class Driver:
     """The drivers of one query, one after the other."""
 
     query: Query
-    warehouse: Path
+    warehouse: Path | str
     step: Callable[[str], None] = lambda name: None
+
+    @property
+    def sink(self) -> type[LocalSink]:
+        return LocalSink
 
     @property
     def layout(self) -> Layout:
@@ -89,7 +94,7 @@ class Driver:
             )
             engine = LocalEngine(stage, restarts=False)
             done = self._restore(layout, engine)
-            sink = LocalSink(tables, of_tables, manifest.id, engine=engine)
+            sink = self.sink(tables, of_tables, manifest.id, engine=engine)
             while True:
                 if done < planner.batches:
                     planner.observe(in_ms(self._batch(layout, sink, planner.journal[done])).to_pylist())
@@ -164,6 +169,37 @@ class LocalSink(Sink):
             part = found["results"]
             found["results"] = part.append_column("emitted_at", pa.repeat(now, part.num_rows))
         return {name: with_times(part, self.schemas[name]) for name, part in found.items()}
+
+
+@dataclass
+class BucketDriver(Driver):
+    """Drivers of a query in an object store: the states are objects there, and the note of the tables is the commit."""
+
+    @property
+    def sink(self) -> type[LocalSink]:
+        return BucketSink
+
+    def _batch(self, layout: Layout, sink: LocalSink, entry: BatchRecord) -> pa.Table:
+        self.step("offsets")
+        metrics = sink.write(entry, entry.header.batch)["metrics"]
+        self._restore(layout, sink.engine)
+        return metrics
+
+    def _restore(self, layout: Layout, engine: LocalEngine) -> int:
+        states, done = TaskStates(layout.states), checkpoint.committed_batches(layout)
+        engine.states = [task.restore(states.read(task.index, done - 1)) for task in engine.tasks]
+        return done
+
+
+@dataclass(frozen=True, kw_only=True)
+class BucketSink(LocalSink):
+    """The sink whose plan writes the tasks' states."""
+
+    def execute(self, rows: BatchRecord) -> dict[str, pa.Table]:
+        found, states = super().execute(rows), TaskStates(self.tables.layout.states)
+        for task, batch in zip(self.engine.tasks, self.engine.newest, strict=True):
+            states.write(task.index, rows.header.batch, batch.state.pack(task.store))
+        return found
 
 
 def no_spark(buckets: int) -> None:

@@ -113,11 +113,11 @@ def silences_of(warehouse: Path) -> list[Passed]:
     return found
 
 
-def tables_of(warehouse: Path) -> Tables:
+def tables_of(warehouse: Path | str) -> Tables:
     return Tables(Layout.of(warehouse, "readings"))
 
 
-def rows_of(warehouse: Path, *names: str) -> dict[str, list[dict]]:
+def rows_of(warehouse: Path | str, *names: str) -> dict[str, list[dict]]:
     """All rows of some tables, times in ms."""
     return {
         name: tables_of(warehouse).read(name).to_pylist()

@@ -15,6 +15,7 @@ class Mutation(NamedTuple):
     tests: tuple[str, ...]
 
 
+WAREHOUSE = "tests/objects/test_warehouse.py"
 SINK = "tests/unit/spark/test_sink.py"
 PLATFORMS = "tests/orchestration/test_cluster_platforms.py"
 SUBMISSION = "tests/orchestration/test_cluster_submission.py"
@@ -342,5 +343,68 @@ MUTATIONS = (
         "if _SECRET.search(name) and _REFERENCE not in name:",
         "if False:",
         ("tests/orchestration/test_cluster_command.py",),
+    ),
+    Mutation(
+        "bucket: a lock file that another container does not see spares no wait",
+        "storage/locks.py",
+        'f"{boot_id()}:{status.st_dev}:{status.st_ino}"',
+        "boot_id()",
+        ("tests/objects/test_lease.py",),
+    ),
+    Mutation(
+        "bucket: its store honours conditions",
+        "storage/locks.py",
+        "    require_conditions(home)\n",
+        "",
+        (WAREHOUSE,),
+    ),
+    Mutation(
+        "checkpoint: that of another driver is not replaced",
+        "storage/manifest.py",
+        "    create_atomically(file, ",
+        "    write_atomically(file, ",
+        (WAREHOUSE,),
+    ),
+    Mutation(
+        "bucket: the note of another driver is not replaced",
+        "storage/written_batches.py",
+        "file.replace(content, stored.version) if stored else file.create(content)",
+        "file.write_bytes(content) is None",
+        (WAREHOUSE,),
+    ),
+    Mutation(
+        "bucket: the note never goes back",
+        "storage/written_batches.py",
+        "max(before.values(), default=-1) < batch and",
+        "True and",
+        (WAREHOUSE,),
+    ),
+    Mutation(
+        "bucket: the state before a batch stays until the tables have it",
+        "engine/task_states.py",
+        "self._file(task, batch - 2).unlink",
+        "self._file(task, batch - 1).unlink",
+        (WAREHOUSE,),
+    ),
+    Mutation(
+        "bucket: a correction whose lease is lost commits nothing",
+        "correction/correct.py",
+        "        require_held()\n",
+        "",
+        (WAREHOUSE,),
+    ),
+    Mutation(
+        "bucket: a correction replaces nothing of one that ran meanwhile",
+        "correction/correct.py",
+        '"interval", str(span), corrections)',
+        '"interval", str(span))',
+        (WAREHOUSE,),
+    ),
+    Mutation(
+        "bucket: a calibration whose lease is lost proposes nothing",
+        "calibration/calibrate.py",
+        "        require_held()\n",
+        "",
+        (WAREHOUSE,),
     ),
 )

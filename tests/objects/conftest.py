@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 
-from object_store import running_gateway
-from tailrace.sources import object_stores
+from object_store import BUCKET, running_gateway
+from tailrace.ground import object_stores
 
 
 def pytest_collection_modifyitems(items):
@@ -18,6 +20,14 @@ def pytest_collection_modifyitems(items):
 def gateway(tmp_path_factory):
     with running_gateway(tmp_path_factory.mktemp("s3")) as gateway:
         yield gateway
+
+
+@pytest.fixture
+def warehouse(gateway, connection, monkeypatch, tmp_path):
+    """The URL of an empty warehouse, on a machine of its own."""
+    monkeypatch.setenv("TAILRACE_WAREHOUSE_CONNECTION", connection)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    return f"s3://{BUCKET}/warehouses/{uuid.uuid4().hex}"
 
 
 @pytest.fixture

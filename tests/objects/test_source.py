@@ -13,9 +13,9 @@ import pytest
 from local_app import LocalApp
 from object_store import BUCKET, PASSWORD
 from tailrace.ground.errors import Refused, SourceChanged
+from tailrace.ground.object_stores import store_of
 from tailrace.query.declared import declared_query
 from tailrace.sources.object_files import find_object
-from tailrace.sources.object_stores import store_of
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
 from tailrace.stream.source_opening import open_feeds

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, TaskDeferralError, TaskDeferred
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
-from filelock import Timeout
 
 from fake_host import LOCAL_CONF, QUERY, declare
 from tailrace.cli import drivers as commands
@@ -344,9 +343,9 @@ def test_supervise_holds_the_deployment_lock_while_it_replaces_a_driver(make_ope
 
     def try_lock() -> None:
         try:
-            with drivers.alone(layout).acquire(timeout=0):
+            with layout.lock("deploy", 0):
                 is_free.append(True)
-        except Timeout:
+        except Busy:
             is_free.append(False)
 
     def try_lock_in_a_thread() -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 import pyarrow.dataset as ds
@@ -28,6 +27,7 @@ from tailrace.storage.log import Log
 from tailrace.storage.progress import read_progress
 from tailrace.storage.proposals import Proposal, Proposals
 from tailrace.storage.tables import Tables
+from tailrace.storage.warehouses import Warehouse
 
 _MAX_ROUNDS = 60  # of a survey; the search ends in fewer
 
@@ -94,7 +94,7 @@ class Report:
         return f"{basis}: {k} gives {self.accuracy:.4f}, which is {self.promise:g} within its error"
 
 
-def calibrate(query: Query, warehouse: Path, dry_run: bool = False) -> Report:
+def calibrate(query: Query, warehouse: Warehouse, dry_run: bool = False) -> Report:
     """Measure accuracy over the newest windows of history, and propose the K that follows.
 
     With policy `cache_duration` this is one step of its search, from where the last one ended. Any other policy takes
@@ -122,9 +122,10 @@ def calibrate(query: Query, warehouse: Path, dry_run: bool = False) -> Report:
     proposals = Proposals(layout)
     if dry_run:
         return run.step(policy, proposals.newest(policy))
-    with layout.lock("calibration"):
+    with layout.lock("calibration") as require_held:
         report = run.step(policy, proposals.newest(policy), proposed=True)
         interval = report.next_interval
+        require_held()
         proposals.add(
             Proposal(
                 int(datetime.now(UTC).timestamp() * 1000),

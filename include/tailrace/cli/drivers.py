@@ -9,6 +9,7 @@ import typer
 from tailrace.cli.readers import File, Warehouse
 from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground.errors import Refused
+from tailrace.ground.object_path import on_disk
 from tailrace.ground.words import counted
 from tailrace.query.loading import load
 from tailrace.terminal import screen
@@ -38,7 +39,7 @@ def deploy(
 
     options = Options(batch_rows, restarts, within_s, driver_memory)
     declaration, host, layout = _find(query)
-    command = driver_command(declaration, layout.home.parent, options)
+    command = driver_command(declaration, str(layout.home.parent), options)
     deployment = drivers.deploy(host, layout, command, environment(declaration.query))
     outcome = "made a driver" if deployment.made else "found the driver, it stays as it is"
     screen.out.print(f"{query}: {outcome}, {deployment.driver.state}, pid {deployment.driver.pid}", soft_wrap=True)
@@ -112,7 +113,7 @@ def rebuild(
         return
     for line in _lines(done):
         screen.err.print(line, markup=False, soft_wrap=True)
-    aside = max((layout.home / "_before").iterdir(), key=lambda path: int(path.name))
+    aside = max((on_disk(layout.home) / "_before").iterdir(), key=lambda path: int(path.name))
     screen.err.print(f"what was before is in {aside}, to be removed when you need it no more", soft_wrap=True)
 
 

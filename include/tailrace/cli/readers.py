@@ -13,7 +13,11 @@ from tailrace.query.loading import load
 
 File = Annotated[Path, typer.Argument(help="The query file.", metavar="FILE")]
 Warehouse = Annotated[
-    Path, typer.Option(help="The directory that holds the tables of all queries.", envvar="TAILRACE_WAREHOUSE")
+    str,
+    typer.Option(
+        help="The directory that holds the tables of all queries; or a URL of an object store, such as s3://bucket/wh.",
+        envvar="TAILRACE_WAREHOUSE",
+    ),
 ]
 Wide = Annotated[bool, typer.Option("--wide", help="A table on the terminal has all columns, however wide.")]
 

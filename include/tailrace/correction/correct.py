@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +27,7 @@ from tailrace.storage.progress import frontier_at, read_progress
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.table_schemas import CORRECTION_TABLES, schemas
 from tailrace.storage.tables import VACUUM, Tables, within
+from tailrace.storage.warehouses import Warehouse
 
 _VACUUM_S = 60.0  # a vacuum of the stream's takes seconds
 
@@ -49,7 +49,7 @@ class Report:
     arrived_to: int | None = None
 
 
-def correct(query: Query, warehouse: Path, span: CorrectionRange, distributed: OpenScan) -> Report:
+def correct(query: Query, warehouse: Warehouse, span: CorrectionRange, distributed: OpenScan) -> Report:
     """Append the next versions of closed windows (idempotent: run again, it replaces what it gave).
 
     A range of event time covers every closed window that overlaps it, as of all that is committed. An interval of
@@ -70,19 +70,21 @@ def correct(query: Query, warehouse: Path, span: CorrectionRange, distributed: O
     stage, tables = Stage.of(query, origin.types, layout.histories(query.streams)), Tables(layout)
     wanted, model = schemas(stage.kind), stage.kind.answers
     answers = AnswerTables(tables, model)
-    with layout.lock("correction"), layout.lock(VACUUM, _VACUUM_S):
+    with layout.lock("correction") as require_held, layout.lock(VACUUM, _VACUUM_S):
         # What is committed is read in the first lock: no older cut-off comes after.
         committed = _committed(layout)
         late = _late(tables, committed.until, span)
         as_of, affected = _plan(span, query, stage, committed, late)
         tables.create(wanted, CORRECTION_TABLES)
+        corrections = tables.open("corrections")  # as it was in the lock: its replacement fails if it was lost since
         past = HistoryScan(
             stage, lambda: [Log.read(reader, tables, as_of) for reader in stage.readers], distributed, query.parallelism
         )
         rows = revise(past, answers, affected, as_of, str(span))
         emitted_at = pa.repeat(pa.scalar(started, TIME), rows.num_rows)
         table = with_times(rows.append_column("emitted_at", emitted_at), wanted["corrections"])
-        tables.replace("corrections", table, "interval", str(span))
+        require_held()
+        tables.replace("corrections", table, "interval", str(span), corrections)
         frontier = committed.frontier if as_of == committed.until else frontier_at(layout, as_of)
         put_quality(query, stage.kind, answers, model.horizon(rows), frontier)
         gone = model.identity.first_rows(rows)["retracted"].to_numpy()

@@ -7,8 +7,6 @@ answer that was not corrected counts as right.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +26,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
+from tailrace.storage.warehouses import Warehouse
 
 OFF = 0.05
 """The error from which on an answer is off, where the query's policy promises none."""
@@ -138,7 +137,7 @@ def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: dict[str, f
     )
 
 
-def read_quality(query: Query, warehouse: Path) -> tuple[pa.Table, list[str]]:
+def read_quality(query: Query, warehouse: Warehouse) -> tuple[pa.Table, list[str]]:
     """The table in order of time, and its columns; empty where nothing was ever corrected."""
     layout = Layout.of(warehouse, query.name)
     schema, tables = schemas(build(query))["quality"], Tables(layout)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from tailrace.correction.uncorrected import Interval, Uncorrected
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.files import write_atomically
+from tailrace.ground.object_path import Location
 from tailrace.storage.layout import Layout
 
 PATIENCE_MS = 15 * 60_000  # a request that is older and not corrected has failed or got lost
@@ -116,5 +116,5 @@ def _retry_times(requests: Sequence[CorrectionRequest]) -> str:
     return f"again {format_duration(PATIENCE_MS)} after {', '.join(format_time(one.at_ms) for one in requests)}"
 
 
-def _file(layout: Layout) -> Path:
+def _file(layout: Layout) -> Location:
     return layout.home / "_correction" / "asked.json"

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 
 from tailrace.ground.duration import format_time
 from tailrace.storage.layout import Layout
@@ -33,7 +32,7 @@ class TableSnapshot:
         """Read the snapshot of a table; without rows where there is no such table yet."""
         if not Tables(layout).has(name):
             return TableSnapshot(0, None)
-        files = pa.table(DeltaTable(layout.table(name)).get_add_actions(flatten=True))
+        files = pa.table(Tables(layout).open(name).get_add_actions(flatten=True))
         rows = int(pc.sum(files["num_records"]).as_py() or 0) if files.num_rows else 0
         if not rows:
             return TableSnapshot(0, None)

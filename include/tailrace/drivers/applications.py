@@ -21,6 +21,7 @@ from tailrace.drivers.platform_http import Credentials
 from tailrace.drivers.yarn import Yarn
 from tailrace.ground.errors import Damaged, Problem
 from tailrace.ground.files import write_atomically
+from tailrace.ground.object_path import Location
 
 _LOOK_AGAIN_S = 1.0
 
@@ -49,7 +50,7 @@ def write_platform(home: Path, platform: ClusterPlatform) -> None:
     write_atomically(file, json.dumps(platform.description()))
 
 
-def platform_of(home: Path) -> ClusterPlatform | None:
+def platform_of(home: Location) -> ClusterPlatform | None:
     """The platform where a home's driver may run, with its tag; None where it never ran on one.
 
     Raises
@@ -57,6 +58,8 @@ def platform_of(home: Path) -> ClusterPlatform | None:
     Damaged
         When the file can't be read.
     """
+    if not isinstance(home, Path):  # a driver in cluster mode needs a warehouse in a directory
+        return None
     described = _described(home)
     if described is None:
         return None

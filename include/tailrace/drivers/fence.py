@@ -18,24 +18,27 @@ from pathlib import Path
 import psutil
 
 from tailrace.drivers.applications import end_applications, platform_of
+from tailrace.ground.files import is_url
+from tailrace.ground.object_path import Location
 from tailrace.ground.polling import polls
+from tailrace.storage.warehouses import location_of
 
 MARK = "TAILRACE_DRIVER"
 _LOOK_AGAIN_S = 0.02
 _APPLICATIONS_S = 90.0  # for those of a cluster platform to end
 
 
-def mark(home: Path, token: str) -> str:
+def mark(home: Location, token: str) -> str:
     """The value of `MARK` for one start of the driver of a home (the directory WAREHOUSE/QUERY)."""
-    return f"{os.path.realpath(home)}#{token}"
+    return f"{_real(home)}#{token}"
 
 
-def marked(home: Path) -> list[psutil.Process]:
+def marked(home: Location) -> list[psutil.Process]:
     """The living processes of this user that belong to any start of a home's driver, however its path is spelled."""
     return _processes_of(home, but=None)
 
 
-def fence(home: Path, token: str | None, wait_s: float = 30.0) -> list[int]:
+def fence(home: Location, token: str | None, wait_s: float = 30.0) -> list[int]:
     """Kill every process of this user that belongs to a start of a home's driver, except the start with the token.
 
     Parameters
@@ -58,14 +61,20 @@ def fence(home: Path, token: str | None, wait_s: float = 30.0) -> list[int]:
     return kill(lambda: _processes_of(home, but=token), wait_s)
 
 
-def _processes_of(home: Path, but: str | None) -> list[psutil.Process]:
-    real = os.path.realpath(home)
+def _processes_of(home: Location, but: str | None) -> list[psutil.Process]:
+    real = _real(home)
 
     def belongs(value: str) -> bool:
         place, _, token = value.rpartition("#")
-        return os.path.realpath(place) == real and (but is None or token != but)
+        return _real(place) == real and (but is None or token != but)
 
     return carrying(MARK, belongs)
+
+
+def _real(home: Location | str) -> str:
+    """The path of a home without symbolic links; a URL as it is."""
+    text = str(home)
+    return text if is_url(text) else os.path.realpath(text)
 
 
 def carrying(name: str, fits: Callable[[str], bool]) -> list[psutil.Process]:
@@ -131,7 +140,7 @@ def dead(process: psutil.Process) -> bool:
         return True
 
 
-def main(home: Path) -> None:
+def main(home: Location) -> None:
     """Leave nothing of any start of a home's driver, on this host or a platform: processes first, for they submit."""
     fence(home, token=None)
     platform = platform_of(home)
@@ -140,4 +149,4 @@ def main(home: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(location_of(sys.argv[1]))

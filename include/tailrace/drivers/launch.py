@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
@@ -26,7 +26,9 @@ from tailrace.drivers.applications import end_applications, platform_of
 from tailrace.ground import json_log
 from tailrace.ground.errors import Refused
 from tailrace.ground.files import write_atomically
+from tailrace.ground.object_path import Location
 from tailrace.ground.retries import LONGEST_S, pause_s
+from tailrace.storage.warehouses import location_of
 
 DRAINED, FAILED, REFUSED, CRASH_LOOP, INTERRUPTED = 0, 1, 2, 3, 130
 HOST_PASSWORD = "TAILRACE_DRIVER_HOST_PASSWORD"  # of supervisord, which hands its whole environment down
@@ -36,7 +38,7 @@ _END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Replace this process by the command, or print why not and return the exit code."""
     parser = argparse.ArgumentParser("python -m tailrace.drivers.launch", description="Start a driver, guarded.")
-    parser.add_argument("--home", type=Path, required=True, help="WAREHOUSE/QUERY of the driver")
+    parser.add_argument("--home", type=location_of, required=True, help="WAREHOUSE/QUERY of the driver")
     parser.add_argument("--restarts", type=int, default=5, help="how many restarts are no crash loop yet …")
     parser.add_argument("--within", type=float, default=600, help="… within so many seconds")
     parser.add_argument("command", nargs="+", help="the driver's command, after --")
@@ -69,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return _become(options.command, fence.mark(options.home, token)) if failure is None else failure
 
 
-def _fence(home: Path, token: str) -> int | None:
+def _fence(home: Location, token: str) -> int | None:
     """End everything of earlier starts: processes first, which might submit another application.
 
     Returns None when nothing is left of them, else an exit code. Applications on a cluster platform are waited for
@@ -91,17 +93,17 @@ def _fence(home: Path, token: str) -> int | None:
     return None
 
 
-def is_drained(home: Path) -> bool:
+def is_drained(home: Location) -> bool:
     """True while there is a drain request: then a restarted host must not start the driver. A deployment removes it."""
-    return os.path.exists(home / "_stream" / "drain")
+    return _exists(home / "_stream" / "drain")
 
 
-def starts_file(home: Path) -> Path:
+def starts_file(home: Location) -> Location:
     """The file that counts the restarts of a home's driver; without it the count begins anew."""
     return home / "_stream" / "starts.json"
 
 
-def pause(home: Path, restarts: int, within_s: float, now_s: float) -> float | None:
+def pause(home: Location, restarts: int, within_s: float, now_s: float) -> float | None:
     """Count a start of the driver, and return how long it must wait.
 
     Parameters
@@ -120,7 +122,7 @@ def pause(home: Path, restarts: int, within_s: float, now_s: float) -> float | N
     file = starts_file(home)
     recent_restarts: list[float] = []
     given_up = False
-    if os.path.exists(file):  # False, and no error, where it must not be looked for
+    if _exists(file):
         earlier_restarts, given_up = _read(file)
         recent_restarts = [*(at for at in earlier_restarts if now_s - within_s < at <= now_s), now_s]
         given_up = given_up or len(recent_restarts) > restarts
@@ -135,7 +137,14 @@ def pause(home: Path, restarts: int, within_s: float, now_s: float) -> float | N
     return pause_s(len(recent_restarts))
 
 
-def _read(file: Path) -> tuple[list[float], bool]:
+def _exists(file: Location) -> bool:
+    """Whether a file is there; False, and no error, where it must not or can't be looked for."""
+    with suppress(OSError):
+        return file.exists()
+    return False
+
+
+def _read(file: Location) -> tuple[list[float], bool]:
     """The times of the restarts, and whether the launcher has given up; none and False where the file is damaged."""
     try:
         record = json.loads(file.read_text())

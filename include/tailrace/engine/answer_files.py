@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +18,7 @@ import pyarrow.parquet as pq
 from tailrace.disorder.ticks import end_of
 from tailrace.ground.columns import Ints
 from tailrace.ground.facts import Fact
+from tailrace.ground.object_path import Location
 from tailrace.ground.times import with_times
 from tailrace.ground.written_files import FILES
 from tailrace.kind.capabilities import JoinsTable
@@ -49,17 +53,17 @@ class AnswerFiles:
 
     Attributes
     ----------
-    directory : Path
+    directory : Path or ObjectPath
         The table `results`.
     schema : Schema
         Its schema.
-    versions : Path
+    versions : Path or ObjectPath
         The directory with the versions of the dimension table.
     """
 
-    directory: Path
+    directory: Location
     schema: pa.Schema
-    versions: Path
+    versions: Location
 
     def write(
         self, kind: JoinsTable, tuples: pa.RecordBatch, version: Fact, ordinal: int, tick_ms: int
@@ -68,10 +72,10 @@ class AnswerFiles:
 
         The as_of of an answer is the end of the tick of its tuple's own arrival time.
         """
-        path = self.directory / f"part-{ordinal:08d}-{uuid.uuid4().hex}.parquet"
-        answers, waited_ms, start, block = 0, 0, 0, _FIRST_BLOCK
+        name = f"part-{ordinal:08d}-{uuid.uuid4().hex}.parquet"
+        answers, waited_ms, start, block, size = 0, 0, 0, _FIRST_BLOCK, 0
         file: pq.ParquetWriter | None = None
-        try:
+        with _new_file(self.directory / name) as path:
             while start < tuples.num_rows:
                 some = tuples.slice(start, block)
                 rows, row = kind.answers_of(some, self.versions / version.value["file"])
@@ -86,10 +90,8 @@ class AnswerFiles:
                 block = max(min(enough, _GROWTH * block, _MOST_TUPLES), 1)
             if file is not None:
                 file.close()
-        except BaseException:
-            path.unlink(missing_ok=True)  # frees the space of a partial file: the disk may be full
-            raise
-        records = [{"path": path.name, "size": path.stat().st_size, "rows": answers}] if answers else []
+                size = path.stat().st_size
+        records = [{"path": name, "size": size, "rows": answers}] if answers else []
         measured = {"answers": answers, "waited_ms": waited_ms}
         return WrittenAnswers(pa.RecordBatch.from_pylist(records, FILES), measured)
 
@@ -101,3 +103,20 @@ class AnswerFiles:
             kind = self.schema.field(name).type
             columns[name] = pa.repeat(pa.scalar(value, kind), answers.num_rows)
         return with_times(pa.table(columns), self.schema)
+
+
+@contextmanager
+def _new_file(target: Location) -> Iterator[Path]:
+    """Yield the path of a file to be written, if anything is; one for an object store is uploaded at the end."""
+    if isinstance(target, Path):
+        try:
+            yield target
+        except BaseException:
+            target.unlink(missing_ok=True)  # frees the space of a partial file: the disk may be full
+            raise
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory, target.name)
+        yield file
+        if file.exists():
+            target.write_bytes(file)

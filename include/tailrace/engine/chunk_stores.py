@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import zlib
+from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,11 +19,14 @@ import pyarrow as pa
 
 from tailrace.ground import wire
 from tailrace.ground.files import write_atomically
+from tailrace.ground.object_path import Location, ObjectPath
 from tailrace.operators.chunk import Chunk, Chunks
 
 _SUFFIX = ".arrow"
 _SUM_BYTES = 4  # of the checksum at the end of a file
 _MOST_CHECKED = 10_000
+_MOST_HELD_BYTES = 256 << 20  # by a process, of the chunks in object stores
+_HELD: OrderedDict[str, pa.Buffer] = OrderedDict()
 _CHECKED: dict[str, tuple[int, int, int]] = {}  # inode, time and size of each file that this process has checked
 
 
@@ -80,19 +84,14 @@ class ChunkFiles:
 
     def write(self, name: str, rows: pa.RecordBatch) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_file(sink, rows.schema) as writer:
-            writer.write_batch(rows)
-        content = sink.getvalue()
-        write_atomically(self._file(name), content.to_pybytes() + zlib.crc32(content).to_bytes(_SUM_BYTES, "big"))
+        write_atomically(self._file(name), _packed(rows))
 
     def read(self, name: str) -> Chunk:
         file = self._file(name)
         try:
             content = pa.memory_map(str(file)).read_buffer()
             version = _checked(file, content)
-            rows = pa.ipc.open_file(content.slice(0, content.size - _SUM_BYTES)).get_batch(0)
-            return Chunk(rows, name, source=(str(file), *version))
+            return Chunk(_rows(content), name, source=(str(file), *version))
         except (OSError, pa.ArrowInvalid) as error:
             if isinstance(error, OSError) and error.errno not in (None, errno.ENOENT):  # the disk's, and may pass
                 raise
@@ -106,6 +105,72 @@ class ChunkFiles:
 
     def _file(self, name: str) -> Path:
         return self.directory / f"{name}{_SUFFIX}"
+
+
+@dataclass(frozen=True)
+class ChunkObjects:
+    """A store of objects below a prefix; a process holds those that it has used last."""
+
+    directory: ObjectPath
+
+    def write(self, name: str, rows: pa.RecordBatch) -> None:
+        content = _packed(rows)
+        self._file(name).write_bytes(content)
+        _hold(str(self._file(name)), pa.py_buffer(content))
+
+    def read(self, name: str) -> Chunk:
+        file = self._file(name)
+        content = _HELD.get(str(file))
+        try:
+            if content is None:
+                content = pa.py_buffer(file.read_bytes())
+                _require_sum(content)
+            _hold(str(file), content)
+            return Chunk(_rows(content), name, source=str(file))
+        except (FileNotFoundError, pa.ArrowInvalid) as error:
+            raise LostChunk(f"a part of the state, {file}, can't be read: {error}") from error
+
+    def names(self) -> list[str]:
+        return [file.stem for file in self.directory.glob(f"[0-9]*{_SUFFIX}")]
+
+    def delete(self, name: str) -> None:
+        self._file(name).unlink(missing_ok=True)
+        _HELD.pop(str(self._file(name)), None)
+
+    def _file(self, name: str) -> ObjectPath:
+        return self.directory / f"{name}{_SUFFIX}"
+
+
+def chunk_store(directory: Location) -> ChunkStore:
+    """The store of the chunks in a directory, on a disk or in an object store."""
+    return ChunkFiles(directory) if isinstance(directory, Path) else ChunkObjects(directory)
+
+
+def _hold(file: str, content: pa.Buffer) -> None:
+    """Hold the content of an object, and no longer those that were used the longest ago."""
+    _HELD[file] = content
+    _HELD.move_to_end(file)
+    while len(_HELD) > 1 and sum(held.size for held in _HELD.values()) > _MOST_HELD_BYTES:
+        _HELD.popitem(last=False)
+
+
+def _packed(rows: pa.RecordBatch) -> bytes:
+    """The content of a file: the rows, and a checksum."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, rows.schema) as writer:
+        writer.write_batch(rows)
+    content = sink.getvalue()
+    return bytes(content.to_pybytes() + zlib.crc32(content).to_bytes(_SUM_BYTES, "big"))
+
+
+def _rows(content: pa.Buffer) -> pa.RecordBatch:
+    return pa.ipc.open_file(content.slice(0, content.size - _SUM_BYTES)).get_batch(0)
+
+
+def _require_sum(content: pa.Buffer) -> None:
+    end = content.size - _SUM_BYTES
+    if end < 0 or zlib.crc32(content.slice(0, end)) != int.from_bytes(content.slice(end), "big"):
+        raise pa.ArrowInvalid("its checksum is wrong")
 
 
 def _checked(file: Path, content: pa.Buffer) -> tuple[int, int, int]:
@@ -125,9 +190,7 @@ def _checked(file: Path, content: pa.Buffer) -> tuple[int, int, int]:
     known = (status.st_ino, status.st_mtime_ns, status.st_size)
     if _CHECKED.get(str(file)) == known:
         return known
-    end = content.size - _SUM_BYTES
-    if end < 0 or zlib.crc32(content.slice(0, end)) != int.from_bytes(content.slice(end), "big"):
-        raise pa.ArrowInvalid("its checksum is wrong")
+    _require_sum(content)
     if len(_CHECKED) >= _MOST_CHECKED:
         _CHECKED.clear()
     _CHECKED[str(file)] = known

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,13 +11,15 @@ import pyarrow as pa
 from tailrace.disorder.tick_statistics import COUNTS
 from tailrace.engine.answer_files import AnswerFiles
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.engine.chunk_stores import ChunkFiles, MemoryChunks
+from tailrace.engine.chunk_stores import MemoryChunks, chunk_store
 from tailrace.engine.repeats import ID_COLUMNS, with_positions
 from tailrace.engine.stream_reader import TABLE, StreamReader, readers_of, table_types
 from tailrace.engine.task import Task
+from tailrace.engine.task_states import TaskStates
 from tailrace.ground import wire
 from tailrace.ground.columns import group_sums, pair, single_batch
 from tailrace.ground.facts import newest
+from tailrace.ground.object_path import Location
 from tailrace.kind.capabilities import JoinsTable, combined, sample_of
 from tailrace.kind.inputs import common_id_type
 from tailrace.kind.protocol import Kind
@@ -41,10 +42,12 @@ class Stage:
         Of the streams, in the order of the kind's inputs.
     deduplicates : bool
         Whether tasks drop repeats of ids. Then rows go to them one a tuple, and the ids of all tuples to every task.
-    chunks : Path or None
+    chunks : Path or ObjectPath or None
         The directory with the chunks of the tasks' states; None: each task has them in memory.
     answer_files : AnswerFiles or None
         Of a kind that joins a dimension table: writes its answers. Without it the kind answers nothing.
+    states : TaskStates or None
+        The tasks' states in an object store; None: Spark holds them, in its checkpoint.
     plans_from : int
         The first batch whose partition plans count: those before it are of another number of tasks.
     """
@@ -53,13 +56,14 @@ class Stage:
     readers: tuple[StreamReader, ...]
     tasks: int
     deduplicates: bool = False
-    chunks: Path | None = None
+    chunks: Location | None = None
     answer_files: AnswerFiles | None = None
+    states: TaskStates | None = None
     plans_from: int = 0
 
     @staticmethod
     def of(
-        query: Query, types: Mapping[str, Types], histories: Mapping[str, Path], chunks: Path | None = None
+        query: Query, types: Mapping[str, Types], histories: Mapping[str, Location], chunks: Location | None = None
     ) -> Stage:
         """The stage of a declared query; the other parameters are those of `readers_of`.
 
@@ -82,7 +86,7 @@ class Stage:
 
     def task(self, index: int) -> Task:
         """One of the tasks, by its number."""
-        store = MemoryChunks() if self.chunks is None else ChunkFiles(self.chunks / str(index))
+        store = MemoryChunks() if self.chunks is None else chunk_store(self.chunks / str(index))
         tasks = self.tasks, self.deduplicates, self.plans_from
         return Task(self.kind, self.streams, self.tick_ms, index, store, *tasks)
 

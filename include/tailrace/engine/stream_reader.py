@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.disorder import ticks
+from tailrace.ground.object_path import Location
 from tailrace.ground.sortable import to_sortable_text
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
 from tailrace.kind.inputs import ColumnTypes
@@ -62,7 +62,7 @@ class StreamReader:
         The types of the source's columns.
     column_types : ColumnTypes
         The types of the tuples' key, id and carried columns.
-    history : Path or None
+    history : Path or ObjectPath or None
         Where accepted tuples are stored; None where the source is itself a durable log with arrival times.
     """
 
@@ -72,7 +72,7 @@ class StreamReader:
     types: Types
     column_types: ColumnTypes
     tick_ms: int
-    history: Path | None = None
+    history: Location | None = None
 
     @property
     def value_types(self) -> dict[str, pa.DataType]:
@@ -165,7 +165,7 @@ def named_types(types: ColumnTypes) -> Types:
     return {"id": str(types.id)} | {name: str(kind) for name, kind in types.carried.items()}
 
 
-def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str, Path]) -> tuple[StreamReader, ...]:
+def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str, Location]) -> tuple[StreamReader, ...]:
     """The readers of the query's streams.
 
     Parameters

@@ -198,7 +198,8 @@ class Task:
             return TaskState(-1, Clock(), TotalCoverage(), self.kind.start(), arrived, Repeats.none(id_types))
         batches, values = wire.unpack(state)
         names = values["chunks"]
-        delete_unnamed(self.store, {name for mine in names.values() for name in mine}, values["batch"])
+        if names:  # it is a state with chunks; to list those that there are is a request in an object store
+            delete_unnamed(self.store, {name for mine in names.values() for name in mine}, values["batch"])
         chunks = {part: tuple(map(self.store.read, mine)) for part, mine in names.items()}
         return TaskState(
             values["batch"],

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tailrace.ground.object_path import Location
 
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://|file:")
 
@@ -18,8 +23,17 @@ def is_url(path: str) -> bool:
 
 
 @contextmanager
-def new_file(target: Path) -> Iterator[Path]:
-    """Yield a hidden file beside the target that replaces it when the block ends and is deleted when it fails."""
+def new_file(target: Location) -> Iterator[Path]:
+    """Yield a hidden file beside the target that replaces it when the block ends and is deleted when it fails.
+
+    For a target in an object store it is a local file, which is uploaded.
+    """
+    if not isinstance(target, Path):
+        with tempfile.TemporaryDirectory() as directory:
+            new = Path(directory, target.name)
+            yield new
+            target.write_bytes(new)
+        return
     new = target.with_name(f".{target.name}.new")
     try:
         yield new
@@ -29,16 +43,19 @@ def new_file(target: Path) -> Iterator[Path]:
         raise
 
 
-def write_atomically(target: Path, content: str | bytes, mode: int = 0o666) -> None:
+def write_atomically(target: Location, content: str | bytes, mode: int = 0o666) -> None:
     """Write a file atomically, with an fsync of its content before it replaces the target.
 
-    `mode` is that of the new file, before the umask.
+    `mode` is that of the new file, before the umask; an object in a store has none.
     """
+    if not isinstance(target, Path):
+        target.write_bytes(_encoded(content))
+        return
     with new_file(target) as new:
         _write(new, content, mode)
 
 
-def create_atomically(target: Path, content: str | bytes) -> None:
+def create_atomically(target: Location, content: str | bytes) -> None:
     """Write a file atomically where none is; of several processes, also on machines that share the disk, one does it.
 
     Raises
@@ -46,6 +63,10 @@ def create_atomically(target: Path, content: str | bytes) -> None:
     FileExistsError
         When the target is there.
     """
+    if not isinstance(target, Path):
+        if not target.create(_encoded(content)):
+            raise FileExistsError(str(target))
+        return
     new = target.with_name(f".{target.name}.{uuid.uuid4().hex}.new")
     try:
         _write(new, content, 0o666)
@@ -57,6 +78,10 @@ def create_atomically(target: Path, content: str | bytes) -> None:
 def _write(new: Path, content: str | bytes, mode: int) -> None:
     new.touch(mode)
     with new.open("wb") as out:
-        out.write(content.encode() if isinstance(content, str) else content)
+        out.write(_encoded(content))
         out.flush()
         os.fsync(out.fileno())
+
+
+def _encoded(content: str | bytes) -> bytes:
+    return content.encode() if isinstance(content, str) else content

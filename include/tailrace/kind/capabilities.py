@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
 import pyarrow as pa
 
 from tailrace.disorder.tick_statistics import SAMPLE, ErrorModel, TickContents
 from tailrace.ground.columns import Floats, Ints
+from tailrace.ground.object_path import Location
 from tailrace.kind.protocol import Kind
 from tailrace.partition.routes import Place
 from tailrace.windows.sliding import Sliding
@@ -95,7 +95,7 @@ class Owns(Protocol):
 class JoinsTable(Protocol):
     """A kind that joins its stream with a dimension table: readers answer each tuple as it comes; none waits."""
 
-    def answers_of(self, tuples: pa.RecordBatch, version: Path) -> tuple[pa.RecordBatch, Ints]:
+    def answers_of(self, tuples: pa.RecordBatch, version: Location) -> tuple[pa.RecordBatch, Ints]:
         """Answer tuples by a version of the table, a file that never changes.
 
         Returns

@@ -5,17 +5,16 @@ from __future__ import annotations
 import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-from filelock import FileLock
 
 from tailrace.drivers.driver_host import Driver, DriverHost
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.launch import starts_file
 from tailrace.ground.errors import Busy, Problem
 from tailrace.ground.files import write_atomically
+from tailrace.ground.object_path import Location
 from tailrace.ground.polling import polls
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status, wall_ms
@@ -59,10 +58,10 @@ def deploy(host: DriverHost, layout: Layout, command: Sequence[str], environment
         return get_or_make(host, layout, command, environment)
 
 
-def alone(layout: Layout) -> FileLock:
+def alone(layout: Layout) -> AbstractContextManager[Any]:
     """Return the lock under which one process at a time deploys or replaces a query's driver."""
     layout.stream.mkdir(parents=True, exist_ok=True)
-    return FileLock(layout.home / ".deploy.lock", timeout=_LOCK_S)
+    return layout.lock("deploy", _LOCK_S)
 
 
 def get_or_make(host: DriverHost, layout: Layout, command: Sequence[str], environment: Mapping[str, str]) -> Deployed:
@@ -177,5 +176,5 @@ def last_lines(host: DriverHost, layout: Layout) -> str:
     return "\n".join(f"    {line}" for line in host.last_lines(layout.home.name, LAST_LINES))
 
 
-def _deployment_file(layout: Layout) -> Path:
+def _deployment_file(layout: Layout) -> Location:
     return layout.stream / "deployment"

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-from filelock import FileLock
 
 from tailrace.ground.duration import format_time
 from tailrace.ground.files import write_atomically
+from tailrace.ground.object_path import Location
 from tailrace.orchestration.notifiers import notify
 from tailrace.query.alerts import Alert, Alerts
 from tailrace.storage.layout import Layout
@@ -60,7 +58,7 @@ class Incidents:
         if alert is None or (condition in self._read()) == is_active:
             return
         self.layout.stream.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.layout.stream / ".alerts.lock", timeout=_LOCK_S):
+        with self.layout.lock("alerts", _LOCK_S):
             open_since = self._read()
             if (condition in open_since) == is_active:  # another watcher was faster
                 return
@@ -73,7 +71,7 @@ class Incidents:
         declared = self.alerts.declared()
         if self._read().keys() <= declared.keys():
             return
-        with FileLock(self.layout.stream / ".alerts.lock", timeout=_LOCK_S):
+        with self.layout.lock("alerts", _LOCK_S):
             self._write({condition: since for condition, since in self._read().items() if condition in declared})
 
     def _send(self, condition: str, alert: Alert, state: str, since: str, detail: str) -> None:
@@ -88,7 +86,7 @@ class Incidents:
         self.log(f"alert: {subject}; runbook: {runbook}")
 
     @property
-    def _file(self) -> Path:
+    def _file(self) -> Location:
         return self.layout.stream / "alerts.json"
 
     def _read(self) -> dict[str, str]:

@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 import pyarrow.dataset as ds
 from airflow.providers.openlineage.extractors import OperatorLineage
-from deltalake import DeltaTable
 from openlineage.client.event_v2 import InputDataset, OutputDataset
 from openlineage.client.facet_v2 import (
     DatasetFacet,
@@ -116,7 +115,7 @@ def _facets(layout: Layout, name: str) -> dict[str, DatasetFacet]:
     """The columns of a table and its version; only how it is stored where it is not there yet."""
     if not Tables(layout).has(name):
         return {"storage": _STORAGE}
-    table = DeltaTable(layout.table(name))
+    table = Tables(layout).open(name)
     version = dataset_version_dataset.DatasetVersionDatasetFacet(datasetVersion=str(table.version()))
     schema = schema_dataset.SchemaDatasetFacet(fields=_fields(json.loads(table.schema().to_json())["fields"]))
     return {"storage": _STORAGE, "version": version, "schema": schema}

@@ -9,6 +9,7 @@ from tailrace.drivers.driver_status import DriverStatus
 from tailrace.ground.duration import format_time
 from tailrace.orchestration import drivers, settings
 from tailrace.storage.layout import Layout
+from tailrace.storage.warehouses import location_of
 
 COLUMNS = ("query", "driver", "stream", "batches", "to read", "committed up to", "file", "pid", "answers", "late")
 
@@ -21,7 +22,8 @@ def overview() -> tuple[tuple[str, ...], list[list[str]], list[str]]:
     declared, problems = settings.declared()
     files = {each.query.name: each.file.name for each in declared}
     host, warehouse = settings.driver_host(), settings.warehouse()
-    begun = [path.parent.name for path in warehouse.glob("*/_stream") if _NAME.fullmatch(path.parent.name)]
+    homes = location_of(warehouse).glob("[a-z]*")
+    begun = [home.name for home in homes if _NAME.fullmatch(home.name) and (home / "_stream").is_dir()]
     rows, notes = [], [str(problem) for problem in problems]
     for name in sorted({*files, *begun, *host.names()}):
         status = drivers.status(host, Layout.of(warehouse, name))

@@ -1,4 +1,4 @@
-"""Passes the connections that a query names on from Airflow to the processes that read its sources."""
+"""Passes connections on from Airflow: those that a query names, to what reads its sources; the warehouse's, to all."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from tailrace.ground.connections import variable_of
 from tailrace.query.query import Query
+from tailrace.storage.warehouses import connection_of_warehouse
 
 
 def passed_connections(query: Query) -> dict[str, str]:
@@ -17,7 +18,8 @@ def passed_connections(query: Query) -> dict[str, str]:
     One that it does not know must stand in the environment of the driver host.
     """
     variables = {}
-    for name in query.connections:
+    of_warehouse = connection_of_warehouse()
+    for name in dict.fromkeys([*query.connections, *([of_warehouse] if of_warehouse else [])]):
         try:
             connection = BaseHook.get_connection(name)
         except AirflowNotFoundException:

@@ -15,10 +15,12 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from tailrace.drivers.driver_host import DriverHost
 from tailrace.ground.errors import Problem, Refused, refuse
+from tailrace.ground.files import is_url
 from tailrace.orchestration import driver_host_hook
 from tailrace.query.loading import load
 from tailrace.query.query import Query
 from tailrace.spark import masters
+from tailrace.storage.warehouses import Warehouse
 
 SPARK = "tailrace_spark"
 HOST = driver_host_hook.CONNECTION
@@ -51,8 +53,8 @@ def spark_apps() -> Path:
     return _directory("TAILRACE_SPARK_APPS", "spark_apps")
 
 
-def warehouse() -> Path:
-    """The directory that holds the tables of all queries: TAILRACE_WAREHOUSE.
+def warehouse() -> Warehouse:
+    """The directory that holds the tables of all queries, or the URL of one in an object store: TAILRACE_WAREHOUSE.
 
     Raises
     ------
@@ -60,6 +62,8 @@ def warehouse() -> Path:
         When it is not set, or is relative: each process of Airflow would resolve it to another directory.
     """
     value = os.environ.get("TAILRACE_WAREHOUSE", "")
+    if is_url(value):
+        return value
     if not Path(value).is_absolute():
         wrong = f"{value} is relative, and Airflow's processes run in many places" if value else "it is not set"
         right = "the path of the directory of all tables, in the environment of Airflow and of the driver host"

@@ -13,6 +13,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from tailrace.drivers.driver_host import Driver, DriverHost
 from tailrace.drivers.liveness import Verdict
 from tailrace.ground.errors import Refused, refuse
+from tailrace.ground.object_path import Location
 from tailrace.orchestration import drivers, settings
 from tailrace.orchestration.alert_watch import alert_of_end
 from tailrace.orchestration.explanations import explain
@@ -232,7 +233,10 @@ class DrainOperator(StreamOperator):
             drivers.drain(self.host(), self.layout(), DRAIN_S, STOP_S, self.log.info, deployment)
 
 
-def _check_writable(home: Path) -> None:
+def _check_writable(home: Location) -> None:
+    """Refuse a directory in which nothing can be written; an object store is asked when the driver is deployed."""
+    if not isinstance(home, Path):
+        return
     try:
         home.mkdir(parents=True, exist_ok=True)
         is_writable = os.access(home, os.W_OK | os.X_OK)

@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -17,12 +16,14 @@ from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground import json_log, source_roots
 from tailrace.ground.connections import variable_of
 from tailrace.ground.errors import refuse
+from tailrace.ground.object_path import Location, on_disk
 from tailrace.orchestration import settings, spark_connection
 from tailrace.orchestration.passed_connections import passed_connections
 from tailrace.orchestration.settings import Declared
 from tailrace.query.query import Query
 from tailrace.spark import package_archive
 from tailrace.storage.layout import Layout
+from tailrace.storage.warehouses import Warehouse
 
 APP = "stream.py"
 MEMORY = r"^([5-9][0-9]{2}m|[1-9][0-9]{3,5}m|[1-9][0-9]{0,2}g)$(?!\n)"
@@ -65,7 +66,7 @@ class Options:
         return cls(**{name: params[name] for name in cls.__dataclass_fields__ if name in params})
 
 
-def driver_command(query: Declared, warehouse: Path, options: Options) -> list[str]:
+def driver_command(query: Declared, warehouse: Warehouse, options: Options) -> list[str]:
     """Return the command that the driver host starts; never log it, since a connection may put secrets into it.
 
     Raises
@@ -104,14 +105,14 @@ def cluster_command(query: Declared, layout: Layout, options: Options) -> list[s
         _require_secrets(query.query, conf)
         conf |= {f"spark.kubernetes.driverEnv.{name}": value for name, value in _own_variables().items()}
     scheme = "" if on_yarn else "local://"  # which is what lies on the driver's machine already
-    place = f"{scheme}{submitted_files(layout.home)}"
+    place = f"{scheme}{submitted_files(on_disk(layout.home))}"
     parts = _parts(query, layout.home.parent, options)
     hook = SparkSubmitHook(**parts, conf=conf, py_files=f"{place}/{package_archive.NAME}")
     submit = hook._build_spark_submit_command(f"{place}/{APP}")
     return [sys.executable, "-m", "tailrace.drivers.cluster_submission", *words, "--", *submit]
 
 
-def _parts(query: Declared, warehouse: Path, options: Options) -> dict[str, Any]:
+def _parts(query: Declared, warehouse: Warehouse | Location, options: Options) -> dict[str, Any]:
     return {
         "conn_id": settings.SPARK,
         "name": f"tailrace {query.query.name}",

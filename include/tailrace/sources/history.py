@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from tailrace.ground import written_files
 from tailrace.ground.files import new_file
+from tailrace.ground.object_path import Location
 from tailrace.ground.times import TIME
 
 PARTITIONS = ["event_date", "event_hour"]
@@ -33,7 +34,7 @@ def schema(id_type: pa.DataType, key_type: pa.DataType, values: Mapping[str, pa.
     return pa.schema([*columns.items(), ("event_date", pa.string()), ("event_hour", number)])
 
 
-def write(tuples: pa.RecordBatch, ordinal: int, directory: Path) -> pa.RecordBatch:
+def write(tuples: pa.RecordBatch, ordinal: int, directory: Location) -> pa.RecordBatch:
     """Write a segment's tuples, one file for each hour of event time; idempotent: a repeat replaces each by the same.
 
     Returns
@@ -55,7 +56,8 @@ def write(tuples: pa.RecordBatch, ordinal: int, directory: Path) -> pa.RecordBat
         target.parent.mkdir(parents=True, exist_ok=True)
         with new_file(target) as temporary:
             pq.write_table(table.filter(pa.array(hours == hour)), temporary)
+            size = temporary.stat().st_size
         rows = int((hours == hour).sum())
         partition = {"event_date": date, "event_hour": hour_of_day}
-        written.append({"path": str(path), "size": target.stat().st_size, "rows": rows} | partition)
+        written.append({"path": str(path), "size": size, "rows": rows} | partition)
     return pa.RecordBatch.from_pylist(written, FILES)

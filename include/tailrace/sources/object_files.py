@@ -6,13 +6,15 @@ import errno
 import io
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import obstore
 from obstore.exceptions import PreconditionError
 
+from tailrace.ground.object_path import Location
+from tailrace.ground.object_stores import store_errors, store_of
 from tailrace.ground.object_urls import ObjectUrl, parse_object_url
-from tailrace.sources.object_stores import store_errors, store_of
 
 _BUFFER_BYTES = 1 << 20  # a request takes some 10 ms, however little it reads
 
@@ -104,6 +106,22 @@ def find_object(url: str, connection: str | None) -> ObjectFile | None:
             return _file(parsed.store, connection, obstore.head(store_of(parsed.store, connection), parsed.key))
         except FileNotFoundError:
             return None
+
+
+def open_location(place: Location) -> Path | BinaryIO:
+    """Open what is in an object store for reading by ranges; a path of a disk stays as it is.
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such object.
+    """
+    if isinstance(place, Path):
+        return place
+    file = find_object(place.url, place.connection)
+    if file is None:
+        raise FileNotFoundError(errno.ENOENT, "there is no such object", place.url)
+    return file.open()
 
 
 def list_objects(url: str, connection: str | None) -> tuple[list[ObjectFile], list[str]]:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -14,7 +13,9 @@ from tailrace.engine.answer_files import AnswerFiles
 from tailrace.engine.feedback import Feedback
 from tailrace.engine.stage import Stage
 from tailrace.engine.stream_reader import TABLE, columns_of, named_types
+from tailrace.engine.task_states import TaskStates
 from tailrace.ground.connections import connection_variables
+from tailrace.ground.object_path import ObjectPath
 from tailrace.ground.retries import Retries
 from tailrace.ground.written_files import FILES
 from tailrace.query.query import Query
@@ -34,6 +35,7 @@ from tailrace.storage.progress import read_progress
 from tailrace.storage.proposals import Proposals
 from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import Tables
+from tailrace.storage.warehouses import Warehouse, connections_of
 from tailrace.storage.writer import only_driver
 from tailrace.stream.answer_topic import AnswerTopic, check_answer_topic
 from tailrace.stream.batch_planner import BatchPlanner
@@ -49,7 +51,7 @@ Segments = dict[str, list[Segment]]
 
 def run(
     query: Query,
-    warehouse: Path,
+    warehouse: Warehouse,
     plan: RunOptions = RunOptions(),  # noqa: B008 (frozen)
     progress: OnBatch | None = None,
     spark: SparkSession | None = None,
@@ -178,6 +180,8 @@ def _await_first_records(feeds: Mapping[str, Feed], segments: Segments, reporter
 def _stage(query: Query, layout: Layout, manifest: CheckpointManifest) -> Stage:
     stage = Stage.of(query, manifest.types, layout.histories(query.streams), layout.chunks)
     stage = replace(stage, plans_from=manifest.plans_from)
+    if isinstance(layout.states, ObjectPath):
+        stage = replace(stage, states=TaskStates(layout.states))
     if query.table is None:
         return stage
     results = layout.table("results"), schemas(stage.kind)["results"]
@@ -212,7 +216,7 @@ def _run_batches(
     if open_session is not None:
         attempts.run(open_session)
     else:
-        variables = connection_variables(query.connections)
+        variables = connection_variables([*query.connections, *connections_of(layout.home)])
         opened = session(f"tailrace {query.name}", query.parallelism, environment=variables)
         with opened as spark, warming_up(spark, stage):
             attempts.run(spark)

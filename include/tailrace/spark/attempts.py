@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import queue
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from tailrace.engine.progress import Progress
 from tailrace.engine.stage import Stage
@@ -19,10 +23,11 @@ from tailrace.ground.errors import Damaged, Problem, Refused, SourceChanged
 from tailrace.ground.retries import Retries
 from tailrace.ground.times import in_ms
 from tailrace.spark.group_keys import group_keys
-from tailrace.spark.operator import run_tasks
+from tailrace.spark.operator import run_stored_tasks, run_tasks
 from tailrace.spark.sink import Sink
 from tailrace.spark.source import read_journal
 from tailrace.storage.checkpoint import committed_batches
+from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import read_progress
 from tailrace.storage.replay import Replay
@@ -59,6 +64,8 @@ class Attempts:
     """The number of each batch that the sink has written, and its rows by table; filled by the sink's thread."""
     reported_batches: int = 0
     """The number of batches whose rows were reported."""
+    entries: Journal | None = None
+    """The copy of the journal that Spark reads, where it does not read the journal itself."""
     until: int | None = None
     """The number of the journal's entries that are run, where others follow them."""
 
@@ -116,22 +123,49 @@ class Attempts:
                 sink_errors.append(error)  # Spark would pass it on only as text, within a trace of its own
                 raise
 
-        try:
-            rows = read_journal(spark, self.planner.journal, self.stage, keys, replay, self.until)
-            output = run_tasks(rows, self.stage, keys).writeStream.foreachBatch(write)
-            stream = output.option("checkpointLocation", str(self.layout.checkpoint)).start()
-        except Exception as error:  # Spark's, or py4j's where Spark has no class for it
-            return error
-        while not self.written_batches.empty():  # from the attempt before; these batches will come again
-            self.written_batches.get()
-        try:
-            if self.run_batches(stream, committed_batches(self.layout)):
-                return None
-        except (OSError, DeltaError) as error:  # of the warehouse's disk
-            return error
-        finally:
-            stream.stop()
+        with tempfile.TemporaryDirectory() as scratch:
+            try:
+                committed = committed_batches(self.layout)
+                stream = self.output(spark, keys, Path(scratch), committed, replay, write).start()
+            except Exception as error:  # Spark's, or py4j's where Spark has no class for it
+                return error
+            while not self.written_batches.empty():  # from the attempt before; these batches will come again
+                self.written_batches.get()
+            try:
+                if self.run_batches(stream, committed):
+                    return None
+            except (OSError, DeltaError) as error:  # of the warehouse's disk
+                return error
+            finally:
+                stream.stop()
         return sink_errors[0] if sink_errors else stream.exception() or RuntimeError("Spark has stopped it")
+
+    def output(
+        self,
+        spark: SparkSession,
+        keys: list[int],
+        scratch: Path,
+        committed: int,
+        replay: Replay,
+        write: Callable[[DataFrame, int], None],
+    ) -> DataStreamWriter:
+        """The stream's output, ready to be started.
+
+        With the tasks' states in an object store, Spark has no state. Then its checkpoint lies in a scratch directory,
+        like a copy of the journal's newest entries, for Spark asks for the next one all the time.
+        """
+        if self.stage.states is None:
+            messages = read_journal(spark, self.planner.journal, self.stage, keys, replay, self.until)
+            rows = run_tasks(messages, self.stage, keys)
+            return rows.writeStream.foreachBatch(write).option("checkpointLocation", str(self.layout.checkpoint))
+        run = partial(run_stored_tasks, stage=self.stage, states=self.stage.states, keys=keys)
+        self.entries = Journal(scratch / "journal")
+        (scratch / "journal").mkdir()
+        for batch in range(committed, self.planner.batches):
+            self.entries.copy(self.planner.journal[batch])
+        messages = read_journal(spark, self.entries, self.stage, keys, first=committed)
+        output = messages.writeStream.foreachBatch(lambda rows, batch: write(run(rows), committed + batch))
+        return output.option("checkpointLocation", (scratch / "checkpoint").as_uri())
 
     def run_batches(self, stream: StreamingQuery, done: int) -> bool:
         """Plan a batch when the one before is written, from batch `done` on; returns False if Spark has stopped."""
@@ -150,6 +184,8 @@ class Attempts:
             except queue.Empty:
                 continue
             done = batch + 1
+            if self.entries is not None:
+                self.entries.drop_copy(batch - 1)
             self.reporter.report_problem(_STREAM, None)
             if batch < self.reported_batches:  # written, but not committed, when the attempt before failed
                 continue
@@ -162,13 +198,19 @@ class Attempts:
     def plan_batch(self, retries: Retries, progress: Progress | None) -> bool:
         """Plan the next batch if there is input and no retry is pending; returns True if one was planned."""
         if not self.planner.options.live:
-            return self.planner.plan(progress) is not None
+            return self.is_passed_on(self.planner.plan(progress))
         planned = False
         if retries.due:
             with retried(retries, self.reporter):
-                planned = self.planner.plan(progress) is not None
+                planned = self.is_passed_on(self.planner.plan(progress))
                 self.reporter.report_problem(SOURCE, self.planner.problem)
         return planned
+
+    def is_passed_on(self, entry: BatchRecord | None) -> bool:
+        """Pass a planned entry on to Spark; returns False where there is none."""
+        if entry is not None and self.entries is not None:
+            self.entries.copy(entry)
+        return entry is not None
 
 
 @contextmanager

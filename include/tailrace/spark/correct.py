@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from pathlib import Path
 
 from tailrace.correction import correct as correction
 from tailrace.correction.correct import Report
@@ -12,14 +11,16 @@ from tailrace.ground.connections import connection_variables
 from tailrace.query.query import Query
 from tailrace.spark.history_scan import SparkScan
 from tailrace.spark.session import session
+from tailrace.storage.warehouses import Warehouse, connections_of, location_of
 
 
-def correct(query: Query, warehouse: Path, span: CorrectionRange = CorrectionRange()) -> Report:  # noqa: B008 (frozen)
+def correct(query: Query, warehouse: Warehouse, span: CorrectionRange = CorrectionRange()) -> Report:  # noqa: B008 (frozen)
     """Correct late tuples, as `correction.correct` does; Spark is started only where much has to be read."""
     with ExitStack() as sessions:
 
         def scan(buckets: int) -> SparkScan:
-            variables = connection_variables(query.connections)
+            names = [*query.connections, *connections_of(location_of(warehouse))]
+            variables = connection_variables(names)
             opened = session(f"tailrace correct {query.name}", buckets, environment=variables)
             return SparkScan(sessions.enter_context(opened))
 

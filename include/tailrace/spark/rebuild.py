@@ -18,13 +18,14 @@ from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import Tables
+from tailrace.storage.warehouses import Warehouse
 from tailrace.stream import rebuild as rebuilding
 from tailrace.stream.planned_rebuild import Rebuild
 from tailrace.stream.status_reporter import StatusReporter
 
 
 def rebuild(
-    query: Query, warehouse: Path, file: Path, progress: OnBatch | None = None, spark: SparkSession | None = None
+    query: Query, warehouse: Warehouse, file: Path, progress: OnBatch | None = None, spark: SparkSession | None = None
 ) -> Rebuild | None:
     """Rebuild a query's stream, see `stream.rebuild`.
 

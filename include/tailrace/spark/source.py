@@ -29,11 +29,12 @@ def read_journal(
     keys: list[int],
     replay: Replay = Replay(),  # noqa: B008 (frozen)
     until: int | None = None,
+    first: int = 0,
 ) -> DataFrame:
     """The stream of the messages that the stage makes of the journal's segments, for each task under its group key.
 
-    Batch n is entry n, also where Spark's checkpoint was lost and all entries are run again; or what the replay tells
-    by which the checkpoint is made. Entries from `until` on are left alone.
+    Batch n is entry n, also where Spark's checkpoint was lost and all entries are run again; or `first` + n; or what
+    the replay tells by which the checkpoint is made. Entries from `until` on are left alone.
     """
     readers = spark.sparkContext.defaultParallelism
     packed = pickle.dumps(stage)  # so the process that Spark starts for offsets alone need not import the stage
@@ -42,7 +43,7 @@ def read_journal(
         """A stream reader with offsets {"entry": number of entries}; a replay follows Spark's own log of offsets."""
 
         def initialOffset(self) -> dict[str, int]:
-            return {"entry": 0}
+            return {"entry": first}
 
         def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:
             is_over = until is not None and start["entry"] >= until

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import pyarrow as pa
 from tailrace.answers.by_table_row import ByTableRow
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import Ints, group_sums
+from tailrace.ground.object_path import Location
 from tailrace.kind.explanation import Explanation
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.pair_quality import PairQuality
@@ -111,7 +111,7 @@ class SpatialTableJoin(PairQuality):
         none = pa.RecordBatch.from_pylist([], pa.schema(late))
         return Step(state, pa.RecordBatch.from_pylist([], self.answer), np.zeros(0, np.int64), (none,))
 
-    def answers_of(self, tuples: pa.RecordBatch, version: Path) -> tuple[pa.RecordBatch, Ints]:
+    def answers_of(self, tuples: pa.RecordBatch, version: Location) -> tuple[pa.RecordBatch, Ints]:
         """Answer tuples by a version of the table, see `kind.capabilities.JoinsTable`."""
         return self._join(tuples, self.lookup.indexed(version))
 

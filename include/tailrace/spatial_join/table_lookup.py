@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.ground.errors import refuse
+from tailrace.ground.object_path import Location
 from tailrace.ground.words import counted
 from tailrace.kind.inputs import CheckedTable, ColumnTypes
 from tailrace.sources.carried_columns import CARRIABLE, carried_type, carried_values
@@ -76,7 +77,15 @@ class TableSource:
     def read(self, path: Path, content: bytes) -> DimensionTable:
         """Read a version of the table from its content; its columns are by name in answers."""
         names = list(dict.fromkeys(column for _, column in self.columns))
-        table = dimension_table.parse(path, content, self.id, self.geometry, names, self.on_invalid, self.degrees)
+        table = dimension_table.parse(
+            Path(path.name) if not isinstance(path, Path) else path,
+            content,
+            self.id,
+            self.geometry,
+            names,
+            self.on_invalid,
+            self.degrees,
+        )
         columns = {name: _carried(f"{path}: {column}", table.columns[column]) for name, column in self.columns}
         return replace(table, columns=columns)
 
@@ -126,18 +135,18 @@ class TableLookup:
     condition: Condition
     method: Method = "indexed"
 
-    def indexed(self, version: Path) -> IndexedTable:
+    def indexed(self, version: Location) -> IndexedTable:
         """Read and index a version: a file with its content, which never changes."""
         return _indexed(self, version)
 
-    def read(self, path: Path) -> IndexedTable:
+    def read(self, path: Location) -> IndexedTable:
         """Read and index the table as a file has it now."""
-        table = self.table.read(path, path.read_bytes())
+        table = self.table.read(Path(str(path)), path.read_bytes())
         return IndexedTable(table, _SEARCHES[self.method](table.shapes, self.condition))
 
 
 @lru_cache(_VERSIONS)
-def _indexed(lookup: TableLookup, version: Path) -> IndexedTable:
+def _indexed(lookup: TableLookup, version: Location) -> IndexedTable:
     return lookup.read(version)
 
 

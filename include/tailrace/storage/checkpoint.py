@@ -18,6 +18,7 @@ from tailrace.storage.manifest import CheckpointManifest
 from tailrace.storage.replay import Replay
 from tailrace.storage.table_schemas import stream_tables
 from tailrace.storage.tables import Tables
+from tailrace.storage.warehouses import moving_away
 from tailrace.storage.written_batches import path_of, read_written, repair
 
 
@@ -84,7 +85,12 @@ def _manifest(layout: Layout, query: Query) -> CheckpointManifest | None:
 
 
 def committed_batches(layout: Layout) -> int:
-    """The number of the journal's entries whose batches Spark has committed."""
+    """The number of the journal's entries that are committed: by Spark; in an object store, by the note of tables.
+
+    There, a batch's states are written before the tables, and these before the note; Spark has no part in it.
+    """
+    if layout.is_remote:
+        return max(read_written(layout).values(), default=-1) + 1
     return _batches(layout, "commits")
 
 
@@ -151,7 +157,7 @@ def _batches(layout: Layout, log_name: str) -> int:
 def _restore_advice(layout: Layout) -> str:
     return (
         f"to restore all of {layout.home} from one backup; or, to begin anew and read the source from its start, "
-        f"mv {layout.home} {layout.home}.damaged"
+        f"{moving_away(layout.home)}"
     )
 
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+from tailrace.ground.errors import refuse
 from tailrace.ground.files import create_atomically
+from tailrace.ground.object_path import ObjectPath, Stored
 
 _KEPT = 20
 """The number of older versions that stay: it is they that refuse a writer which stood still meanwhile."""
-
-
-class Stored(NamedTuple):
-    """The content of an object, and the version that identifies it."""
-
-    content: bytes
-    version: str
 
 
 class ConditionalStore(Protocol):
@@ -78,3 +75,39 @@ class DirectoryStore:
 
     def _file(self, name: str, version: int) -> Path:
         return self.directory / f"{name}.{version}"
+
+
+@dataclass(frozen=True)
+class BucketStore:
+    """Objects below a prefix of an object store, which writes under the conditions If-None-Match and If-Match."""
+
+    directory: ObjectPath
+
+    def get(self, name: str) -> Stored | None:
+        return (self.directory / name).stored()
+
+    def create(self, name: str, content: bytes) -> bool:
+        return (self.directory / name).create(content)
+
+    def replace(self, name: str, content: bytes, version: str) -> bool:
+        return (self.directory / name).replace(content, version)
+
+
+@lru_cache(maxsize=16)
+def require_conditions(directory: ObjectPath) -> None:
+    """Refuse an object store that writes whatever the condition says: there two writers would replace each other.
+
+    It is asked with an object that is removed again.
+    """
+    probe = directory / f"probe-{uuid.uuid4().hex}"
+    try:
+        created, repeated = probe.create(b"1"), probe.create(b"2")
+        stored = probe.stored()
+        version = stored.version if stored else ""
+        honoured = created and not repeated and probe.replace(b"3", version) and not probe.replace(b"4", version)
+    finally:
+        probe.unlink(missing_ok=True)
+    if not honoured:
+        wrong = "its object store ignores the conditions of a write, by which one of two writers is refused"
+        right = "a store that honours If-None-Match and If-Match, such as Amazon S3; or a directory"
+        raise refuse(f"--warehouse {directory.parent}", wrong, right)

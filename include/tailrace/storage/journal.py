@@ -13,12 +13,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from tailrace.engine.batch_header import BatchHeader, header_of
 from tailrace.ground.errors import Busy, Problem
 from tailrace.ground.files import create_atomically, write_atomically
+from tailrace.ground.object_path import Location
 from tailrace.sources.segments import Segment
 
 _BLOCK = 1000
@@ -110,7 +110,7 @@ class BatchRecord:
 class Journal:
     """The entries in a directory, numbered from 0 without a gap; older ones are stored in blocks."""
 
-    directory: Path
+    directory: Location
 
     def __contains__(self, batch: int) -> bool:
         return self._file(batch).exists() or self._block(batch).exists()
@@ -153,6 +153,14 @@ class Journal:
         if entry.header.batch % _BLOCK == 0:
             self._fold(entry.header.batch // _BLOCK - 1)
 
+    def copy(self, entry: BatchRecord) -> None:
+        """Write an entry of another journal."""
+        write_atomically(self._file(entry.header.batch), json.dumps(asdict(entry)))
+
+    def drop_copy(self, batch: int) -> None:
+        """Delete a copied entry, if it is there."""
+        self._file(batch).unlink(missing_ok=True)
+
     def _fold(self, before: int) -> None:
         """Merge the entries of each block before the given one into one file; later ones keep a file each."""
         numbers = self._single_entries()
@@ -169,15 +177,15 @@ class Journal:
     def _single_entries(self) -> list[int]:
         return [int(file.stem) for file in self.directory.glob("[0-9]*.json")]
 
-    def _file(self, batch: int) -> Path:
+    def _file(self, batch: int) -> Location:
         return self.directory / f"{batch:08d}.json"
 
-    def _block(self, batch: int) -> Path:
+    def _block(self, batch: int) -> Location:
         return self.directory / f"{batch // _BLOCK * _BLOCK:08d}.jsonl.gz"
 
 
 @lru_cache(maxsize=2)
-def _block(file: Path) -> list[Any]:
+def _block(file: Location) -> list[Any]:
     return [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
 
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
+from tailrace.engine.task_states import VERSION as STATE_VERSION
 from tailrace.ground.errors import Busy, Damaged, Problem, Refused, refuse
+from tailrace.ground.object_path import Location
 from tailrace.sources.segments import Types
-from tailrace.storage.manifest import FORMAT, STATE_VERSION, CheckpointManifest, changes, keeps_answers, write_manifest
-from tailrace.storage.paths import require_fit
+from tailrace.storage.locks import RequireHeld, bucket_lock, file_lock
+from tailrace.storage.manifest import FORMAT, CheckpointManifest, changes, create_manifest, keeps_answers
+from tailrace.storage.warehouses import Warehouse, holds, location_of, moving_away
 
 
 @dataclass(frozen=True)
@@ -29,23 +28,22 @@ class Layout:
         Another name than the default is that of a checkpoint that is built beside the one in force.
     """
 
-    home: Path
+    home: Location
     checkpoint_name: str = "checkpoint"
 
     @staticmethod
-    def of(warehouse: Path, query: str) -> Layout:
-        if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:/", str(warehouse)):  # a Path has merged the two slashes of a URL
-            raise refuse(f"--warehouse {warehouse}", "it is a URL", "a directory of this machine")
-        path = Path(os.path.abspath(warehouse))
-        if path.exists() and not path.is_dir():
-            raise refuse(f"--warehouse {warehouse}", "it is a file", "a directory")
-        require_fit(f"--warehouse {warehouse}", path)
-        return Layout(path / query)
+    def of(warehouse: Warehouse, query: str) -> Layout:
+        return Layout(location_of(warehouse) / query)
 
-    def table(self, name: str) -> Path:
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is in an object store: then the tasks' states are files of the checkpoint, and not Spark's."""
+        return not isinstance(self.home, Path)
+
+    def table(self, name: str) -> Location:
         return self.home / name
 
-    def histories(self, streams: Iterable[str]) -> dict[str, Path]:
+    def histories(self, streams: Iterable[str]) -> dict[str, Location]:
         """The table with the history of each stream, by the stream's name."""
         names = list(streams)
         return {name: self.table("history" if len(names) == 1 else f"history_{name}") for name in names}
@@ -56,33 +54,38 @@ class Layout:
         return table == "history" or table.startswith("history_")
 
     @property
-    def stream(self) -> Path:
+    def stream(self) -> Location:
         return self.home / "_stream"
 
     @property
-    def checkpoint(self) -> Path:
+    def checkpoint(self) -> Location:
         return self.stream / self.checkpoint_name
 
     @property
-    def chunks(self) -> Path:
+    def chunks(self) -> Location:
         """The directory of the immutable parts of the tasks' states, beside Spark's part of the checkpoint."""
         return self.checkpoint / "chunks"
 
     @property
-    def table_versions(self) -> Path:
+    def states(self) -> Location:
+        """The directory of the tasks' states, where Spark does not hold them."""
+        return self.checkpoint / "tasks"
+
+    @property
+    def table_versions(self) -> Location:
         """The directory with the versions of the dimension table, to which the journal refers."""
         return self.stream / "table_versions"
 
     @property
-    def journal(self) -> Path:
+    def journal(self) -> Location:
         return self.stream / "journal"
 
     @property
-    def status(self) -> Path:
+    def status(self) -> Location:
         return self.stream / "status.json"
 
     @property
-    def drain(self) -> Path:
+    def drain(self) -> Location:
         """The drain request: a file whose presence ends the driver after its current batch; windows stay open."""
         return self.stream / "drain"
 
@@ -92,11 +95,11 @@ class Layout:
         self.drain.touch()
 
     @property
-    def manifest_file(self) -> Path:
+    def manifest_file(self) -> Location:
         return self.stream / "origin.json"
 
     @property
-    def switch(self) -> Path:
+    def switch(self) -> Location:
         """The record of a rebuild that is being put in force: while it is there, files and tables are half moved."""
         return self.home / "_switch.json"
 
@@ -117,7 +120,7 @@ class Layout:
         """Read the manifest as it stands, also while a rebuild is being put in force."""
         file = self.manifest_file
         try:
-            if not file.exists():
+            if not holds(file):
                 return None
             values = json.loads(file.read_text())
             if not isinstance(values["format"], int):
@@ -130,8 +133,8 @@ class Layout:
         except (ValueError, TypeError) as error:
             raise self._damaged_manifest(file, str(error)) from None
 
-    def _damaged_manifest(self, file: Path, wrong: str) -> Damaged:
-        right = f"to restore it from a backup; or to begin anew: mv {self.home} {self.home}.damaged"
+    def _damaged_manifest(self, file: Location, wrong: str) -> Damaged:
+        right = f"to restore it from a backup; or to begin anew: {moving_away(self.home)}"
         return Damaged([Problem(str(file), f"it is damaged ({wrong})", right)])
 
     def create_checkpoint(
@@ -141,10 +144,20 @@ class Layout:
         identities: dict[str, str],
         columns: Mapping[str, Mapping[str, str]] = {},
     ) -> CheckpointManifest:
-        """Create a checkpoint: the journal's directory and the manifest, which is returned."""
+        """Create a checkpoint: the journal's directory and the manifest, which is returned.
+
+        Raises
+        ------
+        Busy
+            When there is one: another driver has begun the stream, while this one stood still.
+        """
         manifest = CheckpointManifest.new(structure, types, identities, columns)
         self.journal.mkdir(parents=True, exist_ok=True)
-        write_manifest(self.manifest_file, manifest)
+        try:
+            create_manifest(self.manifest_file, manifest)
+        except FileExistsError:
+            wrong = "another driver has begun this stream meanwhile"
+            raise Busy([Problem(str(self.home), wrong, "one driver a query: this one ends")]) from None
         return manifest
 
     def require_deployable(self, structure: dict[str, Any], file: Path) -> None:
@@ -178,7 +191,7 @@ class Layout:
             wrong = f"the stream was begun by {version} version of tailrace: format {manifest.format}, here {FORMAT}"
             right = (
                 "that version of tailrace, to go on with it; or another warehouse, "
-                f"or mv {self.home} {self.home}.old, to begin anew and read the source from its start"
+                f"or {moving_away(self.home, 'old')}, to begin anew and read the source from its start"
             )
             raise refuse(str(self.home), wrong, right)
         if manifest.state != STATE_VERSION:
@@ -203,30 +216,32 @@ class Layout:
         return f"tailrace rebuild {'FILE' if file is None else file} --warehouse {self.home.parent}"
 
     @contextmanager
-    def lock(self, writer: str, wait_s: float = 0) -> Iterator[None]:
+    def lock(self, writer: str, wait_s: float | None = None) -> Iterator[RequireHeld]:
         """Hold the lock of a writer, of which there is one at a time; a process that dies releases it.
 
         Parameters
         ----------
-        wait_s : float
-            Seconds to wait for another process that holds it.
+        wait_s : float, optional
+            Seconds to wait for another process that holds it. By default no longer than it takes to tell a living one
+            from a dead one, which in a directory is at once.
+
+        Yields
+        ------
+        callable
+            Raises Busy where the lock is lost, which a lease in an object store may be.
 
         Raises
         ------
         Busy
             When another process still holds it then.
         """
-        self.home.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.home / f".{writer}.lock")
-        try:
-            lock.acquire(timeout=wait_s)
-        except Timeout:
-            wrong = f"another process is the {writer} of this query"
-            raise Busy([Problem(str(self.home), wrong, "to wait for it, or to stop it")]) from None
-        try:
-            yield
-        finally:
-            lock.release()
+        if isinstance(self.home, Path):
+            self.home.mkdir(parents=True, exist_ok=True)
+            with file_lock(self.home / f".{writer}.lock", str(self.home), writer, wait_s or 0):
+                yield lambda: None
+        else:
+            with bucket_lock(self.home, writer, wait_s) as require_held:
+                yield require_held
 
 
 def _outcome(changed: Iterable[str]) -> str:

@@ -15,10 +15,10 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from tailrace.storage.conditional_store import ConditionalStore, Stored
+from tailrace.ground.object_path import Stored
+from tailrace.storage.conditional_store import ConditionalStore
 
 TERM_S = 30.0
-_NAME = "stream"
 _TRUSTED = 0.8  # of the term; the rest is for clocks that run at different rates
 
 
@@ -33,6 +33,8 @@ class Lease:
     ----------
     epoch : int
         That of the last acquisition, from 1; 0 before any.
+    term_s : float
+        After so many seconds without a renewal another one may acquire it.
     """
 
     def __init__(
@@ -41,13 +43,17 @@ class Lease:
         machine: str,
         term_s: float = TERM_S,
         clock: Callable[[], float] = time.monotonic,
+        name: str = "stream",
     ) -> None:
         """Take a monotonic `clock`, in seconds. All drivers of a store need the same term.
+
+        `name`: of the object in the store.
 
         `machine`: among drivers of the same one, a file lock says who may have the lease: it is not waited for.
         """
         self.epoch = 0
-        self._store, self._machine, self._term_s, self._clock = store, machine, term_s, clock
+        self.term_s = term_s
+        self._store, self._machine, self._clock, self._name = store, machine, clock, name
         self._holder, self._beat = uuid.uuid4().hex, 0
         self._version: str | None = None  # while it is held, as far as this driver knows
         self._trusted_until_s = 0.0
@@ -67,7 +73,7 @@ class Lease:
             When the store fails; an acquisition that was written nevertheless runs out like that of a dead driver.
         """
         self._version, began_s = None, self._clock()
-        stored = self._store.get(_NAME)
+        stored = self._store.get(self._name)
         if stored is not None and self._is_held_elsewhere(stored) and not self._has_run_out(stored):
             return False
         epoch = _read(stored)["epoch"] + 1 if stored else 1
@@ -88,7 +94,7 @@ class Lease:
         began_s = self._clock()
         if self._write(self.epoch, self._version, began_s):
             return
-        stored = self._store.get(_NAME)  # a renewal that failed may have been written after all
+        stored = self._store.get(self._name)  # a renewal that failed may have been written after all
         if stored is not None and self._is_own(stored) and self._write(self.epoch, stored.version, began_s):
             return
         self._version = None
@@ -98,7 +104,7 @@ class Lease:
         """Free the lease for the next driver; the epoch stays in it. Does nothing where it is lost."""
         if self._version is not None:
             version, self._version = self._version, None
-            self._store.replace(_NAME, self._content(self.epoch, None), version)
+            self._store.replace(self._name, self._content(self.epoch, None), version)
 
     def _is_held_elsewhere(self, stored: Stored) -> bool:
         value = _read(stored)
@@ -109,21 +115,21 @@ class Lease:
         now_s = self._clock()
         if self._seen is None or self._seen[0] != stored.version:
             self._seen = stored.version, now_s
-        return now_s - self._seen[1] >= self._term_s
+        return now_s - self._seen[1] >= self.term_s
 
     def _write(self, epoch: int, version: str | None, began_s: float) -> bool:
         """Write the lease in the place of a version; whether this driver has it then."""
         self._beat += 1
         content = self._content(epoch, self._holder)
         if version is None:
-            self._store.create(_NAME, content)
+            self._store.create(self._name, content)
         else:
-            self._store.replace(_NAME, content, version)
-        stored = self._store.get(_NAME)  # tells the version; and a client that tried twice is refused by its own write
+            self._store.replace(self._name, content, version)
+        stored = self._store.get(self._name)  # tells the version; a client that tried twice is refused by its own write
         if stored is None or stored.content != content:
             return False
         self.epoch, self._version, self._seen = epoch, stored.version, None
-        self._trusted_until_s = began_s + _TRUSTED * self._term_s
+        self._trusted_until_s = began_s + _TRUSTED * self.term_s
         return True
 
     def _content(self, epoch: int, holder: str | None) -> bytes:

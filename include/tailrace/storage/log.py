@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -19,17 +18,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
 from numpy.typing import NDArray
 
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.columns import single_batch
+from tailrace.ground.object_path import Location
 from tailrace.ground.ranges import Ranges, in_ranges, overlap
 from tailrace.ground.sortable import from_sortable_text
 from tailrace.ground.times import in_ms
 from tailrace.sources.history import PARTITIONS
+from tailrace.sources.object_files import open_location
 from tailrace.sources.segments import Segment
-from tailrace.storage.tables import Tables
+from tailrace.storage.tables import Tables, open_table
 
 ORDER = ["id", "tick", "arrival_time", "position"]
 """The columns that decide which of the tuples with the same id arrived first."""
@@ -43,7 +43,7 @@ _HOUR_MS = 3_600_000
 class File(NamedTuple):
     """A file of history."""
 
-    path: str
+    path: Location
     rows: int
 
 
@@ -80,7 +80,7 @@ class Reader:
             stream = self.stream.without_values() if skips_values else self.stream
             return self.arrived(stream.read(piece).tuples).select(columns)
         names = list(dict.fromkeys([*columns, "position", "tick", "end"]))
-        table = in_ms(pq.read_table(piece.path, columns=names, partitioning=None))
+        table = in_ms(pq.read_table(open_location(piece.path), columns=names, partitioning=None))
         for name, kind in self.stream.value_types.items():  # a compacted file may name a list's elements anew
             if name in names and table.schema.field(name).type != kind:
                 table = table.set_column(table.schema.get_field_index(name), name, table.column(name).cast(kind))
@@ -202,12 +202,12 @@ def ordinals_of(paths: Sequence[str]) -> list[int | None]:
     return [None if name is None else int(name[1]) for name in names]
 
 
-def _files(history: Path, segments: pd.DataFrame) -> pd.DataFrame:
+def _files(history: Location, segments: pd.DataFrame) -> pd.DataFrame:
     """The files of history that may hold tuples of these segments.
 
     The name of a file that the stream wrote gives its segment; a compacted file's statistics give its positions.
     """
-    actions = pa.table(DeltaTable(history).get_add_actions(flatten=True)).to_pandas()
+    actions = pa.table(open_table(history).get_add_actions(flatten=True)).to_pandas()
     if actions.empty:
         return pd.DataFrame(columns=["path", "rows", "first", "last", "hour"])
     date, hour = (actions[f"partition.{name}"] for name in PARTITIONS)
@@ -218,7 +218,7 @@ def _files(history: Path, segments: pd.DataFrame) -> pd.DataFrame:
     compacted = ordinal.isna().to_numpy()
     files = pd.DataFrame(
         {
-            "path": [str(history / unquote(path)) for path in actions["path"]],
+            "path": [history / unquote(path) for path in actions["path"]],
             "rows": actions["num_records"].astype(np.int64),
             "first": np.where(compacted, actions["min.position"].fillna(0), first),
             "last": np.where(compacted, actions["max.position"].fillna(np.inf), last),

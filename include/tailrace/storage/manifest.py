@@ -6,17 +6,15 @@ import json
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
-from tailrace.ground.files import write_atomically
+from tailrace.engine.task_states import VERSION as STATE_VERSION
+from tailrace.ground.files import create_atomically, write_atomically
+from tailrace.ground.object_path import Location
 from tailrace.sources.segments import Types
 
 FORMAT = 9
 """The version of the journal and the tables; to be raised when a later tailrace reads other ones."""
-
-STATE_VERSION = 6
-"""The version of the bytes of the tasks' states; to be raised when a later tailrace reads other ones."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +63,18 @@ class CheckpointManifest:
         return CheckpointManifest(uuid.uuid4().hex, structure, types, identities, columns, state=STATE_VERSION)
 
 
-def write_manifest(file: Path, manifest: CheckpointManifest) -> None:
+def create_manifest(file: Location, manifest: CheckpointManifest) -> None:
+    """Write a manifest atomically, where there is none; else it raises a `FileExistsError`."""
+    create_atomically(file, _text(manifest))
+
+
+def write_manifest(file: Location, manifest: CheckpointManifest) -> None:
     """Write a manifest atomically."""
-    write_atomically(file, json.dumps(asdict(manifest), indent=1))
+    write_atomically(file, _text(manifest))
+
+
+def _text(manifest: CheckpointManifest) -> str:
+    return json.dumps(asdict(manifest), indent=1)
 
 
 def changes(manifest: CheckpointManifest, structure: dict[str, Any]) -> dict[str, tuple[Any, Any]]:

@@ -10,7 +10,7 @@ from tailrace.ground.errors import refuse
 _UNSUPPORTED_CHARACTER = re.compile(r"[\x00-\x1f\x7f%\[\]\\^|\ud800-\udfff]")  # determined by trying each character
 
 
-def require_fit(where: str, path: Path) -> None:
+def require_fit(where: str, path: Path | str) -> None:
     """Refuse a path with a character at which deltalake fails, or which it takes for another one."""
     if match := _UNSUPPORTED_CHARACTER.search(str(path)):
         character = match[0] if match[0].isprintable() else ascii(match[0])

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +12,7 @@ from pydantic import ValidationError
 from tailrace.disorder.policies import policy_from_json
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.next_facts import DECLARED
+from tailrace.ground.object_path import Location
 from tailrace.ground.times import with_times
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import CALIBRATION_TABLES, PROPOSALS
@@ -94,10 +93,10 @@ class Proposals:
         self.tables.compact(CALIBRATION_TABLES)
 
 
-def _version(path: Path) -> int | None:
+def _version(path: Location) -> int | None:
     """The newest version of a Delta table, by the file names in its log; None where there is no table."""
     try:
-        names = os.listdir(path / "_delta_log")
+        names = [file.name for file in (path / "_delta_log").iterdir()]
     except FileNotFoundError:
         return None
     return max((int(name.split(".")[0]) for name in names if name[0].isdigit()), default=None)

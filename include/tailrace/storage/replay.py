@@ -16,6 +16,7 @@ from pathlib import Path
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.facts import Facts, newest
 from tailrace.ground.files import write_atomically
+from tailrace.ground.object_path import Location
 from tailrace.storage.journal import BatchRecord
 
 _FILE = "replay.json"
@@ -28,8 +29,10 @@ class Replay:
     ends: tuple[int, ...] = ()
 
     @staticmethod
-    def read(checkpoint: Path) -> Replay:
-        """Read the replay that a checkpoint was made by; the empty one where it was made by none."""
+    def read(checkpoint: Location) -> Replay:
+        """Read the replay that a checkpoint was made by; the empty one where it was made by none, as in a bucket."""
+        if not isinstance(checkpoint, Path):
+            return Replay()
         file = checkpoint / _FILE
         try:
             return _read(file, file.stat().st_mtime_ns)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables, within_any
+from tailrace.storage.warehouses import Warehouse
 
 _MAX_RANGES = 16  # in one condition on a table; of more, the nearest are merged
 
@@ -96,7 +96,7 @@ class AnswerTables:
         return np.bincount(late_number[is_missing], late["tuples"].to_numpy()[is_missing], count)[number]
 
 
-def read_answers(query: Query, warehouse: Path, streamed: bool) -> tuple[pa.Table, list[str]]:
+def read_answers(query: Query, warehouse: Warehouse, streamed: bool) -> tuple[pa.Table, list[str]]:
     """Read a query's answers with coverage, in the order of their model; returns them and the columns for users.
 
     Parameters

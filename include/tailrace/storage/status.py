@@ -7,6 +7,7 @@ import os
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from tailrace.ground.files import write_atomically
@@ -82,6 +83,8 @@ class Status:
         try:
             write_atomically(layout.status, json.dumps(asdict(self)).ljust(_ROOM))
         except OSError:
+            if not isinstance(layout.status, Path):
+                return  # the next one may get through
             with suppress(OSError), layout.status.open("r+b") as file:
                 size = os.fstat(file.fileno()).st_size
                 texts = (json.dumps(asdict(status)).encode() for status in (self, replace(self, problem=None)))

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from tailrace.ground.errors import Damaged, Problem
+from tailrace.ground.object_path import on_disk
 from tailrace.ground.times import in_ms
 from tailrace.sources.segments import MalformedRecord, RawSegment, Segment, SegmentReader, Types
 from tailrace.storage.log import ordinals_of
@@ -76,7 +77,7 @@ class StoredSegments:
         Damaged
             When a file of history is lost.
         """
-        directory = tables.layout.table(history)
+        directory = on_disk(tables.layout.table(history))
         actions = pa.table(DeltaTable(directory).get_add_actions(flatten=True)).to_pylist()
         ordinals = ordinals_of([action["path"] for action in actions])
         rows = tables.read(
@@ -96,7 +97,7 @@ class StoredSegments:
             last.append(np.inf if ends[1] is None else ends[1])
         named = {name: _Column(*column) for name, column in columns.items()}
         places_of_files = np.array(first, np.float64), np.array(last, np.float64)
-        quarantine = tables.layout.table("quarantine")
+        quarantine = on_disk(tables.layout.table("quarantine"))
         rejects = quarantine, DeltaTable(quarantine).version()
         return StoredSegments(count, otherwise, named, tuple(files), *places_of_files, *rejects)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tailrace.ground.files import write_atomically
+from tailrace.ground.object_path import on_disk
 from tailrace.storage.layout import Layout
 
 _BEFORE = "_before"
@@ -22,14 +23,14 @@ Move = tuple[Path, Path]
 
 def set_aside(layout: Layout, paths: Iterable[Path]) -> list[Move]:
     """The moves of what is in force into a numbered directory, where it is kept."""
-    before = layout.home / _BEFORE
+    before = on_disk(layout.home) / _BEFORE
     target = next(before / str(number) for number in itertools.count(1) if not (before / str(number)).exists())
     return [(path, target / path.name) for path in paths if path.exists()]
 
 
 def switch(layout: Layout, moves: Iterable[Move]) -> None:
     """Make these moves: all of them, also when the process is killed and `resume` is called later."""
-    home = layout.home
+    home = on_disk(layout.home)
     record = [[str(source.relative_to(home)), str(target.relative_to(home))] for source, target in moves]
     write_atomically(layout.switch, json.dumps(record))
     resume(layout)
@@ -37,11 +38,12 @@ def switch(layout: Layout, moves: Iterable[Move]) -> None:
 
 def resume(layout: Layout) -> bool:
     """Go on with a record of moves; returns False where there is none."""
+    home = on_disk(layout.home)
     try:
         record = json.loads(layout.switch.read_text())
     except FileNotFoundError:
         return False
-    for source, target in ((layout.home / source, layout.home / target) for source, target in record):
+    for source, target in ((home / source, home / target) for source, target in record):
         if source.exists() and not target.exists():  # else it was done, and the next one's target may be its source
             target.parent.mkdir(parents=True, exist_ok=True)
             source.rename(target)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC
 from functools import reduce
 from operator import or_
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -19,11 +18,14 @@ import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.transaction import AddAction
 
+from tailrace.ground.object_path import Location
 from tailrace.ground.times import TIME, in_ms
 from tailrace.ground.written_files import FILES
 from tailrace.sources import history
+from tailrace.sources.object_files import open_location
 from tailrace.storage.layout import Layout
 from tailrace.storage.retention import adapt_retention, properties
+from tailrace.storage.warehouses import storage_options
 
 _LARGEST_MS = 1 << 53  # in microseconds it still fits into an int64
 
@@ -48,7 +50,14 @@ class Tables:
         for name, schema in ((name, schema_of[name]) for name in names if name in schema_of):
             parts = history.PARTITIONS if Layout.is_history(name) else None
             path = self.layout.table(name)
-            DeltaTable.create(path, schema, mode="ignore", partition_by=parts, configuration=_RETENTION)
+            DeltaTable.create(
+                str(path),
+                schema,
+                mode="ignore",
+                partition_by=parts,
+                configuration=_RETENTION,
+                storage_options=storage_options(path),
+            )
 
     def append(self, name: str, rows: pa.Table, app: str, batch: int) -> bool:
         """Append a batch's rows, unless the table has this batch already (idempotent).
@@ -66,7 +75,7 @@ class Tables:
         bool
             True if the rows were appended.
         """
-        table = DeltaTable(self.layout.table(name))
+        table = self.open(name)
         if _last_batch(table, app, name) >= batch:
             return False
         commit = CommitProperties(app_transactions=[Transaction(_app_id(app, name), batch)])
@@ -80,7 +89,7 @@ class Tables:
 
     def last_batch(self, name: str, app: str) -> int:
         """The last batch appended to a table by the writer `app`, the id of a checkpoint; -1 where there is none."""
-        return _last_batch(DeltaTable(self.layout.table(name)), app, name)
+        return _last_batch(self.open(name), app, name)
 
     def sweep(self, name: str) -> int:
         """Remove the files of a table that no commit has ever named, of attempts that ended; returns their number.
@@ -90,7 +99,7 @@ class Tables:
         """
         if not self.has(name):
             return 0
-        table = DeltaTable(self.layout.table(name))
+        table = self.open(name)
         removed, unnamed = (
             set(table.vacuum(retention_hours=0, dry_run=True, enforce_retention_duration=False, full=full))
             for full in (False, True)
@@ -113,7 +122,7 @@ class Tables:
         """
         for name in names:
             if self.has(name):
-                table = DeltaTable(self.layout.table(name))
+                table = self.open(name)
                 table.optimize.compact(target_size=_FILE_BYTES)
                 if removes:
                     adapt_retention(table)
@@ -124,34 +133,42 @@ class Tables:
 
     def add(self, name: str, rows: pa.Table) -> None:
         """Append rows without a check for repeats: for rows that do no harm when they come twice."""
-        write_deltalake(self.layout.table(name), rows, mode="append")
+        write_deltalake(self.open(name), rows, mode="append")
 
-    def replace(self, name: str, rows: pa.Table, column: str, value: str) -> None:
-        """Replace the rows that have the value in the column by these rows, in one commit."""
-        path = self.layout.table(name)
+    def replace(self, name: str, rows: pa.Table, column: str, value: str, table: DeltaTable | None = None) -> None:
+        """Replace the rows that have the value in the column by these rows, in one commit.
+
+        `table`: as it was opened before; a commit since then that touches these rows makes this one fail.
+        """
+        table = self.open(name) if table is None else table
         predicate = f"\"{column}\" = '{value}'"  # quoted: `interval` is a keyword of SQL
         if rows.num_rows:
-            write_deltalake(path, rows, mode="overwrite", predicate=predicate)
+            write_deltalake(table, rows, mode="overwrite", predicate=predicate)
         else:
-            DeltaTable(path).delete(predicate)
+            table.delete(predicate)
 
     def put(self, name: str, rows: pa.Table, column: str) -> None:
         """Upsert rows in one commit: a row replaces the one with the same value in a column, or else is added."""
         condition = f'old."{column}" = new."{column}"'
-        merge = DeltaTable(self.layout.table(name)).merge(rows, condition, source_alias="new", target_alias="old")
+        merge = self.open(name).merge(rows, condition, source_alias="new", target_alias="old")
         merge.when_matched_update_all().when_not_matched_insert_all().execute()
 
     def has(self, name: str) -> bool:
         """True if the table exists: a process that was killed while creating it leaves just the directory."""
-        return DeltaTable.is_deltatable(str(self.layout.table(name)))
+        path = self.layout.table(name)
+        return DeltaTable.is_deltatable(str(path), storage_options(path))
+
+    def open(self, name: str) -> DeltaTable:
+        """Open a table that exists, at its newest version."""
+        return open_table(self.layout.table(name))
 
     def schema(self, name: str) -> pa.Schema:
         """The schema of a table that exists."""
-        return pa.schema(DeltaTable(self.layout.table(name)).schema().to_arrow())
+        return pa.schema(self.open(name).schema().to_arrow())
 
     def greatest(self, name: str, column: str) -> int | None:
         """The greatest value of a column, from the statistics of the table's files; None where it has none."""
-        actions = pa.table(DeltaTable(self.layout.table(name)).get_add_actions(flatten=True))
+        actions = pa.table(self.open(name).get_add_actions(flatten=True))
         return pc.max(actions.column(f"max.{column}")).as_py() if actions.num_rows else None
 
     def read(self, name: str, columns: Iterable[str] | None = None, where: Any = None) -> pa.Table:
@@ -170,8 +187,13 @@ class Tables:
         path = self.layout.table(name)
         if not self.has(name):
             raise FileNotFoundError(path)
-        rows = DeltaTable(path).to_pyarrow_dataset().to_table(columns=list(columns) if columns else None, filter=where)
+        rows = open_table(path).to_pyarrow_dataset().to_table(columns=list(columns) if columns else None, filter=where)
         return in_ms(rows)
+
+
+def open_table(path: Location) -> DeltaTable:
+    """Open a table of a warehouse at its newest version."""
+    return DeltaTable(str(path), storage_options=storage_options(path))
 
 
 def _app_id(app: str, name: str) -> str:
@@ -195,7 +217,7 @@ def within_any(column: str, low: Iterable[int], high: Iterable[int]) -> Any:
     return reduce(or_, (within(column, *ends) for ends in zip(low, high, strict=True)), ds.scalar(False))
 
 
-def _add_actions(written: pa.Table, answers: Path | None) -> list[Any]:
+def _add_actions(written: pa.Table, answers: Location | None) -> list[Any]:
     """The actions that add files to a table; `answers` is its directory where its rows have an `as_of`."""
     parts = [name for name in written.schema.names if name not in FILES.names]
     return [
@@ -211,9 +233,9 @@ def _add_actions(written: pa.Table, answers: Path | None) -> list[Any]:
     ]
 
 
-def _as_of_statistics(file: Path) -> dict[str, Any]:
+def _as_of_statistics(file: Location) -> dict[str, Any]:
     """The least and the greatest `as_of` of a file of answers, for the table's log."""
-    metadata = pq.read_metadata(file)
+    metadata = pq.read_metadata(open_location(file))
     column = metadata.schema.names.index("as_of")
     groups = [metadata.row_group(group).column(column).statistics for group in range(metadata.num_row_groups)]
     if not all(group is not None and group.has_min_max for group in groups):

@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tailrace.ground.errors import Damaged, Problem
+from tailrace.ground.errors import Busy, Damaged, Problem
 from tailrace.ground.files import write_atomically
+from tailrace.ground.object_path import Location
 from tailrace.storage.layout import Layout
+from tailrace.storage.warehouses import moving_away
 
 
-def path_of(layout: Layout) -> Path:
+def path_of(layout: Layout) -> Location:
     """The path of the note, inside the directory of Spark's checkpoint.
 
     Whoever removes that directory has every batch of the journal run again, and each table then gets what it lacks.
@@ -27,18 +29,42 @@ def read_written(layout: Layout) -> dict[str, int]:
     Damaged
         When the note can't be read.
     """
-    file = path_of(layout)
     try:
-        return {str(name): int(batch) for name, batch in json.loads(file.read_text()).items()}
+        return _parsed(layout, path_of(layout).read_text())
     except FileNotFoundError:
         return {}
-    except (ValueError, TypeError, AttributeError) as error:
-        raise Damaged([Problem(str(file), f"it is damaged ({error})", repair(layout))]) from None
 
 
 def record_written(layout: Layout, tables: Iterable[str], batch: int) -> None:
-    """Record that these tables hold a batch, and all before it."""
-    write_note(layout, read_written(layout) | dict.fromkeys(tables, batch))
+    """Record that these tables hold a batch, and all before it.
+
+    Raises
+    ------
+    Busy
+        In an object store, when another driver has recorded this batch or a later one: this one stood still.
+    """
+    file, written = path_of(layout), dict.fromkeys(tables, batch)
+    if isinstance(file, Path):
+        write_note(layout, read_written(layout) | written)
+        return
+    stored = file.stored()
+    before = _parsed(layout, stored.content.decode()) if stored else {}
+    content = json.dumps(before | written).encode()
+    if max(before.values(), default=-1) < batch and (
+        file.replace(content, stored.version) if stored else file.create(content)
+    ):
+        return
+    stored = file.stored()  # a client that tried twice is refused by its own write
+    if stored is None or stored.content != content:
+        wrong = f"another driver has written batch {batch} meanwhile"
+        raise Busy([Problem(str(file), wrong, "one driver a query: this one ends")])
+
+
+def _parsed(layout: Layout, text: str) -> dict[str, int]:
+    try:
+        return {str(name): int(batch) for name, batch in json.loads(text).items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise Damaged([Problem(str(path_of(layout)), f"it is damaged ({error})", repair(layout))]) from None
 
 
 def write_note(layout: Layout, note: Mapping[str, int]) -> None:
@@ -50,8 +76,12 @@ def write_note(layout: Layout, note: Mapping[str, int]) -> None:
 
 def repair(layout: Layout) -> str:
     """The advice by which Spark's checkpoint, and what the tables lack, is made again from the journal."""
+    again = (
+        f"{moving_away(layout.checkpoint)} and then to start the stream again. It runs all batches of its journal again"
+    )
+    if layout.is_remote:
+        return f"{again} and gives each table what that lacks; what it has read of its source must still be there"
     return (
         f"{layout.rebuild_command()}, which makes it again from history; or, where the source still has all that was "
-        f"read of it, mv {layout.checkpoint} {layout.checkpoint}.damaged and then to start the stream again. It runs "
-        "every batch of its journal again and gives each table what that lacks"
+        f"read of it, {again} and gives each table what that lacks"
     )

@@ -8,6 +8,8 @@ from pathlib import Path
 import pyarrow.dataset as ds
 from deltalake.exceptions import DeltaError
 
+from tailrace.engine.task_states import TaskStates
+from tailrace.ground.object_path import Location
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
@@ -29,7 +31,10 @@ def sweep(layout: Layout, journal: Journal, staged: Iterable[str], committed: in
     try:
         count += sum(map(Tables(layout).sweep, staged))
         for directory in (layout.chunks, layout.journal, layout.table_versions):
-            count += _remove(directory.rglob(".*.new") if directory.is_dir() else ())
+            if isinstance(directory, Path) and directory.is_dir():
+                count += _remove(directory.rglob(".*.new"))
+        if not isinstance(layout.states, Path):
+            count += TaskStates(layout.states).sweep(committed)
         if layout.table_versions.is_dir():
             named = _named_versions(layout, journal, committed)
             count += _remove(file for file in layout.table_versions.iterdir() if file.name not in named)
@@ -50,7 +55,7 @@ def _named_versions(layout: Layout, journal: Journal, committed: int) -> set[str
     return named
 
 
-def _remove(files: Iterable[Path]) -> int:
+def _remove(files: Iterable[Location]) -> int:
     removed = 0
     for file in list(files):
         file.unlink(missing_ok=True)

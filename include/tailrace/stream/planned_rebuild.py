@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.engine.stage import Stage
+from tailrace.ground.object_path import on_disk
 from tailrace.query.query import Query
 from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.storage.layout import Layout
@@ -84,32 +85,34 @@ class Rebuild:
         """Write what its batches are run from, in the place of what a rebuild has left that did not end."""
         clear(self.layout)
         if not self.answers_anew:
-            self.replay.write(self.built.checkpoint)
+            self.replay.write(on_disk(self.built.checkpoint))
             tables = Tables(self.layout)
             last = {name: tables.last_batch(name, self.before.id) for name, count in self.in_tables.items() if count}
             write_note(self.built, {name: batch for name, batch in last.items() if batch >= 0})
             return
         self.built.journal.mkdir(parents=True)
-        if self.layout.table_versions.is_dir():
-            shutil.copytree(self.layout.table_versions, self.built.table_versions)
+        versions = on_disk(self.layout.table_versions)
+        if versions.is_dir():
+            shutil.copytree(versions, on_disk(self.built.table_versions))
         old = entries_of(Journal(self.layout.journal), self.entries)
         for entry in new_entries(self.query, self.stage.kind, old, self.replay):
             Journal(self.built.journal).append(entry)
 
     def put_in_force(self) -> None:
         """Let what was built take the place of what there was, which is kept aside."""
-        file = self.layout.manifest_file
+        home, stream = on_disk(self.layout.home), on_disk(self.layout.stream)
+        file, checkpoint = on_disk(self.layout.manifest_file), on_disk(self.layout.checkpoint)
         if not self.answers_anew:
             new = _new_manifest(self.layout)
             write_manifest(new, self.manifest)
-            moves = set_aside(self.layout, [self.layout.checkpoint, file])
-            switch(self.layout, [*moves, (self.built.checkpoint, self.layout.checkpoint), (new, file)])
+            moves = set_aside(self.layout, [checkpoint, file])
+            switch(self.layout, [*moves, (on_disk(self.built.checkpoint), checkpoint), (new, file)])
             return
         write_manifest(self.built.manifest_file, self.manifest)
-        tables = [path for path in sorted(self.layout.home.iterdir()) if (path / "_delta_log").is_dir()]
-        aside = set_aside(self.layout, [*tables, self.layout.stream, self.layout.home / "_correction"])
-        new_tables = [path for path in sorted(self.built.home.iterdir()) if not path.name.startswith(".")]
-        moves = [(path, self.layout.home / path.name) for path in new_tables]
+        tables = [path for path in sorted(home.iterdir()) if (path / "_delta_log").is_dir()]
+        aside = set_aside(self.layout, [*tables, stream, home / "_correction"])
+        new_tables = [path for path in sorted(on_disk(self.built.home).iterdir()) if not path.name.startswith(".")]
+        moves = [(path, home / path.name) for path in new_tables]
         switch(self.layout, [*aside, *moves])
         clear(self.layout)
 
@@ -120,10 +123,10 @@ def entries_of(journal: Journal, count: int) -> Iterator[BatchRecord]:
 
 def clear(layout: Layout) -> None:
     """Remove what a rebuild has left that did not end."""
-    shutil.rmtree(layout.home / "_built", ignore_errors=True)
-    shutil.rmtree(replace(layout, checkpoint_name="checkpoint.built").checkpoint, ignore_errors=True)
+    shutil.rmtree(on_disk(layout.home) / "_built", ignore_errors=True)
+    shutil.rmtree(on_disk(replace(layout, checkpoint_name="checkpoint.built").checkpoint), ignore_errors=True)
     _new_manifest(layout).unlink(missing_ok=True)
 
 
 def _new_manifest(layout: Layout) -> Path:
-    return layout.stream / "origin.built.json"
+    return on_disk(layout.stream) / "origin.built.json"

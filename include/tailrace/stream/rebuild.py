@@ -19,12 +19,14 @@ from tailrace.engine.answer_files import AnswerFiles
 from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.engine.stage import Stage
 from tailrace.engine.stream_reader import TABLE, columns_of
+from tailrace.engine.task_states import VERSION as STATE_VERSION
 from tailrace.ground.errors import refuse
+from tailrace.ground.object_path import on_disk
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import check_journal, entries_in_tables
 from tailrace.storage.journal import Journal, LogPosition
 from tailrace.storage.layout import Layout
-from tailrace.storage.manifest import FORMAT, STATE_VERSION, CheckpointManifest, changes, keeps_answers
+from tailrace.storage.manifest import FORMAT, CheckpointManifest, changes, keeps_answers
 from tailrace.storage.replay import replay_of
 from tailrace.storage.switch import resume
 from tailrace.storage.table_schemas import schemas, stream_tables
@@ -52,6 +54,7 @@ def rebuild(query: Query, layout: Layout, file: Path, run: Callable[[Rebuild], N
     Busy
         While a driver, a correction or a calibration runs; when it was drained before its end.
     """
+    on_disk(layout.home)
     with _alone(layout):
         if resume(layout):
             clear(layout)
@@ -72,6 +75,7 @@ def plan_rebuild(query: Query, layout: Layout, file: Path) -> Rebuild:
     Refused
         As `rebuild`.
     """
+    on_disk(layout.home)  # it renames directories
     manifest = layout.manifest()
     if manifest is None:
         raise refuse(str(layout.home), "the query has no stream here", "tailrace run, or tailrace deploy")

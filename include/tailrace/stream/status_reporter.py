@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections import deque
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,6 +42,7 @@ class StatusReporter:
         self.layout.stream.mkdir(parents=True, exist_ok=True)
         self._foreground = _LAUNCHED not in os.environ
         self._drain_seen_s: float | None = None
+        self._drain, self._drain_due_s = False, -math.inf
         if self._foreground:
             self.layout.drain.unlink(missing_ok=True)
         now = wall_ms()
@@ -53,7 +55,13 @@ class StatusReporter:
 
     @property
     def drain_requested(self) -> bool:
-        return self.layout.drain.exists()
+        """Whether the driver is asked to drain; an object store is asked once a second."""
+        now_s = time.monotonic()
+        if not self.layout.is_remote or now_s >= self._drain_due_s:
+            self._drain_due_s = now_s + _WRITE_EVERY_S
+            with nullcontext() if not self.layout.is_remote else suppress(OSError):  # a store may be away for a while
+                self._drain = self.layout.drain.exists()
+        return self._drain
 
     @property
     def is_overdue(self) -> bool:

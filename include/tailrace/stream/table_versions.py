@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from tailrace.engine.stream_reader import table_types
 from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.facts import Fact, Facts, newest
 from tailrace.ground.files import write_atomically
+from tailrace.ground.object_path import Location
 from tailrace.ground.source_roots import outside_roots
 from tailrace.kind.inputs import ColumnTypes, TableInput
 from tailrace.sources.carried_columns import holds_all
@@ -43,7 +43,7 @@ class TableVersions:
         The reason for which the newest content is no version.
     """
 
-    def __init__(self, table: TableInput, directory: Path, types: Types | None = None, waits: bool = True) -> None:
+    def __init__(self, table: TableInput, directory: Location, types: Types | None = None, waits: bool = True) -> None:
         """Open a table whose types are known, or else follow from its content, which is refused if it is not fit.
 
         `waits`: content that is not fit later on is a problem that may pass; else it is refused, as by a bounded run.

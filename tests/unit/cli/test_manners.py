@@ -29,8 +29,10 @@ def test_the_warehouse_of_the_environment_is_the_default(tailrace, monkeypatch, 
     assert "--warehouse" in tailrace("results", FLIGHTS, code=2).stderr
 
 
-def test_a_url_is_no_warehouse(tailrace):
-    assert "it is a URL" in tailrace("results", FLIGHTS, "--warehouse", "s3://bucket/tables", code=2).stderr
+def test_a_url_of_no_object_store_is_no_warehouse(tailrace):
+    told = tailrace("results", FLIGHTS, "--warehouse", "https://bucket/tables", code=2).stderr
+    assert "https://bucket/tables: it is a URL, but none of an object store" in told
+    assert "s3://bucket/warehouse" in told
 
 
 def test_a_url_is_no_input(tailrace, tmp_path):

@@ -39,13 +39,13 @@ SCORES = [30, 12, 5, 8, 3, 18, 11, 4, 6, 20, 25, 7, 9, 2, 17, 28, 14, 1, 16, 10,
 """Scores of the tuples 1 to 25, chosen so that all statements of the text about figures 4 and 5 hold."""
 
 
-def place_of(name: int) -> tuple[int, int]:
+def location_of(name: int) -> tuple[int, int]:
     return -SCORES[name - 1], name
 
 
 def content(window: int, newest: int) -> list[tuple[int, int]]:
     """The content of a window among the tuples 1 … `newest`; W0 is s0 … s3, W1 is s1 … s4."""
-    return sorted(place_of(name) for name in range(1, newest + 1) if window <= (name - 1) // 5 <= window + 3)
+    return sorted(location_of(name) for name in range(1, newest + 1) if window <= (name - 1) // 5 <= window + 3)
 
 
 def windows_by_tuple(ranking) -> dict[int, tuple[int, int]]:
@@ -56,10 +56,10 @@ def test_the_example_of_the_paper():
     """Tuple 25 is compared with 17, 15 and 10, the smallest of W3, W2 and W1; it contributes to W1 … W4."""
     ranking = Waiting(3)
     for name in range(1, 21):
-        ranking.insert(place_of(name), 0, (name - 1) // 5)
+        ranking.insert(location_of(name), 0, (name - 1) // 5)
     assert [ranking.lowest[window][1] for window in (3, 2, 1)] == [17, 15, 10]
     for name in range(21, 26):  # while W0 waits
-        ranking.insert(place_of(name), 1, 4)
+        ranking.insert(location_of(name), 1, 4)
     assert [one.place[1] for one in ranking.later] == [21, 22, 23, 24, 25], "list D"
     assert ranking.top(0) == [one.place for one in ranking.candidates[:3]] == content(0, 20)[:3]
     assert windows_by_tuple(ranking)[1] == (0, 0)

@@ -58,7 +58,7 @@ def _batches(spark: SparkSession, directory: Path, window_s: int, tell: Tell) ->
 
     def on_batch(batch: int, rows_left: int, tables: dict[str, pa.Table]) -> None:
         nonlocal known, last
-        now, files = time.perf_counter(), _files(layout.checkpoint)
+        now, files = time.perf_counter(), _files(Path(str(layout.checkpoint)))
         written = sum(size for file, (size, at) in files.items() if known.get(file) != (size, at))
         kept = sum(size for file, (size, _) in files.items() if layout.chunks in file.parents)
         rows.append({"batch ms": 1000 * (now - last), "written MB": written / 1e6, "state MB": kept / 1e6})

@@ -8,8 +8,8 @@ import pytest
 from obstore.exceptions import GenericError, PermissionDeniedError
 
 from tailrace.ground.errors import Refused
+from tailrace.ground.object_stores import settings_of, store_errors, store_of
 from tailrace.ground.object_urls import ObjectUrl
-from tailrace.sources.object_stores import settings_of, store_errors, store_of
 
 SECRET = "hunter2"
 

@@ -1,0 +1,186 @@
+"""Paths in an object store, with those methods of pathlib that a query's files need. An object appears as a whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, PreconditionError
+from obstore.store import ObjectStore
+
+from tailrace.ground.errors import refuse
+from tailrace.ground.object_stores import store_errors, store_of
+from tailrace.ground.object_urls import ObjectUrl, parse_object_url
+
+_VERSION: tuple[Literal["e_tag"], Literal["version"]] = ("e_tag", "version")  # services go by one or the other
+
+
+class Stored(NamedTuple):
+    """The content of an object, and the version that identifies it."""
+
+    content: bytes
+    version: str
+
+
+@dataclass(frozen=True)
+class ObjectPath:
+    """A path in an object store; as there, directories are prefixes of names and need not be made.
+
+    Attributes
+    ----------
+    url : str
+        One that `parse_object_url` takes, without a slash at its end.
+    connection : str or None
+        The connection to the store; its secrets are read from the environment of each process that uses the path.
+    """
+
+    url: str
+    connection: str | None = None
+
+    def __str__(self) -> str:
+        return self.url
+
+    def __truediv__(self, name: str | Path) -> ObjectPath:
+        return ObjectPath(f"{self.url}/{name}", self.connection)
+
+    @property
+    def name(self) -> str:
+        return self.url.rpartition("/")[2]
+
+    @property
+    def stem(self) -> str:
+        return Path(self.name).stem
+
+    @property
+    def suffix(self) -> str:
+        return Path(self.name).suffix
+
+    @property
+    def parent(self) -> ObjectPath:
+        return ObjectPath(self.url.rpartition("/")[0], self.connection)
+
+    def exists(self) -> bool:
+        """Whether there is an object of this name; a prefix of names is none."""
+        try:
+            with store_errors(self.url):
+                obstore.head(self._store, self._key)
+        except FileNotFoundError:
+            return False
+        return True
+
+    is_file = exists
+
+    def is_dir(self) -> bool:
+        """Whether there is an object below this prefix."""
+        return any(True for _ in self.iterdir())
+
+    def require_bucket(self) -> None:
+        """Raise a `FileNotFoundError` where there is no such bucket."""
+        with store_errors(self.url):
+            obstore.list_with_delimiter(self._store, f"{self._key}/")
+
+    def mkdir(self, parents: bool = False, exist_ok: bool = False) -> None:
+        """Do nothing: an object needs no directory."""
+
+    def iterdir(self) -> Iterator[ObjectPath]:
+        """The objects and prefixes directly below this one; none where it is not there."""
+        try:
+            with store_errors(self.url):
+                listing = obstore.list_with_delimiter(self._store, f"{self._key}/" if self._key else None)
+        except FileNotFoundError:  # there is no such bucket
+            return
+        paths = [meta["path"] for meta in listing["objects"]] + list(listing["common_prefixes"])
+        yield from (self / path.rstrip("/").rpartition("/")[2] for path in paths if path != self._key)
+
+    def glob(self, pattern: str) -> Iterator[ObjectPath]:
+        """The objects and prefixes directly below this one whose names match a pattern."""
+        return (path for path in self.iterdir() if fnmatchcase(path.name, pattern))
+
+    def read_bytes(self) -> bytes:
+        with store_errors(self.url):
+            return bytes(obstore.get(self._store, self._key).bytes())
+
+    def read_text(self) -> str:
+        return self.read_bytes().decode()
+
+    def write_bytes(self, content: bytes | Path) -> None:
+        """Write the object, or replace it; a path gives the content of a local file."""
+        with store_errors(self.url):
+            obstore.put(self._store, self._key, content)
+
+    def touch(self) -> None:
+        self.write_bytes(b"")
+
+    def unlink(self, missing_ok: bool = False) -> None:
+        """Delete the object; some stores do not tell whether it was there, so nothing is raised where it was not."""
+        try:
+            with store_errors(self.url):
+                obstore.delete(self._store, self._key)
+        except FileNotFoundError:
+            if not missing_ok:
+                raise
+
+    def stored(self) -> Stored | None:
+        """Read the object with its version; None where there is none."""
+        try:
+            with store_errors(self.url):
+                result = obstore.get(self._store, self._key)
+                version = {name: result.meta[name] for name in _VERSION if result.meta[name] is not None}
+                return Stored(bytes(result.bytes()), json.dumps(version))
+        except FileNotFoundError:
+            return None
+
+    def create(self, content: bytes) -> bool:
+        """Write an object that is not there yet; False, and nothing written, where it is."""
+        return self._put(content, "create")
+
+    def replace(self, content: bytes, version: str) -> bool:
+        """Replace this version of the object; False, and nothing written, where it has another one, or is gone."""
+        return self._put(content, json.loads(version))
+
+    def _put(self, content: bytes, mode: Any) -> bool:
+        try:
+            with store_errors(self.url):
+                try:
+                    obstore.put(self._store, self._key, content, mode=mode)
+                except (AlreadyExistsError, PreconditionError):
+                    return False
+        except FileNotFoundError:  # it is gone, or the bucket is
+            return False
+        return True
+
+    @property
+    def _store(self) -> ObjectStore:
+        return store_of(self._parsed.store, self.connection)
+
+    @property
+    def _key(self) -> str:
+        return self._parsed.key
+
+    @property
+    def _parsed(self) -> ObjectUrl:
+        parsed = parse_object_url(self.url)
+        assert parsed is not None  # `Layout.of` refuses another one
+        return parsed
+
+
+Location = Path | ObjectPath
+"""A file or directory, on a disk or in an object store."""
+
+
+def on_disk(location: Location) -> Path:
+    """The location as a path of a disk, for what no object store can do, as to rename a directory.
+
+    Raises
+    ------
+    Refused
+        When it is in an object store.
+    """
+    if isinstance(location, Path):
+        return location
+    raise refuse(str(location), "it is in an object store, where this can't be done", "a warehouse in a directory")

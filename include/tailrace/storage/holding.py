@@ -1,0 +1,106 @@
+"""Holds a lease for the time of a block: acquires it, renews it meanwhile, and releases it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tailrace.ground.errors import Busy, Problem
+from tailrace.storage.lease import Lease, LeaseLostError
+
+_POLL_S = 1.0
+_RENEWALS = 6  # in a term
+_PATIENCE = 1.5  # terms: who lives renews its lease meanwhile, and the lease of who died runs out
+
+OnLoss = Callable[[LeaseLostError], None]
+
+
+@contextmanager
+def hold(
+    lease: Lease,
+    where: str,
+    wrong: str,
+    wait_s: float | None,
+    on_loss: OnLoss,
+    tries_again: Callable[[], bool] = lambda: False,
+) -> Iterator[None]:
+    """Hold a lease while the block runs.
+
+    Parameters
+    ----------
+    where, wrong : str
+        What the refusal says where another process holds it.
+    wait_s : float or None
+        0: not to wait for another holder. Else at least so long as it takes to tell that it died.
+    on_loss : callable
+        Called, in a thread, once another process has acquired the lease.
+    tries_again : callable
+        Whether a store that fails is asked for the lease again; by default its error is raised.
+
+    Raises
+    ------
+    Busy
+        When another process still holds it then.
+    """
+    _acquire(lease, where, wrong, wait_s, tries_again)
+    released = threading.Event()
+    renewal = threading.Thread(target=_renew, args=(lease, released, on_loss), daemon=True)
+    renewal.start()
+    try:
+        yield
+    finally:
+        released.set()
+        renewal.join()
+        try:
+            lease.release()
+        except OSError as error:
+            print(f"lease: not released, so it runs out: {error}", file=sys.stderr, flush=True)
+
+
+def _acquire(lease: Lease, where: str, wrong: str, wait_s: float | None, tries_again: Callable[[], bool]) -> None:
+    """Acquire a lease, and wait for that of a process that is dead."""
+    least_s = 0.0 if wait_s == 0 else _PATIENCE * lease.term_s
+    until_s, told = time.monotonic() + max(wait_s or 0.0, least_s), False
+    while not _acquired(lease, tries_again):
+        if time.monotonic() >= until_s:
+            raise Busy([Problem(where, wrong, "to wait for it, or to stop it")])
+        if not told:
+            left_s = until_s - time.monotonic()
+            print(f"lease: another machine has it; waiting up to {left_s:.0f} s", file=sys.stderr, flush=True)
+            told = True
+        time.sleep(min(_POLL_S, lease.term_s / _RENEWALS))
+
+
+def _acquired(lease: Lease, tries_again: Callable[[], bool]) -> bool:
+    """Ask for a lease, of a store that fails again and again; returns whether it was given."""
+    failed = False
+    while True:
+        try:
+            return lease.acquire()
+        except OSError as error:
+            if not tries_again():
+                raise
+            if not failed:
+                print(f"lease: not acquired yet: {error}", file=sys.stderr, flush=True)
+            failed = True
+            time.sleep(min(_POLL_S, lease.term_s / _RENEWALS))
+
+
+def _renew(lease: Lease, released: threading.Event, on_loss: OnLoss) -> None:
+    """Renew a lease until it is released or lost."""
+    failed = False
+    while not released.wait(lease.term_s / _RENEWALS):
+        try:
+            lease.renew()
+        except LeaseLostError as error:
+            on_loss(error)
+            return
+        except OSError as error:  # the store is away; nothing is written without it, and another one needs it as well
+            if not failed:
+                print(f"lease: not renewed yet: {error}", file=sys.stderr, flush=True)
+            failed = True
+        else:
+            failed = False

@@ -1,0 +1,112 @@
+"""Locks of a query's writers: of a file, among processes of a machine; in a bucket, by a lease among machines, too."""
+
+from __future__ import annotations
+
+import os
+import platform
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from tailrace.ground.errors import Busy, Problem
+from tailrace.ground.object_path import ObjectPath
+from tailrace.storage.conditional_store import BucketStore, require_conditions
+from tailrace.storage.holding import OnLoss, hold
+from tailrace.storage.lease import TERM_S, Lease, LeaseLostError
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+RequireHeld = Callable[[], None]
+"""Raises Busy where a lock is lost: to be called right before a commit of its holder."""
+
+
+@contextmanager
+def file_lock(file: Path, where: str, writer: str, wait_s: float) -> Iterator[None]:
+    """Hold a lock file; a process that dies releases it.
+
+    Raises
+    ------
+    Busy
+        When another process still holds it after `wait_s` seconds.
+    """
+    lock = FileLock(file)
+    try:
+        lock.acquire(timeout=wait_s)
+    except Timeout:
+        raise _busy(where, writer) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def bucket_lock(
+    home: ObjectPath, writer: str, wait_s: float | None, on_loss: OnLoss | None = None, term_s: float = TERM_S
+) -> Iterator[RequireHeld]:
+    """Hold the lease of a writer below a prefix of an object store, and a lock file of this machine.
+
+    The lock file spares a wait where the writer before died on this machine. It is one of this machine for those
+    processes only that see the same file, by its device and inode: containers need not.
+
+    Parameters
+    ----------
+    wait_s, on_loss
+        See `holding.hold`.
+
+    Raises
+    ------
+    Refused
+        When the store does not honour the conditions of writes.
+    Busy
+        When another process holds it.
+    """
+    require_conditions(home)
+    where, directory = str(home), machine_directory("locks")
+    file = directory / f"{sha256(f'{home}/{writer}'.encode()).hexdigest()[:32]}.lock"
+    with file_lock(file, where, writer, wait_s or 0):
+        status = file.stat()
+        lease = _lease(home, writer, f"{boot_id()}:{status.st_dev}:{status.st_ino}", term_s)
+        with hold(lease, where, _busy(where, writer).problems[0].wrong, wait_s, on_loss or _ignore):
+
+            def require_held() -> None:
+                if not lease.is_held:
+                    wrong = f"another process may have become the {writer} of this query meanwhile"
+                    raise Busy([Problem(where, wrong, "to try again")])
+
+            yield require_held
+
+
+def machine_directory(name: str) -> Path:
+    """Make a directory of this user's on this machine, for what no other machine needs."""
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    directory = Path(caches, "tailrace", name)
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def boot_id() -> str:
+    """What the kernel calls its current run: the same for all processes of a machine, and for no other's."""
+    try:
+        return _BOOT_ID.read_text().strip()
+    except OSError:  # not Linux
+        return f"{platform.node()}-{uuid.getnode():x}"
+
+
+@lru_cache(maxsize=64)
+def _lease(home: ObjectPath, writer: str, machine: str, term_s: float) -> Lease:
+    """The one lease of this process: it remembers since when it has seen another's, however seldom it is tried."""
+    return Lease(BucketStore(home / "lease"), machine, term_s, name=writer)
+
+
+def _busy(where: str, writer: str) -> Busy:
+    return Busy([Problem(where, f"another process is the {writer} of this query", "to wait for it, or to stop it")])
+
+
+def _ignore(error: LeaseLostError) -> None:
+    """Leave it to `require_held`."""

@@ -1,0 +1,102 @@
+"""Where a warehouse is: a directory, or a prefix of an object store."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from tailrace.ground.connections import variable_of
+from tailrace.ground.errors import refuse
+from tailrace.ground.object_path import Location, ObjectPath
+from tailrace.ground.object_stores import settings_of
+from tailrace.ground.object_urls import parse_object_url
+from tailrace.storage.paths import require_fit
+
+Warehouse = str | Path
+"""A directory, or the URL of a prefix of an object store."""
+
+CONNECTION = "TAILRACE_WAREHOUSE_CONNECTION"
+"""The environment variable that names the connection to the object store of a warehouse."""
+
+_FORMS = "s3://bucket/warehouse, gs://bucket/warehouse or abfss://container@account.dfs.core.windows.net/warehouse"
+_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:/")  # a Path has merged the two slashes
+
+
+def location_of(warehouse: Warehouse) -> Location:
+    """Return the place of a warehouse.
+
+    Raises
+    ------
+    Refused
+        When there can be none.
+    """
+    where, text = f"--warehouse {warehouse}", str(warehouse)
+    if _URL.match(text):
+        url = parse_object_url(text)
+        if url is None:
+            raise refuse(where, "it is a URL, but none of an object store", f"{_FORMS}; or a directory")
+        require_fit(where, text)
+        return ObjectPath(f"{url.store}/{url.key}".rstrip("/"), connection_of_warehouse())
+    path = Path(os.path.abspath(warehouse))
+    if path.exists() and not path.is_dir():
+        raise refuse(where, "it is a file", "a directory")
+    require_fit(where, path)
+    return path
+
+
+def connection_of_warehouse() -> str | None:
+    """The name of the connection to the warehouse's object store; None: the settings of the environment are taken."""
+    return os.environ.get(CONNECTION) or None
+
+
+def connections_of(place: Location) -> list[str]:
+    """The names of the connections that a process needs to use a place."""
+    return [] if isinstance(place, Path) or place.connection is None else [place.connection]
+
+
+def holds(file: Location) -> bool:
+    """Whether there is such a file in a warehouse.
+
+    Raises
+    ------
+    Refused
+        When there is no such bucket, or access is denied. That the store can't be reached is an `OSError`.
+    """
+    if isinstance(file, Path):
+        return file.exists()
+    try:
+        if file.exists():
+            return True
+        file.require_bucket()
+        return False
+    except FileNotFoundError:
+        raise refuse(_store(file), "there is no such bucket", "the name of one that exists") from None
+    except PermissionError as error:
+        named = file.connection
+        right = (
+            f"a right to read and write in connection {named}, {variable_of(named)}"
+            if named
+            else (f"the name of a connection in {CONNECTION}, or credentials in the environment")
+        )
+        raise refuse(_store(file), str(error.strerror), right) from None
+
+
+def storage_options(place: Location) -> dict[str, str] | None:
+    """The options with which deltalake opens a table there, secrets included: never to be printed or stored."""
+    if isinstance(place, Path):
+        return None
+    url = parse_object_url(place.url)
+    assert url is not None  # `location_of` refuses another one
+    conditions = {"aws_conditional_put": "etag"} if url.store.startswith("s3:") else {}
+    return settings_of(url, place.connection) | conditions | {"connect_timeout": "5s", "timeout": "30s"}
+
+
+def moving_away(place: Location, suffix: str = "damaged") -> str:
+    """How a directory makes room for a new one, for a message: a command, where one does it."""
+    return f"mv {place} {place}.{suffix}" if isinstance(place, Path) else f"to move all that is below {place}/ away"
+
+
+def _store(file: ObjectPath) -> str:
+    url = parse_object_url(file.url)
+    return url.store if url else file.url
