@@ -14,8 +14,8 @@ import pytest
 from confluent_kafka import admin
 
 from compose import Here, required_variables, services
-from kafka_broker import kafka_jars
 from postgres import Server, server
+from tailrace.bench.kafka.broker import kafka_jars
 from tailrace.drivers import fence
 from tailrace.drivers.spark_daemon import page
 

@@ -1,42 +1,25 @@
-"""A real Kafka broker in KRaft mode on loopback, from Maven's artifacts by the Ivy that PySpark has."""
+"""A real Kafka broker in KRaft mode on loopback, with listeners for TLS."""
 
 from __future__ import annotations
 
-import base64
 import json
-import os
-import signal
-import socket
-import subprocess
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition, admin
+from confluent_kafka import Consumer, Producer, TopicPartition, admin
 from cryptography.x509 import DNSName
-from filelock import FileLock
 
 from processes import until
-from tailrace.bench.maven import Artifact, fetch, java
+from tailrace.bench.kafka.broker import LocalBroker
+from tailrace.drivers.embedded import free_port
 from tls import ELSEWHERE, Authority, loopback_names
 
-_VERSION = "4.2.0"
 _PROPERTIES = """
-process.roles=broker,controller
-node.id=1
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}{secured}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}{secured}
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SSL:SSL,LOGIN:SASL_SSL,MUTUAL:SSL,MISNAMED:SSL
 inter.broker.listener.name=PLAINTEXT
-controller.listener.names=CONTROLLER
-controller.quorum.bootstrap.servers=127.0.0.1:{controller}
-log.dirs={directory}/log
-offsets.topic.replication.factor=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-auto.create.topics.enable=false
 ssl.keystore.type=PEM
 ssl.keystore.location={tls}/broker.pem
 ssl.truststore.type=PEM
@@ -53,55 +36,25 @@ SECURED = ("SSL", "LOGIN", "MUTUAL", "MISNAMED")
 """The listeners with TLS: plain; with a password; with a client's certificate; with the certificate of another host."""
 
 
-class Broker:
-    """A broker with its data in a directory; it can be stopped and started again.
+class Broker(LocalBroker):
+    """A broker with listeners for TLS, and with what tests do to topics.
 
     Attributes
     ----------
-    servers : str
-        Its address without TLS.
     secured : dict
         Its addresses with TLS, by the names in `SECURED`.
     authority : Authority
         The certificate authority of its certificates.
     """
 
-    def __init__(self, directory: Path, jars: str) -> None:
-        self.directory, self.jars = directory, jars
-        self.port, controller = free_port(), free_port()
-        self.servers = f"127.0.0.1:{self.port}"
-        self.properties = directory / "server.properties"
+    def __init__(self, directory: Path) -> None:
         self.secured = {name: f"127.0.0.1:{free_port()}" for name in SECURED}
-        secured = "".join(f",{name}://{address}" for name, address in self.secured.items())
         self.authority = Authority.make("authority")
         (directory / "authority.pem").write_text(self.authority.pem)
         self.authority.issue_file(directory / "broker.pem", *loopback_names())
         self.authority.issue_file(directory / "misnamed.pem", DNSName(ELSEWHERE))
-        values = {"port": self.port, "controller": controller, "directory": directory, "secured": secured}
-        values |= {"tls": directory, "user": USER, "password": PASSWORD}
-        self.properties.write_text(_PROPERTIES.format(**values))
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        format_ = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self.properties), "--standalone"]
-        subprocess.run([java(), "-cp", jars, *format_], check=True, capture_output=True)
-        self.start()
-
-    def start(self) -> None:
-        command = [java(), "-Xmx400m", "-cp", self.jars, "kafka.Kafka", str(self.properties)]
-        with (self.directory / "broker.log").open("a") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
-        self.admin = admin.AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
-        until(self._answers, 300)
-
-    def stop(self) -> None:
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-
-    def _answers(self) -> bool:
-        try:
-            self.admin.list_topics(timeout=1)
-        except KafkaException:
-            return False
-        return True
+        listeners = "".join(f",{name}://{address}" for name, address in self.secured.items())
+        super().__init__(directory, listeners, _PROPERTIES.format(tls=directory, user=USER, password=PASSWORD))
 
     def make_topic(self, partitions: int, **config: str) -> str:
         """Make a topic whose records have the broker's append time; returns its name."""
@@ -149,27 +102,10 @@ def _read(text: bytes | None) -> Any:
         return text.decode()
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-def kafka_jars() -> Path:
-    """The directory of Kafka's jars, which are fetched the first time."""
-    jars = Path.home() / ".cache" / "tailrace" / f"kafka-{_VERSION}"
-    jars.mkdir(parents=True, exist_ok=True)
-    with FileLock(jars / ".lock"):  # tests run in several processes
-        if not (jars / "complete").exists():
-            fetch(Artifact("org.apache.kafka", "kafka_2.13", _VERSION), jars)
-            (jars / "complete").touch()
-    return jars
-
-
 @contextmanager
 def running_broker(directory: Path) -> Iterator[Broker]:
     """A broker that is ended with its process group."""
-    broker = Broker(directory, f"{kafka_jars()}/*")
+    broker = Broker(directory)
     try:
         yield broker
     finally:

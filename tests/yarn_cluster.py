@@ -13,9 +13,9 @@ from urllib.request import urlopen
 
 from filelock import FileLock
 
-from kafka_broker import free_port
 from processes import until
 from tailrace.bench.maven import Artifact, fetch, find_pyspark_jars, java
+from tailrace.drivers.embedded import free_port
 
 _PARTS = {  # Hadoop's version is that of PySpark's client; the others are what its shaded jars leave out
     "org.apache.hadoop": ("hadoop-client-minicluster", "3.5.0"),

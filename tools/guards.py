@@ -236,6 +236,20 @@ MUTATIONS = (
         ("tests/unit/terminal/test_progress_table.py",),
     ),
     Mutation(
+        "a topic's records stay in the order of their partition",
+        "sources/kafka_records.py",
+        "np.maximum.accumulate(merged_ms[own])",
+        "merged_ms[own]",
+        ("tests/properties/test_kafka_records.py",),
+    ),
+    Mutation(
+        "a topic's records behind the end of a cut are left out",
+        "sources/kafka_fetch.py",
+        "& (of_message < ends[of_part])",
+        "",
+        ("tests/properties/test_kafka_records.py",),
+    ),
+    Mutation(
         "Kafka's errors of access: forgotten once the client was let in",
         "sources/kafka_access.py",
         """        self._newest = None

@@ -1,30 +1,44 @@
-"""Assets while the stream lives, end to end: a consumer DAG runs on new results. Runs after test_platform.py."""
+"""While a stream lives, end to end: a consumer DAG runs on new results, and a broken promise is told within a minute.
+
+Runs after test_platform.py.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 import pytest
+from deltalake import DeltaTable
 
 from e2e_queries import live_query
+from webhook import listening_webhook
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.timeout(1500)]
 
-STREAM, PUBLISH, CONSUME = "stream_live", "publish_live", "consume_live"
+STREAM, PUBLISH, CONSUME, CORRECT = "stream_live", "publish_live", "consume_live", "correct_live"
+TOLD_S = 60
 
 
-@pytest.fixture
-def run(platform):
+@pytest.fixture(scope="module")
+def webhook(platform):
+    """A webhook, and a connection to it in Airflow's database, where users have theirs."""
+    with listening_webhook() as server:
+        connection = {"connection_id": "ops_webhook", "conn_type": "http", "host": "127.0.0.1", "port": server.port}
+        platform.api.call("POST", "connections", connection)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def run(platform, webhook):
     """A run of the stream `live`, which commits a batch every second or so; it is drained at the end."""
     live_query(platform.home / "queries")
-    platform.until(
-        lambda: {STREAM, PUBLISH, CONSUME} <= {dag["dag_id"] for dag in platform.api.call("GET", "dags")["dags"]}, 180
-    )
+    dags = {STREAM, PUBLISH, CONSUME, CORRECT}
+    platform.until(lambda: dags <= {dag["dag_id"] for dag in platform.api.call("GET", "dags")["dags"]}, 400)
     for dag in (CONSUME, PUBLISH, STREAM):
         platform.api.call("PATCH", f"dags/{dag}", {"is_paused": False})
     run = platform.trigger(STREAM)
     yield run
-    for dag in (PUBLISH, CONSUME):
+    for dag in (PUBLISH, CONSUME, CORRECT):
         platform.api.call("PATCH", f"dags/{dag}", {"is_paused": True})
     platform.mark(run, "failed", STREAM)
     platform.until(lambda: not platform.hosting.host.inspect("live").alive)
@@ -52,3 +66,19 @@ def test_a_consumer_runs_on_new_results_while_the_stream_lives(platform, run):
     assert all(0 < event["extra"]["coverage"] <= 1 for event in found)
     first, second = (datetime.fromisoformat(event["timestamp"]) for event in found[:2])
     assert (second - first).total_seconds() > 30, "at most one a minute, but for how long a busy machine queues a task"
+
+
+def test_an_alert_comes_within_a_minute_of_the_commit_that_shows_a_broken_promise(platform, run, webhook):
+    assert not webhook.received, "nothing is measured before the first correction"
+    platform.api.call("PATCH", f"dags/{CORRECT}", {"is_paused": False})
+    correction = platform.trigger(CORRECT)
+    platform.until(lambda: platform.states(CORRECT, correction)["correct"] == "success", 1000)
+    platform.until(lambda: webhook.received, 300)
+    [(_, _, body)] = webhook.received
+    assert (body["query"], body["condition"], body["state"]) == ("live", "promise_broken", "firing")
+    assert "at least 0.999 promised" in body["detail"]
+    commits = DeltaTable(platform.home / "tables" / "live" / "quality").history()
+    measured_ms = min(commit["timestamp"] for commit in commits if commit["operation"] != "CREATE TABLE")
+    assert webhook.times[0] - measured_ms / 1000 < TOLD_S
+    assert platform.states(STREAM, run)["supervise"] == "deferred"
+    assert platform.hosting.host.inspect("live").alive

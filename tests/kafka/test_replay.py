@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka.test_source import readings, topic_query
-from kafka_broker import free_port
 from local_app import LocalApp
+from tailrace.drivers.embedded import free_port
 from tailrace.generators.delays import epoch_ms
 
 ARGUMENTS = ("replay", "--model", "game2", "--seed", 5)

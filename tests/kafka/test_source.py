@@ -7,6 +7,7 @@ import random
 import time
 
 import pytest
+from confluent_kafka import TopicPartition
 
 from local_app import LocalApp
 from processes import until
@@ -20,15 +21,33 @@ from tailrace.stream.source_opening import open_feeds
 START = 1_700_000_000_000
 
 
+COLUMNS = {"event_time": "event_time", "key": "k"}
+DECLARED = {
+    "name": "load",
+    "kind": "aggregate",
+    "parallelism": 1,
+    "window": {"size": "1 s", "slide": "500 ms"},
+    "aggregate": {"function": "sum", "column": "v"},
+    "disorder": {"policy": "k_slack", "k": "200 ms"},
+}
+
+
 def query_on(source: dict, **stream: str):
-    columns = {"source": source, "event_time": "event_time", "key": "k"} | stream
-    declared = {"name": "load", "kind": "aggregate", "streams": {"readings": columns}, "parallelism": 1}
-    declared |= {"window": {"size": "1 s", "slide": "500 ms"}, "aggregate": {"function": "sum", "column": "v"}}
-    return declared_query(declared | {"disorder": {"policy": "k_slack", "k": "200 ms"}})
+    return declared_query(DECLARED | {"streams": {"readings": COLUMNS | {"source": source} | stream}})
+
+
+def source_of(broker, topic: str) -> dict[str, str]:
+    return {"format": "kafka", "servers": broker.servers, "topic": topic}
 
 
 def topic_query(broker, topic: str, **stream: str):
-    return query_on({"format": "kafka", "servers": broker.servers, "topic": topic}, **stream)
+    return query_on(source_of(broker, topic), **stream)
+
+
+def delete_before(broker, topic: str, offset: int) -> None:
+    """Delete the records of partition 0 before an offset, as a retention does."""
+    for future in broker.admin.delete_records([TopicPartition(topic, 0, offset)]).values():
+        future.result()
 
 
 def readings(count: int, seed: int = 1) -> list[dict]:
@@ -147,14 +166,28 @@ def test_records_that_retention_deleted_before_they_were_read_stop_the_stream(br
     app = LocalApp(topic_query(broker, topic), tmp_path)
     app.go()
     broker.send(topic, 0, *readings(20))
-    from confluent_kafka import TopicPartition
-
-    for future in broker.admin.delete_records([TopicPartition(topic, 0, 30)]).values():
-        future.result()
+    delete_before(broker, topic, 30)
     with pytest.raises(SourceChanged, match="retention has deleted the records from 20 to 29"):
         open_feeds(app.query, app.layout, app.layout.manifest(), live=True)["readings"].fresh()
     with pytest.raises(SourceChanged):
         app.stage.readers[0].read(Journal(app.layout.journal)[0].segments[0])
+
+
+def test_a_run_that_retention_has_overtaken_ends_before_it_answers(tailrace, broker, tmp_path):
+    topic = broker.make_topic(1)
+    broker.send(topic, 0, *readings(200))
+    app = LocalApp(topic_query(broker, topic), tmp_path / "wh")
+    app.go(batch_rows=70)
+    before = Journal(app.layout.journal).last()
+    broker.send(topic, 0, *readings(50, seed=3))
+    delete_before(broker, topic, 230)
+    file = tmp_path / "load.yaml"
+    file.write_text(json.dumps(DECLARED | {"streams": {"readings": COLUMNS | {"source": source_of(broker, topic)}}}))
+    text = tailrace("run", file, "--warehouse", tmp_path / "wh", code=2).stderr
+    assert "retention has deleted the records from 200 to 229" in " ".join(text.split())
+    assert "right would be: a retention" in " ".join(text.split())
+    assert Journal(app.layout.journal).last() == before, "no batch was planned"
+    assert app.tables.read("history").num_rows == 200
 
 
 def test_a_topic_made_again_stops_the_stream(broker, tmp_path):

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from kafka_broker import free_port
 from platform_server import serving, write_stand_in
 from processes import until
 from simulated_platform import SimulatedPlatform
 from tailrace.drivers.applications import platform_file, tag_of
+from tailrace.drivers.embedded import free_port
 from tailrace.ground.passed_variables import NAME, VARIABLE, restore
 from tailrace.spark import package_archive
 

@@ -54,17 +54,22 @@ def pass_through(spark: SparkSession, workload: Workload, directory: Path, paral
 
 def native(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
     """Run Spark's own windows under a watermark that drops nothing here; later rows would be dropped."""
+    return _by_batches(workload, native_windows(_read(spark, workload), workload, directory))
+
+
+def native_windows(stream: DataFrame, workload: Workload, directory: Path) -> list[float]:
+    """Answer a workload by Spark's own windows over a stream; returns the end of each batch, in s from the start."""
     case = workload.case
     size, slide = (f"{length} milliseconds" for length in (case.size_ms, case.slide_ms))
     groups = ["sensor"] if case.keyed else []
-    rows = _read(spark, workload).withWatermark("event_time", f"{workload.bound_ms} milliseconds")
+    rows = stream.withWatermark("event_time", f"{workload.bound_ms} milliseconds")
     if case.question.spark_panes:
         rows = case.question.spark_panes(rows, F.window("event_time", slide), groups)
     answers = case.question.spark(rows, F.window("event_time", size, slide), groups)
     key = F.col("sensor") if case.keyed else F.lit(None).cast("string")
     ends = (F.col(f"window.{end}").alias(f"window_{end}") for end in ("start", "end"))
     flat_answers = answers.select(key.alias("key"), *ends, *(set(answers.columns) - {"window", "sensor"}))
-    return _by_batches(workload, _run_to_end(flat_answers, directory, "append"))
+    return _run_to_end(flat_answers, directory, "append")
 
 
 def tailrace(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:

@@ -19,8 +19,8 @@ class Artifact:
     version: str
 
 
-def fetch(artifact: Artifact, directory: Path) -> None:
-    """Fetch an artifact and what it depends on, as jars into a directory.
+def fetch(artifact: Artifact, directory: Path, alone: bool = False) -> None:
+    """Fetch an artifact and what it depends on, as jars into a directory; or the artifact alone.
 
     Raises
     ------
@@ -29,7 +29,8 @@ def fetch(artifact: Artifact, directory: Path) -> None:
     """
     ivy = ("-cp", os.pathsep.join(map(str, find_pyspark_jars("ivy-*.jar"))), "org.apache.ivy.Main")
     dependency = ("-dependency", artifact.group, artifact.name, artifact.version, "-confs", "default")
-    run(java(), *ivy, *dependency, "-retrieve", f"{directory}/[artifact]-[revision].[ext]")
+    extent = ("-notransitive",) if alone else ()
+    run(java(), *ivy, *dependency, *extent, "-retrieve", f"{directory}/[artifact]-[revision].[ext]")
 
 
 def find_pyspark_jars(pattern: str) -> list[Path]:

@@ -73,6 +73,11 @@ class Workload:
     def directory(self) -> Path:
         return self.files[0].parent
 
+    @property
+    def source(self) -> dict[str, str]:
+        """The source of the query's stream, as it is declared."""
+        return {"format": "parquet", "path": str(self.directory)}
+
     def query(self, parallelism: int) -> Query:
         """Return the workload as a declared query."""
         columns = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id"}
@@ -80,7 +85,7 @@ class Workload:
         return declared_query(
             {
                 "name": "bench",
-                "streams": {"readings": {"source": {"format": "parquet", "path": str(self.directory)}} | columns},
+                "streams": {"readings": {"source": self.source} | columns},
                 "window": {"size": f"{self.case.size_ms} ms", "slide": f"{self.case.slide_ms} ms"},
                 "disorder": {"policy": "k_slack", "k": f"{self.bound_ms} ms"},
                 "parallelism": parallelism,

@@ -23,10 +23,11 @@ class System(StrEnum):
     topk = "topk"
     emd = "emd"
     spatial = "spatial"
+    kafka = "kafka"
 
 
-_JOINS = (System.emd, System.spatial)
-"""Systems that are measured without Spark's own windows beside them."""
+_OWN = (System.emd, System.spatial, System.kafka)
+"""Systems with tables of their own: joins, which have no counterpart among Spark's windows, and topics."""
 
 
 def demo(
@@ -83,14 +84,15 @@ def bench(
 ) -> None:
     """Measure side by side: ours, Spark's own windows, a pass-through without state and, where asked for, Flink.
 
-    Joins have no counterpart there: their speed is measured in process and on Spark, that of emd and spatial.
+    Joins have no counterpart there: their speed is measured in process and on Spark, that of emd and spatial. kafka
+    measures topics of a broker that it starts, beside Spark's Kafka connector.
     """
     from tailrace.bench import side_by_side
     from tailrace.bench.screen_tables import print_tables
     from tailrace.bench.workloads import CASES
 
-    if system in _JOINS:
-        _check_join(rows, case, flink)
+    if system in _OWN:
+        _check_own(rows, case, flink)
     if sedona is not None and system is not System.spatial:
         raise refuse("--sedona", f"it joins points with polygons, which {system.value} does not", "none, or spatial")
     cases = CASES.get(system.value, ())
@@ -105,12 +107,14 @@ def bench(
     if report is not None:
         from tailrace.bench.page import Effort
 
+        if system is System.kafka:
+            raise refuse("--report", "there is no paper about topics", "none")
         if case or json:
             raise refuse("--report", "it measures its own cases, and writes JSON itself", "no --case and no --json")
         write_report = import_module(f"tailrace.bench.{system.value}.report").report
         screen.err.print(f"written: {write_report(report, Effort(rows, files, rounds, flink, sedona), tell)}")
         return
-    if system in _JOINS:
+    if system in _OWN:
         from tailrace.bench.page import Effort
 
         speeds = import_module(f"tailrace.bench.{system.value}.report").speeds
@@ -128,8 +132,8 @@ def bench(
         print_tables(side_by_side.tables(side_by_side.summary(measurements)), wide)
 
 
-def _check_join(rows: int, case: list[str] | None, flink: Path | None) -> None:
-    """Refuse options that a measurement of joins has no use for, and too few rows.
+def _check_own(rows: int, case: list[str] | None, flink: Path | None) -> None:
+    """Refuse options that a measurement with tables of its own has no use for, and too few rows.
 
     Raises
     ------

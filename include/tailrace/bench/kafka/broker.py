@@ -1,0 +1,101 @@
+"""Runs a Kafka broker in KRaft mode on loopback, from Maven's artifacts."""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from confluent_kafka import KafkaException, admin
+from filelock import FileLock
+
+from tailrace.bench.maven import Artifact, fetch, java
+from tailrace.drivers.embedded import free_port
+
+_VERSION, _START_S = "4.2.0", 300.0
+_PROPERTIES = """
+process.roles=broker,controller
+node.id=1
+listeners=PLAINTEXT://{servers},CONTROLLER://{controller}{listeners}
+advertised.listeners=PLAINTEXT://{servers}{listeners}
+controller.listener.names=CONTROLLER
+controller.quorum.bootstrap.servers={controller}
+log.dirs={directory}/log
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+auto.create.topics.enable=false
+"""
+
+
+class LocalBroker:
+    """A broker with its data in a directory; it can be stopped and started again.
+
+    Attributes
+    ----------
+    servers : str
+        Its address, without TLS.
+    """
+
+    def __init__(self, directory: Path, listeners: str = "", properties: str = "") -> None:
+        """Take more listeners, each with a comma before it, and more properties."""
+        self.directory, self._jars = directory, f"{kafka_jars()}/*"
+        self.servers, controller = (f"127.0.0.1:{free_port()}" for _ in range(2))
+        self._properties = directory / "server.properties"
+        values = {"servers": self.servers, "controller": controller, "directory": directory, "listeners": listeners}
+        self._properties.write_text(_PROPERTIES.format(**values) + properties)
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        format_ = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._properties), "--standalone"]
+        subprocess.run([java(), "-cp", self._jars, *format_], check=True, capture_output=True)
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        command = [java(), "-Xmx400m", "-cp", self._jars, "kafka.Kafka", str(self._properties)]
+        log_file = self.directory / "broker.log"
+        with log_file.open("a") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        self.admin = admin.AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
+        deadline_s = time.monotonic() + _START_S
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline_s:
+                raise RuntimeError(f"the broker does not answer: {log_file.read_text()[-2000:]}")
+
+    def stop(self) -> None:
+        """Kill its process group."""
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _answers(self) -> bool:
+        try:
+            self.admin.list_topics(timeout=1)
+        except KafkaException:
+            return False
+        return True
+
+
+@contextmanager
+def running_broker(directory: Path) -> Iterator[LocalBroker]:
+    """A broker that is ended with its process group."""
+    broker = LocalBroker(directory)
+    try:
+        yield broker
+    finally:
+        broker.stop()
+
+
+def kafka_jars() -> Path:
+    """The directory of Kafka's jars, which are fetched the first time."""
+    jars = Path.home() / ".cache" / "tailrace" / f"kafka-{_VERSION}"
+    jars.mkdir(parents=True, exist_ok=True)
+    with FileLock(jars / ".lock"):  # several processes may want them
+        if not (jars / "complete").exists():
+            fetch(Artifact("org.apache.kafka", "kafka_2.13", _VERSION), jars)
+            (jars / "complete").touch()
+    return jars

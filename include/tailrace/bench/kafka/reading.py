@@ -1,0 +1,142 @@
+"""Speed of windows over a Kafka topic: ours, and Spark's own windows over its Kafka connector.
+
+Both read the same records of one broker, in one Spark session, by turns; both answer sums by sensor over sliding
+windows into a Delta table by deltalake. Ours also keeps every tuple in its table `history`, as for any topic. In the
+dropped round each answer of Spark's is looked up among ours.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from tailrace.bench.contestants import measured_run, native_windows
+from tailrace.bench.kafka.broker import running_broker
+from tailrace.bench.kafka.connector import connector_jars
+from tailrace.bench.meter import Meter
+from tailrace.bench.progress import Row, Tell
+from tailrace.bench.rounds import interleaved, median_ratio, medians
+from tailrace.bench.side_by_side import PARALLELISM, unlike
+from tailrace.bench.workloads import CASES, MEAN_DELAY_MS, Workload, largest_delay
+from tailrace.generators.delays import Exponential
+from tailrace.generators.replay import generate
+from tailrace.generators.replay_to_topic import send
+from tailrace.sources.kafka_producer import TopicWriter
+from tailrace.sources.kafka_servers import Servers
+from tailrace.spark.session import session
+from tailrace.stream.run_options import RunOptions
+
+PARTITIONS = (1, 2, 3)
+_BATCHES, _AT_ONCE = 4, 20_000  # batches of a pass; records that are on their way to the broker together
+_JSON = "event_time timestamp, sensor string, value double"
+_RATE = "whole_rows_s"
+
+
+@dataclass(frozen=True)
+class TopicWorkload(Workload):
+    """A workload whose rows are the JSON records of a topic, in place of files."""
+
+    servers: str
+    topic: str
+
+    @property
+    def source(self) -> dict[str, str]:
+        return {"format": "kafka", "servers": self.servers, "topic": self.topic}
+
+
+def by_partitions(rows: int, rounds: int, tell: Tell) -> list[Row]:
+    """Measure topics of one, two and three partitions, of a broker that is started for it."""
+    with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name, running_broker(Path(name)) as broker:
+        return measure(broker.servers, rows, rounds, PARTITIONS, tell)
+
+
+def measure(servers: str, rows: int, rounds: int, partitions: Sequence[int], tell: Tell) -> list[Row]:
+    """Measure new topics of so many partitions each; returns a row for each contestant and topic."""
+    results: list[Row] = []
+    settings = {"spark.jars": ",".join(map(str, connector_jars()))}
+    with (
+        tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name,
+        session("tailrace bench", PARALLELISM, settings) as spark,
+    ):
+        for count in partitions:
+            workload = fill_topic(servers, rows, count)
+            tell(f"{rows:,} JSON records, {count} partitions")
+            results += side_by_side(spark, workload, Path(name) / f"{count}", rounds, tell, count)
+    return results
+
+
+def fill_topic(servers: str, rows: int, partitions: int) -> TopicWorkload:
+    """Send a stream to a new topic, by turns to its partitions, and in pieces so that these keep in step."""
+    case, topic = CASES["aggregate"][0], f"readings-{uuid.uuid4().hex}"
+    table = generate(rows, case.rate, case.sensors, Exponential(MEAN_DELAY_MS), seed=1)
+    new = NewTopic(topic, partitions, 1, config={"message.timestamp.type": "LogAppendTime"})
+    client = AdminClient({"bootstrap.servers": servers})  # ends its requests with itself
+    client.create_topics([new])[topic].result()
+    writer = TopicWriter(Servers(servers), topic)
+    for first in range(0, rows, _AT_ONCE):
+        send(table.slice(first, _AT_ONCE), writer, partitions)
+    out_of_order_ms = 1000 * _AT_ONCE // case.rate  # at most, by the merge of partitions
+    return TopicWorkload(case, rows, [], largest_delay(table) + out_of_order_ms, servers, topic)
+
+
+def side_by_side(
+    spark: SparkSession, workload: TopicWorkload, directory: Path, rounds: int, tell: Tell, partitions: int
+) -> list[Row]:
+    """Let ours and the connector read a topic by turns; returns medians, and ratios round by round."""
+    places: dict[str, list[Path]] = {"tailrace": [], "connector": []}
+
+    def measured(name: str, run: Callable[[Path], object]) -> Row:
+        place = directory / f"{name}-{len(places[name])}"
+        places[name].append(place)
+        with Meter() as meter:
+            run(place)
+        cost = meter.cost
+        return {_RATE: workload.rows / cost.seconds, "cpu_us_a_row": 1e6 * cost.cpu_s / workload.rows}
+
+    runs = {"tailrace": partial(_ours, spark, workload), "connector": partial(_connector, spark, workload)}
+    passes = interleaved({name: partial(measured, name, run) for name, run in runs.items()}, rounds, _RATE, tell)
+    tell(f"  {_compare(places['tailrace'][0], places['connector'][0]):,} answers of Spark's were looked up among ours")
+    return [
+        {"partitions": partitions, "contestant": name, "rows": workload.rows, "rounds": rounds}
+        | medians(rows)
+        | {"to_connector": median_ratio(rows, passes["connector"], _RATE)}
+        for name, rows in passes.items()
+    ]
+
+
+def _ours(spark: SparkSession, workload: TopicWorkload, directory: Path) -> None:
+    measured_run(spark, workload.query(PARALLELISM), directory, RunOptions(-(-workload.rows // _BATCHES)))
+
+
+def _connector(spark: SparkSession, workload: TopicWorkload, directory: Path) -> None:
+    options = {"kafka.bootstrap.servers": workload.servers, "subscribe": workload.topic, "startingOffsets": "earliest"}
+    options |= {"maxOffsetsPerTrigger": str(-(-workload.rows // _BATCHES))}
+    records = spark.readStream.format("kafka").options(**options).load()
+    rows = records.select(F.from_json(F.col("value").cast("string"), _JSON).alias("row")).select("row.*")
+    native_windows(rows, workload, directory)
+
+
+def _compare(ours: Path, theirs: Path) -> int:
+    """Check that each answer of Spark's is among ours; returns how many there are.
+
+    Raises
+    ------
+    RuntimeError
+        When one of them is not ours, or there are none.
+    """
+    if not DeltaTable.is_deltatable(str(theirs / "results")):
+        raise RuntimeError("Spark's windows answered nothing: --rows are too few for one of them to close")
+    frame = DeltaTable(theirs / "results").to_pandas()
+    if count := unlike(frame, DeltaTable(ours / "bench" / "results").to_pandas()):
+        raise RuntimeError(f"{count} of {len(frame)} answers of Spark's windows are not ours")
+    return len(frame)

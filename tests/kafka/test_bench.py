@@ -1,0 +1,29 @@
+"""The benchmark of topics: a short one, in a process whose Spark has the connector."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+MEASURE = """
+import json, sys
+from tailrace.bench.kafka.reading import measure
+print(json.dumps(measure(sys.argv[1], 100_000, 1, [2], lambda line: print(line, file=sys.stderr, flush=True))))
+"""
+
+
+@pytest.mark.timeout(1200)
+def test_ours_and_the_connector_answer_alike_and_both_are_measured(broker):
+    command = [sys.executable, "-c", MEASURE, broker.servers]
+    measured = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert measured.returncode == 0, measured.stderr[-3000:]
+    assert "answers of Spark's were looked up among ours" in measured.stderr
+    rows = json.loads(measured.stdout.splitlines()[-1])
+    assert [row["contestant"] for row in rows] == ["tailrace", "connector"]
+    assert all(row["partitions"] == 2 and row["whole_rows_s"] > 0 for row in rows)
+    assert rows[1]["to_connector"] == 1
