@@ -55,8 +55,6 @@ class Files(Section):
         if isinstance(self.path, Path) and self.connection is not None:
             wrong = "a connection is for a path that is the URL of an object store"
             raise field_error(wrong, f"{FORMS}; or no connection", "connection")
-        if not isinstance(self.path, Path) and self.format == "delta":
-            raise field_error("a Delta table in an object store can't be a source", "parquet, json or csv", "format")
         return self
 
 

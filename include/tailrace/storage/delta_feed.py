@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from tailrace.ground.errors import Problem, Refused, SourceChanged, refuse
-from tailrace.ground.source_roots import outside_roots
+from tailrace.ground.object_path import Location, ObjectPath
 from tailrace.sources.check import Columns
 from tailrace.sources.formats import FORMATS, merge_types
 from tailrace.sources.reading_progress import ReadFile, remaining
 from tailrace.sources.segments import Segment, Types
 from tailrace.storage.paths import require_fit
+from tailrace.storage.table_files import find_file, identity_of, located
+from tailrace.storage.tables import open_table
 
 _LISTING_INTERVAL_S = 60.0
 
@@ -42,13 +43,15 @@ class DeltaFeed:
 
     problem = None
 
-    def __init__(self, path: Path, columns: Columns, types: Types, before: dict[str, ReadFile], version: int) -> None:
+    def __init__(
+        self, path: Location, columns: Columns, types: Types, before: dict[str, ReadFile], version: int
+    ) -> None:
         self.path, self.columns, self.types, self.version = path, columns, types, version
         self.holds_back = False
         self._read_files, self._log, self._next_listing_s = before, path / "_delta_log", 0.0
         self._last: tuple[int, ...] | None = None  # `_state` of the newest commit that was read
         self._digest = b""  # of its content; empty where it is not known
-        require_fit(str(path), path)
+        require_fit(str(path), str(path))
         self.identity = str(self._table().metadata().id)
 
     def fresh(self) -> list[Segment]:
@@ -97,7 +100,7 @@ class DeltaFeed:
                 )
             self._digest = digest
 
-    def _actions(self, commit: Path) -> list[dict[str, Any]]:
+    def _actions(self, commit: Location) -> list[dict[str, Any]]:
         content = commit.read_bytes()
         self._digest = sha256(content).digest()
         try:
@@ -131,7 +134,7 @@ class DeltaFeed:
             raise self._refusal(wrong, "a table without them: REORG TABLE … APPLY (PURGE) writes its files anew")
         actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         actions.sort(key=lambda action: (action["modification_time"], action["path"]))
-        files = [(self._path(action["path"]), action["size_bytes"]) for action in actions]
+        files = [(located(action["path"], self.path), action["size_bytes"]) for action in actions]
         for missing in sorted(self._read_files.keys() - {str(file) for file, _ in files}):
             raise self._source_changed(
                 f"{missing} was read, and compacted before the stream had read all of the table as it stood"
@@ -140,7 +143,7 @@ class DeltaFeed:
         self.version, self._digest = table.version(), b""
         return segments
 
-    def _added_file(self, action: dict[str, Any]) -> tuple[Path, int] | None:
+    def _added_file(self, action: dict[str, Any]) -> tuple[Location, int] | None:
         """The file, with its size, that an action added to the table's content; None where it added none."""
         if "metaData" in action:
             self._check(action["metaData"].get("configuration", {}), action["metaData"].get("partitionColumns", []))
@@ -151,13 +154,12 @@ class DeltaFeed:
             wrong = "it removed or changed rows, and a stream's log may only grow"
             right = "a table that is only appended to; or another name for the query, to begin anew"
             raise self._source_changed(wrong, right, self.version)
-        return self._path(change["path"]), change["size"]
+        return located(change["path"], self.path), change["size"]
 
-    def _segments(self, files: Sequence[tuple[Path, int] | None], version: int) -> list[Segment]:
+    def _segments(self, files: Sequence[tuple[Location, int] | None], version: int) -> list[Segment]:
         segments: list[Segment] = []
-        for file, size in (file for file in files if file is not None):
-            if (problem := outside_roots(file)) is not None:  # the log may name any file, and a file may be a link
-                raise Refused([problem])
+        for location, size in (file for file in files if file is not None):
+            file = find_file(location)
             self.types = merge_types(file, "delta", self.columns, self.types)
             previous = self._read_files.get(str(file))
             rest = remaining(FORMATS["delta"].split(file), previous.rows if previous else 0)
@@ -183,24 +185,21 @@ class DeltaFeed:
 
     def _table(self) -> DeltaTable:
         wrong, right = "there is no Delta table", "the directory of one, which holds _delta_log"
+        if not self._log.is_dir():
+            raise refuse(str(self.path), wrong, right)
         try:
-            if not DeltaTable.is_deltatable(str(self.path)):
-                raise refuse(str(self.path), wrong, right)
-            return DeltaTable(str(self.path))
-        except DeltaError as error:  # it is being removed, or created, just now
+            return open_table(self.path)
+        except (DeltaError, OSError) as error:
+            if isinstance(self.path, ObjectPath):  # its store may be away
+                raise OSError(errno.EIO, str(error).partition("\n")[0], str(self.path)) from error
+            if isinstance(error, OSError):
+                raise
+            # It is being removed, or created, just now.
             raise refuse(str(self.path), f"{wrong} that can be read ({error})", right) from error
 
     def _state(self) -> tuple[int, ...] | None:
-        """The identity of the file of the newest commit that was read: inode, mtime, size; None where it is gone."""
-        try:
-            stat = self._commit(self.version).stat()
-        except FileNotFoundError:
-            return None
-        return stat.st_ino, stat.st_mtime_ns, stat.st_size
+        """The identity of the file of the newest commit that was read; None where it is gone."""
+        return identity_of(self._commit(self.version))
 
-    def _path(self, encoded: str) -> Path:
-        """The path of a file that an action names by a URI, which is relative to the table's or absolute."""
-        return self.path / unquote(urlsplit(encoded).path if encoded.startswith("file:") else encoded)
-
-    def _commit(self, version: int) -> Path:
+    def _commit(self, version: int) -> Location:
         return self._log / f"{version:020d}.json"

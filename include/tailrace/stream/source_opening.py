@@ -13,6 +13,7 @@ from deltalake.exceptions import DeltaError
 
 from tailrace.engine.stream_reader import columns_of, records_of
 from tailrace.ground.errors import Problem, Refused, SourceChanged
+from tailrace.ground.object_path import ObjectPath
 from tailrace.query.query import Query
 from tailrace.query.sections import Kafka, Stream
 from tailrace.sources.check import Columns
@@ -107,8 +108,9 @@ def _open(
         records = records_of(source, columns)
         topic, before = Topic(records.servers, source.topic), (position.path, position.row) if position.path else None
         return KafkaFeed(topic, records, columns, types, before, identity, query.idle_ms / 1000, live)
-    if source.format == "delta" and isinstance(source.path, Path):
-        delta = DeltaFeed(source.path, columns, types, read, position.version)
+    if source.format == "delta":
+        place = source.path if isinstance(source.path, Path) else ObjectPath(source.path, source.connection)
+        delta = DeltaFeed(place, columns, types, read, position.version)
         if identity is not None and identity != delta.identity:
             wrong = f"it is another table than the stream has read: {delta.identity}, not {identity}"
             right = "the table that it was; or another name for the query, to begin anew"

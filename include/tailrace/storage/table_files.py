@@ -1,0 +1,66 @@
+"""The files that the log of a Delta table names: where they lie, and what identifies them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from tailrace.ground.errors import Refused, refuse
+from tailrace.ground.files import is_url
+from tailrace.ground.object_path import Location, ObjectPath
+from tailrace.ground.object_urls import FORMS, parse_object_url
+from tailrace.ground.source_roots import outside_roots
+from tailrace.sources.object_files import find_object
+from tailrace.sources.segments import SourceFile, removed
+
+
+def located(uri: str, table: Location) -> Location:
+    """Locate a file that an action of a table names by a URI, which is relative to the table's or absolute.
+
+    Raises
+    ------
+    Refused
+        When the file is in an object store and the table on a disk, or the reverse.
+    """
+    named, is_file_url = unquote(uri), uri.startswith("file:")
+    if isinstance(table, Path):
+        if is_url(uri) and not is_file_url:
+            raise refuse(
+                str(table), f"its log names {named}, which is on no disk", "a table whose files are on its disk"
+            )
+        return table / (unquote(urlsplit(uri).path) if is_file_url else named)
+    url = named if is_url(uri) else f"{table}/{named}"
+    if parse_object_url(url) is None:
+        raise refuse(str(table), f"its log names {named}, which is no URL of an object store", f"files as {FORMS}")
+    return ObjectPath(url, table.connection)
+
+
+def find_file(location: Location) -> SourceFile:
+    """Find a file of a table that is a source: the log may name any file, and a file may be a link.
+
+    Raises
+    ------
+    Refused
+        When it lies outside of the roots that sources have.
+    SourceChanged
+        When it is not in its object store any more.
+    """
+    if (problem := outside_roots(location if isinstance(location, Path) else location.url)) is not None:
+        raise Refused([problem])
+    if isinstance(location, Path):
+        return location
+    if (found := find_object(location.url, location.connection)) is None:
+        raise removed(location.url)
+    return found
+
+
+def identity_of(file: Location) -> tuple[int, ...] | None:
+    """What identifies a file's content: inode, time of change and size, or size and ETag; None where it is gone."""
+    if isinstance(file, ObjectPath):
+        found = find_object(file.url, file.connection)
+        return None if found is None else found.state
+    try:
+        stat = file.stat()
+    except FileNotFoundError:
+        return None
+    return stat.st_ino, stat.st_mtime_ns, stat.st_size
