@@ -66,8 +66,8 @@ def end(driver):
 def test_a_driver_that_lives_is_not_replaced_from_another_machine(start):
     first = start("a")
     assert first.stdout.readline() == "drives\n"
-    assert "another process is the stream of this query" in start("b").communicate(timeout=60)[0]
-    assert "another process is the stream of this query" in start("a").communicate(timeout=60)[0]
+    assert "another process runs this query's driver" in start("b").communicate(timeout=60)[0]
+    assert "another process runs this query's driver" in start("a").communicate(timeout=60)[0]
     assert end(first) == ("ended\n", 0)
 
 
@@ -109,7 +109,7 @@ def test_a_lock_that_was_lost_is_told_before_a_commit(warehouse):
             try:
                 require_held()
             except Busy as busy:
-                return "another process may have become the correction" in str(busy)
+                return "another process corrects this query" in str(busy)
             return False
 
         until(is_lost)

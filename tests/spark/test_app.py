@@ -163,10 +163,10 @@ def test_a_checkpoint_that_another_process_began_meanwhile_is_kept(tmp_path, spa
 def test_two_writers_are_one_too_many(tmp_path, spark):
     write_files(TUPLES, tmp_path / "in", BOUNDS)
     query, layout = make_query(tmp_path / "in", SETTINGS), Layout.of(tmp_path / "wh", "readings")
-    with layout.lock("stream"), pytest.raises(Busy, match="another process is the stream"):
+    with layout.lock("stream"), pytest.raises(Busy, match="another process runs this query's driver"):
         app.run(query, tmp_path / "wh")
     app.run(query, tmp_path / "wh")
-    with layout.lock("correction"), pytest.raises(Busy, match="another process is the correction"):
+    with layout.lock("correction"), pytest.raises(Busy, match="another process corrects this query"):
         correct(query, tmp_path / "wh")
 
 

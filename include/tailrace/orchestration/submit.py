@@ -22,6 +22,7 @@ from tailrace.orchestration.passed_connections import passed_connections
 from tailrace.orchestration.settings import Declared
 from tailrace.query.query import Query
 from tailrace.spark import package_archive
+from tailrace.storage import warehouses
 from tailrace.storage.layout import Layout
 from tailrace.storage.warehouses import Warehouse
 
@@ -126,7 +127,8 @@ def _passed(query: Query) -> list[str]:
 
 
 def _own_variables() -> dict[str, str]:
-    return {name: os.environ[name] for name in (source_roots.VARIABLE, json_log.VARIABLE) if name in os.environ}
+    names = source_roots.VARIABLE, json_log.VARIABLE, warehouses.CONNECTION
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def _require_secrets(query: Query, conf: Mapping[str, str]) -> None:

@@ -28,6 +28,7 @@ from tailrace.spark.sink import Sink
 from tailrace.spark.warm_up import warming_up
 from tailrace.storage import checkpoint
 from tailrace.storage.checkpoint import committed_batches
+from tailrace.storage.holding import persistently
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest
@@ -74,14 +75,14 @@ def run(
         When the source is not fit, or the checkpoint is closed, in use, or was begun for another query.
     """
     layout = Layout.of(warehouse, query.name)
-    manifest = checkpoint.resumable(layout, query)
+    manifest = persistently(partial(checkpoint.resumable, layout, query), lambda: plan.live and layout.is_remote)
     check_answer_topic(query, is_new=manifest is None)
     if manifest is None:  # what is wrong is refused before anything is written
         table = _open_table(query, layout, manifest, plan)
         feeds, segments = _open(query, layout, manifest, plan)
         if not _have_types(feeds) and not plan.live:  # a stream has no record yet, so its types are not known
             return 0
-    with only_driver(layout, waits=plan.live and manifest is not None):
+    with only_driver(layout, waits=plan.live and manifest is not None) as require_held:
         manifest = checkpoint.resumable(layout, query)
         reporter = StatusReporter(layout)
         if manifest is not None:  # read again: another process may have changed or created it meanwhile
@@ -108,6 +109,7 @@ def run(
             Feedback(stage.kind, stage.tasks, manifest.plans_from),
             plan,
             table=table,
+            require_held=require_held,
         )
         return _run_batches(query, layout, manifest, stage, planner, reporter, progress, spark)
 
@@ -211,7 +213,7 @@ def _run_batches(
     written = dict.fromkeys(histories, history.FILES) | ({"results": FILES} if stage.answer_files else {})
     sweep(layout, planner.journal, written, committed)
     answer_topic = AnswerTopic.of(query, stage.kind.answers)
-    sink = Sink(tables, table_schemas | written, manifest.id, answer_topic)
+    sink = Sink(tables, table_schemas | written, manifest.id, answer_topic, planner.require_held)
     attempts = Attempts(layout, stage, planner, reporter, sink, progress)
     if open_session is not None:
         attempts.run(open_session)

@@ -6,7 +6,7 @@ import queue
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from tailrace.engine.progress import Progress
 from tailrace.engine.stage import Stage
-from tailrace.ground.errors import Damaged, Problem, Refused, SourceChanged
+from tailrace.ground.errors import Busy, Damaged, Problem, Refused, SourceChanged
 from tailrace.ground.retries import Retries
 from tailrace.ground.times import in_ms
 from tailrace.spark.group_keys import group_keys
@@ -74,6 +74,8 @@ class Attempts:
 
         Raises
         ------
+        Busy
+            When another driver has taken over.
         Damaged
             When Spark can't go on from its checkpoint.
         RuntimeError
@@ -81,11 +83,11 @@ class Attempts:
         """
         retries, keys = Retries(), group_keys(self.stage.tasks)
         while True:
-            committed, error = committed_batches(self.layout), self.attempt(spark, keys)
+            reported, error = self.reported_batches, self.attempt(spark, keys)
             if error is None:
                 return
             failure = Failure.of(error)
-            if committed_batches(self.layout) > committed:
+            if self.reported_batches > reported:
                 retries.succeed()
             retries.fail()
             self.raise_unless_retryable(failure, retries.failures, error)
@@ -102,6 +104,8 @@ class Attempts:
         After a transient failure a live stream tries again as long as it takes; a bounded one fails, as somebody waits
         for it. After a process that did not start in time, or was killed, both try again, a few times.
         """
+        if isinstance(error, Busy):  # another driver has taken over
+            raise error
         if failure.kind == "checkpoint":
             wrong = f"Spark can't go on from it: {failure.reason}"
             raise Damaged([Problem(str(self.layout.checkpoint), wrong, repair(self.layout))]) from error
@@ -113,20 +117,19 @@ class Attempts:
 
     def attempt(self, spark: SparkSession, keys: list[int]) -> BaseException | None:
         """Run the stream until it completes or fails; returns the error with which it failed, else None."""
-        sink_errors, replay = list[BaseException](), Replay.read(self.layout.checkpoint)
+        sink_errors = list[BaseException]()
 
-        def write(rows: DataFrame, spark_batch: int) -> None:
-            batch = replay.entries(spark_batch + 1) - 1  # the newest of its entries
+        def write(rows: DataFrame, batch: int) -> None:
             try:
                 self.written_batches.put((batch, self.sink.write(rows, batch)))
             except BaseException as error:
                 sink_errors.append(error)  # Spark would pass it on only as text, within a trace of its own
                 raise
 
-        with tempfile.TemporaryDirectory() as scratch:
+        with ExitStack() as held:
             try:
                 committed = committed_batches(self.layout)
-                stream = self.output(spark, keys, Path(scratch), committed, replay, write).start()
+                stream = self.output(spark, keys, held, committed, write).start()
             except Exception as error:  # Spark's, or py4j's where Spark has no class for it
                 return error
             while not self.written_batches.empty():  # from the attempt before; these batches will come again
@@ -144,20 +147,22 @@ class Attempts:
         self,
         spark: SparkSession,
         keys: list[int],
-        scratch: Path,
+        held: ExitStack,
         committed: int,
-        replay: Replay,
         write: Callable[[DataFrame, int], None],
     ) -> DataStreamWriter:
         """The stream's output, ready to be started.
 
         With the tasks' states in an object store, Spark has no state. Then its checkpoint lies in a scratch directory,
-        like a copy of the journal's newest entries, for Spark asks for the next one all the time.
+        like a copy of the journal's newest entries, for Spark asks for the next one all the time. `held` removes it.
         """
         if self.stage.states is None:
+            replay = Replay.read(self.layout.checkpoint)
             messages = read_journal(spark, self.planner.journal, self.stage, keys, replay, self.until)
             rows = run_tasks(messages, self.stage, keys)
-            return rows.writeStream.foreachBatch(write).option("checkpointLocation", str(self.layout.checkpoint))
+            output = rows.writeStream.foreachBatch(lambda rows, batch: write(rows, replay.entries(batch + 1) - 1))
+            return output.option("checkpointLocation", str(self.layout.checkpoint))
+        scratch = Path(held.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
         run = partial(run_stored_tasks, stage=self.stage, states=self.stage.states, keys=keys)
         self.entries = Journal(scratch / "journal")
         (scratch / "journal").mkdir()
@@ -218,7 +223,7 @@ def retried(retries: Retries, reporter: StatusReporter) -> Iterator[None]:
     """Report a failure of a live source or of the disk in the status, and go on; raise one that no retry can help."""
     try:
         yield
-    except (SourceChanged, Ended):
+    except (SourceChanged, Ended, Busy):
         raise
     except (Refused, OSError, DeltaError) as error:
         retries.fail()

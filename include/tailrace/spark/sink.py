@@ -1,7 +1,8 @@
 """The sink: executes a batch's plan once, then gives each table its rows unless the table has that batch already.
 
 Answers go to a topic after that, so that nobody is sent an answer that no table has; a batch that fails there is run
-again, and sent again.
+again, and sent again. The note of written batches comes last: in an object store it is by the note that a batch is
+committed.
 
 The order matters. A replayed batch must run the operator again, or Spark finds its state uncommitted, so the plan is
 executed before any table may say that it has the batch; and it must run once, or the state would be stepped twice.
@@ -21,6 +22,7 @@ from tailrace.engine.output_tables import with_imbalance
 from tailrace.ground import wire
 from tailrace.ground.errors import Busy
 from tailrace.ground.times import TIME, with_times
+from tailrace.storage.holding import RequireHeld
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import stream_tables
 from tailrace.storage.tables import COMPACT_EVERY, VACUUM, Tables
@@ -40,6 +42,8 @@ class Sink:
         Identifies the checkpoint in the tables' app transactions.
     answer_topic : AnswerTopic, optional
         The topic that gets the answers of each batch once the tables have it, at least once.
+    require_held : callable
+        Called before each write: raises an error where another driver may have taken over.
     entries : dict
         In a replay: the number of the first entries of which a table has all rows, though its newest ones may be of an
         earlier batch than the one that merges these entries.
@@ -49,6 +53,7 @@ class Sink:
     schemas: dict[str, pa.Schema]
     app: str
     answer_topic: AnswerTopic | None = None
+    require_held: RequireHeld = lambda: None
     entries: Mapping[str, int] = field(default_factory=dict)
 
     def write(self, rows: DataFrame, batch: int) -> dict[str, pa.Table]:
@@ -64,19 +69,21 @@ class Sink:
         names = stream_tables(name for name in self.schemas if Layout.is_history(name))
         lacking = [name for name in names if name in table_rows and batch >= self.entries.get(name, 0)]
         for name in lacking:
+            self.require_held()
             self.tables.append(name, table_rows[name], self.app, batch)
-        record_written(self.tables.layout, lacking, batch)
         if self.answer_topic is not None and "results" in table_rows:
             self.answer_topic.send(table_rows["results"])
         if (batch + 1) % COMPACT_EVERY == 0:
             self._compact(names)
+        self.require_held()
+        record_written(self.tables.layout, lacking, batch)
         return table_rows
 
     def _compact(self, names: Sequence[str]) -> None:
         """Compact the tables; while a correction reads them, none of their files is removed."""
         with ExitStack() as held:
             try:
-                held.enter_context(self.tables.layout.lock(VACUUM))
+                held.enter_context(self.tables.layout.lock(VACUUM, 0))
             except Busy:
                 self.tables.compact(names, removes=False)
             else:

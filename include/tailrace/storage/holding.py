@@ -7,15 +7,22 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from tailrace.ground.errors import Busy, Problem
 from tailrace.storage.lease import Lease, LeaseLostError
+
+T = TypeVar("T")
 
 _POLL_S = 1.0
 _RENEWALS = 6  # in a term
 _PATIENCE = 1.5  # terms: who lives renews its lease meanwhile, and the lease of who died runs out
 
 OnLoss = Callable[[LeaseLostError], None]
+
+RequireHeld = Callable[[], None]
+"""To be called right before a write of the holder: raises Busy where the lock is lost, and an `OSError` where its store
+does not tell whether it is."""
 
 
 @contextmanager
@@ -26,7 +33,7 @@ def hold(
     wait_s: float | None,
     on_loss: OnLoss,
     tries_again: Callable[[], bool] = lambda: False,
-) -> Iterator[None]:
+) -> Iterator[RequireHeld]:
     """Hold a lease while the block runs.
 
     Parameters
@@ -46,11 +53,22 @@ def hold(
         When another process still holds it then.
     """
     _acquire(lease, where, wrong, wait_s, tries_again)
-    released = threading.Event()
-    renewal = threading.Thread(target=_renew, args=(lease, released, on_loss), daemon=True)
+    released, renewing = threading.Event(), threading.Lock()
+    renewal = threading.Thread(target=_renew, args=(lease, renewing, released, on_loss), daemon=True)
     renewal.start()
+
+    def require_held() -> None:
+        with renewing:
+            if lease.is_held:
+                return
+            try:
+                lease.renew()  # nobody may have acquired it, though it was not renewed for long
+            except LeaseLostError as error:
+                on_loss(error)
+                raise Busy([Problem(where, wrong, "to try again")]) from None
+
     try:
-        yield
+        yield require_held
     finally:
         released.set()
         renewal.join()
@@ -64,7 +82,7 @@ def _acquire(lease: Lease, where: str, wrong: str, wait_s: float | None, tries_a
     """Acquire a lease, and wait for that of a process that is dead."""
     least_s = 0.0 if wait_s == 0 else _PATIENCE * lease.term_s
     until_s, told = time.monotonic() + max(wait_s or 0.0, least_s), False
-    while not _acquired(lease, tries_again):
+    while not persistently(lease.acquire, tries_again):
         if time.monotonic() >= until_s:
             raise Busy([Problem(where, wrong, "to wait for it, or to stop it")])
         if not told:
@@ -74,27 +92,28 @@ def _acquire(lease: Lease, where: str, wrong: str, wait_s: float | None, tries_a
         time.sleep(min(_POLL_S, lease.term_s / _RENEWALS))
 
 
-def _acquired(lease: Lease, tries_again: Callable[[], bool]) -> bool:
-    """Ask for a lease, of a store that fails again and again; returns whether it was given."""
+def persistently(ask: Callable[[], T], tries_again: Callable[[], bool]) -> T:
+    """Ask a store that may be away, again and again while `tries_again` holds; one that refuses access is not away."""
     failed = False
     while True:
         try:
-            return lease.acquire()
+            return ask()
         except OSError as error:
-            if not tries_again():
+            if isinstance(error, PermissionError) or not tries_again():
                 raise
             if not failed:
-                print(f"lease: not acquired yet: {error}", file=sys.stderr, flush=True)
+                print(f"waiting for the warehouse: {error}", file=sys.stderr, flush=True)
             failed = True
-            time.sleep(min(_POLL_S, lease.term_s / _RENEWALS))
+            time.sleep(_POLL_S)
 
 
-def _renew(lease: Lease, released: threading.Event, on_loss: OnLoss) -> None:
+def _renew(lease: Lease, renewing: threading.Lock, released: threading.Event, on_loss: OnLoss) -> None:
     """Renew a lease until it is released or lost."""
     failed = False
     while not released.wait(lease.term_s / _RENEWALS):
         try:
-            lease.renew()
+            with renewing:
+                lease.renew()
         except LeaseLostError as error:
             on_loss(error)
             return

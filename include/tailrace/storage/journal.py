@@ -11,6 +11,7 @@ import gzip
 import itertools
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -135,23 +136,31 @@ class Journal:
         return next((number for number in range(first, later) if number not in single), None)
 
     def append(self, entry: BatchRecord) -> None:
-        """Append the next entry atomically.
+        """Append the next entry atomically; one that is there already, as a try that failed may have written it, stays.
 
         Raises
         ------
         Busy
-            When it is there: another driver goes on with the stream, while this one stood still.
+            When another one is there: another driver goes on with the stream, while this one stood still.
         """
-        number = entry.header.batch
+        number, content = entry.header.batch, json.dumps(asdict(entry))
         try:
             if self._block(number).exists():
                 raise FileExistsError
-            create_atomically(self._file(number), json.dumps(asdict(entry)))
+            create_atomically(self._file(number), content)
         except FileExistsError:
-            wrong = f"another driver has planned batch {number} meanwhile"
-            raise Busy([Problem(str(self.directory), wrong, "one driver a query: this one ends")]) from None
-        if entry.header.batch % _BLOCK == 0:
-            self._fold(entry.header.batch // _BLOCK - 1)
+            if not self._holds(number, content):
+                wrong = f"another driver has planned batch {number} meanwhile"
+                raise Busy([Problem(str(self.directory), wrong, "one driver a query: this one ends")]) from None
+        if number % _BLOCK == 0:
+            with suppress(OSError):  # the entry is there; the next fold finds what this one leaves
+                self._fold(number // _BLOCK - 1)
+
+    def _holds(self, number: int, content: str) -> bool:
+        try:
+            return self._file(number).read_text() == content
+        except FileNotFoundError:  # it is in a block
+            return False
 
     def copy(self, entry: BatchRecord) -> None:
         """Write an entry of another journal."""

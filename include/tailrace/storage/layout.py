@@ -13,7 +13,8 @@ from tailrace.engine.task_states import VERSION as STATE_VERSION
 from tailrace.ground.errors import Busy, Damaged, Problem, Refused, refuse
 from tailrace.ground.object_path import Location
 from tailrace.sources.segments import Types
-from tailrace.storage.locks import RequireHeld, bucket_lock, file_lock
+from tailrace.storage.holding import RequireHeld
+from tailrace.storage.locks import bucket_lock, file_lock
 from tailrace.storage.manifest import FORMAT, CheckpointManifest, changes, create_manifest, keeps_answers
 from tailrace.storage.warehouses import Warehouse, holds, location_of, moving_away
 

@@ -22,6 +22,11 @@ TERM_S = 30.0
 _TRUSTED = 0.8  # of the term; the rest is for clocks that run at different rates
 
 
+def seconds_since_boot() -> float:
+    """A clock that goes on while the machine is suspended, where it has one: a lease runs out meanwhile."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
 class LeaseLostError(Exception):
     """Another driver has the lease: its epoch is greater."""
 
@@ -42,7 +47,7 @@ class Lease:
         store: ConditionalStore,
         machine: str,
         term_s: float = TERM_S,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = seconds_since_boot,
         name: str = "stream",
     ) -> None:
         """Take a monotonic `clock`, in seconds. All drivers of a store need the same term.

@@ -7,7 +7,7 @@ import platform
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,13 +16,21 @@ from filelock import FileLock, Timeout
 from tailrace.ground.errors import Busy, Problem
 from tailrace.ground.object_path import ObjectPath
 from tailrace.storage.conditional_store import BucketStore, require_conditions
-from tailrace.storage.holding import OnLoss, hold
+from tailrace.storage.holding import OnLoss, RequireHeld, hold, persistently
 from tailrace.storage.lease import TERM_S, Lease, LeaseLostError
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
-RequireHeld = Callable[[], None]
-"""Raises Busy where a lock is lost: to be called right before a commit of its holder."""
+_DOES = {
+    "stream": "runs this query's driver",
+    "correction": "corrects this query",
+    "calibration": "calibrates this query",
+    "deploy": "deploys a driver of this query",
+    "alerts": "writes this query's alerts",
+    "asking": "asks for a correction of this query",
+    "vacuum": "reads this query's tables, or removes old files of theirs",
+}
+"""The work of each writer, of which one process at a time may be at it."""
 
 
 @contextmanager
@@ -47,7 +55,12 @@ def file_lock(file: Path, where: str, writer: str, wait_s: float) -> Iterator[No
 
 @contextmanager
 def bucket_lock(
-    home: ObjectPath, writer: str, wait_s: float | None, on_loss: OnLoss | None = None, term_s: float = TERM_S
+    home: ObjectPath,
+    writer: str,
+    wait_s: float | None,
+    on_loss: OnLoss | None = None,
+    term_s: float = TERM_S,
+    tries_again: Callable[[], bool] = lambda: False,
 ) -> Iterator[RequireHeld]:
     """Hold the lease of a writer below a prefix of an object store, and a lock file of this machine.
 
@@ -56,7 +69,7 @@ def bucket_lock(
 
     Parameters
     ----------
-    wait_s, on_loss
+    wait_s, on_loss, tries_again
         See `holding.hold`.
 
     Raises
@@ -66,19 +79,13 @@ def bucket_lock(
     Busy
         When another process holds it.
     """
-    require_conditions(home)
+    persistently(partial(require_conditions, home), tries_again)
     where, directory = str(home), machine_directory("locks")
     file = directory / f"{sha256(f'{home}/{writer}'.encode()).hexdigest()[:32]}.lock"
     with file_lock(file, where, writer, wait_s or 0):
         status = file.stat()
         lease = _lease(home, writer, f"{boot_id()}:{status.st_dev}:{status.st_ino}", term_s)
-        with hold(lease, where, _busy(where, writer).problems[0].wrong, wait_s, on_loss or _ignore):
-
-            def require_held() -> None:
-                if not lease.is_held:
-                    wrong = f"another process may have become the {writer} of this query meanwhile"
-                    raise Busy([Problem(where, wrong, "to try again")])
-
+        with hold(lease, where, _wrong(writer), wait_s, on_loss or _ignore, tries_again) as require_held:
             yield require_held
 
 
@@ -105,7 +112,11 @@ def _lease(home: ObjectPath, writer: str, machine: str, term_s: float) -> Lease:
 
 
 def _busy(where: str, writer: str) -> Busy:
-    return Busy([Problem(where, f"another process is the {writer} of this query", "to wait for it, or to stop it")])
+    return Busy([Problem(where, _wrong(writer), "to wait for it, or to stop it")])
+
+
+def _wrong(writer: str) -> str:
+    return f"another process {_DOES[writer]}"
 
 
 def _ignore(error: LeaseLostError) -> None:

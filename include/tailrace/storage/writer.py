@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tailrace.storage.conditional_store import DirectoryStore
-from tailrace.storage.holding import hold
+from tailrace.storage.holding import RequireHeld, hold
 from tailrace.storage.layout import Layout
 from tailrace.storage.lease import TERM_S, Lease, LeaseLostError
 from tailrace.storage.locks import boot_id, bucket_lock
@@ -23,7 +23,7 @@ _ELSEWHERE = "a driver on another machine runs this query"
 @contextmanager
 def only_driver(
     layout: Layout, machine: str | None = None, term_s: float = TERM_S, waits: bool = False
-) -> Iterator[None]:
+) -> Iterator[RequireHeld]:
     """Hold a query's stream; the process ends at once if another machine's driver has taken it over meanwhile.
 
     Parameters
@@ -32,26 +32,35 @@ def only_driver(
         Within it the file lock holds; by default what the kernel calls its current run. Another one's driver that
         died is waited for, for a term.
     waits : bool
-        Whether it waits for a disk that is full or away, until a drain is requested; by default that is an error.
+        Whether it waits for a disk that is full, or a disk or store that is away, until a drain is requested; by
+        default that is an error.
+
+    Yields
+    ------
+    callable
+        To be called before each write, see `holding.RequireHeld`.
 
     Raises
     ------
     Busy
         When another process drives the query.
     """
+
+    def tries_again() -> bool:
+        try:
+            return waits and not layout.drain.exists()
+        except OSError:  # nor can be told whether it is to drain
+            return True
+
     if not isinstance(layout.home, Path):
-        with bucket_lock(layout.home, "stream", None, _end, term_s):
-            yield
+        with bucket_lock(layout.home, "stream", None, _end, term_s, tries_again) as require_held:
+            yield require_held
         return
     with layout.lock("stream"):
         (layout.home / "lease").mkdir(exist_ok=True)
         lease = Lease(DirectoryStore(layout.home / "lease"), machine or boot_id(), term_s)
-
-        def tries_again() -> bool:
-            return waits and not layout.drain.exists()
-
-        with hold(lease, str(layout.home), _ELSEWHERE, None, _end, tries_again):
-            yield
+        with hold(lease, str(layout.home), _ELSEWHERE, None, _end, tries_again) as require_held:
+            yield require_held
 
 
 def _end(error: LeaseLostError) -> None:

@@ -16,6 +16,7 @@ from tailrace.ground.errors import Problem, Refused
 from tailrace.ground.facts import Facts
 from tailrace.sources.feed import Feed
 from tailrace.sources.segments import Segment
+from tailrace.storage.holding import RequireHeld
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
 from tailrace.storage.status import wall_ms
 from tailrace.stream.batch_segments import Selection, in_step, place, select
@@ -55,6 +56,8 @@ class BatchPlanner:
         The start of the driver: since the last entry no silence counts before it. Without it, the present.
     table : TableVersions, optional
         The versions of the dimension table, if there is one.
+    require_held : callable
+        Called before an entry is written: raises an error where another driver may have taken over.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class BatchPlanner:
         now: Callable[[], int] = wall_ms,
         started_ms: int | None = None,
         table: TableVersions | None = None,
+        require_held: RequireHeld = lambda: None,
     ) -> None:
         self.journal, self.feeds, self.wanted, self.options, self.now = journal, feeds, wanted, plan, now
         self.feedback, self.table, self.size = feedback, table, BatchSize(feedback.kind, plan.batch_rows)
@@ -82,6 +86,9 @@ class BatchPlanner:
         before = self.last.position if self.last else LogPosition(dict.fromkeys(feeds, StreamPosition()))
         self.position = after_downtime(before, down_ms)
         self.waiting = {name: deque(waiting[name]) for name in feeds}
+        self.require_held = require_held
+        self.unsure: tuple[BatchRecord, Mapping[str, Selection]] | None = None
+        """An entry whose writing failed, and may have been written nevertheless, with the rows that it takes."""
 
     def observe(self, metrics: Sequence[Mapping[str, Any]]) -> None:
         """Take note of the newest batch by its rows in `metrics`, times in ms: by it the next one is cut and routed."""
@@ -135,6 +142,8 @@ class BatchPlanner:
         Ended
             When the stream has ended, and there is more to read.
         """
+        if self.unsure is not None:
+            return self._write(*self.unsure)
         now = self.now()
         if progress is not None and self.options.live:
             self.position = with_waits(self.position, progress.reached, self.silence.started_ms)
@@ -191,10 +200,7 @@ class BatchPlanner:
             self.facts = self.table.stamped(self.facts, self.position.segments, self.batches)
         over = not self.options.live and self.options.flush and not left
         silence = self._beside_rows(position, selections, left, now) if segments and not over else Silence()
-        entry = self._append(position, now, segments, silence, closes=over, left=left)
-        for name, mine in selections.items():
-            mine.remove_from(self.waiting[name])
-        return entry
+        return self._append(position, now, segments, silence, closes=over, left=left, selections=selections)
 
     def _beside_rows(
         self, position: LogPosition, selections: Mapping[str, Selection], left: Collection[str], now: int
@@ -229,8 +235,9 @@ class BatchPlanner:
         silence: Silence = Silence(),  # noqa: B008 (frozen)
         closes: bool = False,
         left: Mapping[str, Segment] = {},
+        selections: Mapping[str, Selection] = {},
     ) -> BatchRecord:
-        """Write an entry, or change nothing; `left` has the first segment of a stream that is in no entry yet."""
+        """Write an entry with the selected rows; `left` has the first segment of a stream that is in no entry yet."""
         position = silence.after(position, now)
         streams = {
             name: replace(stream, version=left[name].version - 1 if name in left else self.feeds[name].version)
@@ -240,9 +247,16 @@ class BatchPlanner:
         idle = tuple(name for name, stream in streams.items() if stream.idle)
         ends, idle_ms = closes and not self.options.live, self.silence.idle_ms
         header = BatchHeader(self.batches, self.facts, silence.heartbeats, idle, closes, ends, idle_ms)
-        entry = BatchRecord(header, segments, position)
+        return self._write(BatchRecord(header, segments, position), selections)
+
+    def _write(self, entry: BatchRecord, selections: Mapping[str, Selection]) -> BatchRecord:
+        """Write an entry; one whose writing failed is written by the next call, as nobody can tell whether it was."""
+        self.unsure = entry, selections
+        self.require_held()
         self.journal.append(entry)
-        self.last, self.position = entry, position
+        self.last, self.position, self.unsure = entry, entry.position, None
+        for name, mine in selections.items():
+            mine.remove_from(self.waiting[name])
         return entry
 
     def _ended(self, wrong: str) -> Ended:

@@ -195,7 +195,7 @@ def test_a_query_that_does_not_fit_its_checkpoint_is_refused(constant_stream):
 
 def test_there_is_one_calibration_at_a_time(calibrated_stream):
     query, warehouse, _ = calibrated_stream
-    with Layout.of(warehouse, query.name).lock("calibration"), pytest.raises(Busy, match="calibration"):
+    with Layout.of(warehouse, query.name).lock("calibration"), pytest.raises(Busy, match="calibrates this query"):
         calibrate(query, warehouse)
 
 

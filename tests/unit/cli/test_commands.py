@@ -302,7 +302,7 @@ def test_a_lock_held_by_another_process_fails_with_exit_code_1(tailrace, tmp_pat
     file = query(tmp_path, source=f"source: {{format: parquet, path: {ROOT / 'samples' / 'flights'}}}")
     with Layout.of(tmp_path / "wh", "flights").lock("stream"):
         output = tailrace("run", file, "--warehouse", tmp_path / "wh", code=1)  # not 2: a supervisor tries again
-    assert "another process is the stream" in output.stderr
+    assert "another process runs this query's driver" in output.stderr
 
 
 def test_a_changed_query_that_its_checkpoint_does_not_fit_is_refused_with_its_file(tailrace, tmp_path):

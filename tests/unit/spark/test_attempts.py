@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from planner_driver import LIVE, STREAM, Driver, Log, rows_read, segments
-from tailrace.ground.errors import Damaged, SourceChanged, refuse
+from tailrace.ground.errors import Busy, Damaged, Problem, SourceChanged, refuse
 from tailrace.ground.retries import Retries
 from tailrace.spark import attempts as module
 from tailrace.spark.attempts import Attempts
@@ -150,6 +150,30 @@ def test_a_change_of_rows_already_read_ends_the_stream(tmp_path, clock):
     attempts = attempts_over(tmp_path, FailingLog({2: SourceChanged(GONE.problems)}))
     with pytest.raises(SourceChanged):
         attempts.run_batches(Stream(attempts, clock), 0)
+
+
+def test_an_entry_of_another_driver_ends_this_one(tmp_path, clock):
+    attempts = attempts_over(tmp_path, Log(*segments()))
+    Driver(attempts.layout.journal, Log(*segments()), LIVE).plan()
+    with pytest.raises(Busy, match="another driver has planned batch 0 meanwhile"):
+        attempts.run_batches(Stream(attempts, clock), 0)
+    with pytest.raises(Busy, match="taken over"):
+        attempts.raise_unless_retryable(Failure("failed", "why"), 1, Busy([Problem("q", "it was taken over", "none")]))
+
+
+def test_a_warehouse_that_is_away_at_the_start_of_an_attempt_fails_that_one_only(tmp_path, clock, monkeypatch):
+    attempts = attempts_over(tmp_path, Log())
+    monkeypatch.setattr(module.time, "sleep", lambda _: clock.sleep(0.5), raising=False)
+    outcomes = iter([FULL, FULL, RuntimeError("enough")])
+
+    def away(layout):
+        raise next(outcomes)
+
+    monkeypatch.setattr(module, "committed_batches", away)
+    attempts.stage = type("Stage", (), {"tasks": 1})
+    with pytest.raises(RuntimeError, match="the stream failed: enough"):
+        attempts.run(None)
+    assert "No space left" in Status.read(attempts.layout).problem
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from deaths import deaths
 from fake_producer import FakeProducer
 from oracle import Settings
 from tailrace.ground import wire
+from tailrace.ground.errors import Busy
 from tailrace.ground.times import with_times
 from tailrace.kinds import build
 from tailrace.sources.kafka_servers import Servers
@@ -131,7 +132,7 @@ def test_answers_are_sent_once_the_tables_have_them_and_again_with_their_batch(s
     producer = Watching()
     sending = with_topic(sink, producer)
     sending.write(Plan(), 0)
-    assert rows_in_table == [(1, {"results": 0, "metrics": 0})]
+    assert rows_in_table == [(1, {})], "in the table, and not noted: in an object store the note commits the batch"
     assert not producer.waiting, "the brokers have all when the batch is written"
     sending.write(Plan(), 0)
     assert producer.sent[0] == producer.sent[1]
@@ -220,3 +221,24 @@ def test_a_batch_that_is_in_metrics_is_in_every_table(sink, monkeypatch):
     with deaths(monkeypatch).after(1):
         sink.write(Plan(), 0)
     assert [sink.tables.last_batch(name, "checkpoint") for name in ("results", "metrics")] == [0, -1]
+
+
+def test_a_driver_that_another_one_may_have_replaced_writes_nothing_more(sink):
+    def refuses_at(call):
+        calls = itertools.count()
+
+        def require_held():
+            if next(calls) == call:
+                raise Busy([])
+
+        return replace(sink, require_held=require_held)
+
+    for call in range(3):
+        before = {name: sink.tables.last_batch(name, "checkpoint") for name in ("results", "metrics")}
+        assert set(before.values()) <= {-1, 0}
+        assert list(before.values()).count(0) == max(call - 1, 0)
+        with pytest.raises(Busy):
+            refuses_at(call).write(Plan(), 0)
+        assert read_written(sink.tables.layout) == {}
+    sink.write(Plan(), 0)
+    assert read_written(sink.tables.layout) == {"results": 0, "metrics": 0}

@@ -24,7 +24,7 @@ def test_a_second_driver_of_a_checkpoint_is_refused(tmp_path, monkeypatch):
     write_files(make_stream(10, seed=1), tmp_path / "in", [0, 10])
     query = make_query(tmp_path / "in", Settings(500, 100, 100, "sum", "none"))
     layout = Layout.of(tmp_path / "wh", query.name)
-    with layout.lock("stream"), pytest.raises(Busy, match="another process is the stream"):
+    with layout.lock("stream"), pytest.raises(Busy, match="another process runs this query's driver"):
         app.run(query, tmp_path / "wh", RunOptions())
     assert layout.manifest() is None
     assert app.run(query, tmp_path / "wh", RunOptions()) == 0
@@ -70,7 +70,7 @@ def test_a_driver_that_is_stopped_and_goes_on_is_the_only_one_all_the_while(tmp_
     query = make_query(tmp_path / "in", Settings(500, 100, 100, "sum", "none"))
     driver.send_signal(signal.SIGSTOP)
     until(lambda: psutil.Process(driver.pid).status() == psutil.STATUS_STOPPED)
-    with pytest.raises(Busy, match="another process is the stream"):
+    with pytest.raises(Busy, match="another process runs this query's driver"):
         app.run(query, tmp_path / "wh", RunOptions())
     driver.send_signal(signal.SIGCONT)
     with pytest.raises(Busy):

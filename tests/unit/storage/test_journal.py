@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -172,9 +174,28 @@ def test_an_entry_that_another_driver_has_appended_is_not_replaced(tmp_path):
     journal_of(tmp_path, 20)
     for batch in (19, 0):  # 0 is in a block, and has no file of its own
         with pytest.raises(Busy, match=f"another driver has planned batch {batch} meanwhile"):
-            Journal(tmp_path).append(nth_record(batch))
+            Journal(tmp_path).append(replace(nth_record(batch), position=LogPosition({}, planned_ms=7)))
     assert_holds(tmp_path, 20)
     assert not [name for name in names(tmp_path) if name.endswith(".new")]
+
+
+def test_an_entry_of_which_nobody_could_tell_whether_it_was_written_is_appended_again(tmp_path):
+    journal_of(tmp_path, 20).append(nth_record(19))
+    assert_holds(tmp_path, 20)
+
+
+def test_entries_that_can_not_be_merged_now_are_there_and_are_merged_later(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(journals, "write_atomically", fail)
+        journal_of(tmp_path, 2 * BLOCK + 1)
+    assert len(names(tmp_path)) == 2 * BLOCK + 1
+    for batch in range(2 * BLOCK + 1, 3 * BLOCK + 1):
+        Journal(tmp_path).append(nth_record(batch))
+    assert_holds(tmp_path, 3 * BLOCK + 1)
+    assert [name for name in names(tmp_path) if name.endswith(".gz")] == ["00000000.jsonl.gz", "00000003.jsonl.gz"]
 
 
 def test_a_partly_written_block_is_ignored(tmp_path):

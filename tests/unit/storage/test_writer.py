@@ -136,7 +136,7 @@ def full_disk(tmp_path, monkeypatch):
 
 def test_a_driver_that_is_started_on_a_full_disk_waits_for_room_and_says_so(full_disk, capsys):
     with only_driver(full_disk(3), "a", 0.6, waits=True):
-        assert capsys.readouterr().err.count("lease: not acquired yet: [Errno 28] No space left") == 1
+        assert capsys.readouterr().err.count("waiting for the warehouse: [Errno 28] No space left") == 1
 
 
 def test_nobody_waits_for_a_full_disk_without_being_asked_to_nor_when_it_is_drained(full_disk):

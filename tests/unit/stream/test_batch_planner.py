@@ -26,10 +26,11 @@ from planner_driver import (
 )
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.feedback import FEEDBACK
+from tailrace.ground.errors import Busy
 from tailrace.ground.facts import Fact
 from tailrace.sources.segments import Segment
 from tailrace.spark.source import share
-from tailrace.storage.journal import BatchRecord, LogPosition, StreamPosition
+from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
 from tailrace.stream import batch_segments
 from tailrace.stream.batch_planner import Ended
 from tailrace.stream.run_options import RunOptions
@@ -300,3 +301,35 @@ def test_a_batch_without_rows_does_not_change_the_batch_size(tmp_path):
     driver = Driver(tmp_path, Log(*MANY), RunOptions())
     driver.planner.observe(metrics(0, 0, 5_000_000))
     assert sizes(driver, [(0, 0)]) == [1_000_000]
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_an_entry_of_which_nobody_can_tell_whether_it_was_written_is_the_next_one(tmp_path, monkeypatch, is_written):
+    driver = Driver(tmp_path, Log(*segments()), LIVE)
+    append = Journal.append
+
+    def lose_the_reply(journal, entry):
+        if is_written:
+            append(journal, entry)
+        raise OSError("the store is away")
+
+    with monkeypatch.context() as away:
+        away.setattr(Journal, "append", lose_the_reply)
+        for _ in range(2):
+            with pytest.raises(OSError, match="the store is away"):
+                driver.plan()
+    assert driver.planner.batches == 0
+    driver.go()
+    assert rows_read(tmp_path) == WHOLE
+
+
+def test_a_driver_that_another_one_may_have_replaced_appends_nothing(tmp_path):
+    driver = Driver(tmp_path, Log(*segments()), LIVE)
+
+    def require_held():
+        raise Busy([])
+
+    driver.planner.require_held = require_held
+    with pytest.raises(Busy):
+        driver.plan()
+    assert not entries(tmp_path)
