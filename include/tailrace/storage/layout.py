@@ -112,7 +112,7 @@ class Layout:
         Busy
             While a rebuild is being put in force.
         """
-        if self.switch.exists():
+        if holds(self.switch):
             wrong = "tailrace rebuild is putting in force what it has built, or was killed while it did"
             raise Busy([Problem(str(self.home), wrong, "to wait for it, or to run it again: it goes on from there")])
         return self.read_manifest()
