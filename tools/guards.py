@@ -180,6 +180,20 @@ MUTATIONS = (
         ("tests/unit/storage/test_journal.py",),
     ),
     Mutation(
+        "journal: the entries of a block are read at once",
+        "storage/journal.py",
+        "list(readers.map(lambda file: file.read_bytes(), files))",
+        "[file.read_bytes() for file in files]",
+        ("tests/unit/storage/test_journal.py",),
+    ),
+    Mutation(
+        "journal: an entry that can't be deleted fails no append",
+        "storage/journal.py",
+        "with suppress(OSError):",
+        "with suppress():",
+        ("tests/unit/storage/test_journal.py",),
+    ),
+    Mutation(
         "deployment: the query fits its checkpoint",
         "orchestration/submit.py",
         "layout.require_deployable(query.query.structure(), query.file)",

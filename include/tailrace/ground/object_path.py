@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -171,6 +171,16 @@ class ObjectPath:
 
 Location = Path | ObjectPath
 """A file or directory, on a disk or in an object store."""
+
+
+def unlink_all(files: Sequence[Location]) -> None:
+    """Delete files that are there; in an object store with few requests, so they are to be in one store."""
+    for file in files:
+        if isinstance(file, Path):
+            file.unlink(missing_ok=True)
+    if objects := [file for file in files if isinstance(file, ObjectPath)]:
+        with store_errors(objects[0].url):
+            obstore.delete(objects[0]._store, [each._key for each in objects])
 
 
 def on_disk(location: Location) -> Path:
