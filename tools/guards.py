@@ -194,6 +194,13 @@ MUTATIONS = (
         ("tests/unit/storage/test_journal.py",),
     ),
     Mutation(
+        "proposals: an object store is asked once a second",
+        "storage/proposals.py",
+        "self._due_s = now_s + _ASK_EVERY_S",
+        "self._due_s = now_s",
+        ("tests/unit/storage/test_proposals.py",),
+    ),
+    Mutation(
         "deployment: the query fits its checkpoint",
         "orchestration/submit.py",
         "layout.require_deployable(query.query.structure(), query.file)",
