@@ -201,6 +201,20 @@ MUTATIONS = (
         ("tests/unit/storage/test_proposals.py",),
     ),
     Mutation(
+        "states: one that can't be deleted fails no batch",
+        "engine/task_states.py",
+        "with suppress(OSError):",
+        "with suppress():",
+        ("tests/unit/engine/test_task_states.py",),
+    ),
+    Mutation(
+        "chunks: one that can't be deleted fails no batch",
+        "engine/task.py",
+        "with suppress(OSError):",
+        "with suppress():",
+        ("tests/unit/engine/test_task_states.py",),
+    ),
+    Mutation(
         "deployment: the query fits its checkpoint",
         "orchestration/submit.py",
         "layout.require_deployable(query.query.structure(), query.file)",

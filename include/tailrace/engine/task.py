@@ -9,6 +9,7 @@ stream is quiet. Of several streams, a tick is complete when all that are not id
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -199,7 +200,8 @@ class Task:
         batches, values = wire.unpack(state)
         names = values["chunks"]
         if names:  # it is a state with chunks; to list those that there are is a request in an object store
-            delete_unnamed(self.store, {name for mine in names.values() for name in mine}, values["batch"])
+            with suppress(OSError):  # the next batch deletes them; this one does not need that
+                delete_unnamed(self.store, {name for mine in names.values() for name in mine}, values["batch"])
         chunks = {part: tuple(map(self.store.read, mine)) for part, mine in names.items()}
         return TaskState(
             values["batch"],
