@@ -215,6 +215,13 @@ MUTATIONS = (
         ("tests/unit/engine/test_task_states.py",),
     ),
     Mutation(
+        "chunks: a deletion that may have been carried out is no content any more",
+        "engine/chunk_stores.py",
+        "_HELD.drop(str(self.directory), name)",
+        "pass",
+        ("tests/unit/engine/test_chunk_stores.py",),
+    ),
+    Mutation(
         "deployment: the query fits its checkpoint",
         "orchestration/submit.py",
         "layout.require_deployable(query.query.structure(), query.file)",
