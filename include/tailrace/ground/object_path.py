@@ -77,7 +77,11 @@ class ObjectPath:
 
     def is_dir(self) -> bool:
         """Whether there is an object below this prefix."""
-        return any(True for _ in self.iterdir())
+        try:
+            with store_errors(self.url):
+                return next(iter(obstore.list(self._store, self._prefix, chunk_size=1)), None) is not None
+        except FileNotFoundError:  # there is no such bucket
+            return False
 
     def require_bucket(self) -> None:
         """Raise a `FileNotFoundError` where there is no such bucket."""
@@ -91,7 +95,7 @@ class ObjectPath:
         """The objects and prefixes directly below this one; none where it is not there."""
         try:
             with store_errors(self.url):
-                listing = obstore.list_with_delimiter(self._store, f"{self._key}/" if self._key else None)
+                listing = obstore.list_with_delimiter(self._store, self._prefix)
         except FileNotFoundError:  # there is no such bucket
             return
         paths = [meta["path"] for meta in listing["objects"]] + list(listing["common_prefixes"])
@@ -161,6 +165,10 @@ class ObjectPath:
     @property
     def _key(self) -> str:
         return self._parsed.key
+
+    @property
+    def _prefix(self) -> str | None:
+        return f"{self._key}/" if self._key else None
 
     @property
     def _parsed(self) -> ObjectUrl:
