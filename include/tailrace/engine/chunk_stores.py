@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import errno
 import zlib
-from collections import OrderedDict
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
 
+from tailrace.engine.held_contents import HeldContents
 from tailrace.ground import wire
 from tailrace.ground.files import write_atomically
 from tailrace.ground.object_path import Location, ObjectPath
@@ -25,8 +26,8 @@ from tailrace.operators.chunk import Chunk, Chunks
 _SUFFIX = ".arrow"
 _SUM_BYTES = 4  # of the checksum at the end of a file
 _MOST_CHECKED = 10_000
-_MOST_HELD_BYTES = 256 << 20  # by a process, of the chunks in object stores
-_HELD: OrderedDict[str, pa.Buffer] = OrderedDict()
+_READERS = 8  # of objects at once
+_HELD = HeldContents(256 << 20)  # by a process, of the chunks in object stores
 _CHECKED: dict[str, tuple[int, int, int]] = {}  # inode, time and size of each file that this process has checked
 
 
@@ -36,13 +37,13 @@ class ChunkStore(Protocol):
     def write(self, name: str, rows: pa.RecordBatch) -> None:
         """Store a chunk atomically; in the place of an equal one of an earlier attempt."""
 
-    def read(self, name: str) -> Chunk:
-        """Read a chunk.
+    def read(self, names: Collection[str]) -> dict[str, Chunk]:
+        """Read all chunks that a state names, by name.
 
         Raises
         ------
         LostChunk
-            When it is not there, or damaged.
+            When one is not there, or damaged.
         """
 
     def names(self) -> list[str]:
@@ -65,9 +66,9 @@ class MemoryChunks:
     def write(self, name: str, rows: pa.RecordBatch) -> None:
         self.chunks[name] = wire.pack({"rows": rows})
 
-    def read(self, name: str) -> Chunk:
-        content = self.chunks[name]
-        return Chunk(wire.unpack(content)[0]["rows"], name, source=content)
+    def read(self, names: Collection[str]) -> dict[str, Chunk]:
+        packed = {name: self.chunks[name] for name in names}
+        return {name: Chunk(wire.unpack(each)[0]["rows"], name, source=each) for name, each in packed.items()}
 
     def names(self) -> list[str]:
         return list(self.chunks)
@@ -86,7 +87,10 @@ class ChunkFiles:
         self.directory.mkdir(parents=True, exist_ok=True)
         write_atomically(self._file(name), _packed(rows))
 
-    def read(self, name: str) -> Chunk:
+    def read(self, names: Collection[str]) -> dict[str, Chunk]:
+        return {name: self._read(name) for name in names}
+
+    def _read(self, name: str) -> Chunk:
         file = self._file(name)
         try:
             content = pa.memory_map(str(file)).read_buffer()
@@ -109,33 +113,31 @@ class ChunkFiles:
 
 @dataclass(frozen=True)
 class ChunkObjects:
-    """A store of objects below a prefix; a process holds those that it has used last."""
+    """A store of objects below a prefix; a process holds the contents of some."""
 
     directory: ObjectPath
 
     def write(self, name: str, rows: pa.RecordBatch) -> None:
         content = _packed(rows)
         self._file(name).write_bytes(content)
-        _hold(str(self._file(name)), pa.py_buffer(content))
+        _HELD.add(str(self.directory), name, pa.py_buffer(content))
 
-    def read(self, name: str) -> Chunk:
-        file = self._file(name)
-        content = _HELD.get(str(file))
-        try:
-            if content is None:
-                content = pa.py_buffer(file.read_bytes())
-                _require_sum(content)
-            _hold(str(file), content)
-            return Chunk(_rows(content), name, source=str(file))
-        except (FileNotFoundError, pa.ArrowInvalid) as error:
-            raise LostChunk(f"a part of the state, {file}, can't be read: {error}") from error
+    def read(self, names: Collection[str]) -> dict[str, Chunk]:
+        held = _HELD.read(str(self.directory), names)
+        missing = [name for name in names if name not in held]
+        with ThreadPoolExecutor(_READERS) as readers:
+            read = dict(zip(missing, readers.map(_content, map(self._file, missing)), strict=True))
+        for name, content in read.items():
+            _HELD.add(str(self.directory), name, content)
+        contents = held | read
+        return {name: Chunk(_rows(contents[name]), name, source=str(self._file(name))) for name in names}
 
     def names(self) -> list[str]:
         return [file.stem for file in self.directory.glob(f"[0-9]*{_SUFFIX}")]
 
     def delete(self, name: str) -> None:
+        _HELD.drop(str(self.directory), name)  # first: a request that fails may have been carried out
         self._file(name).unlink(missing_ok=True)
-        _HELD.pop(str(self._file(name)), None)
 
     def _file(self, name: str) -> ObjectPath:
         return self.directory / f"{name}{_SUFFIX}"
@@ -144,14 +146,6 @@ class ChunkObjects:
 def chunk_store(directory: Location) -> ChunkStore:
     """The store of the chunks in a directory, on a disk or in an object store."""
     return ChunkFiles(directory) if isinstance(directory, Path) else ChunkObjects(directory)
-
-
-def _hold(file: str, content: pa.Buffer) -> None:
-    """Hold the content of an object, and no longer those that were used the longest ago."""
-    _HELD[file] = content
-    _HELD.move_to_end(file)
-    while len(_HELD) > 1 and sum(held.size for held in _HELD.values()) > _MOST_HELD_BYTES:
-        _HELD.popitem(last=False)
 
 
 def _packed(rows: pa.RecordBatch) -> bytes:
@@ -165,6 +159,17 @@ def _packed(rows: pa.RecordBatch) -> bytes:
 
 def _rows(content: pa.Buffer) -> pa.RecordBatch:
     return pa.ipc.open_file(content.slice(0, content.size - _SUM_BYTES)).get_batch(0)
+
+
+def _content(file: ObjectPath) -> pa.Buffer:
+    """Read the content of a file in an object store, and compare it with the checksum at its end."""
+    try:
+        content = pa.py_buffer(file.read_bytes())
+        _require_sum(content)
+        _rows(content)
+    except (FileNotFoundError, pa.ArrowInvalid) as error:
+        raise LostChunk(f"a part of the state, {file}, can't be read: {error}") from error
+    return content
 
 
 def _require_sum(content: pa.Buffer) -> None:

@@ -9,6 +9,7 @@ stream is quiet. Of several streams, a tick is complete when all that are not id
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -198,9 +199,12 @@ class Task:
             return TaskState(-1, Clock(), TotalCoverage(), self.kind.start(), arrived, Repeats.none(id_types))
         batches, values = wire.unpack(state)
         names = values["chunks"]
+        named = dict.fromkeys(name for mine in names.values() for name in mine)
         if names:  # it is a state with chunks; to list those that there are is a request in an object store
-            delete_unnamed(self.store, {name for mine in names.values() for name in mine}, values["batch"])
-        chunks = {part: tuple(map(self.store.read, mine)) for part, mine in names.items()}
+            with suppress(OSError):  # the next batch deletes them; this one does not need that
+                delete_unnamed(self.store, named, values["batch"])
+        stored = self.store.read(named)
+        chunks = {part: tuple(stored[name] for name in mine) for part, mine in names.items()}
         return TaskState(
             values["batch"],
             Clock.unpack(wire.under("clock.", batches), values["clock"]),

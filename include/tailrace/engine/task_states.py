@@ -7,6 +7,7 @@ first run found, whoever runs it, and writes the same.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tailrace.engine.chunk_stores import LostChunk
@@ -47,7 +48,8 @@ class TaskStates:
         """Write the state after a batch, and delete the one that no batch needs any more."""
         self._file(task, batch).write_bytes(VERSION.to_bytes(_VERSION_BYTES, "big") + state)
         if batch > 1:
-            self._file(task, batch - 2).unlink(missing_ok=True)
+            with suppress(OSError):  # `sweep` deletes it at a later start; the batch needs no more
+                self._file(task, batch - 2).unlink(missing_ok=True)
 
     def sweep(self, committed: int) -> int:
         """Delete what no batch needs after so many committed ones, and earlier drivers have left; returns how many."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -77,7 +77,11 @@ class ObjectPath:
 
     def is_dir(self) -> bool:
         """Whether there is an object below this prefix."""
-        return any(True for _ in self.iterdir())
+        try:
+            with store_errors(self.url):
+                return next(iter(obstore.list(self._store, self._prefix, chunk_size=1)), None) is not None
+        except FileNotFoundError:  # there is no such bucket
+            return False
 
     def require_bucket(self) -> None:
         """Raise a `FileNotFoundError` where there is no such bucket."""
@@ -91,7 +95,7 @@ class ObjectPath:
         """The objects and prefixes directly below this one; none where it is not there."""
         try:
             with store_errors(self.url):
-                listing = obstore.list_with_delimiter(self._store, f"{self._key}/" if self._key else None)
+                listing = obstore.list_with_delimiter(self._store, self._prefix)
         except FileNotFoundError:  # there is no such bucket
             return
         paths = [meta["path"] for meta in listing["objects"]] + list(listing["common_prefixes"])
@@ -163,6 +167,10 @@ class ObjectPath:
         return self._parsed.key
 
     @property
+    def _prefix(self) -> str | None:
+        return f"{self._key}/" if self._key else None
+
+    @property
     def _parsed(self) -> ObjectUrl:
         parsed = parse_object_url(self.url)
         assert parsed is not None  # `Layout.of` refuses another one
@@ -171,6 +179,16 @@ class ObjectPath:
 
 Location = Path | ObjectPath
 """A file or directory, on a disk or in an object store."""
+
+
+def unlink_all(files: Sequence[Location]) -> None:
+    """Delete files that are there; in an object store with few requests, so they are to be in one store."""
+    for file in files:
+        if isinstance(file, Path):
+            file.unlink(missing_ok=True)
+    if objects := [file for file in files if isinstance(file, ObjectPath)]:
+        with store_errors(objects[0].url):
+            obstore.delete(objects[0]._store, [each._key for each in objects])
 
 
 def on_disk(location: Location) -> Path:

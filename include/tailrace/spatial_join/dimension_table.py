@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow.compute as pc
 import shapely
 
 from tailrace.ground.errors import Problem, Refused, refuse
+from tailrace.ground.object_path import Location
 from tailrace.spatial_join.geometries import LATITUDE, LONGITUDE, Geometries, Shapes, geometries_of, mended
 from tailrace.spatial_join.table_file import TableColumns, is_text, read_columns
 
@@ -54,7 +54,7 @@ class DimensionTable:
 
 
 def parse(
-    path: Path,
+    path: Location,
     content: bytes,
     id: str = "id",
     geometry: str = "geometry",
@@ -66,7 +66,7 @@ def parse(
 
     Parameters
     ----------
-    path : Path
+    path : Path or ObjectPath
         The file, whose suffix tells the format.
     content : bytes
     id : str
@@ -101,7 +101,7 @@ def parse(
     return DimensionTable(ids.filter(kept), shapes[~is_faulty], taken, tuple(problems))
 
 
-def _checked_ids(path: Path, rows: TableColumns, id: str) -> pa.Array:
+def _checked_ids(path: Location, rows: TableColumns, id: str) -> pa.Array:
     """The ids as int64 or string, none null and none twice."""
     where, ids = f"{path}: {id}", rows.ids
     if pa.types.is_dictionary(ids.type):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow.parquet
 import shapely
 
 from tailrace.ground.errors import refuse
+from tailrace.ground.object_path import Location
 from tailrace.spatial_join.geometries import Mask, Shapes
 
 _WHOLE_FILE = (1 << 31) - 1  # the largest block of Arrow's CSV reader, which takes no row longer than one
@@ -49,7 +49,7 @@ class TableColumns:
     unit: str
 
 
-def read_columns(path: Path, content: bytes, id: str, geometry: str, columns: Sequence[str]) -> TableColumns:
+def read_columns(path: Location, content: bytes, id: str, geometry: str, columns: Sequence[str]) -> TableColumns:
     """Read the columns of a file's content; its suffix tells the format.
 
     Raises

@@ -74,18 +74,10 @@ class TableSource:
             rows += f", and {len(table.skipped):,} skipped, first {table.skipped[0].where}: {table.skipped[0].wrong}"
         return CheckedTable(types, rows)
 
-    def read(self, path: Path, content: bytes) -> DimensionTable:
+    def read(self, path: Location, content: bytes) -> DimensionTable:
         """Read a version of the table from its content; its columns are by name in answers."""
         names = list(dict.fromkeys(column for _, column in self.columns))
-        table = dimension_table.parse(
-            Path(path.name) if not isinstance(path, Path) else path,
-            content,
-            self.id,
-            self.geometry,
-            names,
-            self.on_invalid,
-            self.degrees,
-        )
+        table = dimension_table.parse(path, content, self.id, self.geometry, names, self.on_invalid, self.degrees)
         columns = {name: _carried(f"{path}: {column}", table.columns[column]) for name, column in self.columns}
         return replace(table, columns=columns)
 
@@ -141,7 +133,7 @@ class TableLookup:
 
     def read(self, path: Location) -> IndexedTable:
         """Read and index the table as a file has it now."""
-        table = self.table.read(Path(str(path)), path.read_bytes())
+        table = self.table.read(path, path.read_bytes())
         return IndexedTable(table, _SEARCHES[self.method](table.shapes, self.condition))
 
 

@@ -11,6 +11,7 @@ import gzip
 import itertools
 import json
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
@@ -19,11 +20,12 @@ from typing import Any
 from tailrace.engine.batch_header import BatchHeader, header_of
 from tailrace.ground.errors import Busy, Problem
 from tailrace.ground.files import create_atomically, write_atomically
-from tailrace.ground.object_path import Location
+from tailrace.ground.object_path import Location, unlink_all
 from tailrace.sources.segments import Segment
 
 _BLOCK = 1000
 """The number of entries in a block: older entries are stored as blocks, in a file each."""
+_READERS = 16  # of entries at once: one after the other, those of a block take minutes in an object store
 
 
 @dataclass(frozen=True)
@@ -175,13 +177,13 @@ class Journal:
         numbers = self._single_entries()
         for block in sorted({number // _BLOCK for number in numbers if number // _BLOCK < before}):
             target = self._block(block * _BLOCK)
-            batches = range(block * _BLOCK, (block + 1) * _BLOCK)
             if not target.exists():
-                write_atomically(
-                    target, gzip.compress(b"\n".join(self._file(number).read_bytes() for number in batches))
-                )
-            for number in batches:
-                self._file(number).unlink(missing_ok=True)
+                files = [self._file(number) for number in range(block * _BLOCK, (block + 1) * _BLOCK)]
+                with ThreadPoolExecutor(_READERS) as readers:
+                    entries = list(readers.map(lambda file: file.read_bytes(), files))
+                write_atomically(target, gzip.compress(b"\n".join(entries)))
+            with suppress(OSError):  # they are deleted at a later fold, as those of one that was killed here
+                unlink_all([self._file(number) for number in numbers if number // _BLOCK == block])
 
     def _single_entries(self) -> list[int]:
         return [int(file.stem) for file in self.directory.glob("[0-9]*.json")]

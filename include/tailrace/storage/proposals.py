@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -17,6 +19,8 @@ from tailrace.ground.times import with_times
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import CALIBRATION_TABLES, PROPOSALS
 from tailrace.storage.tables import Tables
+
+_ASK_EVERY_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ class Proposals:
         self.tables = Tables(layout)
         self._version: int | None = None
         self._proposals: list[tuple[SlackPolicy, Proposal]] = []  # oldest first
+        self._due_s = -math.inf
 
     def newest(self, declared: SlackPolicy) -> Proposal | None:
         """The newest proposal made for these settings, whatever their text; None where there is none."""
@@ -75,11 +80,19 @@ class Proposals:
             rows = self.tables.read("proposals").sort_by("made_at").to_pylist()
             self._proposals = [made for row in rows if (made := _proposal(row)) is not None]
             self._version = version
-        return next((made for policy, made in reversed(self._proposals) if policy == declared), None)
+        return self._newest_read(declared)
 
     def settings_in_force(self, declared: SlackPolicy) -> tuple[SlackPolicy, str]:
-        """The policy in force for a declared one, and its evidence: the newest proposal's, else the declared one."""
-        newest = self.newest(declared)
+        """The policy in force for a declared one, and its evidence: the newest proposal's, else the declared one.
+
+        An object store is asked for it once a second.
+        """
+        now_s = time.monotonic()
+        if not self.tables.layout.is_remote or now_s >= self._due_s:
+            newest = self.newest(declared)
+            self._due_s = now_s + _ASK_EVERY_S  # not before: a store that is away has not told that there is none
+        else:
+            newest = self._newest_read(declared)
         return (declared, DECLARED) if newest is None else (policy_from_json(newest.settings), newest.evidence)
 
     def add(self, proposal: Proposal) -> None:
@@ -91,6 +104,9 @@ class Proposals:
         row = asdict(proposal) | {"durations": json.dumps(proposal.durations)}
         self.tables.add("proposals", with_times(pa.Table.from_pylist([row]), PROPOSALS))
         self.tables.compact(CALIBRATION_TABLES)
+
+    def _newest_read(self, declared: SlackPolicy) -> Proposal | None:
+        return next((made for policy, made in reversed(self._proposals) if policy == declared), None)
 
 
 def _version(path: Location) -> int | None:

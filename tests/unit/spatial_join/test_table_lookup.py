@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import shapely
 
+from memory_bucket import memory_bucket
 from table_shapes import areas, by_geos, hard_points, listed, mixed_rows
 from tailrace.ground.errors import Refused
 from tailrace.spatial_join import table_lookup
@@ -135,3 +137,12 @@ def test_a_damaged_page_is_refused(tmp_path):
     with pytest.raises(Refused) as refused:
         TableSource(path, degrees=False).check(bytes(content))
     assert str(path) in refused.value.problems[0].where
+
+
+@pytest.mark.parametrize("name", ["t.geojson", "t.csv", "t.parquet", "t.txt"])
+def test_a_version_in_an_object_store_is_named_by_its_url(monkeypatch, name):
+    version = memory_bucket(monkeypatch) / name
+    version.write_bytes(BROKEN["t.csv"])
+    with pytest.raises(Refused) as refused:
+        TableLookup(TableSource(Path(name)), Condition("within", None, Planar())).read(version)
+    assert refused.value.problems[0].where.startswith(f"s3://lake/of/tests/{name}")

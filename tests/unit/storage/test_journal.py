@@ -7,12 +7,15 @@ import gzip
 import os
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
+from memory_bucket import memory_bucket
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.errors import Busy
 from tailrace.ground.facts import Fact
+from tailrace.ground.object_path import Location, ObjectPath
 from tailrace.sources.segments import Segment
 from tailrace.storage import journal as journals
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
@@ -50,7 +53,7 @@ def nth_record(batch: int) -> BatchRecord:
     return BatchRecord(batch_header, segments, position)
 
 
-def journal_of(directory: Path, entries: int) -> Journal:
+def journal_of(directory: Location, entries: int) -> Journal:
     journal = Journal(directory)
     for batch in range(entries):
         journal.append(nth_record(batch))
@@ -61,7 +64,7 @@ def names(directory: Path) -> list[str]:
     return sorted(file.name for file in directory.iterdir())
 
 
-def assert_holds(directory: Path, entries: int) -> None:
+def assert_holds(directory: Location, entries: int) -> None:
     """Assert that a new reader of the directory reads these records, and no others."""
     journals._block.cache_clear()
     journal = Journal(directory)
@@ -196,6 +199,43 @@ def test_entries_that_can_not_be_merged_now_are_there_and_are_merged_later(tmp_p
         Journal(tmp_path).append(nth_record(batch))
     assert_holds(tmp_path, 3 * BLOCK + 1)
     assert [name for name in names(tmp_path) if name.endswith(".gz")] == ["00000000.jsonl.gz", "00000003.jsonl.gz"]
+
+
+def test_the_entries_of_a_block_are_read_at_once_and_deleted_at_once(monkeypatch):
+    directory = memory_bucket(monkeypatch)
+    journal_of(directory, 2 * BLOCK)
+    read, all_read, deleted = ObjectPath.read_bytes, Barrier(BLOCK), []
+    delete = journals.unlink_all
+
+    def read_beside_the_others(file: ObjectPath) -> bytes:
+        all_read.wait(30)
+        return read(file)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ObjectPath, "read_bytes", read_beside_the_others)
+        patch.setattr(journals, "unlink_all", lambda files: deleted.append(len(files)) or delete(files))
+        Journal(directory).append(nth_record(2 * BLOCK))
+    assert deleted == [BLOCK]
+    assert_holds(directory, 2 * BLOCK + 1)
+
+
+@pytest.mark.parametrize("is_remote", [False, True])
+def test_entries_of_a_block_that_could_not_be_deleted_are_deleted_with_the_next_one(tmp_path, monkeypatch, is_remote):
+    directory = memory_bucket(monkeypatch) if is_remote else tmp_path
+
+    def fail(_: object) -> None:
+        raise PermissionError("the object store refuses access")
+
+    journal_of(directory, 2 * BLOCK)
+    with monkeypatch.context() as patch:
+        patch.setattr(journals, "unlink_all", fail)
+        Journal(directory).append(nth_record(2 * BLOCK))
+    assert_holds(directory, 2 * BLOCK + 1)
+    assert len(list(directory.glob("*.json"))) == 2 * BLOCK + 1
+    for batch in range(2 * BLOCK + 1, 3 * BLOCK + 1):
+        Journal(directory).append(nth_record(batch))
+    assert_holds(directory, 3 * BLOCK + 1)
+    assert len(list(directory.glob("*.json"))) == BLOCK + 1
 
 
 def test_a_partly_written_block_is_ignored(tmp_path):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from memory_bucket import memory_bucket
 from tailrace.disorder.cache_duration import CacheDuration
+from tailrace.storage import proposals as stored_proposals
 from tailrace.storage.layout import Layout
 from tailrace.storage.proposals import Proposal, Proposals
 from tailrace.storage.table_schemas import CALIBRATION_TABLES, PROPOSALS
@@ -73,3 +75,33 @@ def test_the_table_is_read_once_per_new_proposal(layout, monkeypatch):
         reads.clear()
         assert [proposals.newest(POLICY).k_ms for _ in range(5)] == [k_ms] * 5
         assert len(reads) == 1
+
+
+def test_an_object_store_is_asked_once_a_second(monkeypatch):
+    """A driver plans several times a second, and each listing of a bucket costs."""
+    proposals, clock, asked = Proposals(Layout(memory_bucket(monkeypatch))), [100.0], []
+    monkeypatch.setattr(stored_proposals.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(stored_proposals, "_version", lambda table: asked.append(table.name))
+    for clock[0] in (100.0, 100.2, 100.9, 101.0, 101.5, 102.1):
+        assert proposals.settings_in_force(POLICY) == (POLICY, "declared")
+    assert asked == ["proposals"] * 3
+
+
+def test_what_a_store_that_is_away_does_not_tell_is_asked_again(monkeypatch):
+    proposals, clock = Proposals(Layout(memory_bucket(monkeypatch))), [100.0]
+    monkeypatch.setattr(stored_proposals.time, "monotonic", lambda: clock[0])
+
+    def away(_: object) -> None:
+        raise OSError("the store is away")
+
+    monkeypatch.setattr(stored_proposals, "_version", away)
+    for _ in range(2):
+        with pytest.raises(OSError, match="away"):
+            proposals.settings_in_force(POLICY)
+
+
+def test_a_disk_is_asked_at_each_plan(layout):
+    proposals = Proposals(layout)
+    for k_ms in (900, 1200):
+        Proposals(layout).add(proposal(k_ms))
+        assert proposals.settings_in_force(POLICY) == (POLICY.waiting(k_ms), "so it is")

@@ -1,0 +1,69 @@
+"""The contents of objects that a process holds, up to a size, so as not to read them again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+_ROUNDS = 8
+
+
+@dataclass
+class _Directory:
+    contents: dict[str, pa.Buffer]
+    read: int
+    """The number of the read at which it was read last."""
+
+
+@dataclass
+class HeldContents:
+    """Contents by directory and name. A batch reads all that the state of its task names, which is in one directory.
+
+    Where there is no room for all of it, what is held stays, and what comes is not held: to drop what was used the
+    longest ago would drop each content just before its next use. Dropped is what a state names no more, and a directory
+    that was not read while the others were, eight times each: its task runs elsewhere.
+
+    Attributes
+    ----------
+    most_bytes : int
+        The most that is held.
+    size : int
+        The bytes that are held.
+    """
+
+    most_bytes: int
+    size: int = 0
+    _reads: int = 0
+    _directories: OrderedDict[str, _Directory] = field(default_factory=OrderedDict)  # that read last at the end
+
+    def read(self, directory: str, names: Collection[str]) -> dict[str, pa.Buffer]:
+        """What is held of all that a state names; the others of its directory are dropped."""
+        self._reads += 1
+        mine = self._directory(directory)
+        mine.read = self._reads
+        self._directories.move_to_end(directory)
+        for name in mine.contents.keys() - set(names):
+            self.drop(directory, name)
+        oldest, other = next(iter(self._directories.items()))
+        if self._reads - other.read > _ROUNDS * len(self._directories):
+            self.size -= sum(content.size for content in other.contents.values())
+            del self._directories[oldest]
+        return dict(mine.contents)
+
+    def add(self, directory: str, name: str, content: pa.Buffer) -> None:
+        """Hold a content, in the place of an earlier one of its name, if there is room."""
+        self.drop(directory, name)
+        if self.size + content.size <= self.most_bytes:
+            self._directory(directory).contents[name] = content
+            self.size += content.size
+
+    def drop(self, directory: str, name: str) -> None:
+        """Drop a content, if it is held."""
+        content = self._directory(directory).contents.pop(name, None)
+        self.size -= 0 if content is None else content.size
+
+    def _directory(self, directory: str) -> _Directory:
+        return self._directories.setdefault(directory, _Directory({}, self._reads))

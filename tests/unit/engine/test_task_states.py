@@ -1,0 +1,56 @@
+"""The states of tasks in an object store: those of two batches are there; a clean-up that fails fails no batch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from memory_bucket import memory_bucket
+from tailrace.engine.chunk_stores import ChunkObjects
+from tailrace.engine.task import Task
+from tailrace.engine.task_states import TaskStates
+from tailrace.ground.object_path import ObjectPath
+from toy_join import ToyJoin
+
+ROWS = pa.record_batch({"value": ["a"]})
+
+
+def refuse_deletes(patch: pytest.MonkeyPatch) -> None:
+    def unlink(file: ObjectPath, missing_ok: bool = False) -> None:
+        raise PermissionError(13, "the object store refuses access", file.url)
+
+    patch.setattr(ObjectPath, "unlink", unlink)
+
+
+def stored(directory: ObjectPath) -> list[str]:
+    return sorted(file.stem for file in (directory / "0").iterdir())
+
+
+def test_a_state_that_is_not_deleted_fails_no_batch_and_is_swept_at_the_next_start(monkeypatch):
+    directory = memory_bucket(monkeypatch)
+    states = TaskStates(directory)
+    with monkeypatch.context() as patch:
+        refuse_deletes(patch)
+        for batch in range(3):
+            states.write(0, batch, bytes([batch]))
+    assert stored(directory) == ["00000000", "00000001", "00000002"]
+    assert states.read(0, 2) == bytes([2])
+    assert states.sweep(3) == 2
+    states.write(0, 3, b"\3")
+    assert stored(directory) == ["00000002", "00000003"]
+
+
+def test_a_chunk_that_is_not_deleted_fails_no_batch(monkeypatch):
+    directory = memory_bucket(monkeypatch)
+    store = ChunkObjects(directory / "0")
+    task = Task(ToyJoin(10), ("left", "right"), 10, 0, store)
+    state = replace(task.restore(None), batch=0).pack(store)
+    store.write("00000000-left-0", ROWS)  # of an earlier attempt; the state does not name it
+    with monkeypatch.context() as patch:
+        refuse_deletes(patch)
+        assert task.restore(state).batch == 0
+    assert stored(directory)
+    task.restore(state)
+    assert not stored(directory)
