@@ -20,6 +20,7 @@ from tailrace.storage.progress import read_progress
 from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import Tables
 from tailrace.stream.batch_planner import BatchPlanner
+from tailrace.stream.entry_writer import EntryWriter
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.source_opening import open_feeds
 
@@ -58,7 +59,7 @@ class LocalApp:
         stamped = {name for name, stream in self.query.streams.items() if stream.is_stamped}
         plan = RunOptions(batch_rows, live=False, flush=flush)
         clock = (self.query.tick_ms, self.query.idle_ms, stamped, Feedback(self.stage.kind, 1), plan, lambda: self.now)
-        planner = BatchPlanner(Journal(self.layout.journal), feeds, waiting, self.wanted, *clock)
+        planner = BatchPlanner(EntryWriter(Journal(self.layout.journal)), feeds, waiting, self.wanted, *clock)
         done = 0
         while (entry := planner.plan(read_progress(self.layout))) is not None:
             self._batch(entry)

@@ -34,6 +34,7 @@ from tailrace.storage.replay import Replay, merged
 from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import Tables
 from tailrace.stream.batch_planner import BatchPlanner
+from tailrace.stream.entry_writer import EntryWriter
 from tailrace.stream.planned_rebuild import Rebuild
 from tailrace.stream.rebuild import rebuild
 from tailrace.stream.run_options import RunOptions
@@ -80,7 +81,7 @@ class Driver:
             tables.create(of_tables | histories, stream_tables(histories))
             of_tables |= dict.fromkeys(histories, history.FILES) | ({"results": FILES} if stage.answer_files else {})
             planner = BatchPlanner(
-                Journal(layout.journal),
+                EntryWriter(Journal(layout.journal)),
                 feeds,
                 waiting,
                 self.wanted,

@@ -17,6 +17,7 @@ from tailrace.sources.reading_progress import remaining
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.stream.batch_planner import BatchPlanner
+from tailrace.stream.entry_writer import EntryWriter
 from tailrace.stream.run_options import RunOptions
 
 # file → the number of rows of each of its segments
@@ -90,7 +91,7 @@ class Driver:
             name: log.rest(sum(part.rows for part in planned if part.stream == name)) for name, log in self.logs.items()
         }
         self.planner = BatchPlanner(
-            journal,
+            EntryWriter(journal),
             self.logs,
             unread_segments,
             lambda: (policy_from_json(self.settings), "declared"),

@@ -286,16 +286,16 @@ MUTATIONS = (
     ),
     Mutation(
         "a driver's lease before each entry of the journal",
-        "stream/batch_planner.py",
+        "stream/entry_writer.py",
         "self.require_held()",
         "pass",
         ("tests/unit/stream/test_batch_planner.py",),
     ),
     Mutation(
         "an entry that may have been written is the next one",
-        "stream/batch_planner.py",
-        "if self.unsure is not None:",
-        "if False:",
+        "stream/entry_writer.py",
+        "None if self._unsure is None else",
+        "None if True else",
         ("tests/unit/stream/test_batch_planner.py",),
     ),
     Mutation(

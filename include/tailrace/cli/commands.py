@@ -100,7 +100,7 @@ def run(
     from tailrace.spark import app as stream_app
     from tailrace.spark.correct import correct as correct_all
     from tailrace.storage.layout import Layout
-    from tailrace.stream.batch_planner import Ended
+    from tailrace.stream.ended import Ended
     from tailrace.stream.run_options import RunOptions
 
     query = _with_inputs(load(file), input or [])

@@ -40,6 +40,7 @@ from tailrace.storage.warehouses import Warehouse, connections_of
 from tailrace.storage.writer import only_driver
 from tailrace.stream.answer_topic import AnswerTopic, check_answer_topic
 from tailrace.stream.batch_planner import BatchPlanner
+from tailrace.stream.entry_writer import EntryWriter
 from tailrace.stream.orphans import sweep
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.source_opening import open_feeds, problem_of
@@ -99,7 +100,7 @@ def run(
         manifest = manifest or _create_checkpoint(query, layout, feeds, table)
         stage = _stage(query, layout, manifest)
         planner = BatchPlanner(
-            Journal(layout.journal),
+            EntryWriter(Journal(layout.journal), require_held),
             feeds,
             segments,
             partial(Proposals(layout).settings_in_force, query.policy),
@@ -109,7 +110,6 @@ def run(
             Feedback(stage.kind, stage.tasks, manifest.plans_from),
             plan,
             table=table,
-            require_held=require_held,
         )
         return _run_batches(query, layout, manifest, stage, planner, reporter, progress, spark)
 
@@ -213,7 +213,7 @@ def _run_batches(
     written = dict.fromkeys(histories, history.FILES) | ({"results": FILES} if stage.answer_files else {})
     sweep(layout, planner.journal, written, committed)
     answer_topic = AnswerTopic.of(query, stage.kind.answers)
-    sink = Sink(tables, table_schemas | written, manifest.id, answer_topic, planner.require_held)
+    sink = Sink(tables, table_schemas | written, manifest.id, answer_topic, planner.writer.require_held)
     attempts = Attempts(layout, stage, planner, reporter, sink, progress)
     if open_session is not None:
         attempts.run(open_session)

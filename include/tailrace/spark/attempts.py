@@ -32,7 +32,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.progress import read_progress
 from tailrace.storage.replay import Replay
 from tailrace.storage.written_batches import repair
-from tailrace.stream.batch_planner import Ended
+from tailrace.stream.ended import Ended
 from tailrace.stream.failures import Failure
 from tailrace.stream.planner import Planner
 from tailrace.stream.status_reporter import StatusReporter

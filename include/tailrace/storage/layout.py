@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from tailrace.ground.errors import Busy, Damaged, Problem, Refused, refuse
 from tailrace.ground.object_path import Location
 from tailrace.sources.segments import Types
 from tailrace.storage.holding import RequireHeld
-from tailrace.storage.locks import bucket_lock, file_lock
+from tailrace.storage.locks import writer_lock
 from tailrace.storage.manifest import FORMAT, CheckpointManifest, changes, create_manifest, keeps_answers
 from tailrace.storage.warehouses import Warehouse, holds, location_of, moving_away
 
@@ -216,33 +216,9 @@ class Layout:
         """The command that makes the stream's state anew; `file` is the query's, if it is known."""
         return f"tailrace rebuild {'FILE' if file is None else file} --warehouse {self.home.parent}"
 
-    @contextmanager
-    def lock(self, writer: str, wait_s: float | None = None) -> Iterator[RequireHeld]:
-        """Hold the lock of a writer, of which there is one at a time; a process that dies releases it.
-
-        Parameters
-        ----------
-        wait_s : float, optional
-            Seconds to wait for another process that holds it. By default no longer than it takes to tell a living one
-            from a dead one, which in a directory is at once.
-
-        Yields
-        ------
-        callable
-            Raises Busy where the lock is lost, which a lease in an object store may be.
-
-        Raises
-        ------
-        Busy
-            When another process still holds it then.
-        """
-        if isinstance(self.home, Path):
-            self.home.mkdir(parents=True, exist_ok=True)
-            with file_lock(self.home / f".{writer}.lock", str(self.home), writer, wait_s or 0):
-                yield lambda: None
-        else:
-            with bucket_lock(self.home, writer, wait_s) as require_held:
-                yield require_held
+    def lock(self, writer: str, wait_s: float | None = None) -> AbstractContextManager[RequireHeld]:
+        """Hold the lock of a writer of this query, see `locks.writer_lock`."""
+        return writer_lock(self.home, writer, wait_s)
 
 
 def _outcome(changed: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from tailrace.ground.errors import Busy, Problem
-from tailrace.ground.object_path import ObjectPath
+from tailrace.ground.object_path import Location, ObjectPath
 from tailrace.storage.conditional_store import BucketStore, require_conditions
 from tailrace.storage.holding import OnLoss, RequireHeld, hold, persistently
 from tailrace.storage.lease import TERM_S, Lease, LeaseLostError
@@ -34,7 +34,36 @@ _DOES = {
 
 
 @contextmanager
-def file_lock(file: Path, where: str, writer: str, wait_s: float) -> Iterator[None]:
+def writer_lock(home: Location, writer: str, wait_s: float | None = None) -> Iterator[RequireHeld]:
+    """Hold the lock of a query's writer, of which there is one at a time; a process that dies releases it.
+
+    Parameters
+    ----------
+    wait_s : float, optional
+        Seconds to wait for another process that holds it. By default no longer than it takes to tell a living one from
+        a dead one, which in a directory is at once.
+
+    Yields
+    ------
+    callable
+        To be called before each write, see `holding.RequireHeld`.
+
+    Raises
+    ------
+    Busy
+        When another process still holds it then.
+    """
+    if isinstance(home, Path):
+        home.mkdir(parents=True, exist_ok=True)
+        with _file_lock(home / f".{writer}.lock", str(home), writer, wait_s or 0):
+            yield lambda: None
+    else:
+        with bucket_lock(home, writer, wait_s) as require_held:
+            yield require_held
+
+
+@contextmanager
+def _file_lock(file: Path, where: str, writer: str, wait_s: float) -> Iterator[None]:
     """Hold a lock file; a process that dies releases it.
 
     Raises
@@ -82,7 +111,7 @@ def bucket_lock(
     persistently(partial(require_conditions, home), tries_again)
     where, directory = str(home), machine_directory("locks")
     file = directory / f"{sha256(f'{home}/{writer}'.encode()).hexdigest()[:32]}.lock"
-    with file_lock(file, where, writer, wait_s or 0):
+    with _file_lock(file, where, writer, wait_s or 0):
         status = file.stat()
         lease = _lease(home, writer, f"{boot_id()}:{status.st_dev}:{status.st_ino}", term_s)
         with hold(lease, where, _wrong(writer), wait_s, on_loss or _ignore, tries_again) as require_held:

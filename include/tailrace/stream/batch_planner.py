@@ -12,15 +12,15 @@ from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.feedback import FEEDBACK, Feedback
 from tailrace.engine.next_facts import next_facts, with_plan
 from tailrace.engine.progress import Progress
-from tailrace.ground.errors import Problem, Refused
 from tailrace.ground.facts import Facts
 from tailrace.sources.feed import Feed
 from tailrace.sources.segments import Segment
-from tailrace.storage.holding import RequireHeld
-from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
+from tailrace.storage.journal import BatchRecord, LogPosition, StreamPosition
 from tailrace.storage.status import wall_ms
 from tailrace.stream.batch_segments import Selection, in_step, place, select
 from tailrace.stream.batch_size import BatchSize
+from tailrace.stream.ended import ended
+from tailrace.stream.entry_writer import EntryWriter
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.silence import Silence, SilenceRules, after_downtime, with_waits
 from tailrace.stream.table_versions import TableVersions
@@ -29,15 +29,13 @@ Settings = tuple[SlackPolicy, str]
 """A slack policy, and where its settings come from, in words."""
 
 
-class Ended(Refused):
-    """The stream was ended by a bounded run."""
-
-
 class BatchPlanner:
     """Plans batches, one at a time.
 
     Parameters
     ----------
+    writer : EntryWriter
+        Of the journal.
     feeds : dict
         The feed of each stream, by the stream's name, in the order of the kind's inputs.
     waiting : dict
@@ -56,13 +54,11 @@ class BatchPlanner:
         The start of the driver: since the last entry no silence counts before it. Without it, the present.
     table : TableVersions, optional
         The versions of the dimension table, if there is one.
-    require_held : callable
-        Called before an entry is written: raises an error where another driver may have taken over.
     """
 
     def __init__(
         self,
-        journal: Journal,
+        writer: EntryWriter,
         feeds: Mapping[str, Feed],
         waiting: Mapping[str, list[Segment]],
         wanted: Callable[[], Settings],
@@ -74,36 +70,32 @@ class BatchPlanner:
         now: Callable[[], int] = wall_ms,
         started_ms: int | None = None,
         table: TableVersions | None = None,
-        require_held: RequireHeld = lambda: None,
     ) -> None:
-        self.journal, self.feeds, self.wanted, self.options, self.now = journal, feeds, wanted, plan, now
+        self.writer, self.journal = writer, writer.journal
+        self.feeds, self.wanted, self.options, self.now = feeds, wanted, plan, now
         self.feedback, self.table, self.size = feedback, table, BatchSize(feedback.kind, plan.batch_rows)
-        self.last = journal.last()
         started_ms = now() if started_ms is None else started_ms
-        down_ms = max(started_ms - self.last.position.planned_ms, 0) if self.last else 0
+        down_ms = max(started_ms - self.writer.last.position.planned_ms, 0) if self.writer.last else 0
         self.silence = SilenceRules(tick_ms, idle_ms, stamped, started_ms, down_ms)
         self.facts: Facts = ()
-        before = self.last.position if self.last else LogPosition(dict.fromkeys(feeds, StreamPosition()))
+        before = self.writer.last.position if self.writer.last else LogPosition(dict.fromkeys(feeds, StreamPosition()))
         self.position = after_downtime(before, down_ms)
         self.waiting = {name: deque(waiting[name]) for name in feeds}
-        self.require_held = require_held
-        self.unsure: tuple[BatchRecord, Mapping[str, Selection]] | None = None
-        """An entry whose writing failed, and may have been written nevertheless, with the rows that it takes."""
 
     def observe(self, metrics: Sequence[Mapping[str, Any]]) -> None:
         """Take note of the newest batch by its rows in `metrics`, times in ms: by it the next one is cut and routed."""
-        if self.last is not None:
-            self.feedback.observe(metrics, self.last.header.facts)
+        if self.writer.last is not None:
+            self.feedback.observe(metrics, self.writer.last.header.facts)
         self.size.observe(*(sum(row[name] for row in metrics) for name in ("rows", "partials", "answers")))
 
     @property
     def batches(self) -> int:
         """How many batches are planned."""
-        return self.last.header.batch + 1 if self.last else 0
+        return self.writer.last.header.batch + 1 if self.writer.last else 0
 
     @property
     def ended(self) -> bool:
-        return self.last is not None and self.last.header.ends
+        return self.writer.last is not None and self.writer.last.header.ends
 
     @property
     def rows_left(self) -> int:
@@ -113,7 +105,7 @@ class BatchPlanner:
     @property
     def newest_rows(self) -> int:
         """The number of rows that the newest entry reads."""
-        return sum(segment.rows for segment in self.last.segments) if self.last else 0
+        return sum(segment.rows for segment in self.writer.last.segments) if self.writer.last else 0
 
     @property
     def state(self) -> Literal["streaming", "waiting", "quiet"]:
@@ -142,15 +134,15 @@ class BatchPlanner:
         Ended
             When the stream has ended, and there is more to read.
         """
-        if self.unsure is not None:
-            return self._write(*self.unsure)
+        if (entry := self.writer.write_again()) is not None:
+            return entry
         now = self.now()
         if progress is not None and self.options.live:
             self.position = with_waits(self.position, progress.reached, self.silence.started_ms)
-        facts = self.last.header.facts if self.last else ()
+        facts = self.writer.last.header.facts if self.writer.last else ()
         self.facts = next_facts(facts, *self.wanted(), progress, self.feedback.kind, self.batches)
         stamped = self.facts[-1].batch == self.batches
-        changed = stamped if self.last else not self.options.live
+        changed = stamped if self.writer.last else not self.options.live
         if self.options.live:
             if not (self._due(now) or changed):  # what comes meanwhile comes together
                 return None
@@ -159,7 +151,7 @@ class BatchPlanner:
         new = next((segments[0] for segments in self.waiting.values() if segments), None)
         if self.ended:
             if new is not None:
-                raise self._ended(f"{new.path} came after its end, and would never be read")
+                raise ended(self.journal, f"{new.path} came after its end, and would never be read")
             return None
         names = self._readable(progress)
         if names or changed:
@@ -171,7 +163,7 @@ class BatchPlanner:
     def refuse_ended(self) -> None:
         """Refuse to go on with a stream that has ended."""
         if self.ended:
-            raise self._ended("the stream was ended by a bounded run, and its windows are closed")
+            raise ended(self.journal, "the stream was ended by a bounded run, and its windows are closed")
 
     def _readable(self, progress: Progress | None) -> list[str]:
         """The streams of which the next batch takes rows.
@@ -247,18 +239,10 @@ class BatchPlanner:
         idle = tuple(name for name, stream in streams.items() if stream.idle)
         ends, idle_ms = closes and not self.options.live, self.silence.idle_ms
         header = BatchHeader(self.batches, self.facts, silence.heartbeats, idle, closes, ends, idle_ms)
-        return self._write(BatchRecord(header, segments, position), selections)
 
-    def _write(self, entry: BatchRecord, selections: Mapping[str, Selection]) -> BatchRecord:
-        """Write an entry; one whose writing failed is written by the next call, as nobody can tell whether it was."""
-        self.unsure = entry, selections
-        self.require_held()
-        self.journal.append(entry)
-        self.last, self.position, self.unsure = entry, entry.position, None
-        for name, mine in selections.items():
-            mine.remove_from(self.waiting[name])
-        return entry
+        def take() -> None:
+            self.position = position
+            for name, mine in selections.items():
+                mine.remove_from(self.waiting[name])
 
-    def _ended(self, wrong: str) -> Ended:
-        right = "another warehouse, or another name for the query; --keep-open leaves a run open"
-        return Ended([Problem(str(self.journal.directory.parent.parent), wrong, right)])
+        return self.writer.write(BatchRecord(header, segments, position), take)

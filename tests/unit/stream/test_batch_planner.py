@@ -32,7 +32,7 @@ from tailrace.sources.segments import Segment
 from tailrace.spark.source import share
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
 from tailrace.stream import batch_segments
-from tailrace.stream.batch_planner import Ended
+from tailrace.stream.ended import Ended
 from tailrace.stream.run_options import RunOptions
 from toy_join import ToyJoin
 
@@ -329,7 +329,7 @@ def test_a_driver_that_another_one_may_have_replaced_appends_nothing(tmp_path):
     def require_held():
         raise Busy([])
 
-    driver.planner.require_held = require_held
+    driver.planner.writer.require_held = require_held
     with pytest.raises(Busy):
         driver.plan()
     assert not entries(tmp_path)

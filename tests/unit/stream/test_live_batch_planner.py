@@ -35,6 +35,7 @@ from tailrace.sources.replay_feed import ReplayFeed
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.stream.batch_planner import BatchPlanner
+from tailrace.stream.entry_writer import EntryWriter
 from tailrace.stream.run_options import RunOptions
 
 
@@ -328,7 +329,7 @@ def test_a_replay_is_not_quiet_before_its_end_however_long_the_driver_is_down(tm
         feed = ReplayFeed(Log(*rest), 0.5, clock)  # a row every 2 · IDLE
         settings = lambda: (policy_from_json(NONE), "declared")  # noqa: E731
         clocks = (TICK, IDLE, {STREAM} if stamps else set(), Feedback(kind_of("sum"), 1), LIVE, lambda: clock.ms)
-        return BatchPlanner(Journal(tmp_path), {STREAM: feed}, {STREAM: feed.fresh()}, settings, *clocks)
+        return BatchPlanner(EntryWriter(Journal(tmp_path)), {STREAM: feed}, {STREAM: feed.fresh()}, settings, *clocks)
 
     planner, polls = start_planner(), 0
     while len(rows_read(tmp_path)) < len(WHOLE):

@@ -12,7 +12,7 @@ from planner_driver import IDLE, LIVE, TICK, WAITING, Driver, Log, entries
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord
 from tailrace.storage.progress import Progress
-from tailrace.stream.batch_planner import Ended
+from tailrace.stream.ended import Ended
 from tailrace.stream.run_options import RunOptions
 
 STREAMS = ("left", "right")
