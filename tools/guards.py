@@ -61,8 +61,8 @@ MUTATIONS = (
     Mutation(
         "a driver that is started on a full disk waits",
         "storage/writer.py",
-        "if not waits or layout.drain.exists():",
-        "if True:",
+        "return waits and not layout.drain.exists()",
+        "return False",
         ("tests/unit/storage/test_writer.py",),
     ),
     Mutation(
@@ -89,7 +89,7 @@ MUTATIONS = (
     Mutation(
         "rebuild: nothing reads what is half moved",
         "storage/layout.py",
-        "if self.switch.exists():",
+        "if holds(self.switch):",
         "if False:",
         (f"{REBUILD}::test_a_rebuild_that_dies_at_any_write_leaves_the_old_stream_or_is_done[parallelism]",),
     ),
@@ -189,8 +189,8 @@ MUTATIONS = (
     Mutation(
         "journal: an entry that can't be deleted fails no append",
         "storage/journal.py",
-        "with suppress(OSError):",
-        "with suppress():",
+        "with suppress(OSError):  # they",
+        "with suppress():  # they",
         ("tests/unit/storage/test_journal.py",),
     ),
     Mutation(
@@ -217,7 +217,7 @@ MUTATIONS = (
     Mutation(
         "chunks: a deletion that may have been carried out is no content any more",
         "engine/chunk_stores.py",
-        "_HELD.drop(str(self.directory), name)",
+        "_CACHE.drop(str(self.directory), name)",
         "pass",
         ("tests/unit/engine/test_chunk_stores.py",),
     ),
@@ -231,7 +231,7 @@ MUTATIONS = (
     Mutation(
         "vacuum: no file that a correction reads",
         "spark/sink.py",
-        "held.enter_context(self.tables.layout.lock(VACUUM))",
+        "held.enter_context(self.tables.layout.lock(VACUUM, 0))",
         "pass",
         (SINK,),
     ),
@@ -278,6 +278,20 @@ MUTATIONS = (
         ("tests/unit/terminal/test_progress_table.py",),
     ),
     Mutation(
+        "an entry that Spark has run before it was confirmed holds nothing up",
+        "spark/attempts.py",
+        "idle = done >= self.planner.batches",
+        "idle = done == self.planner.batches",
+        ("tests/unit/spark/test_attempts.py",),
+    ),
+    Mutation(
+        "an entry that could not be copied for Spark is copied by the next attempt",
+        "spark/attempts.py",
+        "            self.entries.copy(entry)  # where",
+        "            with retried(retries, self.reporter):\n                self.entries.copy(entry)  # where",
+        ("tests/unit/spark/test_attempts.py",),
+    ),
+    Mutation(
         "a driver's lease before each table",
         "spark/sink.py",
         "            self.require_held()\n            self.tables.append(",
@@ -294,7 +308,7 @@ MUTATIONS = (
     Mutation(
         "an entry that may have been written is the next one",
         "stream/entry_writer.py",
-        "None if self._unsure is None else",
+        "None if self._unconfirmed is None else",
         "None if True else",
         ("tests/unit/stream/test_batch_planner.py",),
     ),
@@ -445,7 +459,7 @@ MUTATIONS = (
     Mutation(
         "bucket: its store honours conditions",
         "storage/locks.py",
-        "    require_conditions(home)\n",
+        "    retry_while_away(partial(require_conditions, home), tries_again)\n",
         "",
         (WAREHOUSE,),
     ),

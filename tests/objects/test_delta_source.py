@@ -15,7 +15,7 @@ from tailrace.ground.errors import Refused, SourceChanged
 from tailrace.ground.object_path import ObjectPath
 from tailrace.ground.object_stores import store_of
 from tailrace.storage.log import Log
-from tailrace.storage.table_files import located
+from tailrace.storage.table_files import resolve_file
 from tailrace.storage.warehouses import storage_options
 from tailrace.stream.source_opening import open_feeds
 
@@ -67,6 +67,20 @@ def test_the_answers_are_those_of_the_same_table_in_a_directory(place, tmp_path,
     expected, actual = map(answers, apps)
     assert len(expected) > 30
     assert actual == expected
+
+
+def test_a_file_whose_name_has_a_space_is_read(place, tmp_path):
+    """Spark writes a partition's value as it is, and only the log has it encoded."""
+    write_deltalake(tmp_path / "in", readings(0, 400))
+    (file,) = (tmp_path / "in").glob("*.parquet")
+    (commit,) = (tmp_path / "in" / "_delta_log").glob("*.json")
+    (place / f"city=New York/{file.name}").write_bytes(file)
+    (place / f"_delta_log/{commit.name}").write_bytes(
+        commit.read_text().replace(f'"path":"{file.name}"', f'"path":"city=New%20York/{file.name}"').encode()
+    )
+    app = LocalApp(query_on(place.url, "delta", place.connection), tmp_path / "warehouse")
+    app.go()
+    assert app.tables.read("segments").column("rows").to_pylist() == [400]
 
 
 def test_a_correction_reads_the_tables_files_again(stream):
@@ -124,15 +138,15 @@ def test_where_no_table_is_one_is_asked_for(place, tmp_path):
 
 @pytest.mark.parametrize("uri", ["/in/part.parquet", "file:///in/part.parquet", "https://host/part.parquet", "../part"])
 def test_a_file_elsewhere_than_in_an_object_store_is_refused(place, uri):
-    with pytest.raises(Refused, match="which is no URL of an object store"):
-        located(uri, place)
+    with pytest.raises(Refused, match="which is no object that can be read"):
+        resolve_file(uri, place)
 
 
 def test_a_file_in_an_object_store_is_none_of_a_table_on_a_disk(tmp_path):
     with pytest.raises(Refused, match="which is on no disk"):
-        located("s3://lake/part.parquet", tmp_path)
+        resolve_file("s3://lake/part.parquet", tmp_path)
 
 
 def test_a_table_may_name_files_of_another_bucket(place):
-    copied = located("s3://other/in/part.parquet", place)
+    copied = resolve_file("s3://other/in/part.parquet", place)
     assert copied == ObjectPath("s3://other/in/part.parquet", place.connection)

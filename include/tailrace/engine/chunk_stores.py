@@ -17,7 +17,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from tailrace.engine.held_contents import HeldContents
+from tailrace.engine.content_cache import ContentCache
 from tailrace.ground import wire
 from tailrace.ground.files import write_atomically
 from tailrace.ground.object_path import Location, ObjectPath
@@ -27,7 +27,7 @@ _SUFFIX = ".arrow"
 _SUM_BYTES = 4  # of the checksum at the end of a file
 _MOST_CHECKED = 10_000
 _READERS = 8  # of objects at once
-_HELD = HeldContents(256 << 20)  # by a process, of the chunks in object stores
+_CACHE = ContentCache(256 << 20)  # by a process, of the chunks in object stores
 _CHECKED: dict[str, tuple[int, int, int]] = {}  # inode, time and size of each file that this process has checked
 
 
@@ -120,15 +120,15 @@ class ChunkObjects:
     def write(self, name: str, rows: pa.RecordBatch) -> None:
         content = _packed(rows)
         self._file(name).write_bytes(content)
-        _HELD.add(str(self.directory), name, pa.py_buffer(content))
+        _CACHE.add(str(self.directory), name, pa.py_buffer(content))
 
     def read(self, names: Collection[str]) -> dict[str, Chunk]:
-        held = _HELD.read(str(self.directory), names)
+        held = _CACHE.read(str(self.directory), names)
         missing = [name for name in names if name not in held]
         with ThreadPoolExecutor(_READERS) as readers:
             read = dict(zip(missing, readers.map(_content, map(self._file, missing)), strict=True))
         for name, content in read.items():
-            _HELD.add(str(self.directory), name, content)
+            _CACHE.add(str(self.directory), name, content)
         contents = held | read
         return {name: Chunk(_rows(contents[name]), name, source=str(self._file(name))) for name in names}
 
@@ -136,7 +136,7 @@ class ChunkObjects:
         return [file.stem for file in self.directory.glob(f"[0-9]*{_SUFFIX}")]
 
     def delete(self, name: str) -> None:
-        _HELD.drop(str(self.directory), name)  # first: a request that fails may have been carried out
+        _CACHE.drop(str(self.directory), name)  # first: a request that fails may have been carried out
         self._file(name).unlink(missing_ok=True)
 
     def _file(self, name: str) -> ObjectPath:

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from tailrace.ground.duration import Duration, parse_time_ms
 from tailrace.ground.files import is_url
-from tailrace.ground.object_urls import FORMS, parse_object_url
+from tailrace.ground.object_urls import FORMS, parse_declared_url
 from tailrace.ground.source_roots import outside_roots
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -68,7 +68,7 @@ def resolve_place(path: Any, info: ValidationInfo) -> Path | str:
         if not isinstance(resolved, Path):
             raise PydanticKnownError("string_type")
         return resolved
-    if parse_object_url(path) is None:
+    if parse_declared_url(path) is None:
         raise field_error(f"{path} is no URL of an object store", f"{FORMS}; or a path")
     url = path.rstrip("/")
     if (problem := outside_roots(url)) is not None:

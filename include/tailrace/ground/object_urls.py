@@ -11,7 +11,7 @@ FORMS = "s3://bucket/readings, gs://bucket/readings or abfss://container@account
 # A host of the query file's choosing would get the connection's token.
 _URL = re.compile(
     r"(?P<store>(?:s3|gs)://[A-Za-z0-9][A-Za-z0-9._-]*|abfss://[a-z0-9-]+@[a-z0-9]+\.dfs\.core\.windows\.net)"
-    r"(?:/(?P<key>(?:[^/?#\x00-\x20]+(?:/[^/?#\x00-\x20]+)*)?)/?)?"
+    r"(?:/(?P<key>(?:[^/?#\x00-\x1f]+(?:/[^/?#\x00-\x1f]+)*)?)/?)?"
 )
 
 
@@ -22,8 +22,13 @@ class ObjectUrl(NamedTuple):
     key: str
 
 
+def parse_declared_url(url: str) -> ObjectUrl | None:
+    """Parse a URL that a person has written; None where it is not of a form in `FORMS`, or has a space."""
+    return None if " " in url else parse_object_url(url)
+
+
 def parse_object_url(url: str) -> ObjectUrl | None:
-    """Parse a URL of an object store; None where it is not of a form in `FORMS`."""
+    """Parse the URL of an object, whose key may have spaces; None where it is not of a form in `FORMS`."""
     match = _URL.fullmatch(url)
     if match is None or {".", ".."} & set((match["key"] or "").split("/")):
         return None

@@ -28,7 +28,7 @@ from tailrace.spark.sink import Sink
 from tailrace.spark.warm_up import warming_up
 from tailrace.storage import checkpoint
 from tailrace.storage.checkpoint import committed_batches
-from tailrace.storage.holding import persistently
+from tailrace.storage.holding import retry_while_away
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest
@@ -76,7 +76,7 @@ def run(
         When the source is not fit, or the checkpoint is closed, in use, or was begun for another query.
     """
     layout = Layout.of(warehouse, query.name)
-    manifest = persistently(partial(checkpoint.resumable, layout, query), lambda: plan.live and layout.is_remote)
+    manifest = retry_while_away(partial(checkpoint.resumable, layout, query), lambda: plan.live and layout.is_remote)
     check_answer_topic(query, is_new=manifest is None)
     if manifest is None:  # what is wrong is refused before anything is written
         table = _open_table(query, layout, manifest, plan)
@@ -209,8 +209,10 @@ def _run_batches(
             return 0
     table_schemas, tables = schemas(stage.kind), Tables(layout)
     histories = history_schemas(stage.readers)
+    planner.writer.require_held()
     tables.create(table_schemas | histories, stream_tables(histories))
     written = dict.fromkeys(histories, history.FILES) | ({"results": FILES} if stage.answer_files else {})
+    planner.writer.require_held()  # it deletes what no table names, and another driver may be about to name it
     sweep(layout, planner.journal, written, committed)
     answer_topic = AnswerTopic.of(query, stage.kind.answers)
     sink = Sink(tables, table_schemas | written, manifest.id, answer_topic, planner.writer.require_held)

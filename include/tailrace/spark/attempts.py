@@ -27,7 +27,7 @@ from tailrace.spark.operator import run_stored_tasks, run_tasks
 from tailrace.spark.sink import Sink
 from tailrace.spark.source import read_journal
 from tailrace.storage.checkpoint import committed_batches
-from tailrace.storage.journal import BatchRecord, Journal
+from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import read_progress
 from tailrace.storage.replay import Replay
@@ -126,10 +126,10 @@ class Attempts:
                 sink_errors.append(error)  # Spark would pass it on only as text, within a trace of its own
                 raise
 
-        with ExitStack() as held:
+        with ExitStack() as resources:
             try:
                 committed = committed_batches(self.layout)
-                stream = self.output(spark, keys, held, committed, write).start()
+                stream = self.output(spark, keys, resources, committed, write).start()
             except Exception as error:  # Spark's, or py4j's where Spark has no class for it
                 return error
             while not self.written_batches.empty():  # from the attempt before; these batches will come again
@@ -147,14 +147,14 @@ class Attempts:
         self,
         spark: SparkSession,
         keys: list[int],
-        held: ExitStack,
+        resources: ExitStack,
         committed: int,
         write: Callable[[DataFrame, int], None],
     ) -> DataStreamWriter:
         """The stream's output, ready to be started.
 
         With the tasks' states in an object store, Spark has no state. Then its checkpoint lies in a scratch directory,
-        like a copy of the journal's newest entries, for Spark asks for the next one all the time. `held` removes it.
+        like a copy of the journal's newest entries, for Spark asks for the next one all the time.
         """
         if self.stage.states is None:
             replay = Replay.read(self.layout.checkpoint)
@@ -162,7 +162,7 @@ class Attempts:
             rows = run_tasks(messages, self.stage, keys)
             output = rows.writeStream.foreachBatch(lambda rows, batch: write(rows, replay.entries(batch + 1) - 1))
             return output.option("checkpointLocation", str(self.layout.checkpoint))
-        scratch = Path(held.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
+        scratch = Path(resources.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
         run = partial(run_stored_tasks, stage=self.stage, states=self.stage.states, keys=keys)
         self.entries = Journal(scratch / "journal")
         (scratch / "journal").mkdir()
@@ -176,7 +176,7 @@ class Attempts:
         """Plan a batch when the one before is written, from batch `done` on; returns False if Spark has stopped."""
         progress, retries = read_progress(self.layout), Retries()
         while stream.isActive:
-            idle = done == self.planner.batches
+            idle = done >= self.planner.batches  # Spark may have run an entry whose writing is not confirmed yet
             if idle and not self.reporter.drain_requested and self.plan_batch(retries, progress):
                 continue
             ends = self.reporter.drain_requested or self.planner.ended or not self.planner.options.live
@@ -202,19 +202,15 @@ class Attempts:
 
     def plan_batch(self, retries: Retries, progress: Progress | None) -> bool:
         """Plan the next batch if there is input and no retry is pending; returns True if one was planned."""
+        entry = None
         if not self.planner.options.live:
-            return self.is_passed_on(self.planner.plan(progress))
-        planned = False
-        if retries.due:
+            entry = self.planner.plan(progress)
+        elif retries.due:
             with retried(retries, self.reporter):
-                planned = self.is_passed_on(self.planner.plan(progress))
+                entry = self.planner.plan(progress)
                 self.reporter.report_problem(SOURCE, self.planner.problem)
-        return planned
-
-    def is_passed_on(self, entry: BatchRecord | None) -> bool:
-        """Pass a planned entry on to Spark; returns False where there is none."""
         if entry is not None and self.entries is not None:
-            self.entries.copy(entry)
+            self.entries.copy(entry)  # where this fails, so does the attempt: the next one copies all that is planned
         return entry is not None
 
 

@@ -15,13 +15,13 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from tailrace.ground.errors import Problem, Refused, SourceChanged, refuse
-from tailrace.ground.object_path import Location, ObjectPath
+from tailrace.ground.object_path import Location
 from tailrace.sources.check import Columns
 from tailrace.sources.formats import FORMATS, merge_types
 from tailrace.sources.reading_progress import ReadFile, remaining
 from tailrace.sources.segments import Segment, Types
 from tailrace.storage.paths import require_fit
-from tailrace.storage.table_files import find_file, identity_of, located
+from tailrace.storage.table_files import find_file, identity_of, resolve_file
 from tailrace.storage.tables import open_table
 
 _LISTING_INTERVAL_S = 60.0
@@ -134,7 +134,7 @@ class DeltaFeed:
             raise self._refusal(wrong, "a table without them: REORG TABLE … APPLY (PURGE) writes its files anew")
         actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         actions.sort(key=lambda action: (action["modification_time"], action["path"]))
-        files = [(located(action["path"], self.path), action["size_bytes"]) for action in actions]
+        files = [(resolve_file(action["path"], self.path), action["size_bytes"]) for action in actions]
         for missing in sorted(self._read_files.keys() - {str(file) for file, _ in files}):
             raise self._source_changed(
                 f"{missing} was read, and compacted before the stream had read all of the table as it stood"
@@ -154,7 +154,7 @@ class DeltaFeed:
             wrong = "it removed or changed rows, and a stream's log may only grow"
             right = "a table that is only appended to; or another name for the query, to begin anew"
             raise self._source_changed(wrong, right, self.version)
-        return located(change["path"], self.path), change["size"]
+        return resolve_file(change["path"], self.path), change["size"]
 
     def _segments(self, files: Sequence[tuple[Location, int] | None], version: int) -> list[Segment]:
         segments: list[Segment] = []
@@ -189,13 +189,10 @@ class DeltaFeed:
             raise refuse(str(self.path), wrong, right)
         try:
             return open_table(self.path)
-        except (DeltaError, OSError) as error:
-            if isinstance(self.path, ObjectPath):  # its store may be away
-                raise OSError(errno.EIO, str(error).partition("\n")[0], str(self.path)) from error
-            if isinstance(error, OSError):
-                raise
-            # It is being removed, or created, just now.
+        except DeltaError as error:  # it may be being removed, or created, just now
             raise refuse(str(self.path), f"{wrong} that can be read ({error})", right) from error
+        except OSError as error:  # of deltalake, which names no file
+            raise OSError(error.errno or errno.EIO, str(error), str(self.path)) from error
 
     def _state(self) -> tuple[int, ...] | None:
         """The identity of the file of the newest commit that was read; None where it is gone."""

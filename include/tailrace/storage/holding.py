@@ -81,8 +81,9 @@ def hold(
 def _acquire(lease: Lease, where: str, wrong: str, wait_s: float | None, tries_again: Callable[[], bool]) -> None:
     """Acquire a lease, and wait for that of a process that is dead."""
     least_s = 0.0 if wait_s == 0 else _PATIENCE * lease.term_s
-    until_s, told = time.monotonic() + max(wait_s or 0.0, least_s), False
-    while not persistently(lease.acquire, tries_again):
+    until_s, told = 0.0, False
+    while not retry_while_away(lease.acquire, tries_again):
+        until_s = until_s or time.monotonic() + max(wait_s or 0.0, least_s)  # from the store's first answer on
         if time.monotonic() >= until_s:
             raise Busy([Problem(where, wrong, "to wait for it, or to stop it")])
         if not told:
@@ -92,7 +93,7 @@ def _acquire(lease: Lease, where: str, wrong: str, wait_s: float | None, tries_a
         time.sleep(min(_POLL_S, lease.term_s / _RENEWALS))
 
 
-def persistently(ask: Callable[[], T], tries_again: Callable[[], bool]) -> T:
+def retry_while_away(ask: Callable[[], T], tries_again: Callable[[], bool]) -> T:
     """Ask a store that may be away, again and again while `tries_again` holds; one that refuses access is not away."""
     failed = False
     while True:

@@ -7,6 +7,7 @@ together, in which order, when those without an arrival time were taken in, and 
 
 from __future__ import annotations
 
+import errno
 import gzip
 import itertools
 import json
@@ -138,12 +139,14 @@ class Journal:
         return next((number for number in range(first, later) if number not in single), None)
 
     def append(self, entry: BatchRecord) -> None:
-        """Append the next entry atomically; one that is there already, as a try that failed may have written it, stays.
+        """Append the next entry atomically (idempotent: an identical one may be there).
 
         Raises
         ------
         Busy
             When another one is there: another driver goes on with the stream, while this one stood still.
+        OSError
+            When it may have been written, or not; to be called again with the same entry.
         """
         number, content = entry.header.batch, json.dumps(asdict(entry))
         try:
@@ -161,8 +164,10 @@ class Journal:
     def _holds(self, number: int, content: str) -> bool:
         try:
             return self._file(number).read_text() == content
-        except FileNotFoundError:  # it is in a block
-            return False
+        except FileNotFoundError:
+            if self._block(number).exists():
+                return False
+            raise OSError(errno.EIO, "a write was refused, though nothing is there", str(self._file(number))) from None
 
     def copy(self, entry: BatchRecord) -> None:
         """Write an entry of another journal."""

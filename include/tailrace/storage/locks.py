@@ -16,12 +16,12 @@ from filelock import FileLock, Timeout
 from tailrace.ground.errors import Busy, Problem
 from tailrace.ground.object_path import Location, ObjectPath
 from tailrace.storage.conditional_store import BucketStore, require_conditions
-from tailrace.storage.holding import OnLoss, RequireHeld, hold, persistently
+from tailrace.storage.holding import OnLoss, RequireHeld, hold, retry_while_away
 from tailrace.storage.lease import TERM_S, Lease, LeaseLostError
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
-_DOES = {
+_ACTIVITIES = {
     "stream": "runs this query's driver",
     "correction": "corrects this query",
     "calibration": "calibrates this query",
@@ -108,13 +108,13 @@ def bucket_lock(
     Busy
         When another process holds it.
     """
-    persistently(partial(require_conditions, home), tries_again)
+    retry_while_away(partial(require_conditions, home), tries_again)
     where, directory = str(home), machine_directory("locks")
     file = directory / f"{sha256(f'{home}/{writer}'.encode()).hexdigest()[:32]}.lock"
     with _file_lock(file, where, writer, wait_s or 0):
         status = file.stat()
         lease = _lease(home, writer, f"{boot_id()}:{status.st_dev}:{status.st_ino}", term_s)
-        with hold(lease, where, _wrong(writer), wait_s, on_loss or _ignore, tries_again) as require_held:
+        with hold(lease, where, _busy_text(writer), wait_s, on_loss or _ignore, tries_again) as require_held:
             yield require_held
 
 
@@ -141,11 +141,11 @@ def _lease(home: ObjectPath, writer: str, machine: str, term_s: float) -> Lease:
 
 
 def _busy(where: str, writer: str) -> Busy:
-    return Busy([Problem(where, _wrong(writer), "to wait for it, or to stop it")])
+    return Busy([Problem(where, _busy_text(writer), "to wait for it, or to stop it")])
 
 
-def _wrong(writer: str) -> str:
-    return f"another process {_DOES[writer]}"
+def _busy_text(writer: str) -> str:
+    return f"another process {_ACTIVITIES[writer]}"
 
 
 def _ignore(error: LeaseLostError) -> None:

@@ -14,7 +14,7 @@ from tailrace.sources.object_files import find_object
 from tailrace.sources.segments import SourceFile, removed
 
 
-def located(uri: str, table: Location) -> Location:
+def resolve_file(uri: str, table: Location) -> Location:
     """Locate a file that an action of a table names by a URI, which is relative to the table's or absolute.
 
     Raises
@@ -31,7 +31,7 @@ def located(uri: str, table: Location) -> Location:
         return table / (unquote(urlsplit(uri).path) if is_file_url else named)
     url = named if is_url(uri) else f"{table}/{named}"
     if parse_object_url(url) is None:
-        raise refuse(str(table), f"its log names {named}, which is no URL of an object store", f"files as {FORMS}")
+        raise refuse(str(table), f"its log names {named}, which is no object that can be read", f"files as {FORMS}")
     return ObjectPath(url, table.connection)
 
 

@@ -10,7 +10,7 @@ from tailrace.ground.connections import variable_of
 from tailrace.ground.errors import refuse
 from tailrace.ground.object_path import Location, ObjectPath
 from tailrace.ground.object_stores import settings_of
-from tailrace.ground.object_urls import parse_object_url
+from tailrace.ground.object_urls import parse_declared_url, parse_object_url
 from tailrace.storage.paths import require_fit
 
 Warehouse = str | Path
@@ -33,7 +33,7 @@ def location_of(warehouse: Warehouse) -> Location:
     """
     where, text = f"--warehouse {warehouse}", str(warehouse)
     if _URL.match(text):
-        url = parse_object_url(text)
+        url = parse_declared_url(text)
         if url is None:
             raise refuse(where, "it is a URL, but none of an object store", f"{_FORMS}; or a directory")
         require_fit(where, text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -54,8 +55,9 @@ def record_written(layout: Layout, tables: Iterable[str], batch: int) -> None:
         file.replace(content, stored.version) if stored else file.create(content)
     ):
         return
-    stored = file.stored()  # a client that tried twice is refused by its own write
-    if stored is None or stored.content != content:
+    if (stored := file.stored()) is None:
+        raise OSError(errno.EIO, "a write was refused, though nothing is there", str(file))
+    if stored.content != content:  # a client that tried twice is refused by its own write
         wrong = f"another driver has written batch {batch} meanwhile"
         raise Busy([Problem(str(file), wrong, "one driver a query: this one ends")])
 

@@ -19,7 +19,7 @@ from tailrace.storage.journal import BatchRecord, LogPosition, StreamPosition
 from tailrace.storage.status import wall_ms
 from tailrace.stream.batch_segments import Selection, in_step, place, select
 from tailrace.stream.batch_size import BatchSize
-from tailrace.stream.ended import ended
+from tailrace.stream.ended import ended_refusal
 from tailrace.stream.entry_writer import EntryWriter
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.silence import Silence, SilenceRules, after_downtime, with_waits
@@ -151,7 +151,7 @@ class BatchPlanner:
         new = next((segments[0] for segments in self.waiting.values() if segments), None)
         if self.ended:
             if new is not None:
-                raise ended(self.journal, f"{new.path} came after its end, and would never be read")
+                raise ended_refusal(self.journal, f"{new.path} came after its end, and would never be read")
             return None
         names = self._readable(progress)
         if names or changed:
@@ -163,7 +163,7 @@ class BatchPlanner:
     def refuse_ended(self) -> None:
         """Refuse to go on with a stream that has ended."""
         if self.ended:
-            raise ended(self.journal, "the stream was ended by a bounded run, and its windows are closed")
+            raise ended_refusal(self.journal, "the stream was ended by a bounded run, and its windows are closed")
 
     def _readable(self, progress: Progress | None) -> list[str]:
         """The streams of which the next batch takes rows.

@@ -10,7 +10,7 @@ class Ended(Refused):
     """The stream was ended by a bounded run."""
 
 
-def ended(journal: Journal, wrong: str) -> Ended:
+def ended_refusal(journal: Journal, wrong: str) -> Ended:
     """Make the refusal for the stream of a journal."""
     right = "another warehouse, or another name for the query; --keep-open leaves a run open"
     return Ended([Problem(str(journal.directory.parent.parent), wrong, right)])

@@ -1,4 +1,4 @@
-"""Appends entries to the journal. An entry of which nobody can tell whether it was written is the next one."""
+"""Appends entries to the journal, and retries an unconfirmed one unchanged."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class EntryWriter:
 
     def __init__(self, journal: Journal, require_held: RequireHeld = lambda: None) -> None:
         self.journal, self.last, self.require_held = journal, journal.last(), require_held
-        self._unsure: tuple[BatchRecord, Callable[[], None]] | None = None
+        self._unconfirmed: tuple[BatchRecord, Callable[[], None]] | None = None
 
     def write(self, entry: BatchRecord, and_then: Callable[[], None]) -> BatchRecord:
-        """Append an entry, and call `and_then` once it is there."""
-        self._unsure = entry, and_then
+        """Append an entry, and call `and_then` once it is there; one whose writing fails is kept for `write_again`."""
+        self._unconfirmed = entry, and_then
         self.require_held()
         self.journal.append(entry)
-        self.last, self._unsure = entry, None
+        self.last, self._unconfirmed = entry, None
         and_then()
         return entry
 
     def write_again(self) -> BatchRecord | None:
         """Append the entry whose writing failed; None where there is none."""
-        return None if self._unsure is None else self.write(*self._unsure)
+        return None if self._unconfirmed is None else self.write(*self._unconfirmed)

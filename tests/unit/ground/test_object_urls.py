@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.ground.object_urls import parse_object_url
+from tailrace.ground.object_urls import parse_declared_url, parse_object_url
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from tailrace.ground.object_urls import parse_object_url
     ],
 )
 def test_a_url_has_a_store_and_a_key(url, parts):
-    assert parse_object_url(url) == parts
+    assert parse_object_url(url) == parse_declared_url(url) == parts
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,9 @@ def test_a_url_has_a_store_and_a_key(url, parts):
     ],
 )
 def test_another_text_is_none(url):
-    assert parse_object_url(url) is None
+    assert parse_declared_url(url) is None
+
+
+def test_an_object_that_nobody_has_named_by_hand_may_have_spaces():
+    assert parse_object_url("s3://lake/city=New York/a.parquet") == ("s3://lake", "city=New York/a.parquet")
+    assert parse_object_url("s3://lake/a\tb") is None

@@ -161,6 +161,29 @@ def test_an_entry_of_another_driver_ends_this_one(tmp_path, clock):
         attempts.raise_unless_retryable(Failure("failed", "why"), 1, Busy([Problem("q", "it was taken over", "none")]))
 
 
+def test_an_entry_that_spark_has_run_before_it_was_confirmed_is_confirmed_later(tmp_path, clock, monkeypatch):
+    append = Journal.append
+
+    def lose_the_reply(journal, entry):
+        append(journal, entry)
+        clock.sleep(-100)  # the pause before the next try is longer than the batch takes
+        monkeypatch.setattr(Journal, "append", append)
+        raise OSError(errno.EIO, "the store is away")
+
+    monkeypatch.setattr(Journal, "append", lose_the_reply)
+    attempts = attempts_over(tmp_path, Log(*segments()))
+    assert attempts.run_batches(Stream(attempts, clock), 0)
+    assert len(rows_read(attempts.layout.journal)) == attempts.planner.writer.last.position.rows == 14
+
+
+def test_an_entry_that_could_not_be_copied_for_spark_fails_the_attempt(tmp_path, clock, monkeypatch):
+    attempts = attempts_over(tmp_path, Log(*segments()))
+    attempts.entries = Journal(tmp_path / "full disk")  # there is no such directory
+    with pytest.raises(OSError, match="full disk"):
+        attempts.run_batches(Stream(attempts, clock), 0)
+    assert attempts.planner.batches == 1, "the next attempt copies what is planned"
+
+
 def test_a_warehouse_that_is_away_at_the_start_of_an_attempt_fails_that_one_only(tmp_path, clock, monkeypatch):
     attempts = attempts_over(tmp_path, Log())
     monkeypatch.setattr(module.time, "sleep", lambda _: clock.sleep(0.5), raising=False)

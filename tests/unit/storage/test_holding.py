@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from simulated_store import SimulatedStore
 from tailrace.ground.errors import Busy
-from tailrace.storage.holding import hold, persistently
+from tailrace.storage.holding import hold, retry_while_away
 from tailrace.storage.lease import Lease
 
 TERM_S = 600.0  # the thread that renews it does not come to it here
@@ -94,7 +96,26 @@ def test_a_store_that_is_away_is_asked_again_and_one_that_refuses_is_not(monkeyp
             raise answer
         return answer
 
-    assert persistently(ask, lambda: True) == 5
+    assert retry_while_away(ask, lambda: True) == 5
     assert capsys.readouterr().err == "waiting for the warehouse: away\n"
     with pytest.raises(PermissionError):
-        persistently(ask, lambda: True)
+        retry_while_away(ask, lambda: True)
+
+
+def test_the_time_to_wait_for_another_holder_begins_with_the_first_answer_of_the_store(monkeypatch):
+    now = Time()
+    dead = Lease(store := SimulatedStore(), "b", 3.0, now)
+    assert dead.acquire()
+
+    def go_on(seconds: float) -> None:
+        now.now_s += max(seconds, 0.1)
+        if now.now_s > 60.0:
+            store.outcome, store.before = (lambda: "done"), (lambda: None)
+
+    def be_away() -> None:
+        raise OSError("the store is away")
+
+    monkeypatch.setattr("tailrace.storage.holding.time", SimpleNamespace(monotonic=now, sleep=go_on))
+    store.before = be_away
+    with hold(Lease(store, "a", 3.0, now), "here", "another driver runs it", None, [].append, lambda: True):
+        assert now.now_s > 60.0

@@ -1,4 +1,4 @@
-"""The contents of objects that a process holds, up to a size, so as not to read them again."""
+"""A cache of the contents of objects, up to a size."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class _Directory:
 
 
 @dataclass
-class HeldContents:
-    """Contents by directory and name. A batch reads all that the state of its task names, which is in one directory.
+class ContentCache:
+    """Contents by directory and name. A batch reads all contents that the state of its task names, in one directory.
 
-    Where there is no room for all of it, what is held stays, and what comes is not held: to drop what was used the
-    longest ago would drop each content just before its next use. Dropped is what a state names no more, and a directory
-    that was not read while the others were, eight times each: its task runs elsewhere.
+    It evicts contents that the newest state does not name, and directories that were not read during the last eight
+    reads per directory: their tasks run elsewhere. When it is full, new contents are not cached: to evict the least
+    recently used ones would evict each just before its next use, as every batch reads all of them.
 
     Attributes
     ----------
