@@ -187,10 +187,10 @@ MUTATIONS = (
         ("tests/unit/storage/test_journal.py",),
     ),
     Mutation(
-        "journal: an entry that can't be deleted fails no append",
+        "journal: entries that can't be merged or deleted fail no append",
         "storage/journal.py",
-        "with suppress(OSError):  # they",
-        "with suppress():  # they",
+        "with suppress(OSError):",
+        "with suppress():",
         ("tests/unit/storage/test_journal.py",),
     ),
     Mutation(

@@ -158,7 +158,7 @@ class Journal:
                 wrong = f"another driver has planned batch {number} meanwhile"
                 raise Busy([Problem(str(self.directory), wrong, "one driver a query: this one ends")]) from None
         if number % _BLOCK == 0:
-            with suppress(OSError):  # the entry is there; the next fold finds what this one leaves
+            with suppress(OSError):  # the entry is there; a later fold merges and deletes what this one leaves
                 self._fold(number // _BLOCK - 1)
 
     def _holds(self, number: int, content: str) -> bool:
@@ -187,8 +187,7 @@ class Journal:
                 with ThreadPoolExecutor(_READERS) as readers:
                     entries = list(readers.map(lambda file: file.read_bytes(), files))
                 write_atomically(target, gzip.compress(b"\n".join(entries)))
-            with suppress(OSError):  # they are deleted at a later fold, as those of one that was killed here
-                unlink_all([self._file(number) for number in numbers if number // _BLOCK == block])
+            unlink_all([self._file(number) for number in numbers if number // _BLOCK == block])
 
     def _single_entries(self) -> list[int]:
         return [int(file.stem) for file in self.directory.glob("[0-9]*.json")]
