@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 
 from local_app import LocalApp
 from tailrace.query.declared import declared_query
@@ -24,6 +28,15 @@ def readings(first: int, count: int) -> pa.Table:
             "v": pa.array(values, pa.float64()),
         }
     )
+
+
+def write(table: pa.Table, file: Path) -> None:
+    if file.suffix == ".parquet":
+        pq.write_table(table, file, row_group_size=100)
+    elif file.suffix == ".csv":
+        pa.csv.write_csv(table, file)
+    else:
+        file.write_text(table.to_pandas().to_json(orient="records", lines=True))
 
 
 def declaration(path: str, format_name: str, connection: str | None) -> dict:

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import uuid
-from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet as pq
 import pytest
 
 from local_app import LocalApp
 from object_store import BUCKET, PASSWORD
-from object_streams import START, answers, query_on, readings
+from object_streams import START, answers, query_on, readings, write
 from tailrace.ground.errors import Refused, SourceChanged
 from tailrace.ground.object_stores import store_of
 from tailrace.sources.object_files import find_object
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
 from tailrace.stream.source_opening import open_feeds
-
-
-def write(table: pa.Table, file: Path) -> None:
-    if file.suffix == ".parquet":
-        pq.write_table(table, file, row_group_size=100)
-    elif file.suffix == ".csv":
-        pa.csv.write_csv(table, file)
-    else:
-        file.write_text(table.to_pandas().to_json(orient="records", lines=True))
 
 
 @pytest.fixture

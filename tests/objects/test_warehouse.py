@@ -13,7 +13,7 @@ from deaths import deaths
 from local_app import LocalApp
 from local_driver import BucketDriver, no_spark
 from object_store import PASSWORD
-from objects.test_source import query_on, readings, write
+from object_streams import query_on, readings, write
 from oracle import Settings, corrected, stream
 from oracle_assertions import assert_close, assert_streamed
 from tailrace.calibration.calibrate import calibrate

@@ -10,7 +10,7 @@ import yaml
 
 from local_app import LocalApp
 from object_store import BUCKET, PASSWORD, running_gateway
-from objects.test_source import answers, declaration, readings, write
+from object_streams import answers, declaration, readings, write
 from tailrace.ground.object_stores import store_of
 from tailrace.query.declared import declared_query
 from tailrace.storage.layout import Layout
