@@ -40,7 +40,7 @@ def check(mutation: Mutation, tree: Path) -> str | None:
     finally:
         file.write_text(whole)
     if done.returncode == _FAILED and re.search(
-        r"^\d+ failed", done.stdout, re.MULTILINE
+        r"^(\d+ \w+, )*\d+ (failed|error)", done.stdout, re.MULTILINE
     ):  # a missing pytest exits alike
         return None
     return f"pytest ended with {done.returncode}: {(done.stdout + done.stderr)[-500:]}"
