@@ -89,7 +89,7 @@ def stop_and_continue(driver: LiveDriver, draw: random.Random) -> Fault:
         finally:
             second.kill()
         wrong = None
-        if "another process is the stream" not in said or second.returncode != 1:
+        if "another process runs this query's driver" not in said or second.returncode != 1:
             wrong = f"a second driver was not refused: {said[-300:]}"
         elif driver.commits != before:
             wrong = "there was a commit while the driver was stopped"
