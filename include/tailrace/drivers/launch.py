@@ -138,7 +138,7 @@ def pause(home: Location, restarts: int, within_s: float, now_s: float) -> float
 
 
 def _exists(file: Location) -> bool:
-    """Whether a file is there; False, and no error, where it must not or can't be looked for."""
+    """Return True if a file is there; False, and no error, where access is denied or fails."""
     with suppress(OSError):
         return file.exists()
     return False

@@ -40,7 +40,7 @@ class ContentCache:
     _directories: OrderedDict[str, _Directory] = field(default_factory=OrderedDict)  # that read last at the end
 
     def read(self, directory: str, names: Collection[str]) -> dict[str, pa.Buffer]:
-        """What is held of all that a state names; the others of its directory are dropped."""
+        """Return the cached ones of all contents that a state names, and evict the others of its directory."""
         self._reads += 1
         mine = self._directory(directory)
         mine.read = self._reads

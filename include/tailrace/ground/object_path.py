@@ -65,7 +65,7 @@ class ObjectPath:
         return ObjectPath(self.url.rpartition("/")[0], self.connection)
 
     def exists(self) -> bool:
-        """Whether there is an object of this name; a prefix of names is none."""
+        """Return True if there is an object of this name; a prefix of names is none."""
         try:
             with store_errors(self.url):
                 obstore.head(self._store, self._key)
@@ -76,7 +76,7 @@ class ObjectPath:
     is_file = exists
 
     def is_dir(self) -> bool:
-        """Whether there is an object below this prefix."""
+        """Return True if there is an object below this prefix."""
         try:
             with store_errors(self.url):
                 return next(iter(obstore.list(self._store, self._prefix, chunk_size=1)), None) is not None

@@ -38,7 +38,7 @@ class Layout:
 
     @property
     def is_remote(self) -> bool:
-        """Whether it is in an object store: then the tasks' states are files of the checkpoint, and not Spark's."""
+        """True in an object store: then the tasks' states are files of the checkpoint, and not Spark's."""
         return not isinstance(self.home, Path)
 
     def table(self, name: str) -> Location:

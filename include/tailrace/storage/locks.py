@@ -127,7 +127,7 @@ def machine_directory(name: str) -> Path:
 
 
 def boot_id() -> str:
-    """What the kernel calls its current run: the same for all processes of a machine, and for no other's."""
+    """Return the id of the kernel's current run: the same for all processes of a machine, and for no other's."""
     try:
         return _BOOT_ID.read_text().strip()
     except OSError:  # not Linux

@@ -55,7 +55,7 @@ def find_file(location: Location) -> SourceFile:
 
 
 def identity_of(file: Location) -> tuple[int, ...] | None:
-    """What identifies a file's content: inode, time of change and size, or size and ETag; None where it is gone."""
+    """Identify a file's content by inode, time of change and size, or by size and ETag; None where it is gone."""
     if isinstance(file, ObjectPath):
         found = find_object(file.url, file.connection)
         return None if found is None else found.state

@@ -1,4 +1,4 @@
-"""Where a warehouse is: a directory, or a prefix of an object store."""
+"""The location of a warehouse: a directory, or a prefix of an object store."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def connections_of(place: Location) -> list[str]:
 
 
 def holds(file: Location) -> bool:
-    """Whether there is such a file in a warehouse.
+    """Return True if there is such a file in a warehouse.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def storage_options(place: Location) -> dict[str, str] | None:
 
 
 def moving_away(place: Location, suffix: str = "damaged") -> str:
-    """How a directory makes room for a new one, for a message: a command, where one does it."""
+    """Advice to move a directory away, for a message: a command, where one does it."""
     return f"mv {place} {place}.{suffix}" if isinstance(place, Path) else f"to move all that is below {place}/ away"
 
 

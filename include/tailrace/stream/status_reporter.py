@@ -55,7 +55,7 @@ class StatusReporter:
 
     @property
     def drain_requested(self) -> bool:
-        """Whether the driver is asked to drain; an object store is asked once a second."""
+        """True once the driver is asked to drain; an object store is asked once a second."""
         now_s = time.monotonic()
         if not self.layout.is_remote or now_s >= self._drain_due_s:
             self._drain_due_s = now_s + _WRITE_EVERY_S
