@@ -4,6 +4,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+# With it, every process would compile all that it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -15,8 +17,8 @@ demo: setup ## Start Airflow, stream flights, correct them, check every answer; 
 	@$(BIN)/tailrace demo $(if $(BOUNDED),--bounded) $(if $(GAME2),--game2) $(if $(TOPK),--topk) $(if $(EMD),--emd) $(if $(SPATIAL),--spatial) $(if $(CLUSTER),--cluster) $(if $(START_S),--start-s $(START_S))
 
 test: setup lint ## All tests (with Spark), the linters and the type checker
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not e2e and not yarn"
-	$(BIN)/python -m pytest -m e2e  # alone: it measures how soon things are back
+	$(BIN)/python -m pytest -n 3 --dist loadgroup -m "not alone and not yarn"  # many wait more than they compute
+	$(BIN)/python -m pytest -m alone  # these measure how soon things are back
 
 test-fast: setup ## The quick unit tests, in a minute or two
 	$(BIN)/python -m pytest -n 2 -m "not spark and not slow" tests/unit
@@ -30,8 +32,8 @@ mutations: setup ## Take each guard out of a copy of the tree, and see a quick t
 chaos: setup ## Random kills of a live stream for SECONDS=150, by SEED=1, of KIND=aggregate (topk, emd_join, spatial_join); then an oracle counts what is lost, doubled or wrong
 	@PYTHONPATH=include:tests $(BIN)/python tools/chaos --seconds $(or $(SECONDS),150) --seed $(or $(SEED),1) --kind $(or $(KIND),aggregate)
 
-outages: setup ## PARTS=postgres,kafka,… of the platform are away for SECONDS=120 each, HOW=stop,kill, beside a live stream; then an oracle counts what is lost, doubled or wrong
-	@PYTHONPATH=include:tests $(BIN)/python tools/chaos/outages.py --seconds $(or $(SECONDS),120) $(if $(PARTS),--parts $(PARTS)) $(if $(HOW),--how $(HOW))
+outages: setup ## PARTS=postgres,kafka,… of the platform are away for SECONDS=120 each, HOW=stop,kill, beside a live stream of SEED=1; then an oracle counts what is lost, doubled or wrong
+	@PYTHONPATH=include:tests $(BIN)/python tools/chaos/outages.py --seconds $(or $(SECONDS),120) $(if $(PARTS),--parts $(PARTS)) $(if $(HOW),--how $(HOW)) --seed $(or $(SEED),1)
 
 steady: setup ## A live stream for SECONDS=3600 at RATE=1000 rows a second, of KIND=aggregate; how memory, state and lag grow; BURST=10, HOT=0.9 and BATCH_ROWS=2000 load it unevenly; PLOT=file.png draws them
 	@PYTHONPATH=include:tests $(BIN)/python tools/chaos/steady.py --seconds $(or $(SECONDS),3600) --rate $(or $(RATE),1000) --kind $(or $(KIND),aggregate) $(if $(BURST),--burst $(BURST)) $(if $(HOT),--hot $(HOT)) $(if $(BATCH_ROWS),--batch-rows $(BATCH_ROWS)) $(if $(PLOT),--plot $(PLOT))

@@ -60,10 +60,6 @@ class Driver:
     def layout(self) -> Layout:
         return Layout.of(self.warehouse, self.query.name)
 
-    @property
-    def has_committed(self) -> bool:
-        return (self.layout.checkpoint / "states").exists()
-
     def run(self, batch_rows: int, flush: bool = False) -> None:
         """Start a driver that reads all there is."""
         layout = self.layout

@@ -23,13 +23,14 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 Policy = str | tuple[str, int]  # 'none' | ('k_slack', k) | 'mp_k_slack'
 Window = tuple[str | None, int, int]  # key, start, end
+V = TypeVar("V")
 
 
 class Tuple(NamedTuple):
@@ -420,14 +421,28 @@ def latest(
     intervals: Iterable[tuple[int, int]],
     passed: Sequence[Passed] = (),
 ) -> dict[Window, Corrected]:
-    """What a reader sees after these corrections: per window the greatest as_of, on a tie the correction."""
-    best: dict[Window, tuple[int, Corrected | None]] = {}
-    for window, answer in outcome.answers.items():
-        best[window] = (answer.as_of, Corrected(answer.value, answer.tuples, answer.as_of, answer.sum_abs))
-    for a, b in intervals:
-        for window, version in corrected(outcome, tuples, settings, a, b, passed).items():
-            if window not in best or best[window][0] <= b:  # two corrections with the same b hold the same
-                best[window] = (b, version)
+    """What a reader sees after these corrections."""
+    answers = {
+        window: Corrected(one.value, one.tuples, one.as_of, one.sum_abs) for window, one in outcome.answers.items()
+    }
+    versions = [(b, corrected(outcome, tuples, settings, a, b, passed)) for a, b in intervals]
+    return newest(outcome, answers, versions)
+
+
+def newest(
+    outcome: Outcome, answers: Mapping[Window, V], corrections: Iterable[tuple[int, Mapping[Window, V | None]]]
+) -> dict[Window, V]:
+    """Per window the version with the greatest as_of, on a tie that of a correction.
+
+    Corrections are given as (as_of, versions), where None retracts the answer.
+    """
+    best: dict[Window, tuple[int, V | None]] = {
+        window: (outcome.answers[window].as_of, answer) for window, answer in answers.items()
+    }
+    for as_of, versions in corrections:
+        for window, version in versions.items():
+            if window not in best or best[window][0] <= as_of:  # two corrections of the same as_of hold the same
+                best[window] = (as_of, version)
     return {window: version for window, (_, version) in best.items() if version is not None}
 
 

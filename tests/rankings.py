@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from oracle import Outcome, Settings, Tuple, Window, windows_of
+from oracle import Outcome, Settings, Tuple, Window, distinct, missed, newest, windows_of
 
 Ranking = list[tuple[str, float]]
 
@@ -27,10 +27,27 @@ def contents(tuples: Sequence[Tuple], settings: Settings, missed: Iterable[tuple
 
 
 def streamed(outcome: Outcome, tuples: Sequence[Tuple], settings: Settings, k: int, descending: bool = True):
-    """What the stream answers: each window without what came after it had closed."""
+    """The rankings of closed windows, without tuples that came after that, and those of an incomplete newest tick."""
+    tuples = tuples[: len(tuples) - len(outcome.pending)]
     late = [(one.position, (one.tuple.key, *window)) for one in outcome.late_tuples for window in one.windows]
     found = ranked(contents(tuples, settings, late), k, descending)
     return {window: found[window] for window in outcome.answers}
+
+
+def latest(
+    outcome: Outcome,
+    tuples: Sequence[Tuple],
+    settings: Settings,
+    intervals: Iterable[tuple[int, int]],
+    k: int,
+    descending: bool = True,
+) -> dict[Window, Ranking]:
+    """What a reader sees after corrections of these intervals of arrival."""
+    corrections = list[tuple[int, dict[Window, Ranking | None]]]()
+    for a, b in intervals:
+        truth = ranked(contents(distinct(tuples, settings.tick, b), settings), k, descending)
+        corrections.append((b, {window: truth.get(window) for window in missed(outcome, a, b)}))
+    return newest(outcome, streamed(outcome, tuples, settings, k, descending), corrections)
 
 
 def rankings_of(rows: Iterable[dict]) -> dict[Window, Ranking]:

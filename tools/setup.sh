@@ -52,6 +52,11 @@ if [ -z "$uv" ]; then
     uv=.venv/bin/uv
 fi
 say "installing the packages that uv.lock names into .venv; the first time they are fetched, 1.3 GB, for minutes"
-"$uv" sync --locked --quiet --inexact --all-extras --python "$(command -v "$python")"
+# uv makes the environment anew, without uv itself, where the interpreter has another path, as a pyenv shim has.
+version='import sys; print(sys.version)'
+if [ "$(.venv/bin/python -c "$version" 2>/dev/null)" = "$("$python" -c "$version")" ]; then
+    python=.venv/bin/python
+fi
+"$uv" sync --locked --quiet --inexact --all-extras --compile-bytecode --python "$(command -v "$python")"
 touch "$stamp"
 say "done"

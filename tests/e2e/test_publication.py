@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from e2e_queries import live_query
 from webhook import listening_webhook
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.spark, pytest.mark.alone, pytest.mark.timeout(1500)]
 
 STREAM, PUBLISH, CONSUME, CORRECT = "stream_live", "publish_live", "consume_live", "correct_live"
 TOLD_S = 60

@@ -1,4 +1,4 @@
-"""One broker for all tests of a process."""
+"""One broker for all tests."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from kafka_broker import running_broker
 from unit.cli.conftest import tailrace
 
 __all__ = ["broker", "tailrace"]
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "kafka" in item.path.parts:
+            item.add_marker(pytest.mark.xdist_group("kafka"))  # they wait for the broker more than they compute
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from uuid import UUID
 
 import pytest
+
+from tailrace.bench.kafka.broker import LocalBroker
 
 pytestmark = pytest.mark.spark
 
@@ -27,3 +30,10 @@ def test_ours_and_the_connector_answer_alike_and_both_are_measured(broker):
     assert [row["contestant"] for row in rows] == ["tailrace", "connector"]
     assert all(row["partitions"] == 2 and row["whole_rows_s"] > 0 for row in rows)
     assert rows[1]["to_connector"] == 1
+
+
+def test_a_cluster_id_may_begin_with_a_dash(tmp_path, monkeypatch):
+    monkeypatch.setattr("tailrace.bench.kafka.broker.uuid.uuid4", lambda: UUID(bytes=b"\xfb" * 16))
+    monkeypatch.setattr(LocalBroker, "start", lambda self: None)
+    LocalBroker(tmp_path)
+    assert "cluster.id=-_v7-_v7-_v7-_v7-_v7-w" in (tmp_path / "log" / "meta.properties").read_text()

@@ -1,4 +1,4 @@
-"""K10 on a real store: one driver of a query among machines, by a lease in a bucket.
+"""K10 among processes: one driver of a query among machines, by a lease in a directory or a bucket.
 
 A machine is a process with lock files of its own, as a container has them.
 """
@@ -22,15 +22,19 @@ from tailrace.storage.locks import bucket_lock
 from tailrace.storage.writer import LOST
 
 TERM_S = 3.0
-# A driver: it says that it drives, and ends when it is told to.
+# A driver of a machine: it says that it drives, and ends when it is told to.
 DRIVER = """
 import sys
+from contextlib import nullcontext
+from pathlib import Path
 from tailrace.ground.errors import Busy
 from tailrace.storage.layout import Layout
 from tailrace.storage.writer import only_driver
 
+Layout.lock = lambda *arguments: nullcontext()  # a directory's lock files are of another machine
+_, warehouse, machine, term_s = sys.argv
 try:
-    with only_driver(Layout.of(sys.argv[1], "q"), term_s=float(sys.argv[2])):
+    with only_driver(Layout.of(warehouse if "://" in warehouse else Path(warehouse), "q"), machine, float(term_s)):
         print("drives", flush=True)
         sys.stdin.readline()
     print("ended", flush=True)
@@ -39,18 +43,30 @@ except Busy as busy:
 """
 
 
-@pytest.fixture
-def start(warehouse, tmp_path):
-    """Start a driver on a machine of the given name."""
+REFUSALS = {
+    "directory": "a driver on another machine runs this query",
+    "bucket": "another process runs this query's driver",
+}
+
+
+@pytest.fixture(params=REFUSALS)
+def start(request, tmp_path):
+    """Start a driver on a machine of the given name; `start.refusal` is what a second one is told."""
+    if request.param == "bucket":
+        place = request.getfixturevalue("warehouse")
+    else:
+        place = str(tmp_path / "warehouse")
+        Layout.of(tmp_path / "warehouse", "q").home.mkdir(parents=True)
     drivers = []
 
     def start(machine):
         caches = {"XDG_CACHE_HOME": str(tmp_path / machine), "PYTHONPATH": os.pathsep.join(sys.path)}
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        command = [sys.executable, "-c", DRIVER, warehouse, str(TERM_S)]
+        command = [sys.executable, "-c", DRIVER, place, machine, str(TERM_S)]
         drivers.append(subprocess.Popen(command, env=os.environ | caches, text=True, **pipes))
         return drivers[-1]
 
+    start.refusal = REFUSALS[request.param]
     yield start
     for driver in drivers:
         driver.kill()
@@ -63,12 +79,16 @@ def end(driver):
     return out, driver.returncode
 
 
-def test_a_driver_that_lives_is_not_replaced_from_another_machine(start):
+def test_a_driver_that_lives_is_not_replaced(start):
     first = start("a")
     assert first.stdout.readline() == "drives\n"
-    assert "another process runs this query's driver" in start("b").communicate(timeout=60)[0]
-    assert "another process runs this query's driver" in start("a").communicate(timeout=60)[0]
+    assert start.refusal in start("b").communicate(timeout=60)[0]
     assert end(first) == ("ended\n", 0)
+    later = start("b")  # at once: the lease was released
+    assert later.stdout.readline() == "drives\n"
+    out, told = later.communicate("\n", timeout=60)
+    assert (out, later.returncode) == ("ended\n", 0)
+    assert "waiting" not in told
 
 
 def test_a_killed_driver_is_replaced_at_once_on_its_machine_and_after_a_term_elsewhere(start):
@@ -96,6 +116,14 @@ def test_a_stopped_driver_that_goes_on_after_another_machine_has_its_query_ends_
     assert first.returncode == LOST
     assert "a driver on another machine goes on with the stream" in first.stderr.read()
     assert end(second) == ("ended\n", 0)
+
+
+@pytest.mark.parametrize("start", ["bucket"], indirect=True)
+def test_a_second_driver_is_refused_on_its_own_machine_too(start):
+    first = start("a")
+    assert first.stdout.readline() == "drives\n"
+    assert start.refusal in start("a").communicate(timeout=60)[0]
+    assert end(first) == ("ended\n", 0)
 
 
 def test_a_lock_that_was_lost_is_told_before_a_commit(warehouse):

@@ -6,10 +6,12 @@ import json
 import os
 import sys
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from airflow.providers.apache.spark.hooks import spark_submit
 
+from memory_bucket import memory_bucket
 from tailrace.ground.errors import Refused
 from tailrace.orchestration import settings
 from tailrace.orchestration.submit import Options, driver_command
@@ -32,11 +34,11 @@ def command(place, monkeypatch):
     """Makes the command of the query `readings` by a connection of this host and extra."""
     monkeypatch.setattr(spark_submit, "kube_client", object(), raising=False)
 
-    def make(host: str, **extra: object) -> list[str]:
+    def make(host: str, warehouse: Path | str = place / "warehouse", **extra: object) -> list[str]:
         declared = {"conn_type": "spark", "host": host, "extra": {"deploy-mode": "cluster"} | extra}
         monkeypatch.setenv("AIRFLOW_CONN_TAILRACE_SPARK", json.dumps(declared))
         query = settings.find("readings")
-        return driver_command(query, place / "warehouse", Options(7, driver_memory="1g"))
+        return driver_command(query, warehouse, Options(7, driver_memory="1g"))
 
     return make
 
@@ -162,3 +164,15 @@ def test_a_connections_settings_hold_in_client_mode_too_but_not_against_the_mast
     assert "cluster_submission" not in " ".join(made)
     assert {"spark.authenticate=true", "spark.executor.memory=3g"} <= set(made)
     assert os.path.basename(made[-6]) == "stream.py"
+
+
+@pytest.mark.parametrize("host", ["yarn", "k8s://https://api:6443"])
+def test_a_warehouse_in_a_bucket_is_refused(command, monkeypatch, host):
+    home = memory_bucket(monkeypatch)
+    with pytest.raises(Refused) as refusal:
+        command(host, str(home), yarn_resourcemanager_webapp_address=URL)
+    (problem,) = refusal.value.problems
+    assert problem.where == f"{home}/readings"
+    assert problem.wrong == "it is in an object store, where this can't be done"
+    assert problem.right == "a warehouse in a directory"
+    assert not list(home.iterdir())

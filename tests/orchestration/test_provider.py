@@ -22,6 +22,8 @@ from tailrace.orchestration.driver_host_hook import DriverHostHook
 from tailrace.orchestration.provider import get_provider_info
 from tailrace.orchestration.stream_dags import stream_dags
 
+pytestmark = pytest.mark.xdist_group("provider")
+
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 
 

@@ -1,40 +1,29 @@
-"""A stream, its corrections and its calibrations die at any write, in any order, and no answer is wrong.
+"""Windows and rankings: stream, corrections and calibrations die at any write, in any order, and no answer is wrong.
 
-Rules: ingest (in time, late, repeats of ids, poison), run, restart, correct, recalibrate, rebuild for another number of
-tasks; all but the first may die after any number of writes. Real tables on the disk, the product's planner, tasks and
-sink, no Spark. Whenever a driver has come to the end of its input: read = accepted + quarantined, the streamed answers
-are the oracle's, and so are the latest versions after the corrections that ended. In the end, when all is corrected,
-they are the batch answer.
+Beside the rules of every query's life: ingest, in time, late, repeats of ids, poison. Whenever a driver has come to the
+end of its input: read = accepted + quarantined, the streamed answers are the oracle's, and so are the latest versions
+after the corrections that ended. In the end, when all is corrected, they are the batch answer.
 """
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
-import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+from hypothesis.stateful import rule
 
-from deaths import deaths
-from local_driver import Driver, no_spark
-from oracle import Settings, Tuple, batch, latest, stream
-from oracle_assertions import assert_close, assert_streamed
-from tailrace.correction.correct import correct
-from tailrace.correction.correction_range import CorrectionRange
-from tailrace.disorder.cache_duration import CacheDuration
-from tailrace.ground.errors import Refused
-from tailrace.kinds import build
-from tailrace.spark import sink
-from tailrace.storage.journal import Journal
-from tailrace.storage.results import AnswerTables
-from warehouse import EPOCH, make_query, propose, rows_of, tables_of, write_files
+import rankings
+from oracle import Outcome, Settings, Tuple, Window, batch, distinct, latest, stream
+from oracle_assertions import ANSWER, assert_close, assert_late, assert_streamed
+from query_life import DELAYS, TICK, QueryLife, settings_of
+from rankings import Ranking, contents, ranked, rankings_of, streamed
+from tailrace.query.query import Query
+from warehouse import EPOCH, make_query, rows_of, tables_of, write_files
 
 DAY = 86_400_000
-TICK = 100
+K_MS = 200
 ROW = st.tuples(
     st.integers(0, 120),  # ms of arrival after the one before
     st.one_of(st.integers(0, 300), st.integers(300, 4000)),  # ms of delay
@@ -42,36 +31,27 @@ ROW = st.tuples(
     st.sampled_from(["a", "b", "c"]),
     st.integers(-100, 100),
 )
-DIES = st.none() | st.integers(0, 40)
-"""The number of writes before a death; None: none."""
 
 
-class Faults(RuleBasedStateMachine):
-    """One query's life; `log` has a tuple for each record that was read, None for poison."""
+class WindowLife(QueryLife):
+    """The life of a query for sums; `log` has a tuple for each record that was read, None for poison."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.home = Path(tempfile.mkdtemp(prefix="faults-"))
-        self.patch = pytest.MonkeyPatch()
-        self.deaths = deaths(self.patch)
-        self.patch.setattr(sink, "COMPACT_EVERY", 3)
-        self.settings = Settings(500, 100, TICK, "sum", ("k_slack", 200))
-        (self.home / "in").mkdir()
-        self.query = make_query(self.home / "in", self.settings, calibrated=True)
-        self.driver = Driver(self.query, self.home / "wh", self.deaths.step)
+    declared = Settings(500, 100, TICK, "sum", ("k_slack", K_MS))
+    topk: dict | None = None
+
+    def make_query(self, home: Path) -> Query:
+        (home / "in").mkdir()
+        query = make_query(home / "in", self.declared, calibrated=True, topk=self.topk)
+        disorder = query.disorder.model_copy(update={"policy": query.policy.model_copy(update={"queries": 5})})
+        return query.model_copy(update={"disorder": disorder})
+
+    def begin(self) -> None:
         self.log: list[Tuple | None] = []
         self.files, self.arrival = 0, EPOCH
-        self.corrected: list[tuple[int, int]] = []
-        self.half: list[tuple[int, int]] = []  # corrections that died: written in whole, or not at all
-        self.ingest([(0, 0, "new", "a", 1)])
-        self.driver.run(10)
+        self.ingest([(40, DELAYS[n % 4], "new", "abc"[n % 3], n) for n in range(150)])
 
-    def teardown(self) -> None:
-        try:
-            self.end()
-        finally:
-            self.patch.undo()
-            shutil.rmtree(self.home)
+    def newest_arrival(self) -> int:
+        return self.arrival
 
     @property
     def accepted(self) -> list[Tuple]:
@@ -92,82 +72,43 @@ class Faults(RuleBasedStateMachine):
         write_files(part, self.home / "in", [0, len(part)], first=self.files)
         self.files += 1
 
-    @rule(dies=st.integers(0, 40), rows=st.sampled_from([5, 20]))
-    def crash(self, dies: int, rows: int) -> None:
-        with self.deaths.after(dies):
-            self.driver.run(rows)
-
     @rule(rows=st.sampled_from([5, 20, 1000]))
     def restart(self, rows: int) -> None:
         self.driver.run(rows)
         self.check(flush=False)
 
-    @precondition(lambda self: self.driver.has_committed)
-    @rule(dies=DIES, ends=st.tuples(st.integers(0, 40), st.integers(1, 20)))
-    def correct(self, dies: int | None, ends: tuple[int, int]) -> None:
-        start = EPOCH - TICK + ends[0] * TICK
-        self.correct_interval((start, start + ends[1] * TICK), dies)
-
-    @rule(k_ms=st.sampled_from([50, 200, 900, 2500]), dies=DIES)
-    def recalibrate(self, k_ms: int, dies: int | None) -> None:
-        with self.deaths.after(dies):
-            propose(self.query, self.home / "wh", k_ms)
-
-    @precondition(lambda self: self.driver.has_committed)
-    @rule(parallelism=st.integers(1, 3), dies=DIES)
-    def rebuild(self, parallelism: int, dies: int | None) -> None:
-        with self.deaths.after(dies):
-            self.driver.rebuild(self.query.model_copy(update={"parallelism": parallelism}))
-        self.query = self.driver.query
-
-    def correct_interval(self, interval: tuple[int, int], dies: int | None = None) -> None:
-        self.half.append(interval)
-        try:
-            with self.deaths.after(dies):
-                correct(self.query, self.home / "wh", CorrectionRange(*interval, arrival=True), no_spark)
-                self.corrected.append(interval)
-                self.half = [one for one in self.half if one != interval]
-        except Refused:  # the stream has not committed so far, or has batches to run again
-            self.half.remove(interval)
-
     def check(self, flush: bool) -> None:
         """Hold the tables against the oracle; a driver has come to the end of its input."""
-        for interval in {*self.half}:
-            self.correct_interval(interval)
-        rows = rows_of(self.home / "wh", "results", "late", "metrics", "segments", "facts", "quarantine")
+        self.correct_halves()
+        rows = rows_of(self.home / "wh", "results", "late", "metrics", "segments", "quarantine")
         tuples, poisoned = self.accepted, self.log.count(None)
         read, accepted, quarantined = (
             sum(row[name] for row in rows["segments"]) for name in ("rows", "accepted", "quarantined")
         )
         assert (read, accepted, quarantined) == (len(self.log), len(tuples), poisoned)
         assert (len(rows["quarantine"]), sum(row["rows"] for row in rows["metrics"])) == (poisoned, len(tuples))
-        dated = self.stamped(rows["facts"])
+        dated = self.dated()
         outcome = stream(tuples, dated, flush=flush)
+        self.assert_streamed(rows, outcome, dated)
+        self.assert_latest(outcome, dated)
+
+    def dated(self) -> Settings:
+        """The oracle's settings, with each K from its tick on."""
+        read = [0, *(entry.position.rows for entry in self.entries()[:-1])]
+        ticks = (max((one.arrival_time // TICK for one in self.log[:rows] if one), default=-1) for rows in read)
+        return replace(self.declared, changes=tuple((tick, ("k_slack", k_ms)) for tick, k_ms in self.stamped(ticks)))
+
+    def assert_streamed(self, rows: dict[str, list[dict]], outcome: Outcome, dated: Settings) -> None:
         assert_streamed(rows, outcome)
-        self.assert_latest(latest(outcome, tuples, dated, self.corrected))
 
-    def stamped(self, facts: list[dict]) -> Settings:
-        """The oracle's settings: each K from the tick after those of the batches before it, as the journal has them."""
-        journal, changes, version, number = Journal(self.driver.layout.journal), [], 1, 0
-        table = {row["version"]: row for row in facts if row["about"] == "settings"}
-        before = -1
-        while number in journal:
-            entry = journal[number]
-            for fact in entry.header.facts:
-                if fact.about == "settings" and fact.version > version:
-                    version = fact.version
-                    assert (fact.since, table[version]["from_tick"]) == (before + 1,) * 2, (
-                        "it touches what was processed"
-                    )
-                    k_ms = CacheDuration.model_validate_json(table[version]["value"]).k_ms
-                    changes.append((fact.since, ("k_slack", k_ms)))
-            read = self.log[: entry.position.rows]
-            before = max((item.arrival_time // TICK for item in read if item), default=-1)
-            number += 1
-        return replace(self.settings, changes=tuple(changes))
+    def assert_latest(self, outcome: Outcome, dated: Settings) -> None:
+        self.assert_values(latest(outcome, self.accepted, dated, self.corrected))
 
-    def assert_latest(self, expected: dict) -> None:
-        answers = AnswerTables(tables_of(self.home / "wh"), build(self.query).answers).latest().to_pylist()
+    def assert_corrected(self) -> None:
+        self.assert_values(batch(self.accepted, self.declared))
+
+    def assert_values(self, expected: dict) -> None:
+        answers = self.latest()
         found = {(row["key"], row["window_start"], row["window_end"]): row for row in answers}
         assert len(found) == len(answers), "an answer was given twice"
         assert found.keys() == expected.keys()
@@ -178,21 +119,45 @@ class Faults(RuleBasedStateMachine):
     def end(self) -> None:
         """Read all, end the stream, correct everything: the answers are those of the batch."""
         self.driver.run(50, flush=True)
-        self.correct_interval((EPOCH - TICK, (self.arrival // TICK + 1) * TICK))
         self.check(flush=True)
+        self.correct_all_late()
+        self.check(flush=True)
+        self.assert_newest_is_adopted(K_MS, ((tick, k_ms) for tick, (_, k_ms) in self.dated().changes))
         assert tables_of(self.home / "wh").read("correction_runs").num_rows >= len(self.corrected)
-        correct(
-            self.query, self.home / "wh", CorrectionRange(), no_spark
-        )  # also what repeats that were in time have met
-        self.assert_latest(batch(self.accepted, self.settings))
+        self.correct_all_time()
+        self.assert_corrected()
 
 
-Faults.TestCase.settings = settings(
-    max_examples=8,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-    stateful_step_count=25,
-    print_blob=True,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
-TestFaults = Faults.TestCase
+class RankingLife(WindowLife):
+    """The life of a query for the top k."""
+
+    declared = replace(WindowLife.declared, function="median")  # of which, as of a ranking, `late` has no totals
+    topk: ClassVar = {"k": 2, "score": "value"}
+
+    def assert_streamed(self, rows: dict[str, list[dict]], outcome: Outcome, dated: Settings) -> None:
+        assert rankings_of(rows["results"]) == streamed(outcome, self.accepted, dated, self.topk["k"])
+        for row in rows["results"]:
+            answer = outcome.answers[row["key"], row["window_start"], row["window_end"]]
+            assert {name: row[name] for name in ANSWER} == {name: getattr(answer, name) for name in ANSWER}
+        assert_late(rows["late"], outcome)
+
+    def assert_latest(self, outcome: Outcome, dated: Settings) -> None:
+        counts = latest(outcome, self.accepted, dated, self.corrected)
+        self.assert_rankings(
+            rankings.latest(outcome, self.accepted, dated, self.corrected, self.topk["k"]),
+            {window: version.tuples for window, version in counts.items()},
+        )
+
+    def assert_corrected(self) -> None:
+        held = contents(distinct(self.accepted, TICK), self.declared)
+        self.assert_rankings(ranked(held, self.topk["k"]), {window: len(items) for window, items in held.items()})
+
+    def assert_rankings(self, expected: dict[Window, Ranking], tuples: dict[Window, int]) -> None:
+        rows = self.latest()
+        assert rankings_of(rows) == expected
+        assert all(row["tuples"] == tuples[row["key"], row["window_start"], row["window_end"]] for row in rows)
+
+
+WindowLife.TestCase.settings, RankingLife.TestCase.settings = settings_of(8, 25), settings_of(4, 25)
+TestFaults = WindowLife.TestCase
+TestRankingFaults = RankingLife.TestCase

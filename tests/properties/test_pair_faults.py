@@ -1,85 +1,99 @@
-"""A join of two streams and its corrections die at any write, while its partition plan changes: no pair is wrong.
+"""A join of two streams, its corrections and its calibrations die at any write, while its partition plan changes.
 
-As `test_faults`, for `emd_join`, with repeats of ids dropped: read = accepted + quarantined, of which the stream tells
-which were repeats. The plan follows from the load of the tasks after every batch, and begins anew with each driver. The
-stream is rebuilt for other numbers of tasks, too.
+As in `test_faults`, for `emd_join` and for an interval join of `spatial_join`, with repeats of ids dropped: read =
+accepted + quarantined, of which the stream tells which were repeats. The plan follows from the load of the tasks after
+every batch, and begins anew with each driver. The stream is rebuilt for other numbers of tasks, too. In the end its
+pairs are the oracle's; corrected intervals have brought all pairs of their late tuples; and with everything corrected
+the pairs are those of the batch.
 """
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule
+from hypothesis.stateful import rule
 
-from deaths import deaths
-from local_driver import Driver, no_spark
-from pair_oracle import Item, Join, Log, Read, Silence, Wake, batch_pairs, joined
+from pair_oracle import (
+    Item,
+    Join,
+    Log,
+    Outcome,
+    Placed,
+    Read,
+    Silence,
+    Wake,
+    batch_pairs,
+    first_arrivals,
+    joined,
+    placed,
+)
 from pair_runs import SIDES, assert_as_the_oracle
-from tailrace.correction.correct import correct
-from tailrace.correction.correction_range import CorrectionRange
-from tailrace.kinds import build
+from query_life import DELAYS, TICK, QueryLife, settings_of
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
-from tailrace.spark import sink
-from tailrace.storage.journal import Journal
-from tailrace.storage.results import AnswerTables
+from tailrace.spatial_join import joined_streams
 from warehouse import EPOCH, TIME, tables_of
 
 HISTOGRAMS = {"a": [1.0, 2.0, 3.0, 0.0], "b": [1.0, 1.0, 3.0, 1.0], "c": [0.0, 0.0, 0.0, 5.0]}
 """On a line, a and b are 1/3 apart; c is more than 1 from both."""
 
-JOIN = Join(reach=300, tick=100, k=100, deduplicate=True, alike=lambda a, b: (a == "c") == (b == "c"))
+POINTS = {"a": (1.0, 1.0), "b": (2.0, 3.0), "c": (9.0, 2.0)}
+"""Those of a and b are less than 3 apart; c is farther from both."""
+
+JOIN = Join(reach=300, tick=TICK, k=100, deduplicate=True, alike=lambda a, b: (a == "c") == (b == "c"))
 ROW = st.tuples(st.integers(0, 80), st.sampled_from([0, 40, 400, 2000]), st.sampled_from("aabc"), st.booleans())
+EMD = {"histogram": "value", "ground_distance": "line", "scale": 1.0, "bins": 4, "span": 0.25, "feedback": "1 ms"}
+NEAR = {"crs": "planar", "relation": "dwithin", "distance": 3, "grid": 4, "extent": [0, 0, 10, 10]}
 
 
-def query_over(directory: Path) -> Query:
+def query_over(directory: Path, kind: dict) -> Query:
     stream = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id"}
-    section = {"threshold": 0.5, "histogram": "value", "ground_distance": "line", "scale": 1.0, "bins": 4}
+    disorder = {"policy": "cache_duration", "initial": f"{JOIN.k} ms", "queries": 5}
     return declared_query(
         {
             "name": "readings",
-            "kind": "emd_join",
             "streams": {
                 side: {"source": {"format": "parquet", "path": str(directory / side)}} | stream for side in SIDES
             },
-            "window": {"size": f"{JOIN.reach} ms"},
-            "disorder": {"policy": "k_slack", "k": f"{JOIN.k} ms", "tick": f"{JOIN.tick} ms", "deduplicate": True},
-            "emd_join": section | {"span": 0.25, "feedback": "1 ms"},
+            "disorder": disorder | {"tick": f"{TICK} ms", "deduplicate": True},
             "parallelism": 2,
         }
+        | kind
     )
 
 
-class PairFaults(RuleBasedStateMachine):
-    """One query's life; `came` has all tuples of each side."""
+class PairLife(QueryLife):
+    """The life of a join; `came` has all tuples of each side."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.home = Path(tempfile.mkdtemp(prefix="pair-faults-"))
-        self.patch = pytest.MonkeyPatch()
-        self.deaths = deaths(self.patch)
-        self.patch.setattr(sink, "COMPACT_EVERY", 3)
-        self.query = query_over(self.home)
-        self.driver = Driver(self.query, self.home / "wh", self.deaths.step)
+    join = JOIN
+    kind: ClassVar[dict] = {
+        "kind": "emd_join",
+        "window": {"size": f"{JOIN.reach} ms"},
+        "emd_join": {"threshold": 0.5} | EMD,
+    }
+
+    @staticmethod
+    def columns(values: list[str]) -> dict[str, list]:
+        return {"value": [HISTOGRAMS[value] for value in values]}
+
+    def make_query(self, home: Path) -> Query:
+        self.patch.setattr(joined_streams, "_SHORTEST_FEEDBACK_MS", 1)
+        return query_over(home, self.kind)
+
+    def begin(self) -> None:
         self.came: tuple[list[Item], list[Item]] = ([], [])
         self.files, self.arrival = 0, [EPOCH, EPOCH]
+        self.all_corrected = False  # or may have been, in part
         for side in (0, 1):
-            self.ingest(side, [(0, 0, "a", False)])
-        self.driver.run(10)
+            self.ingest(side, [(40, DELAYS[n % 4], "abc"[n % 3], False) for n in range(100)])
 
-    def teardown(self) -> None:
-        try:
-            self.end()
-        finally:
-            self.patch.undo()
-            shutil.rmtree(self.home)
+    def newest_arrival(self) -> int:
+        return max(self.arrival)
 
     @rule(side=st.integers(0, 1), rows=st.lists(ROW, min_size=2, max_size=12))
     def ingest(self, side: int, rows: list[tuple[int, int, str, bool]]) -> None:
@@ -90,54 +104,51 @@ class PairFaults(RuleBasedStateMachine):
             known.append(Item(self.arrival[side] - delay, self.arrival[side], name, value))
         items = known[first:]
         times = {name: pa.array([getattr(i, name) for i in items], TIME) for name in ("event_time", "arrival_time")}
-        rest = {"id": [item.id for item in items], "value": [HISTOGRAMS[item.value] for item in items]}
+        rest = {"id": [item.id for item in items]} | self.columns([item.value for item in items])
         (self.home / SIDES[side]).mkdir(exist_ok=True)
         pq.write_table(pa.table(times | rest), self.home / SIDES[side] / f"{self.files:05d}.parquet")
         self.files += 1
-
-    @rule(dies=st.integers(0, 40), rows=st.sampled_from([4, 10]))
-    def crash(self, dies: int, rows: int) -> None:
-        with self.deaths.after(dies):
-            self.driver.run(rows)
 
     @rule(rows=st.sampled_from([4, 10, 1000]))
     def restart(self, rows: int) -> None:
         self.driver.run(rows)
 
-    @rule(tasks=st.integers(1, 3), dies=st.none() | st.integers(0, 20))
-    def rebuild(self, tasks: int, dies: int | None) -> None:
-        with self.deaths.after(dies):
-            self.driver.rebuild(self.query.model_copy(update={"parallelism": tasks}))
-        self.query = self.driver.query
-
     @rule(dies=st.integers(0, 10))
-    def correct(self, dies: int) -> None:
+    def correct_all(self, dies: int) -> None:
+        self.all_corrected = True
         with self.deaths.after(dies):
-            correct(self.query, self.home / "wh", CorrectionRange(), no_spark)
+            self.correct_all_time()
 
-    def log(self) -> Log:
-        """The log of both streams as the journal has it."""
-        journal, read, log, number = Journal(self.driver.layout.journal), [0, 0], [], 0
-        while number in journal:
-            entry = journal[number]
+    def logs(self) -> list[Log]:
+        """The log of both streams: a part for each entry of the journal."""
+        read, logs = [0, 0], list[Log]()
+        for entry in self.entries():
+            log = list[Read | Wake | Silence]()
             log.append(Wake(tuple({SIDES.index(segment.stream) for segment in entry.segments})))
             for segment in entry.segments:
                 side = SIDES.index(segment.stream)
-                items = self.came[side][read[side] : read[side] + segment.rows]
-                log += [Read(side, item) for item in items]
+                log += [Read(side, item) for item in self.came[side][read[side] : read[side] + segment.rows]]
                 read[side] += segment.rows
             header = entry.header
             heartbeats = tuple((SIDES.index(name), time) for name, time in header.heartbeats.items())
             log.append(Silence(heartbeats, tuple(SIDES.index(name) for name in header.idle), header.closes))
-            number += 1
+            logs.append(log)
         assert read == [len(items) for items in self.came], "lost, or read twice"
-        return log
+        return logs
+
+    def dated(self, logs: list[Log]) -> Join:
+        """The join, with each K from its tick on."""
+        before = ([one for log in logs[:number] for one in log] for number in range(len(logs)))
+        ticks = (max((one.end for one in placed(log, TICK)[0]), default=0) // TICK - 1 for log in before)
+        return replace(self.join, changes=self.stamped(ticks))
 
     def end(self) -> None:
         """Read all, end the stream: the pairs are the oracle's. Correct everything: they are those of the batch."""
         self.driver.run(50, flush=True)
-        log, tables = self.log(), tables_of(self.home / "wh")
-        expected = joined(log, JOIN)
+        logs, tables = self.logs(), tables_of(self.home / "wh")
+        log, join = [one for part in logs for one in part], self.dated(logs)
+        self.assert_newest_is_adopted(join.k, join.changes)
+        expected = joined(log, join)
         names = ("results", "late", "metrics", "segments", "quarantine")
         rows = {name: tables.read(name).to_pylist() for name in names}
         tuples = sum(map(len, self.came))
@@ -150,17 +161,67 @@ class PairFaults(RuleBasedStateMachine):
         if len(expected.answered) == len(expected.pairs) and len(expected.registered) == len(expected.late):
             assert_as_the_oracle(rows, expected, tuples)
         assert len(rows["results"]) == len(expected.answered)
-        correct(self.query, self.home / "wh", CorrectionRange(), no_spark)
-        latest = AnswerTables(tables, build(self.query).answers).latest().to_pylist()
-        assert sorted((row["left_id"], row["right_id"]) for row in latest) == sorted(batch_pairs(log, JOIN))
+        self.correct_halves()
+        self.assert_brought(self.corrected, log, join, expected)
+        assert self.assert_brought([self.correct_all_late()], log, join, expected), "the first tuples have late ones"
+        plans = [row for row in tables.read("facts").to_pylist() if row["about"] == "plan"]
+        assert plans, "the plan followed from the load"
+        self.correct_all_time()
+        assert self.pairs() == sorted(batch_pairs(log, join))
+
+    def pairs(self) -> list[tuple[str, str]]:
+        return sorted((row["left_id"], row["right_id"]) for row in self.latest())
+
+    def assert_brought(
+        self, intervals: list[tuple[int, int]], log: Log, join: Join, expected: Outcome
+    ) -> set[tuple[str, str]]:
+        """Assert that of the pairs that were not streamed those are there, and only those, that were late in intervals.
+
+        Returns the pairs that had to be brought.
+        """
+        tuples, truth = placed(log, TICK)[0], batch_pairs(log, join)
+        first = {(side, item.id): item for side in (0, 1) for item in first_arrivals(of_side(tuples, side), TICK)}
+        late = [
+            (one.side, one.item, move.end)
+            for move in expected.moves
+            for one in move.members
+            if move.before is not None and one.item.event_time < move.before
+        ]
+        due, may = set[tuple[str, str]](), truth if self.all_corrected else set[tuple[str, str]]()
+        for a, b in intervals:
+            mine = {(side, item.id): item for side, item, end in late if a < end <= b}
+            brought = {pair for pair in batch_pairs(log, join, b) if {*enumerate(pair)} & mine.keys()}
+            due |= {pair for pair in brought if any(mine.get(who) == first[who] for who in enumerate(pair))}
+            may = may | brought
+        found = self.pairs()
+        assert len(found) == len({*found}), "a pair was given twice"
+        assert due | (expected.pairs.keys() & truth) <= {*found} <= expected.pairs.keys() | may
+        return due
 
 
-PairFaults.TestCase.settings = settings(
-    max_examples=6,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-    stateful_step_count=15,
-    print_blob=True,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
-TestPairFaults = PairFaults.TestCase
+def of_side(tuples: list[Placed], side: int) -> list[Placed]:
+    return [one for one in tuples if one.side == side]
+
+
+class NearLife(PairLife):
+    """The life of an interval join of points."""
+
+    join = replace(JOIN, interval=(-100, 300))
+    kind: ClassVar[dict] = {
+        "kind": "spatial_join",
+        "spatial_join": NEAR
+        | {
+            "join": "interval",
+            "interval": {"lower": "-100 ms", "upper": "300 ms"},
+            "geometry": {side: {"x": "x", "y": "y"} for side in SIDES},
+        },
+    }
+
+    @staticmethod
+    def columns(values: list[str]) -> dict[str, list]:
+        return {"x": [POINTS[value][0] for value in values], "y": [POINTS[value][1] for value in values]}
+
+
+PairLife.TestCase.settings, NearLife.TestCase.settings = settings_of(6, 15), settings_of(4, 15)
+TestPairFaults = PairLife.TestCase
+TestSpatialFaults = NearLife.TestCase

@@ -10,6 +10,8 @@ from tailrace.aggregate.population import Population
 from tailrace.aggregate.promise import threshold
 from tailrace.aggregate.simulation import ANSWERS, DISTRIBUTIONS, PROMISES, TUPLES, Q, Windows, missing, simulate
 
+pytestmark = pytest.mark.xdist_group("promises")
+
 WINDOWS = 2500
 
 

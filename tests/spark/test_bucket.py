@@ -28,7 +28,8 @@ from tailrace.storage.warehouses import CONNECTION
 from tailrace.stream.run_options import RunOptions
 from warehouse import EPOCH, even, make_query, rows_of, tables_of, write_files
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]  # the server is built once, from its source
+# The server is built once, from its source.
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("bucket"), pytest.mark.timeout(1800)]
 
 POINTS = ("K1", "K3", "K5")
 RANGE = EPOCH, EPOCH + 4000

@@ -144,29 +144,39 @@ def test_an_interval_waits_for_the_stream(tmp_path, spark):
     assert len(tables_of(tmp_path / "wh").read("correction_runs")) == 1  # an empty run is in the ledger too
 
 
-def test_json_without_arrival_times_is_kept_as_history(tmp_path, spark):
-    tmp_path = tmp_path / "with a space"
+def json_lines(records: list[dict]) -> list[str]:
+    broken = ['{"event_time": "2020-', '{"event_time": null, "id": "x", "key": "k", "value": 1.0}']
+    return [json.dumps(record) for record in records] + broken
+
+
+def csv_lines(records: list[dict]) -> list[str]:
+    lines = [",".join(str(value) for value in record.values()) for record in records]
+    return [",".join(records[0]), *lines, '2020-"', ",x,k,1.0"]
+
+
+@pytest.mark.parametrize(("source", "lines"), [("json", json_lines), ("csv", csv_lines)])
+def test_text_without_arrival_times_is_stored_as_history(tmp_path, spark, source, lines):
     """Arrival is the time of ingest: a batch is a tick or two, and what later batches bring may be late."""
-    settings = Settings(500, 100, 100, "sum", "none")
-    query = make_query(tmp_path / "in", settings, source="json", arrival_time=None)
+    directory, settings = tmp_path / "with a space", Settings(500, 100, 100, "sum", "none")
+    query = make_query(directory / "in", settings, source=source, arrival_time=None)
+    (directory / "in").mkdir(parents=True)
     for number, (start, end) in enumerate([(0, 200), (200, 400), (400, 500)]):
-        (tmp_path / "in").mkdir(exist_ok=True, parents=True)
-        lines = [
-            json.dumps({"event_time": format_time(t.event_time), "id": t.id, "key": t.key, "value": t.value})
+        records = [
+            {"event_time": format_time(t.event_time), "id": t.id, "key": t.key, "value": t.value}
             for t in TUPLES[start:end]
         ]
-        lines += ['{"event_time": "2020-', '{"event_time": null, "id": "x", "key": "k", "value": 1.0}']
-        (tmp_path / "in" / f"part-{number}.json").write_text("\n".join(lines) + "\n")
-        run(query, tmp_path / "wh", RunOptions(flush=number >= 2))
-    assert_answers_of_history(tmp_path, query, settings)
+        (directory / "in" / f"part-{number}.{source}").write_text("\n".join(lines(records)) + "\n")
+        run(query, directory / "wh", RunOptions(flush=number >= 2))
+    assert_answers_of_history(directory, query, settings, source)
 
 
-def assert_answers_of_history(tmp_path, query, settings) -> None:
+def assert_answers_of_history(tmp_path, query, settings, source) -> None:
     tables: Tables = tables_of(tmp_path / "wh")
     history, quarantine = tables.read("history"), tables.read("quarantine").to_pylist()
     assert sorted(history["id"].to_pylist()) == sorted(t.id for t in TUPLES)
     assert len(quarantine) == 6
-    assert {row["position"].rsplit("/", 1)[1] for row in quarantine} >= {"part-0.json#200", "part-2.json#101"}
+    positions = {row["position"].rsplit("/", 1)[1] for row in quarantine}
+    assert positions >= {f"part-0.{source}#200", f"part-2.{source}#101"}
     arrivals = dict(zip(history["position"].to_pylist(), history["arrival_time"].to_pylist(), strict=True))
     in_order = [arrivals[position] for position in sorted(arrivals)]
     assert len(set(in_order)) == 3

@@ -17,7 +17,7 @@ from tailrace.storage.layout import Layout
 from tailrace.stream.run_options import RunOptions
 from warehouse import even, make_query, make_stream, rows_of, write_files
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("damage")]
 
 TUPLES = make_stream(300, seed=25)
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+import rankings
+from kill_points import arm, leave
 from oracle import Settings, distinct, stream
 from rankings import contents, ranked, rankings_of, streamed
 from tailrace.answers.by_window import ByWindow
@@ -57,6 +59,21 @@ def test_the_stream_and_then_all_of_it_corrected_twice(tmp_path, spark, rows_in_
     }
 
 
+@pytest.mark.parametrize(("point", "batch"), [("K2", 3), ("K5", 2)])
+def test_what_a_kill_leaves_is_gone_on_from_and_corrected(tmp_path, spark, monkeypatch, point, batch):
+    query, killed = asked(tmp_path), tmp_path / "killed"
+    with monkeypatch.context() as patch:
+        arm(patch, point, batch, lambda: leave(tmp_path / "wh", killed))
+        run(query, tmp_path / "wh", RunOptions(96))
+    expected = streamed(stream(TUPLES, SETTINGS), TUPLES, SETTINGS, K)
+    assert 0 < len(rankings_of(rows_of(killed)["results"])) < len(expected)
+    run(query, killed, RunOptions(96))
+    assert rankings_of(rows_of(killed)["results"]) == expected
+    assert sum(row["rows"] for row in rows_of(killed)["metrics"]) == len(TUPLES)
+    correct(query, killed)
+    assert latest(killed) == ranked(contents(distinct(TUPLES, SETTINGS.tick), SETTINGS), K)
+
+
 @pytest.mark.parametrize("at_once", [0, 10**6], ids=["on Spark", "in process"])
 def test_intervals_of_arrival_in_any_order_and_twice(tmp_path, spark, monkeypatch, at_once):
     monkeypatch.setattr(history_scan, "AT_ONCE", at_once)
@@ -69,13 +86,8 @@ def test_intervals_of_arrival_in_any_order_and_twice(tmp_path, spark, monkeypatc
     random.Random(at_once).shuffle(order)
     for a, b in order:
         correct(query, tmp_path / "wh", CorrectionRange(a, b, arrival=True))
-    outcome, found = stream(TUPLES, SETTINGS), latest(tmp_path / "wh")
-    best = streamed(outcome, TUPLES, SETTINGS, K, descending=False)
-    for a, b in intervals:
-        before = ranked(contents(distinct(TUPLES, SETTINGS.tick, b), SETTINGS), K, descending=False)
-        touched = {(one.tuple.key, *w) for one in outcome.late_tuples if a < one.end <= b for w in one.windows}
-        best |= {window: before.get(window) for window in touched}
-    assert found == {window: ranking for window, ranking in best.items() if ranking is not None}
+    expected = rankings.latest(stream(TUPLES, SETTINGS), TUPLES, SETTINGS, intervals, K, descending=False)
+    assert latest(tmp_path / "wh") == expected
 
 
 @pytest.mark.parametrize("method", ["sma", "mintopk", "gstopk"])

@@ -6,7 +6,10 @@ import importlib
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
+
+from processes import until
 
 CHAOS = Path(__file__).parents[2] / "tools" / "chaos"
 WINDOW = ("a", 0, 2000)
@@ -122,3 +125,32 @@ def test_a_slope_counts_what_came_after_the_first_third(chaos):
 
     at_h = np.arange(0.0, 1.0, 0.01)
     assert chaos("steady")._slope(at_h, np.where(at_h < 0.3, 100 * at_h, 30 + 2 * at_h)) == pytest.approx(2)
+
+
+def test_what_a_driver_forks_is_no_second_driver(chaos):
+    drivers_among = chaos("platform_watch").drivers_among
+    command = [
+        sys.executable,
+        "-c",
+        "import os, time; os.fork(); time.sleep(60)",
+        "org.apache.spark.deploy.SparkSubmit",
+    ]
+    both = [psutil.Popen(command) for _ in range(2)]
+    try:
+        for driver in both:
+            until(driver.children)
+        processes = [process for driver in both for process in (*driver.children(), driver)]
+        assert len(processes) == 4
+        assert sorted(drivers_among([*processes, psutil.Process()])) == sorted(driver.pid for driver in both)
+    finally:
+        for process in [*(child for driver in both for child in driver.children()), *both]:
+            process.kill()
+        psutil.wait_procs(both)
+
+
+@pytest.mark.parametrize(("option", "wrong"), [("--parts", "postgres,kafak"), ("--how", "kil")])
+def test_an_unknown_part_or_way_of_an_outage_is_refused(chaos, capsys, option, wrong):
+    with pytest.raises(SystemExit) as end:
+        chaos("outages").main([option, wrong])
+    assert end.value.code == 2
+    assert f"{option}: {wrong.rpartition(',')[2]} is none of " in capsys.readouterr().err

@@ -22,7 +22,10 @@ def setup(tmp_path):
     (tmp_path / "pyproject.toml").touch()
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name, text in (("uv", "mkdir -p .venv"), ("java", "echo 'openjdk version \"17.0.9\"'")):
+    for name, text in (
+        ("uv", 'mkdir -p .venv; echo "$@" > .venv/asked'),
+        ("java", "echo 'openjdk version \"17.0.9\"'"),
+    ):
         (programs / name).write_text(f"#!/bin/sh\n{text}\n")
         (programs / name).chmod(0o755)
 
@@ -44,3 +47,18 @@ def test_setup_reports_an_installation_and_is_silent_while_it_is_up_to_date(setu
     assert setup() == ""
     os.utime(tmp_path / "uv.lock", (2**32, 2**32))  # a newer lock
     assert "installing the packages" in setup()
+
+
+def test_setup_keeps_an_environment_of_the_same_python_and_makes_one_of_another_anew(setup, tmp_path):
+    setup()
+    words = (tmp_path / ".venv" / "asked").read_text().split()
+    assert "--compile-bytecode" in words
+    assert words[-2:] == ["--python", sys.executable]
+    (tmp_path / ".venv" / "bin").mkdir()
+    there = tmp_path / ".venv" / "bin" / "python"
+    for text, expected in ((f'exec "{sys.executable}" "$@"', ".venv/bin/python"), ("echo 3.9", sys.executable)):
+        there.write_text(f"#!/bin/sh\n{text}\n")
+        there.chmod(0o755)
+        os.utime(tmp_path / "uv.lock", (2**32, 2**32))  # a newer lock
+        setup()
+        assert (tmp_path / ".venv" / "asked").read_text().split()[-2:] == ["--python", expected]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import pairwise
 
@@ -48,7 +49,7 @@ class PlatformWatch(threading.Thread):
         self.join()
 
     def _look(self) -> None:
-        drivers = [process.pid for process in fence.marked(self.driver.home) if _is_driver(process)]
+        drivers = drivers_among(fence.marked(self.driver.home))
         self.most_drivers = max(self.most_drivers, len(drivers))
         self.pids += [pid for pid in drivers if pid not in self.pids]
         if (commits := self.driver.commits) != self._commits[-1][1]:
@@ -70,7 +71,14 @@ class PlatformWatch(threading.Thread):
         return max(later - earlier for earlier, later in pairwise(times))
 
 
-def _is_driver(process: psutil.Process) -> bool:
-    with suppress(psutil.Error):
-        return "org.apache.spark.deploy.SparkSubmit" in process.cmdline() and not fence.dead(process)
-    return False
+def drivers_among(processes: Iterable[psutil.Process]) -> list[int]:
+    """The pids of the drivers that live, by their command lines.
+
+    A process that a driver has just forked has its command line too, until it executes its own: it is no driver.
+    """
+    found = dict[int, int]()
+    for process in processes:
+        with suppress(psutil.Error):
+            if "org.apache.spark.deploy.SparkSubmit" in process.cmdline() and not fence.dead(process):
+                found[process.pid] = process.ppid()
+    return [pid for pid, parent in found.items() if parent not in found]

@@ -16,12 +16,12 @@ from tailrace import __version__
 from tailrace.cli import drivers
 from tailrace.cli.calibrate import calibrate
 from tailrace.cli.frames import frames
-from tailrace.cli.readers import File, Warehouse, explain, quality, results
+from tailrace.cli.readers import File, Warehouse, explain, quality, results, validate
 from tailrace.cli.replay import replay
 from tailrace.cli.tools import bench, demo, schema, time_option
 from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground import json_log
-from tailrace.ground.errors import Problem, Refused, refuse
+from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.files import is_url
 from tailrace.ground.source_roots import outside_roots
 from tailrace.ground.words import counted
@@ -62,21 +62,7 @@ def _options(
     """Continuous queries over out-of-order streams that answer early and end up right."""
 
 
-@app.command(epilog="Example: [bold]tailrace validate include/queries/flights.yaml[/]")
-def validate(files: Annotated[list[Path], typer.Argument(help="Query files.", metavar="FILE…")]) -> None:
-    """Check query files: what is wrong, in which file, line and field, and what would be right."""
-    problems: list[Problem] = []
-    for file in files:
-        try:
-            load(file)
-        except Refused as refused:
-            problems += refused.problems
-        else:
-            screen.out.print(f"{file}: right", soft_wrap=True)
-    if problems:
-        raise Refused(problems)
-
-
+app.command(epilog="Example: [bold]tailrace validate include/queries/flights.yaml[/]")(validate)
 app.command(epilog="Example: [bold]tailrace explain include/queries/flights.yaml[/]")(explain)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from tailrace.cli.local_paths import local_path
 from tailrace.cli.tools import time_option
 from tailrace.generators.frame_histograms import Bins
 from tailrace.ground.errors import refuse
@@ -17,9 +18,10 @@ from tailrace.terminal import screen
 
 def frames(
     videos: Annotated[
-        list[Path], typer.Argument(help="Videos, which follow one another in event time.", metavar="VIDEO…")
+        list[Path],
+        typer.Argument(help="Videos, which follow one another in event time.", metavar="VIDEO…", callback=local_path),
     ],
-    output: Annotated[Path, typer.Option(help="The directory to write to, empty or new.")],
+    output: Annotated[Path, typer.Option(help="The directory to write to, empty or new.", callback=local_path)],
     bins: Annotated[
         Bins,
         typer.Option(help="256 grey levels, or cells of red, green and blue: 4 × 4 × 4, 6 × 6 × 6."),

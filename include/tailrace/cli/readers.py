@@ -9,9 +9,12 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
+from tailrace.cli.local_paths import local_path
+from tailrace.ground.errors import Problem, Refused
 from tailrace.query.loading import load
+from tailrace.terminal import screen
 
-File = Annotated[Path, typer.Argument(help="The query file.", metavar="FILE")]
+File = Annotated[Path, typer.Argument(help="The query file.", metavar="FILE", callback=local_path)]
 Warehouse = Annotated[
     str,
     typer.Option(
@@ -19,6 +22,7 @@ Warehouse = Annotated[
         envvar="TAILRACE_WAREHOUSE",
     ),
 ]
+Output = Annotated[Path | None, typer.Option(help="The file to write; absent: the terminal.", callback=local_path)]
 Wide = Annotated[bool, typer.Option("--wide", help="A table on the terminal has all columns, however wide.")]
 
 
@@ -38,6 +42,22 @@ class Version(StrEnum):
     corrected = "corrected"
 
 
+def validate(
+    files: Annotated[list[Path], typer.Argument(help="Query files.", metavar="FILE…", callback=local_path)],
+) -> None:
+    """Check query files: what is wrong, in which file, line and field, and what would be right."""
+    problems: list[Problem] = []
+    for file in files:
+        try:
+            load(file)
+        except Refused as refused:
+            problems += refused.problems
+        else:
+            screen.out.print(f"{file}: right", soft_wrap=True)
+    if problems:
+        raise Refused(problems)
+
+
 def explain(file: File) -> None:
     """Tell how a query is run: its kind, partition and method, and the reason for it."""
     from tailrace.cli.explanation import explanation
@@ -53,7 +73,7 @@ def results(
         Version, typer.Option(help="As the stream gave them, or their latest versions.")
     ] = Version.corrected,
     format: Annotated[Form, typer.Option(help="How they are written.")] = Form.table,
-    output: Annotated[Path | None, typer.Option(help="The file to write; absent: the terminal.")] = None,
+    output: Output = None,
     limit: Annotated[int, typer.Option(help="How many rows a table on the terminal shows.", min=0)] = 50,
     wide: Wide = False,
 ) -> None:
@@ -69,7 +89,7 @@ def quality(
     file: File,
     warehouse: Warehouse,
     format: Annotated[Form, typer.Option(help="How it is written.")] = Form.table,
-    output: Annotated[Path | None, typer.Option(help="The file to write; absent: the terminal.")] = None,
+    output: Output = None,
     limit: Annotated[int, typer.Option(help="How many rows a table on the terminal shows.", min=0)] = 50,
     wide: Wide = False,
 ) -> None:

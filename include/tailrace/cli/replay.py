@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic import ValidationError
 
+from tailrace.cli.local_paths import local_path
 from tailrace.cli.tools import time_option
 from tailrace.ground.errors import refuse
 from tailrace.ground.words import counted
@@ -35,7 +36,9 @@ class SourceFormat(StrEnum):
 
 
 def replay(
-    output: Annotated[Path | None, typer.Option(help="The directory to write to, empty or new …")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="The directory to write to, empty or new …", callback=local_path)
+    ] = None,
     kafka: Annotated[
         str | None,
         typer.Option(help="… or the topic to send JSON records to, --rate of them a second …", metavar="SERVERS/TOPIC"),
@@ -58,7 +61,9 @@ def replay(
     start: Annotated[
         str, typer.Option(help="Event time of the first one; of the kick-off in debs2013.", metavar="T")
     ] = "2026-01-01",
-    source: Annotated[Path | None, typer.Option(help="Replay this file in place of made tuples …")] = None,
+    source: Annotated[
+        Path | None, typer.Option(help="Replay this file in place of made tuples …", callback=local_path)
+    ] = None,
     source_format: Annotated[
         SourceFormat,
         typer.Option(

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from tailrace.cli.readers import Wide
+from tailrace.cli.local_paths import local_path
+from tailrace.cli.readers import Output, Wide
 from tailrace.ground.duration import parse_time_ms
 from tailrace.ground.errors import refuse
 from tailrace.terminal import screen
@@ -31,7 +32,9 @@ _OWN = (System.emd, System.spatial, System.kafka)
 
 
 def demo(
-    warehouse: Annotated[Path, typer.Option(help="Where everything of it goes.")] = Path("warehouse/demo"),
+    warehouse: Annotated[Path, typer.Option(help="The directory where everything of it goes.", callback=local_path)] = (
+        Path("warehouse/demo")
+    ),
     bounded: Annotated[bool, typer.Option("--bounded", help="End then, and fail if an answer is wrong.")] = False,
     game2: Annotated[
         bool, typer.Option("--game2", help="Then stream game2 too, whose corrections start by themselves.")
@@ -66,18 +69,25 @@ def bench(
     case: Annotated[list[str] | None, typer.Option(help="A part of a case's name: dense, 60/5.")] = None,
     flink: Annotated[
         Path | None,
-        typer.Option(help="Beside them Flink's windows, in an environment of its own (1 GB) made here.", metavar="DIR"),
+        typer.Option(
+            help="Beside them Flink's windows, in an environment of its own (1 GB) made here.",
+            metavar="DIR",
+            callback=local_path,
+        ),
     ] = None,
     sedona: Annotated[
         Path | None,
         typer.Option(
             help="Beside spatial's join with a table Apache Sedona's, in an environment of its own (0.6 GB) made here.",
             metavar="DIR",
+            callback=local_path,
         ),
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(help="Measure the paper's experiments too; tables and plots go here.", metavar="DIR"),
+        typer.Option(
+            help="Measure the paper's experiments too; tables and plots go here.", metavar="DIR", callback=local_path
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Every pass and the summary as JSON.")] = False,
     wide: Wide = False,
@@ -148,7 +158,7 @@ def _check_own(rows: int, case: list[str] | None, flink: Path | None) -> None:
 
 
 def schema(
-    output: Annotated[Path | None, typer.Option(help="The file to write; absent: the terminal.")] = None,
+    output: Output = None,
 ) -> None:
     """Give the JSON Schema of query files, by which an editor completes and checks them."""
     from tailrace.query.json_schema import json_schema

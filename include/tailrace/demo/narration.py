@@ -24,7 +24,7 @@ _SECONDS = len("2013-01-01T00:00:00")
 
 def progress_table(width: int, counts_corrections: bool) -> ProgressTable:
     """The table of the progress of a stream, for a terminal; with its automatic corrections where it has such."""
-    widths = {"state": 9, "batches": 7, "rows": 9, "to read": 7, "K": 8, "coverage": 8}
+    widths = {"state": 9, "batches": 7, "rows": 9, "to read": 7, "K s": 8, "coverage": 8}
     widths |= {"corrections": 11} if counts_corrections else {}
     return ProgressTable(widths | {"late": 6, "answers": 7, "t_max": 19}, width)
 
@@ -36,7 +36,7 @@ def texts(status: Status, corrections: int | None = None) -> dict[str, str]:
     return {name: f"{number:,}" for name, number in numbers.items()} | {
         "state": status.state,
         "t_max": "–" if status.t_max is None else format_time(status.t_max)[:_SECONDS],
-        "K": "–" if status.k_ms is None else format_duration(status.k_ms),
+        "K s": "–" if status.k_ms is None else f"{status.k_ms / 1000:g}",
         "coverage": "–" if status.coverage is None else f"{status.coverage:.2%}",
     }
 

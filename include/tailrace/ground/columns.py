@@ -115,7 +115,9 @@ def unify(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[pa.Array, list
 
 def single_batch(table: pa.Table) -> pa.RecordBatch:
     """A table's rows as one batch; OverflowError where a column of texts or bytes is too large for one (2 GiB)."""
-    batches = table.combine_chunks().to_batches()
+    batches = table.to_batches()
+    if len(batches) > 1:
+        batches = table.combine_chunks().to_batches()
     if len(batches) > 1:
         raise OverflowError(f"{table.num_rows:,} rows have a column of more than 2 GiB")
     return batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)

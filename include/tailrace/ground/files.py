@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from tailrace.ground.object_path import Location
 
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://|file:")
+_URL_AS_PATH = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:/|file:")  # a Path has merged the two slashes
 
 
-def is_url(path: str) -> bool:
-    """Whether a text is a URL, and so no path."""
-    return _URL.match(path) is not None
+def is_url(path: str | Path) -> bool:
+    """True for a URL, which is no path; also for a `Path` that was made from one."""
+    return (_URL_AS_PATH if isinstance(path, Path) else _URL).match(str(path)) is not None
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from tailrace.ground.errors import refuse
 from tailrace.sources.check import Columns
 from tailrace.sources.json_types import shown_types
 from tailrace.sources.kafka_cuts import Cut, Offsets, ends_known, known_until, split
-from tailrace.sources.kafka_fetch import gone
+from tailrace.sources.kafka_fetch import gone, overtaken
 from tailrace.sources.kafka_records import APPEND_TIME, ID, KafkaRecords, Records
 from tailrace.sources.reading_progress import remaining
 from tailrace.sources.segments import Segment, Types
@@ -143,7 +143,7 @@ class KafkaFeed:
         read = {part: start for part, (start, _) in self._rest_ranges().items()} or self._next
         for part, offset in read.items():
             if first[part] > offset:
-                raise gone(
+                raise overtaken(
                     self.topic.name,
                     f"partition {part}: its retention has deleted the records from {offset} to {first[part] - 1} "
                     "before they were read",

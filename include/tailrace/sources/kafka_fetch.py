@@ -17,7 +17,7 @@ from tailrace.sources.kafka_cuts import Cut
 from tailrace.sources.kafka_servers import Servers
 
 _AT_ONCE, _POLL_S, _WAIT_S = 10_000, 0.05, 30.0
-_GONE = {KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET, KafkaError.UNKNOWN_TOPIC_OR_PART}
+_OVERTAKEN = {KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET}
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,10 @@ def _over(received: list[Message], cut: Cut, messages: list[Message]) -> set[int
             error, part = message.error(), message.partition()
             if error is not None and error.code() == KafkaError._PARTITION_EOF and part is not None:
                 over.add(part)
-            elif error is not None and error.code() in _GONE:
+            elif error is not None and error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise gone(cut.topic, f"{cut.path}: {error.str()}")
+            elif error is not None and error.code() in _OVERTAKEN:
+                raise overtaken(cut.topic, f"{cut.path}: {error.str()}")
             elif error is not None:
                 raise KafkaException(error)
     newest: dict[int | None, int | None] = {}
@@ -126,9 +128,16 @@ def _ints(numbers: list[Any]) -> NDArray[np.int64]:
 
 
 def gone(topic: str, wrong: str) -> SourceChanged:
-    """Build the error for records that the broker has deleted, or that are not those of the stream."""
+    """Build the error for a topic whose records are not those of the stream any more."""
+    right = "another name for the query, to begin anew with what is there, beside the answers so far"
+    return SourceChanged([Problem(f"topic {topic}", wrong, right)])
+
+
+def overtaken(topic: str, wrong: str) -> SourceChanged:
+    """Build the error for records that the topic has no more, as a rule since its retention has deleted them."""
+    alter = f"kafka-configs.sh --alter --entity-type topics --entity-name {topic}"
     right = (
-        "a retention (retention.ms, retention.bytes) longer than any downtime; and another name for the query, "
-        "to begin anew with what is there"
+        f"a retention longer than any downtime: {alter} --add-config retention.ms=-1,retention.bytes=-1 keeps all; and "
+        "another name for the query, to begin anew with what is there, beside the answers so far"
     )
     return SourceChanged([Problem(f"topic {topic}", wrong, right)])

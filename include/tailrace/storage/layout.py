@@ -18,6 +18,8 @@ from tailrace.storage.locks import writer_lock
 from tailrace.storage.manifest import FORMAT, CheckpointManifest, changes, create_manifest, keeps_answers
 from tailrace.storage.warehouses import Warehouse, holds, location_of, moving_away
 
+_BEGIN_ANEW = "another name for the query, or another warehouse, to begin anew and read the source from its start"
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -197,23 +199,24 @@ class Layout:
             raise refuse(str(self.home), wrong, right)
         if manifest.state != STATE_VERSION:
             wrong = f"the state of its tasks is of version {manifest.state}, this tailrace reads {STATE_VERSION}"
-            right = f"{self.rebuild_command(file)}, which makes the state anew; or the tailrace that wrote it"
+            anew = _BEGIN_ANEW if self.is_remote else f"{self.rebuild_command(file)}, which makes the state anew"
+            right = f"the tailrace that wrote it; or {anew}"
             raise refuse(str(self.home), wrong, right)
         if changed := changes(manifest, structure):
+            rebuild = "" if self.is_remote else f"{self.rebuild_command(file)}, {_outcome(changed)}; or "
             raise Refused(
                 [
                     Problem(
                         name if file is None else f"{file}: {name}",
                         f"it is {_in_words(after)}, but the stream in {self.home} was begun with {_in_words(before)}",
-                        f"the old value; or {self.rebuild_command(file)}, {_outcome(changed)}; or another name for "
-                        "the query, or another warehouse, to begin anew and read the source from its start",
+                        f"the old value; or {rebuild}{_BEGIN_ANEW}",
                     )
                     for name, (before, after) in changed.items()
                 ]
             )
 
     def rebuild_command(self, file: Path | None = None) -> str:
-        """The command that makes the stream's state anew; `file` is the query's, if it is known."""
+        """The command that makes the state of a stream on a disk anew; `file` is the query's, if it is known."""
         return f"tailrace rebuild {'FILE' if file is None else file} --warehouse {self.home.parent}"
 
     def lock(self, writer: str, wait_s: float | None = None) -> AbstractContextManager[RequireHeld]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from tailrace.ground.connections import variable_of
 from tailrace.ground.errors import refuse
+from tailrace.ground.files import is_url
 from tailrace.ground.object_path import Location, ObjectPath
 from tailrace.ground.object_stores import settings_of
 from tailrace.ground.object_urls import parse_declared_url, parse_object_url
@@ -20,7 +20,6 @@ CONNECTION = "TAILRACE_WAREHOUSE_CONNECTION"
 """The environment variable that names the connection to the object store of a warehouse."""
 
 _FORMS = "s3://bucket/warehouse, gs://bucket/warehouse or abfss://container@account.dfs.core.windows.net/warehouse"
-_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:/")  # a Path has merged the two slashes
 
 
 def location_of(warehouse: Warehouse) -> Location:
@@ -32,7 +31,7 @@ def location_of(warehouse: Warehouse) -> Location:
         When there can be none.
     """
     where, text = f"--warehouse {warehouse}", str(warehouse)
-    if _URL.match(text):
+    if is_url(Path(warehouse)):
         url = parse_declared_url(text)
         if url is None:
             raise refuse(where, "it is a URL, but none of an object store", f"{_FORMS}; or a directory")

@@ -41,6 +41,34 @@ def test_a_url_is_no_input(tailrace, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("validate", "URL"),
+        ("run", "URL", "--warehouse", "tables"),
+        ("replay", "--output", "URL"),
+        ("replay", "--output", "in", "--source", "URL"),
+        ("frames", "URL", "--output", "in"),
+        ("frames", "film.mp4", "--output", "URL"),
+        ("results", FLIGHTS, "--warehouse", "tables", "--output", "URL"),
+        ("quality", FLIGHTS, "--warehouse", "tables", "--output", "URL"),
+        ("schema", "--output", "URL"),
+        ("demo", "--warehouse", "URL"),
+        ("bench", "kafka", "--report", "URL"),
+        ("bench", "aggregate", "--flink", "URL"),
+        ("bench", "spatial", "--sedona", "URL"),
+    ],
+    ids=lambda words: " ".join(map(str, words[:1] + words[-2:])),
+)
+def test_a_url_is_no_path_of_this_machine(tailrace, monkeypatch, tmp_path, words):
+    monkeypatch.chdir(tmp_path)
+    for url in ("s3://bucket/x", "file:///tmp/x"):
+        told = tailrace(*(url if word == "URL" else word for word in words), code=2).stderr
+        assert f"{url}: it is a URL" in " ".join(told.split())
+        assert "a file or a directory of this machine" in told
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_input_lies_under_the_roots_of_sources(tailrace, monkeypatch, tmp_path):
     monkeypatch.setenv("TAILRACE_SOURCES", str(ROOT))
     output = tailrace("run", FLIGHTS, "--warehouse", tmp_path, "--input", f"departures={tmp_path}", code=2)

@@ -28,8 +28,8 @@ STATUS = Status("streaming", 1, 0, 0, 12, rows=3456, t_max=1_767_225_600_000, k_
 def test_the_progress_shows_batches_rows_slack_coverage_and_late_tuples():
     table = progress_table(width=120, counts_corrections=False)
     heads, line = table.lines(texts(STATUS))
-    assert heads.split() == ["state", "batches", "rows", "to", "read", "K", "coverage", "late", "answers", "t_max"]
-    assert line.split() == ["streaming", "12", "3,456", "0", "250", "ms", "98.77%", "7", "0", "2026-01-01T00:00:00"]
+    assert heads.split() == ["state", "batches", "rows", "to", "read", "K", "s", "coverage", "late", "answers", "t_max"]
+    assert line.split() == ["streaming", "12", "3,456", "0", "0.25", "98.77%", "7", "0", "2026-01-01T00:00:00"]
     [line] = table.lines(texts(replace(STATUS, k_ms=None)))
     assert line.split()[4] == "–"
 

@@ -83,6 +83,12 @@ def test_sparks_daemons_have_known_options():
     assert [_parser().parse_args(words).role for words in daemons] == ["master", "worker", "worker"]
 
 
+def test_the_notes_of_sparks_master_outlive_its_container():
+    master = services()["spark-master"]
+    directory = _parser().parse_args(master["command"][3:]).recovery_dir
+    assert str(directory) in [volume.partition(":")[2] for volume in master["volumes"]]
+
+
 def test_the_image_goes_by_the_lock_and_has_what_the_services_need():
     text = (ROOT / "docker" / "Dockerfile").read_text()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

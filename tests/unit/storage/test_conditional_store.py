@@ -45,6 +45,17 @@ def test_few_old_versions_stay_and_hidden_files_none(store, tmp_path):
     assert len(list(tmp_path.iterdir())) <= 25
 
 
+def test_an_object_whose_first_version_was_removed_is_not_created_again(store, tmp_path):
+    store.create("a", b"0")
+    for number in range(100):
+        assert store.replace("a", str(number).encode(), store.get("a").version)
+    files = {file.name for file in tmp_path.iterdir()}
+    assert "a.1" not in files
+    assert not store.create("a", b"late")
+    assert not store.replace("a", b"late", "1")
+    assert {file.name for file in tmp_path.iterdir()} == files
+
+
 def test_who_stood_still_until_its_version_was_removed_writes_nothing(store, monkeypatch):
     store.create("a", b"0")
     early, create = store.get("a").version, conditional_store.create_atomically

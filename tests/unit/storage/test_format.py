@@ -10,10 +10,12 @@ import pytest
 
 from oracle import Settings
 from tailrace.ground.errors import Damaged, Refused
+from tailrace.ground.object_path import ObjectPath
 from tailrace.query.query import Query
 from tailrace.spark import app
 from tailrace.storage import checkpoint
 from tailrace.storage.layout import Layout
+from tailrace.storage.manifest import STATE_VERSION, CheckpointManifest
 from tailrace.stream.run_options import RunOptions
 from warehouse import make_query, make_stream, write_files
 
@@ -77,3 +79,16 @@ def test_a_checkpoint_without_a_format_is_not_taken_for_one_in_the_present_forma
     file.write_text(json.dumps(manifest if value is None else manifest | {"format": value}))
     with pytest.raises(Damaged, match=r"origin\.json: it is damaged \(.*format"):
         checkpoint.resumable(layout, query)
+
+
+@pytest.mark.parametrize("state", [STATE_VERSION, STATE_VERSION - 1], ids=["another window", "an older state"])
+@pytest.mark.parametrize("is_remote", [False, True], ids=["disk", "bucket"])
+def test_a_rebuild_is_advised_only_where_it_is_possible(tmp_path, state, is_remote):
+    layout = Layout(ObjectPath("s3://lake/tables/readings") if is_remote else tmp_path)
+    manifest = CheckpointManifest("1", {"window.size": 1}, {}, state=state)
+    with pytest.raises(Refused) as error_info:
+        layout.require_same(manifest, {"window.size": 2})
+    right = "the old value" if state == STATE_VERSION else "the tailrace that wrote it"
+    advice = "another name for the query, or another warehouse" if is_remote else "tailrace rebuild FILE --warehouse"
+    assert f"{right}; or {advice}" in str(error_info.value)
+    assert ("tailrace rebuild" in str(error_info.value)) is not is_remote

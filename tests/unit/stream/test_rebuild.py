@@ -12,6 +12,7 @@ import pytest
 from deaths import deaths
 from json_stream import POISON, records_of, write_json
 from local_driver import FILE, NOW, Driver, no_spark
+from memory_bucket import memory_bucket
 from oracle import Settings, batch, stream
 from oracle_assertions import assert_close, assert_streamed
 from tailrace.cli.commands import app
@@ -23,6 +24,7 @@ from tailrace.query.query import Query
 from tailrace.spark import sink
 from tailrace.storage import manifest as manifests
 from tailrace.storage import switch as switching
+from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables
 from tailrace.stream import rebuild as rebuilding
 from tailrace.stream.rebuild import plan_rebuild
@@ -328,3 +330,12 @@ def _is_named(table: Path, file: Path) -> bool:
     from deltalake import DeltaTable
 
     return any(path.endswith(str(file.relative_to(table))) for path in DeltaTable(table).file_uris())
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_warehouse_in_a_bucket_is_refused(tmp_path, monkeypatch, dry):
+    home = memory_bucket(monkeypatch)
+    query, layout = make_query(tmp_path, SETTINGS), Layout.of(str(home), "readings")
+    with pytest.raises(Refused, match="in an object store, where this can't be done"):
+        plan_rebuild(query, layout, FILE) if dry else rebuilding.rebuild(query, layout, FILE, pytest.fail)
+    assert not list(home.iterdir())

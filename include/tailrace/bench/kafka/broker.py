@@ -15,7 +15,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException, admin
 from filelock import FileLock
 
-from tailrace.bench.maven import Artifact, fetch, java
+from tailrace.bench.maven import Artifact, fetch, java, run
 from tailrace.drivers.embedded import free_port
 
 _VERSION, _START_S = "4.2.0", 300.0
@@ -51,8 +51,9 @@ class LocalBroker:
         values = {"servers": self.servers, "controller": controller, "directory": directory, "listeners": listeners}
         self._properties.write_text(_PROPERTIES.format(**values) + properties)
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        format_ = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._properties), "--standalone"]
-        subprocess.run([java(), "-cp", self._jars, *format_], check=True, capture_output=True)
+        # In one argument: as one of its own, an id that begins with "-" is taken for an option.
+        format_ = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(self._properties)]
+        run(java(), "-cp", self._jars, *format_, "--standalone")
         self.start()
 
     def start(self) -> None:
