@@ -232,7 +232,7 @@ def test_the_end_of_a_driver_is_told_though_the_receiver_was_away_at_first(file,
         pauses.append(pause_s)
         webhook.status = 200 if len(pauses) == 2 else 503
 
-    monkeypatch.setattr(alert_watch.time, "sleep", back_after_a_while)
+    monkeypatch.setattr(alert_watch, "time", SimpleNamespace(sleep=back_after_a_while))  # other threads sleep too
     alert_of_end(file, layout, None, "lost: no answer", print)
     assert told(webhook) == [("driver_lost", "firing")]
     assert pauses == list(alert_watch.PAUSES_S[:2])

@@ -61,6 +61,12 @@ def python(cluster: EmbeddedCluster, *words: str, **variables: str) -> subproces
     )
 
 
+def executors(cluster: EmbeddedCluster, count: int) -> list[psutil.Process]:
+    """The processes of executors, once there are `count` of them; none before."""
+    processes = [process for process in cluster.processes() if EXECUTOR in command(process)]
+    return processes if len(processes) == count else []
+
+
 def test_a_query_gives_the_oracles_answers_on_two_workers(cluster, tmp_path):
     write_input(tmp_path)
     result = python(cluster, str(ROOT / "tests" / "cluster_run.py"), str(tmp_path))
@@ -81,15 +87,15 @@ def test_a_master_that_is_started_again_and_an_executor_that_is_lost_change_no_a
     )
     try:
         until(lambda: (tmp_path / "begun").exists() or job.poll() is not None, 1000)
+        before = until(lambda: executors(cluster, cluster.workers), 400)
         (master,) = [process for process in cluster.processes() if MASTER in command(process)]
         master.kill()
         until(lambda: is_dead(master.pid))
         cluster.start_master()
         until(lambda: page(cluster.ui_port).get("aliveworkers") == cluster.workers, 400)
         until(lambda: [app["state"] for app in page(cluster.ui_port)["activeapps"]] == ["RUNNING"], 400)
-        executors = [process for process in cluster.processes() if EXECUTOR in command(process)]
-        assert len(executors) == cluster.workers, "they are those of the driver still"
-        executors[0].kill()
+        assert executors(cluster, cluster.workers) == before, "they are those of the driver still"
+        before[0].kill()
         (tmp_path / "go").touch()
         assert job.wait(1000) == 0, (tmp_path / "stderr").read_text()[-3000:]
     finally:

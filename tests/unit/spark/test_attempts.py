@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -188,7 +189,7 @@ def test_an_entry_that_could_not_be_copied_for_spark_fails_the_attempt(tmp_path,
 
 def test_a_warehouse_that_is_away_at_the_start_of_an_attempt_fails_that_one_only(tmp_path, clock, monkeypatch):
     attempts = attempts_over(tmp_path, Log())
-    monkeypatch.setattr(module.time, "sleep", lambda _: clock.sleep(0.5), raising=False)
+    monkeypatch.setattr(module, "time", SimpleNamespace(sleep=lambda _: clock.sleep(0.5)))
     outcomes = iter([FULL, FULL, RuntimeError("enough")])
 
     def away(layout):
@@ -229,7 +230,7 @@ def test_a_checkpoint_that_spark_cannot_read_is_refused_with_the_repair(tmp_path
 def test_a_failed_attempt_is_retried_until_a_drain_is_requested(tmp_path, clock, monkeypatch):
     attempts = attempts_over(tmp_path, Log())
     outcomes = [FULL, FULL, None, FULL]
-    monkeypatch.setattr(module.time, "sleep", lambda _: clock.sleep(0.5), raising=False)
+    monkeypatch.setattr(module, "time", SimpleNamespace(sleep=lambda _: clock.sleep(0.5)))
     monkeypatch.setattr(Attempts, "attempt", lambda self, spark, keys: outcomes.pop(0))
     attempts.stage = type("Stage", (), {"tasks": 1})
     attempts.run(None)

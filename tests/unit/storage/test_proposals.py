@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from memory_bucket import memory_bucket
@@ -80,7 +82,7 @@ def test_the_table_is_read_once_per_new_proposal(layout, monkeypatch):
 def test_an_object_store_is_asked_once_a_second(monkeypatch):
     """A driver plans several times a second, and each listing of a bucket costs."""
     proposals, clock, asked = Proposals(Layout(memory_bucket(monkeypatch))), [100.0], []
-    monkeypatch.setattr(stored_proposals.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(stored_proposals, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     monkeypatch.setattr(stored_proposals, "_version", lambda table: asked.append(table.name))
     for clock[0] in (100.0, 100.2, 100.9, 101.0, 101.5, 102.1):
         assert proposals.settings_in_force(POLICY) == (POLICY, "declared")
@@ -89,7 +91,7 @@ def test_an_object_store_is_asked_once_a_second(monkeypatch):
 
 def test_what_a_store_that_is_away_does_not_tell_is_asked_again(monkeypatch):
     proposals, clock = Proposals(Layout(memory_bucket(monkeypatch))), [100.0]
-    monkeypatch.setattr(stored_proposals.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(stored_proposals, "time", SimpleNamespace(monotonic=lambda: clock[0]))
 
     def away(_: object) -> None:
         raise OSError("the store is away")
