@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections import Counter
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from oracle_assertions import assert_streamed
 from processes import until
 from tailrace.ground.errors import Busy, Refused, SourceChanged
 from tailrace.spark import app
+from tailrace.spark.attempts import Attempts
 from tailrace.spark.correct import correct
 from tailrace.spark.sink import Sink
 from tailrace.storage.layout import Layout
@@ -186,6 +188,31 @@ def test_a_batch_that_does_not_balance_is_not_written(tmp_path, spark, monkeypat
     assert not rows_of(tmp_path / "wh")["results"]
 
 
+def test_a_sinks_error_reaches_the_user_and_spark_gets_a_short_text_of_it(tmp_path, spark, monkeypatch):
+    """Spark overflows the stack of a stream's thread on a long one, and prints a thousand lines of that."""
+    write_files(TUPLES, tmp_path / "in", BOUNDS)
+    passed_on, output = list[str](), Attempts.output
+
+    def observed(self, spark, keys, resources, committed, write):
+        def observed_write(rows, batch):
+            try:
+                write(rows, batch)
+            except Exception as error:
+                passed_on.extend(traceback.format_exception(error))
+                raise
+
+        return output(self, spark, keys, resources, committed, observed_write)
+
+    def fail(self, rows):
+        raise ValueError("long " * 20_000)
+
+    monkeypatch.setattr(Attempts, "output", observed)
+    monkeypatch.setattr(Sink, "execute", fail)
+    with pytest.raises(RuntimeError, match="the stream failed: .*long long"):
+        app.run(make_query(tmp_path / "in", SETTINGS), tmp_path / "wh")
+    assert len("".join(passed_on)) < 1000
+
+
 def test_poisoned_records_are_quarantined_and_the_rest_answered(tmp_path, spark):
     poison = [
         TUPLES[10]._replace(event_time=None, id="p0"),
@@ -260,6 +287,7 @@ def test_ctrl_c_leaves_nothing_running_and_the_next_run_goes_on(tmp_path, spark,
     os.killpg(running.pid, signal.SIGINT)
     _, stderr = running.communicate(timeout=60)
     assert running.returncode == 130, stderr
+    assert not [line for line in stderr.splitlines() if line.startswith(("\tat ", "Traceback"))]
     deadline = time.monotonic() + 10
     while group(running.pid) and time.monotonic() < deadline:
         time.sleep(0.1)

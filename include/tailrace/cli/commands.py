@@ -192,9 +192,10 @@ def _print_report(report: Any) -> None:
     screen.err.print(f"corrected {report.interval}: {counts}", markup=False, soft_wrap=True)
 
 
-def _is_not_py4j(record: logging.LogRecord) -> bool:
-    """Test that a record is not a failed command of py4j's: it logs a traceback, and raises the error as well."""
-    return not str(record.msg).endswith("while sending command.")
+def _silence_py4j() -> None:
+    """Keep py4j from logging a traceback of each error that it passes on."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(lambda record: not str(record.msg).endswith("while sending command."))
 
 
 def main() -> None:
@@ -205,7 +206,7 @@ def main() -> None:
         signals.append(number)
         raise KeyboardInterrupt
 
-    logging.getLogger().addFilter(_is_not_py4j)
+    _silence_py4j()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if (number, signal.getsignal(number)) != (signal.SIGHUP, signal.SIG_IGN):  # nohup ignores SIGHUP
             signal.signal(number, interrupt)

@@ -124,7 +124,8 @@ class Attempts:
                 self.written_batches.put((batch, self.sink.write(rows, batch)))
             except BaseException as error:
                 sink_errors.append(error)  # Spark would pass it on only as text, within a trace of its own
-                raise
+                # Spark matches that text with a pattern that overflows the stack of its thread on a long one.
+                raise RuntimeError("the sink failed") from None
 
         with ExitStack() as resources:
             try:

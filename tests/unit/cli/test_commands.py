@@ -89,7 +89,7 @@ def test_a_signal_interrupts_a_command_and_its_message_says_what_remains(
     assert events == ["cleaned up"]
 
 
-def test_an_interruption_is_reported_without_the_traceback_that_py4j_logs():
+def test_an_interruption_is_reported_without_the_tracebacks_that_py4j_logs():
     code = """
 import logging, os, signal, time
 from tailrace.cli import commands
@@ -100,6 +100,7 @@ def interrupted_app(**_):
         time.sleep(30)
     except KeyboardInterrupt:
         logging.exception("KeyboardInterrupt while sending command.")
+        logging.getLogger("py4j.clientserver").exception("There was an exception while executing the Python Proxy")
         raise
 
 commands.app = interrupted_app
