@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tailrace.drivers.driver_host import Driver, DriverHostDown
+from tailrace.spark.class_archive import ClassArchive
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 
@@ -30,7 +31,7 @@ LOCAL_CONF = {
     "spark.driver.bindAddress=127.0.0.1",
     "spark.driver.host=127.0.0.1",
     "spark.authenticate=true",
-    "spark.driver.defaultJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    f"spark.driver.defaultJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {ClassArchive().jvm_options}".rstrip(),
     f"spark.pyspark.driver.python={sys.executable}",
 }
 """The settings with which spark-submit is started under a local master."""

@@ -208,7 +208,7 @@ def test_a_sinks_error_reaches_the_user_and_spark_gets_a_short_text_of_it(tmp_pa
 
     monkeypatch.setattr(Attempts, "output", observed)
     monkeypatch.setattr(Sink, "execute", fail)
-    with pytest.raises(RuntimeError, match="the stream failed: .*long long"):
+    with pytest.raises(RuntimeError, match=r"the stream failed: .*long long"):
         app.run(make_query(tmp_path / "in", SETTINGS), tmp_path / "wh")
     assert len("".join(passed_on)) < 1000
 

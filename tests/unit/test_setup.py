@@ -49,6 +49,17 @@ def test_setup_reports_an_installation_and_is_silent_while_it_is_up_to_date(setu
     assert "installing the packages" in setup()
 
 
+def test_setup_makes_an_archive_of_sparks_classes_and_ends_well_without(setup, tmp_path):
+    assert "why: .venv/class-archive.log" in setup(), "there is no Python in this environment"
+    (tmp_path / ".venv" / "bin").mkdir()
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.write_text('#!/bin/sh\necho "$@" > .venv/made\n')
+    python.chmod(0o755)
+    os.utime(tmp_path / "uv.lock", (2**32, 2**32))  # a newer lock
+    assert "class-archive.log" not in setup()
+    assert (tmp_path / ".venv" / "made").read_text() == "-m tailrace.spark.make_class_archive\n"
+
+
 def test_setup_keeps_an_environment_of_the_same_python_and_makes_one_of_another_anew(setup, tmp_path):
     setup()
     words = (tmp_path / ".venv" / "asked").read_text().split()
@@ -56,7 +67,8 @@ def test_setup_keeps_an_environment_of_the_same_python_and_makes_one_of_another_
     assert words[-2:] == ["--python", sys.executable]
     (tmp_path / ".venv" / "bin").mkdir()
     there = tmp_path / ".venv" / "bin" / "python"
-    for text, expected in ((f'exec "{sys.executable}" "$@"', ".venv/bin/python"), ("echo 3.9", sys.executable)):
+    here = f'[ "$1" != -m ] || exit 0; exec "{sys.executable}" "$@"'
+    for text, expected in ((here, ".venv/bin/python"), ("echo 3.9", sys.executable)):
         there.write_text(f"#!/bin/sh\n{text}\n")
         there.chmod(0o755)
         os.utime(tmp_path / "uv.lock", (2**32, 2**32))  # a newer lock

@@ -6,7 +6,6 @@ import os
 import sys
 from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib.resources import files
 from pathlib import Path
 
 from airflow.configuration import conf
@@ -20,6 +19,7 @@ from tailrace.orchestration import driver_host_hook
 from tailrace.query.loading import load
 from tailrace.query.query import Query
 from tailrace.spark import masters
+from tailrace.spark.class_archive import ClassArchive
 from tailrace.storage.warehouses import Warehouse
 
 SPARK = "tailrace_spark"
@@ -151,7 +151,7 @@ def spark_environment() -> dict[str, str]:
     return {
         "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', '')}",
         "PYSPARK_PYTHON": sys.executable,
-        "SPARK_CONF_DIR": os.environ.get("SPARK_CONF_DIR", str(files("tailrace.spark") / "conf")),
+        "SPARK_CONF_DIR": ClassArchive().conf_directory,
         **masters.environment(spark_master()),
     }
 

@@ -11,6 +11,8 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from tailrace.spark.class_archive import ClassArchive
+
 _LOCAL = re.compile(r"local(\[.*\])?")
 _HOST = "127.0.0.1"
 # The JVM passes on rows that it can't read; so it spends most of its time on its own start and on Spark's planning,
@@ -26,7 +28,7 @@ def conf(master: str) -> dict[str, str]:
         "spark.driver.bindAddress": _HOST,
         "spark.driver.host": _HOST,
         "spark.authenticate": "true",
-        "spark.driver.defaultJavaOptions": _JVM,
+        "spark.driver.defaultJavaOptions": f"{_JVM} {ClassArchive().jvm_options}".rstrip(),
         "spark.pyspark.driver.python": sys.executable,  # of spark-submit, which would take PYSPARK_DRIVER_PYTHON
     }
 

@@ -9,13 +9,13 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from tailrace.spark import masters
+from tailrace.spark.class_archive import ClassArchive
 from tailrace.spark.package_archive import package_archive
 
 _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -27,6 +27,7 @@ def session(
     shuffle_partitions: int,
     settings: dict[str, str] | None = None,
     environment: Mapping[str, str] | None = None,
+    exit_s: float = 10.0,
 ) -> Iterator[SparkSession]:
     """A Spark session for one job; it is closed at the end with its JVM, also after an error.
 
@@ -36,6 +37,8 @@ def session(
         For a stream its parallelism, which its checkpoint fixes.
     environment : mapping of str to str, optional
         Environment variables of the Python workers, on whatever machine; they may be secret, and so are no settings.
+    exit_s : float
+        Time that the JVM has to end, in s; then it is killed.
 
     Raises
     ------
@@ -45,7 +48,7 @@ def session(
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started the JVM, with master and addresses
     if not (submitted and "PYSPARK_PYTHON" in os.environ):  # a path for workers on other machines, by spark-submit
         os.environ["PYSPARK_PYTHON"] = sys.executable  # they would take the `python3` on PATH
-    os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "conf"))
+    os.environ.setdefault("SPARK_CONF_DIR", ClassArchive().conf_directory)
     conf = {
         "spark.app.name": name,
         "spark.ui.enabled": "false",
@@ -82,7 +85,7 @@ def session(
         raise RuntimeError(str(error)) from None  # its text is the JVM's, which ends here
     finally:
         resources.close()
-        _close(spark)
+        _close(spark, exit_s)
 
 
 def _umask() -> str:
@@ -113,7 +116,7 @@ def _uninterrupted() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def _close(spark: SparkSession | None) -> None:
+def _close(spark: SparkSession | None, exit_s: float) -> None:
     """Stop Spark, and make sure that its JVM ends."""
     gateway = SparkContext._gateway
     process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
@@ -128,7 +131,7 @@ def _close(spark: SparkSession | None) -> None:
             if process.stdin is not None:
                 process.stdin.close()  # the JVM ends when its driver does
             try:
-                process.wait(10)
+                process.wait(exit_s)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

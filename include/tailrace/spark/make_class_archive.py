@@ -1,0 +1,65 @@
+"""Runs a small stream on Spark, and archives the classes that its JVM loads, for the drivers of this installation.
+
+python -m tailrace.spark.make_class_archive
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tailrace.query.loading import load
+from tailrace.spark import app
+from tailrace.spark.class_archive import QUIET, ClassArchive
+from tailrace.spark.session import session
+
+_EXIT_S = 600.0  # the JVM writes the archive when it ends; on a busy machine for minutes
+_QUERY = """
+name: classes
+kind: aggregate
+streams:
+  readings:
+    source: {format: parquet, path: readings.parquet}
+    event_time: at
+    arrival_time: at
+    id: at
+window: {size: 2 s, slide: 1 s}
+disorder: {policy: none}
+aggregate: {function: sum, column: at}
+parallelism: 2
+"""
+_START_MS = 1_600_000_000_000
+
+
+def make(archive: ClassArchive) -> None:
+    """Make the archive, or make it anew; drivers that run keep the one that they have.
+
+    Raises
+    ------
+    RuntimeError
+        When Spark can't run here, or its JVM writes no archive.
+    """
+    archive.empty_conf.mkdir(parents=True, exist_ok=True)
+    archive.file.unlink(missing_ok=True)
+    os.environ["SPARK_CONF_DIR"] = str(archive.empty_conf)
+    with tempfile.TemporaryDirectory(dir=archive.directory) as name:
+        scratch = Path(name)
+        pq.write_table(
+            pa.table({"at": [_START_MS + second * 1000 for second in range(9)]}), scratch / "readings.parquet"
+        )
+        (scratch / "query.yaml").write_text(_QUERY)
+        new = scratch / "classes.jsa"
+        settings = {"spark.driver.extraJavaOptions": f"-XX:ArchiveClassesAtExit={new} {QUIET}"}
+        with session("class archive", 2, settings, exit_s=_EXIT_S) as spark:
+            app.run(load(scratch / "query.yaml"), scratch / "warehouse", spark=spark)
+        if not new.exists():
+            raise RuntimeError("the JVM has written no archive of its classes")
+        new.replace(archive.file)
+
+
+if __name__ == "__main__":
+    make(ClassArchive())
