@@ -23,6 +23,7 @@ if ! java_fits "$java"; then
     if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
         echo "no Java 17 or 21 found: installing openjdk-17-jre-headless" >&2
         sh -c "$install" >&2
+        java=$(command -v java)
     elif command -v apt-get >/dev/null; then
         echo "Spark needs Java 17 or 21. Type: sudo sh -c '$install'" >&2
         exit 1
@@ -32,34 +33,42 @@ if ! java_fits "$java"; then
     fi
 fi
 
-# The lock decides what is installed; the stamp spares the look at it when nothing has changed.
-stamp=.venv/.tailrace-setup
-if [ -e "$stamp" ] && [ ! uv.lock -nt "$stamp" ] && [ ! pyproject.toml -nt "$stamp" ]; then
-    exit 0
-fi
 say() {
     echo "setup: $*" >&2
 }
-uv=$(command -v uv || true)
-[ -x .venv/bin/uv ] && uv=.venv/bin/uv
-if [ -z "$uv" ]; then
-    say "no uv found: making the environment .venv, and installing uv there"
-    "$python" -m venv .venv || {
-        echo "'$python' can't make an environment. On Debian: sudo apt-get install python3-venv" >&2
-        exit 1
-    }
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
-    uv=.venv/bin/uv
+
+# The lock decides what is installed; the stamp spares the look at it when nothing has changed.
+stamp=.venv/.tailrace-setup
+if [ ! -e "$stamp" ] || [ uv.lock -nt "$stamp" ] || [ pyproject.toml -nt "$stamp" ]; then
+    uv=$(command -v uv || true)
+    [ -x .venv/bin/uv ] && uv=.venv/bin/uv
+    if [ -z "$uv" ]; then
+        say "no uv found: making the environment .venv, and installing uv there"
+        "$python" -m venv .venv || {
+            echo "'$python' can't make an environment in .venv. Remove what is there; on Debian: sudo apt-get install python3-venv" >&2
+            exit 1
+        }
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
+        uv=.venv/bin/uv
+    fi
+    say "installing the packages that uv.lock names into .venv; the first time they are fetched, 1.3 GB, for minutes"
+    # uv makes the environment anew, without uv itself, where the interpreter has another path, as a pyenv shim has.
+    version='import sys; print(sys.version)'
+    if [ "$(.venv/bin/python -c "$version" 2>/dev/null)" = "$("$python" -c "$version")" ]; then
+        python=.venv/bin/python
+    fi
+    "$uv" sync --locked --quiet --inexact --all-extras --compile-bytecode --python "$(command -v "$python")"
+    : >"$stamp"
+    say "done"
 fi
-say "installing the packages that uv.lock names into .venv; the first time they are fetched, 1.3 GB, for minutes"
-# uv makes the environment anew, without uv itself, where the interpreter has another path, as a pyenv shim has.
-version='import sys; print(sys.version)'
-if [ "$(.venv/bin/python -c "$version" 2>/dev/null)" = "$("$python" -c "$version")" ]; then
-    python=.venv/bin/python
+
+# A JVM uses only an archive of its own version, which the stamp holds.
+version=$("$java" -version 2>&1)
+if [ "$(cat "$stamp")" != "$version" ]; then
+    say "archiving the classes of Spark, by which it starts faster; half a minute"
+    if .venv/bin/python -m tailrace.spark.make_class_archive 2>.venv/class-archive.log; then
+        echo "$version" >"$stamp"
+    else
+        say "no archive was made, so Spark starts more slowly; why: .venv/class-archive.log"
+    fi
 fi
-"$uv" sync --locked --quiet --inexact --all-extras --compile-bytecode --python "$(command -v "$python")"
-say "archiving the classes of Spark, by which it starts faster; half a minute"
-.venv/bin/python -m tailrace.spark.make_class_archive 2>.venv/class-archive.log ||
-    say "no archive of Spark's classes was made, so Spark starts more slowly; why: .venv/class-archive.log"
-touch "$stamp"
-say "done"

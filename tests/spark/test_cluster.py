@@ -87,7 +87,7 @@ def test_a_master_that_is_started_again_and_an_executor_that_is_lost_change_no_a
     )
     try:
         until(lambda: (tmp_path / "begun").exists() or job.poll() is not None, 1000)
-        before = until(lambda: executors(cluster, cluster.workers), 400)
+        before = until(lambda: executors(cluster, cluster.workers) or job.poll() is not None, 400)
         (master,) = [process for process in cluster.processes() if MASTER in command(process)]
         master.kill()
         until(lambda: is_dead(master.pid))

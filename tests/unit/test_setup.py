@@ -40,10 +40,20 @@ def setup(tmp_path):
     return run
 
 
+def python(checkout: Path, text: str) -> None:
+    """Have a shell script in the place of the environment's Python."""
+    file = checkout / ".venv" / "bin" / "python"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+
+
 def test_setup_reports_an_installation_and_is_silent_while_it_is_up_to_date(setup, tmp_path):
-    first, *_, last = setup().splitlines()
+    python(tmp_path, "exit 0")
+    first, second, last = setup().splitlines()
     assert "installing the packages" in first
-    assert last == "setup: done"
+    assert second == "setup: done"
+    assert "archiving" in last
     assert setup() == ""
     os.utime(tmp_path / "uv.lock", (2**32, 2**32))  # a newer lock
     assert "installing the packages" in setup()
@@ -51,13 +61,15 @@ def test_setup_reports_an_installation_and_is_silent_while_it_is_up_to_date(setu
 
 def test_setup_makes_an_archive_of_sparks_classes_and_ends_well_without(setup, tmp_path):
     assert "why: .venv/class-archive.log" in setup(), "there is no Python in this environment"
-    (tmp_path / ".venv" / "bin").mkdir()
-    python = tmp_path / ".venv" / "bin" / "python"
-    python.write_text('#!/bin/sh\necho "$@" > .venv/made\n')
-    python.chmod(0o755)
-    os.utime(tmp_path / "uv.lock", (2**32, 2**32))  # a newer lock
-    assert "class-archive.log" not in setup()
-    assert (tmp_path / ".venv" / "made").read_text() == "-m tailrace.spark.make_class_archive\n"
+    python(tmp_path, 'echo "$@" > .venv/made')
+    assert "class-archive.log" not in setup(), "it is tried again"
+    made = tmp_path / ".venv" / "made"
+    assert made.read_text() == "-m tailrace.spark.make_class_archive\n"
+    made.unlink()
+    assert setup() == ""
+    (tmp_path / "bin" / "java").write_text("#!/bin/sh\necho 'openjdk version \"17.0.10\"'\n")
+    assert "archiving" in setup()
+    assert made.exists()
 
 
 def test_setup_keeps_an_environment_of_the_same_python_and_makes_one_of_another_anew(setup, tmp_path):
@@ -65,12 +77,9 @@ def test_setup_keeps_an_environment_of_the_same_python_and_makes_one_of_another_
     words = (tmp_path / ".venv" / "asked").read_text().split()
     assert "--compile-bytecode" in words
     assert words[-2:] == ["--python", sys.executable]
-    (tmp_path / ".venv" / "bin").mkdir()
-    there = tmp_path / ".venv" / "bin" / "python"
     here = f'[ "$1" != -m ] || exit 0; exec "{sys.executable}" "$@"'
     for text, expected in ((here, ".venv/bin/python"), ("echo 3.9", sys.executable)):
-        there.write_text(f"#!/bin/sh\n{text}\n")
-        there.chmod(0o755)
+        python(tmp_path, text)
         os.utime(tmp_path / "uv.lock", (2**32, 2**32))  # a newer lock
         setup()
         assert (tmp_path / ".venv" / "asked").read_text().split()[-2:] == ["--python", expected]

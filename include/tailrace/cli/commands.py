@@ -192,10 +192,10 @@ def _print_report(report: Any) -> None:
     screen.err.print(f"corrected {report.interval}: {counts}", markup=False, soft_wrap=True)
 
 
-def _silence_py4j() -> None:
-    """Keep py4j from logging a traceback of each error that it passes on."""
-    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
-    logging.getLogger().addFilter(lambda record: not str(record.msg).endswith("while sending command."))
+def _is_not_py4j(record: logging.LogRecord) -> bool:
+    """Test that a record is not of an error that py4j raises, or passes on to Java, and logs with a traceback too."""
+    text = str(record.msg)
+    return not (text.endswith("while sending command.") or text.startswith("There was an exception while executing"))
 
 
 def main() -> None:
@@ -206,7 +206,8 @@ def main() -> None:
         signals.append(number)
         raise KeyboardInterrupt
 
-    _silence_py4j()
+    for name in (None, "py4j.clientserver"):
+        logging.getLogger(name).addFilter(_is_not_py4j)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if (number, signal.getsignal(number)) != (signal.SIGHUP, signal.SIG_IGN):  # nohup ignores SIGHUP
             signal.signal(number, interrupt)

@@ -17,7 +17,6 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ import httpx
 
 from tailrace.ground.errors import Refused
 from tailrace.spark import cluster_master, local_master
+from tailrace.spark.class_archive import CONF, ClassArchive
 
 REFUSED = 2
 _LOOPBACK = "127.0.0.1"
@@ -86,13 +86,12 @@ def environment(more: Mapping[str, str]) -> dict[str, str]:
     Refused
         When the secret is missing.
     """
-    conf = Path(str(files("tailrace.spark"))) / "conf"
-    settings = cluster_master.NETWORK | _WORKER | {"log4j2.configurationFile": str(conf / "daemon-log4j2.properties")}
+    settings = cluster_master.NETWORK | _WORKER | {"log4j2.configurationFile": str(CONF / "daemon-log4j2.properties")}
     settings |= more
     return {
         "_SPARK_AUTH_SECRET": cluster_master.secret(),
         "SPARK_HOME": local_master.spark_home(),
-        "SPARK_CONF_DIR": os.environ.get("SPARK_CONF_DIR", str(conf)),
+        "SPARK_CONF_DIR": ClassArchive().conf_directory(used=False),
         "SPARK_LOCAL_IP": _LOOPBACK,  # of the web page; all else goes by --host
         "SPARK_DAEMON_MEMORY": os.environ.get("SPARK_DAEMON_MEMORY", "512m"),
         "SPARK_DAEMON_JAVA_OPTS": " ".join(shlex.quote(f"-D{name}={value}") for name, value in settings.items()),

@@ -19,7 +19,6 @@ from tailrace.orchestration import driver_host_hook
 from tailrace.query.loading import load
 from tailrace.query.query import Query
 from tailrace.spark import masters
-from tailrace.spark.class_archive import ClassArchive
 from tailrace.storage.warehouses import Warehouse
 
 SPARK = "tailrace_spark"
@@ -151,7 +150,6 @@ def spark_environment() -> dict[str, str]:
     return {
         "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', '')}",
         "PYSPARK_PYTHON": sys.executable,
-        "SPARK_CONF_DIR": ClassArchive().conf_directory,
         **masters.environment(spark_master()),
     }
 

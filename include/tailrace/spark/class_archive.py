@@ -1,9 +1,9 @@
-"""An archive of the classes that Spark's JVM loads, by which a driver's JVM starts with about half the CPU time.
+"""An archive of the classes that Spark's JVM loads, by which drivers of this installation start with less CPU time.
 
-`make_class_archive` makes it, once for an installation. The JVM maps it into its memory (the JDK's class data sharing),
-where it would read and verify some twenty thousand classes. It takes an archive only of its own version and class path,
-and starts without it otherwise. No directory on that class path may hold files: so Spark's configuration directory is
-an empty one beside the archive, and its log settings are named by an option.
+`make_class_archive` makes it. The JVM maps it into its memory (the JDK's class data sharing), instead of reading and
+verifying some twenty thousand classes. It takes an archive only of its own version and class path, and starts without
+it otherwise. No directory on that class path may hold files: so Spark's configuration directory is an empty one beside
+the archive, and its log settings are named by an option.
 """
 
 from __future__ import annotations
@@ -14,10 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CONF = Path(__file__).parent / "conf"
-"""Spark's configuration directory where there is no archive."""
-
-QUIET = f"-Xlog:cds*=off -Dlog4j2.configurationFile={(CONF / 'log4j2.properties').as_uri()}"
-"""JVM options: nothing about an archive that does not fit, and the log settings, which are on no class path then."""
+"""Spark's configuration directory where no archive is used."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +31,25 @@ class ClassArchive:
     def empty_conf(self) -> Path:
         return self.directory / "conf"
 
-    @property
-    def conf_directory(self) -> str:
-        """Spark's configuration directory for a driver: the user's own, where SPARK_CONF_DIR is set."""
-        return os.environ.get("SPARK_CONF_DIR", str(self.empty_conf if self.file.exists() else CONF))
+    def conf_directory(self, used: bool) -> str:
+        """Spark's configuration directory, with or without use of the archive: the user's own SPARK_CONF_DIR, or ours.
+
+        A SPARK_CONF_DIR that is one of ours, as a process has that a driver starts, is not the user's own.
+        """
+        value = os.environ.get("SPARK_CONF_DIR")
+        if value is not None and value not in (str(self.empty_conf), str(CONF)):
+            return value
+        return str(self.empty_conf if used and self.empty_conf.is_dir() else CONF)
 
     @property
     def jvm_options(self) -> str:
-        """The options by which a driver's JVM uses it; none without it, or if the configuration is the user's own."""
-        if not self.file.exists() or self.conf_directory != str(self.empty_conf):
+        """The options by which a driver's JVM uses the archive; none where the configuration is the user's own."""
+        if self.conf_directory(used=True) != str(self.empty_conf):
             return ""
-        return f"-XX:SharedArchiveFile={self.file} {QUIET}"
+        archive = f'-Xlog:cds*=off "-XX:SharedArchiveFile={self.file}"' if self.file.exists() else ""
+        return f"{self.log_option} {archive}".rstrip()
+
+    @property
+    def log_option(self) -> str:
+        """The JVM option that names Spark's log settings, which are not on its class path."""
+        return f"-Dlog4j2.configurationFile={(CONF / 'log4j2.properties').as_uri()}"

@@ -6,6 +6,7 @@ python -m tailrace.spark.make_class_archive
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 
 from tailrace.query.loading import load
 from tailrace.spark import app
-from tailrace.spark.class_archive import QUIET, ClassArchive
+from tailrace.spark.class_archive import ClassArchive
 from tailrace.spark.session import session
 
 _EXIT_S = 600.0  # the JVM writes the archive when it ends; on a busy machine for minutes
@@ -32,20 +33,21 @@ disorder: {policy: none}
 aggregate: {function: sum, column: at}
 parallelism: 2
 """
+_OTHERS = ("PYSPARK_GATEWAY_PORT", "SPARK_CONF_DIR", "TAILRACE_MASTER", "TAILRACE_SOURCES")  # meant for other jobs
 _START_MS = 1_600_000_000_000
 
 
 def make(archive: ClassArchive) -> None:
-    """Make the archive, or make it anew; drivers that run keep the one that they have.
+    """Make the archive, or remake it; drivers that run keep the one that they have.
 
     Raises
     ------
+    OSError
+        When its directory can't be written.
     RuntimeError
         When Spark can't run here, or its JVM writes no archive.
     """
     archive.empty_conf.mkdir(parents=True, exist_ok=True)
-    archive.file.unlink(missing_ok=True)
-    os.environ["SPARK_CONF_DIR"] = str(archive.empty_conf)
     with tempfile.TemporaryDirectory(dir=archive.directory) as name:
         scratch = Path(name)
         pq.write_table(
@@ -53,7 +55,8 @@ def make(archive: ClassArchive) -> None:
         )
         (scratch / "query.yaml").write_text(_QUERY)
         new = scratch / "classes.jsa"
-        settings = {"spark.driver.extraJavaOptions": f"-XX:ArchiveClassesAtExit={new} {QUIET}"}
+        options = f'{archive.log_option} -Xlog:cds*=off "-XX:ArchiveClassesAtExit={new}"'
+        settings = {"spark.driver.defaultJavaOptions": options}
         with session("class archive", 2, settings, exit_s=_EXIT_S) as spark:
             app.run(load(scratch / "query.yaml"), scratch / "warehouse", spark=spark)
         if not new.exists():
@@ -61,5 +64,16 @@ def make(archive: ClassArchive) -> None:
         new.replace(archive.file)
 
 
+def main() -> str | None:
+    """Make the archive of this installation; returns what is wrong, None where it is made."""
+    for variable in _OTHERS:
+        os.environ.pop(variable, None)
+    try:
+        make(ClassArchive())
+    except (OSError, RuntimeError) as error:
+        return f"no archive was made: {error}"
+    return None
+
+
 if __name__ == "__main__":
-    make(ClassArchive())
+    sys.exit(main())

@@ -15,7 +15,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from tailrace.spark import masters
-from tailrace.spark.class_archive import ClassArchive
 from tailrace.spark.package_archive import package_archive
 
 _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -48,7 +47,6 @@ def session(
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started the JVM, with master and addresses
     if not (submitted and "PYSPARK_PYTHON" in os.environ):  # a path for workers on other machines, by spark-submit
         os.environ["PYSPARK_PYTHON"] = sys.executable  # they would take the `python3` on PATH
-    os.environ.setdefault("SPARK_CONF_DIR", ClassArchive().conf_directory)
     conf = {
         "spark.app.name": name,
         "spark.ui.enabled": "false",

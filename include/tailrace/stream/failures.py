@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import builtins
 import re
+import traceback
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 _TRANSIENT = re.compile(r"No space left on device|Disk quota exceeded|\(os error (?!2\))\d+\)")
@@ -18,6 +20,9 @@ _LOST = re.compile(r"^[\w.]*\bLostChunk: ", re.MULTILINE)  # of a task's state
 _CAUSED = re.compile(r"^(?:Caused by|): (\S.*)$", re.MULTILINE)
 _INNER = re.compile(r"\n\s*(?:\x1b\[\d+m)?↳(?:\x1b\[\d+m)?\s*")  # Delta's library gives each cause a line of its own
 _RAISED = re.compile(r"^(?:[a-z_]\w*\.)*([A-Z]\w*)(?::.*)?$", re.MULTILINE)  # the last line of a Python traceback
+
+_BUGS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""Errors that say little without their class and the place in the code."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,15 @@ def _reason(error: Any) -> str:
         text = causes[-1]
     text = _INNER.sub(": ", text)
     line = text.splitlines()[0].strip() if text else ""
+    if isinstance(error, _BUGS):
+        return f"{type(error).__name__}: {line}{_place(error)}"
     return line or type(error).__name__
+
+
+def _place(error: BaseException) -> str:
+    """The file and line that raised an error; empty for one that was not raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
 
 
 def _raised(text: str) -> type[BaseException] | None:

@@ -27,6 +27,15 @@ def test_a_cluster_is_asked_with_the_secret_and_no_setting_holds_it(monkeypatch,
     assert ("spark.driver.host" in conf) == ("SPARK_LOCAL_IP" in environment) == on_loopback
 
 
+@pytest.mark.parametrize("master", ["spark://h:7077", "yarn", "k8s://https://api:6443", "mesos://h", "local[2]"])
+def test_each_masters_drivers_have_log_settings(monkeypatch, master):
+    monkeypatch.setenv(SECRET, VALUE)
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    named = "-Dlog4j2.configurationFile=" in masters.conf(master).get("spark.driver.defaultJavaOptions", "")
+    directory = Path(masters.environment(master)["SPARK_CONF_DIR"])
+    assert named != (directory / "log4j2.properties").exists()
+
+
 @pytest.mark.parametrize("secret", ["", "too short"])
 def test_a_cluster_without_a_secret_is_refused(monkeypatch, secret):
     monkeypatch.setenv(SECRET, secret)

@@ -17,6 +17,13 @@ Traceback (most recent call last):
 """
 
 
+def raised(error: Exception) -> Exception:
+    try:
+        raise error
+    except Exception as caught:
+        return caught
+
+
 class Captured(Exception):
     """An exception of the JVM, with the fields of PySpark's `CapturedException`."""
 
@@ -52,6 +59,11 @@ CASES = {
         ),
         "transient",
         "java.io.IOException: No space left on device",
+    ),
+    "a bug, by its class and place": (
+        raised(KeyError("metrics")),
+        "failed",
+        "KeyError: 'metrics' (test_failures.py, line ",
     ),
     "what py4j tells without a cause": (
         RuntimeError("An error occurred while calling o1.start.\n: java.lang.Exception: why\n\tat x.Y"),
