@@ -78,7 +78,11 @@ def test_a_query_gives_the_oracles_answers_on_two_workers(cluster, tmp_path):
 
 @pytest.mark.timeout(3600)
 def test_a_master_that_is_started_again_and_an_executor_that_is_lost_change_no_answer(cluster, tmp_path):
-    """A batch is begun meanwhile. Of a master that knows nothing of it, the driver would get no other executor."""
+    """A batch is begun meanwhile. Of a master that knows nothing of it, the driver would get no other executor.
+
+    The executors need not be the same afterwards: a master that hears of a worker before it hears of that worker's
+    executors has them killed, and others started.
+    """
     write_input(tmp_path)
     job = subprocess.Popen(
         [sys.executable, str(ROOT / "tests" / "cluster_run.py"), str(tmp_path), str(tmp_path)],
@@ -87,15 +91,13 @@ def test_a_master_that_is_started_again_and_an_executor_that_is_lost_change_no_a
     )
     try:
         until(lambda: (tmp_path / "begun").exists() or job.poll() is not None, 1000)
-        before = until(lambda: executors(cluster, cluster.workers) or job.poll() is not None, 400)
         (master,) = [process for process in cluster.processes() if MASTER in command(process)]
         master.kill()
         until(lambda: is_dead(master.pid))
         cluster.start_master()
         until(lambda: page(cluster.ui_port).get("aliveworkers") == cluster.workers, 400)
         until(lambda: [app["state"] for app in page(cluster.ui_port)["activeapps"]] == ["RUNNING"], 400)
-        assert executors(cluster, cluster.workers) == before, "they are those of the driver still"
-        before[0].kill()
+        until(lambda: executors(cluster, cluster.workers), 400)[0].kill()
         (tmp_path / "go").touch()
         assert job.wait(1000) == 0, (tmp_path / "stderr").read_text()[-3000:]
     finally:
