@@ -733,4 +733,18 @@ MUTATIONS = (
         'where=within("arrived", low - 500, high))',
         ("tests/properties/test_faults.py",),
     ),
+    Mutation(
+        "an interruption that a finalizer swallows",
+        "cli/interruption.py",
+        "sys.unraisablehook = send_again",
+        "pass",
+        ("tests/unit/cli/test_commands.py::test_an_interruption_that_a_finalizer_swallows_comes_again",),
+    ),
+    Mutation(
+        "log settings of a master's drivers that have no archive of classes",
+        "spark/masters.py",
+        "used=bool(local_master.conf(master))",
+        "used=True",
+        ("tests/unit/spark/test_masters.py",),
+    ),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +15,7 @@ from tailrace import __version__
 from tailrace.cli import drivers
 from tailrace.cli.calibrate import calibrate
 from tailrace.cli.frames import frames
+from tailrace.cli.interruption import interruptible
 from tailrace.cli.readers import File, Warehouse, explain, quality, results, validate
 from tailrace.cli.replay import replay
 from tailrace.cli.tools import bench, demo, schema, time_option
@@ -200,17 +200,9 @@ def _is_not_py4j(record: logging.LogRecord) -> bool:
 
 def main() -> None:
     """The entry point of the command; SIGTERM and SIGHUP end it as cleanly as Ctrl-C."""
-    signals: list[int] = []
-
-    def interrupt(number: int, frame: object) -> None:
-        signals.append(number)
-        raise KeyboardInterrupt
-
+    signals = interruptible()
     for name in (None, "py4j.clientserver"):
         logging.getLogger(name).addFilter(_is_not_py4j)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if (number, signal.getsignal(number)) != (signal.SIGHUP, signal.SIG_IGN):  # nohup ignores SIGHUP
-            signal.signal(number, interrupt)
     code: int | None = 1
     command = sys.argv[1] if len(sys.argv) > 1 else ""
     try:

@@ -59,10 +59,12 @@ def handlers():
     def fail(number: int, frame: object) -> None:
         raise AssertionError(f"nobody takes {signal.Signals(number).name}")
 
+    report = sys.unraisablehook
     previous = {number: signal.signal(number, fail) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in previous.items():
         signal.signal(number, handler)
+    sys.unraisablehook = report
 
 
 RESUMABLE = "interrupted: what is committed stays, and the same command goes on from there\n"
@@ -107,6 +109,28 @@ commands.app = interrupted_app
 commands.main()
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False)
+    assert (result.returncode, result.stderr) == (130, RESUMABLE)
+
+
+def test_an_interruption_that_a_finalizer_swallows_comes_again():
+    """Python reports an error of a finalizer, and goes on."""
+    code = """
+import os, signal, time
+from tailrace.cli import commands
+
+class Finalized:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(30)
+
+def app(**_):
+    Finalized()
+    time.sleep(90)
+
+commands.app = app
+commands.main()
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=80, check=False)
     assert (result.returncode, result.stderr) == (130, RESUMABLE)
 
 
