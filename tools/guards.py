@@ -743,8 +743,8 @@ MUTATIONS = (
     Mutation(
         "log settings of a master's drivers that have no archive of classes",
         "spark/masters.py",
-        "used=bool(local_master.conf(master))",
-        "used=True",
+        "with_archive=bool(local_master.conf(master))",
+        "with_archive=True",
         ("tests/unit/spark/test_masters.py",),
     ),
 )

@@ -66,9 +66,9 @@ fi
 version=$("$java" -version 2>&1)
 if [ "$(cat "$stamp")" != "$version" ]; then
     say "archiving the classes of Spark, by which it starts faster; half a minute"
-    if .venv/bin/python -m tailrace.spark.make_class_archive 2>.venv/class-archive.log; then
-        echo "$version" >"$stamp"
-    else
-        say "no archive was made, so Spark starts more slowly; why: .venv/class-archive.log"
-    fi
+    .venv/bin/python -m tailrace.spark.make_class_archive 2>.venv/class-archive.log || {
+        say "none was made, so Spark starts more slowly. Why: .venv/class-archive.log"
+        say "to try it again: .venv/bin/python -m tailrace.spark.make_class_archive"
+    }
+    echo "$version" >"$stamp"
 fi

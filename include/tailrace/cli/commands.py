@@ -192,8 +192,8 @@ def _print_report(report: Any) -> None:
     screen.err.print(f"corrected {report.interval}: {counts}", markup=False, soft_wrap=True)
 
 
-def _is_not_py4j(record: logging.LogRecord) -> bool:
-    """Test that a record is not of an error that py4j raises, or passes on to Java, and logs with a traceback too."""
+def _is_wanted(record: logging.LogRecord) -> bool:
+    """False for the records of py4j that repeat, with a traceback, an error that it raises or passes on to Java."""
     text = str(record.msg)
     return not (text.endswith("while sending command.") or text.startswith("There was an exception while executing"))
 
@@ -202,7 +202,7 @@ def main() -> None:
     """The entry point of the command; SIGTERM and SIGHUP end it as cleanly as Ctrl-C."""
     signals = interruptible()
     for name in (None, "py4j.clientserver"):
-        logging.getLogger(name).addFilter(_is_not_py4j)
+        logging.getLogger(name).addFilter(_is_wanted)
     code: int | None = 1
     command = sys.argv[1] if len(sys.argv) > 1 else ""
     try:

@@ -1,4 +1,4 @@
-"""Makes SIGINT, SIGTERM and SIGHUP interrupt a command, as a KeyboardInterrupt that no finalizer swallows."""
+"""Turns SIGINT, SIGTERM and SIGHUP into a KeyboardInterrupt, and sends one again that a finalizer has swallowed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import threading
 from types import FrameType
 from typing import Any
 
-_AGAIN_S = 0.05
+_AGAIN_S = 0.5
 
 
 def interruptible() -> list[int]:
     """Raise KeyboardInterrupt at each of these signals from now on; returns the list to which their numbers are added.
 
-    Where that is raised in a finalizer or a callback from C, as of the objects of py4j, Python reports it and goes on.
-    Then the signal is sent again.
+    Python reports an exception that leaves a finalizer, such as py4j's objects have, and goes on. So an interruption
+    that is lost there is sent again.
     """
     signals: list[int] = []
     report = sys.unraisablehook
@@ -25,9 +25,13 @@ def interruptible() -> list[int]:
         signals.append(number)
         raise KeyboardInterrupt
 
+    def send(received: int) -> None:
+        if len(signals) == received:  # else another one has come through meanwhile
+            os.kill(os.getpid(), signals[-1])
+
     def send_again(swallowed: Any) -> None:
         if signals and swallowed.exc_type is not None and issubclass(swallowed.exc_type, KeyboardInterrupt):
-            timer = threading.Timer(_AGAIN_S, os.kill, (os.getpid(), signals[-1]))
+            timer = threading.Timer(_AGAIN_S, send, (len(signals),))
             timer.daemon = True
             timer.start()
         else:

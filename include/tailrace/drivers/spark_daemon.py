@@ -91,7 +91,7 @@ def environment(more: Mapping[str, str]) -> dict[str, str]:
     return {
         "_SPARK_AUTH_SECRET": cluster_master.secret(),
         "SPARK_HOME": local_master.spark_home(),
-        "SPARK_CONF_DIR": ClassArchive().conf_directory(used=False),
+        "SPARK_CONF_DIR": ClassArchive().conf_directory(with_archive=False),
         "SPARK_LOCAL_IP": _LOOPBACK,  # of the web page; all else goes by --host
         "SPARK_DAEMON_MEMORY": os.environ.get("SPARK_DAEMON_MEMORY", "512m"),
         "SPARK_DAEMON_JAVA_OPTS": " ".join(shlex.quote(f"-D{name}={value}") for name, value in settings.items()),

@@ -124,7 +124,7 @@ class Attempts:
                 self.written_batches.put((batch, self.sink.write(rows, batch)))
             except BaseException as error:
                 sink_errors.append(error)  # Spark would pass it on only as text, within a trace of its own
-                # Spark matches that text with a pattern that overflows the stack of its thread on a long one.
+                # A long text would overflow the stack in a regular expression of Spark's.
                 raise RuntimeError("the sink failed") from None
 
         with ExitStack() as resources:

@@ -1,9 +1,9 @@
 """An archive of the classes that Spark's JVM loads, by which drivers of this installation start with less CPU time.
 
 `make_class_archive` makes it. The JVM maps it into its memory (the JDK's class data sharing), instead of reading and
-verifying some twenty thousand classes. It takes an archive only of its own version and class path, and starts without
-it otherwise. No directory on that class path may hold files: so Spark's configuration directory is an empty one beside
-the archive, and its log settings are named by an option.
+verifying some twenty thousand classes. It needs the JVM and the class path with which it was made; a JVM with others
+starts without it. No directory on that class path may hold files: so Spark's configuration directory is an empty one
+beside the archive, and its log settings are named by an option.
 """
 
 from __future__ import annotations
@@ -31,22 +31,23 @@ class ClassArchive:
     def empty_conf(self) -> Path:
         return self.directory / "conf"
 
-    def conf_directory(self, used: bool) -> str:
-        """Spark's configuration directory, with or without use of the archive: the user's own SPARK_CONF_DIR, or ours.
+    def conf_directory(self, with_archive: bool) -> str:
+        """Spark's configuration directory for a JVM with or without the archive: the user's SPARK_CONF_DIR, or ours.
 
-        A SPARK_CONF_DIR that is one of ours, as a process has that a driver starts, is not the user's own.
+        A driver sets SPARK_CONF_DIR to ours, and processes that it starts inherit that: then it is not the user's.
         """
         value = os.environ.get("SPARK_CONF_DIR")
         if value is not None and value not in (str(self.empty_conf), str(CONF)):
             return value
-        return str(self.empty_conf if used and self.empty_conf.is_dir() else CONF)
+        return str(self.empty_conf if with_archive and self.empty_conf.is_dir() else CONF)
 
     @property
     def jvm_options(self) -> str:
         """The options by which a driver's JVM uses the archive; none where the configuration is the user's own."""
-        if self.conf_directory(used=True) != str(self.empty_conf):
+        if self.conf_directory(with_archive=True) != str(self.empty_conf):
             return ""
-        archive = f'-Xlog:cds*=off "-XX:SharedArchiveFile={self.file}"' if self.file.exists() else ""
+        is_usable = self.file.exists() and os.pathsep not in str(self.file)  # of two files it would be a list
+        archive = f'-Xlog:cds*=off "-XX:SharedArchiveFile={self.file}"' if is_usable else ""
         return f"{self.log_option} {archive}".rstrip()
 
     @property

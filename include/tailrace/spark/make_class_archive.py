@@ -33,7 +33,10 @@ disorder: {policy: none}
 aggregate: {function: sum, column: at}
 parallelism: 2
 """
-_OTHERS = ("PYSPARK_GATEWAY_PORT", "SPARK_CONF_DIR", "TAILRACE_MASTER", "TAILRACE_SOURCES")  # meant for other jobs
+_OTHERS = (
+    *("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "TAILRACE_MASTER", "TAILRACE_SOURCES"),  # meant for other jobs
+    *("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH"),  # they would be on the class path
+)
 _START_MS = 1_600_000_000_000
 
 
@@ -48,6 +51,7 @@ def make(archive: ClassArchive) -> None:
         When Spark can't run here, or its JVM writes no archive.
     """
     archive.empty_conf.mkdir(parents=True, exist_ok=True)
+    os.environ["SPARK_CONF_DIR"] = str(archive.empty_conf)
     with tempfile.TemporaryDirectory(dir=archive.directory) as name:
         scratch = Path(name)
         pq.write_table(

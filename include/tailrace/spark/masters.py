@@ -21,6 +21,6 @@ def environment(master: str) -> dict[str, str]:
     """
     is_remote = cluster_master.is_cluster(master) or platform_master.is_platform(master)
     shared = {"SPARK_HOME": local_master.spark_home()} if is_remote else {}
-    conf_directory = ClassArchive().conf_directory(used=bool(local_master.conf(master)))
+    conf_directory = ClassArchive().conf_directory(with_archive=bool(local_master.conf(master)))
     shared["SPARK_CONF_DIR"] = conf_directory
     return local_master.environment(master) | shared | cluster_master.environment(master)

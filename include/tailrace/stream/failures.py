@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import pyarrow as pa
+
 _TRANSIENT = re.compile(r"No space left on device|Disk quota exceeded|\(os error (?!2\))\d+\)")
 _BUSY = re.compile(r"connect back")  # Spark waits ten seconds for a Python process, whatever is configured
 _KILLED = re.compile(r"Python worker exited unexpectedly")  # by the kernel, where memory is short, or by somebody
@@ -21,7 +23,8 @@ _CAUSED = re.compile(r"^(?:Caused by|): (\S.*)$", re.MULTILINE)
 _INNER = re.compile(r"\n\s*(?:\x1b\[\d+m)?↳(?:\x1b\[\d+m)?\s*")  # Delta's library gives each cause a line of its own
 _RAISED = re.compile(r"^(?:[a-z_]\w*\.)*([A-Z]\w*)(?::.*)?$", re.MULTILINE)  # the last line of a Python traceback
 
-_BUGS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+_PACKAGE = Path(__file__).parents[1]
+_BUGS = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError, ValueError)
 """Errors that say little without their class and the place in the code."""
 
 
@@ -84,15 +87,16 @@ def _reason(error: Any) -> str:
         text = causes[-1]
     text = _INNER.sub(": ", text)
     line = text.splitlines()[0].strip() if text else ""
-    if isinstance(error, _BUGS):
-        return f"{type(error).__name__}: {line}{_place(error)}"
+    if isinstance(error, _BUGS) and not isinstance(error, (OSError, pa.ArrowInvalid)):  # some are ValueErrors, too
+        return f"{type(error).__name__}: {line} {_place(error)}".replace(":  ", ": ").strip()
     return line or type(error).__name__
 
 
 def _place(error: BaseException) -> str:
-    """The file and line that raised an error; empty for one that was not raised."""
+    """The file and line of ours that raised an error, or of whatever code did; empty for one that was not raised."""
     frames = traceback.extract_tb(error.__traceback__)
-    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    ours = [frame for frame in frames if Path(frame.filename).is_relative_to(_PACKAGE)]
+    return "".join(f"({Path(frame.filename).name}, line {frame.lineno})" for frame in (ours or frames)[-1:])
 
 
 def _raised(text: str) -> type[BaseException] | None:

@@ -23,6 +23,7 @@ def tailrace(capsys, monkeypatch):
     def run(*arguments: object, code: int = 0) -> Output:
         monkeypatch.setattr(sys, "argv", ["tailrace", *map(str, arguments)])
         monkeypatch.setenv("COLUMNS", "160")
+        monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)  # the command sets one of its own
         with pytest.raises(SystemExit) as exit_info:
             main()
         output = Output(*capsys.readouterr())

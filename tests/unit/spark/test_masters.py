@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tailrace.ground.errors import Refused
-from tailrace.spark import masters
+from tailrace.spark import local_master, masters
+from tailrace.spark.class_archive import ClassArchive
 from tailrace.spark.cluster_master import SECRET
 from tailrace.spark.package_archive import package_archive
 
@@ -28,7 +29,14 @@ def test_a_cluster_is_asked_with_the_secret_and_no_setting_holds_it(monkeypatch,
 
 
 @pytest.mark.parametrize("master", ["spark://h:7077", "yarn", "k8s://https://api:6443", "mesos://h", "local[2]"])
-def test_each_masters_drivers_have_log_settings(monkeypatch, master):
+@pytest.mark.parametrize("is_made", [False, True])
+def test_each_masters_drivers_have_log_settings(tmp_path, monkeypatch, master, is_made):
+    archive = ClassArchive(tmp_path)
+    if is_made:
+        archive.empty_conf.mkdir()
+        archive.file.touch()
+    for module in (masters, local_master):
+        monkeypatch.setattr(module, "ClassArchive", lambda: archive)
     monkeypatch.setenv(SECRET, VALUE)
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
     named = "-Dlog4j2.configurationFile=" in masters.conf(master).get("spark.driver.defaultJavaOptions", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 
+import pyarrow as pa
 import pytest
 from deltalake.exceptions import DeltaError
 
@@ -65,6 +66,8 @@ CASES = {
         "failed",
         "KeyError: 'metrics' (test_failures.py, line ",
     ),
+    "a bug that says nothing": (raised(AssertionError()), "failed", "AssertionError: (test_failures.py, line "),
+    "what Arrow refuses is no bug": (raised(pa.ArrowInvalid("why")), "failed", "why"),
     "what py4j tells without a cause": (
         RuntimeError("An error occurred while calling o1.start.\n: java.lang.Exception: why\n\tat x.Y"),
         "failed",
