@@ -743,7 +743,7 @@ MUTATIONS = (
     Mutation(
         "log settings of a master's drivers that have no archive of classes",
         "spark/masters.py",
-        "with_archive=bool(local_master.conf(master))",
+        "with_archive=is_local",
         "with_archive=True",
         ("tests/unit/spark/test_masters.py",),
     ),

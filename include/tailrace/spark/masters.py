@@ -19,8 +19,8 @@ def environment(master: str) -> dict[str, str]:
     Refused
         When a cluster's secret is missing in the environment of this process.
     """
-    is_remote = cluster_master.is_cluster(master) or platform_master.is_platform(master)
-    shared = {"SPARK_HOME": local_master.spark_home()} if is_remote else {}
-    conf_directory = ClassArchive().conf_directory(with_archive=bool(local_master.conf(master)))
-    shared["SPARK_CONF_DIR"] = conf_directory
+    is_local = bool(local_master.conf(master))
+    shared = {"SPARK_CONF_DIR": ClassArchive().conf_directory(with_archive=is_local)}
+    if cluster_master.is_cluster(master) or platform_master.is_platform(master):
+        shared["SPARK_HOME"] = local_master.spark_home()
     return local_master.environment(master) | shared | cluster_master.environment(master)
