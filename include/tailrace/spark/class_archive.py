@@ -46,7 +46,7 @@ class ClassArchive:
         """The options by which a driver's JVM uses the archive; none where the configuration is the user's own."""
         if self.conf_directory(with_archive=True) != str(self.empty_conf):
             return ""
-        is_usable = self.file.exists() and os.pathsep not in str(self.file)  # of two files it would be a list
+        is_usable = self.file.exists() and os.pathsep not in str(self.file)  # by one, a path names two archives
         archive = f'-Xlog:cds*=off "-XX:SharedArchiveFile={self.file}"' if is_usable else ""
         return f"{self.log_option} {archive}".rstrip()
 

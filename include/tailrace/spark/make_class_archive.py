@@ -1,6 +1,6 @@
 """Runs a small stream on Spark, and archives the classes that its JVM loads, for the drivers of this installation.
 
-python -m tailrace.spark.make_class_archive
+As a program, `python -m tailrace.spark.make_class_archive`, it prints why where it makes none, and ends with 1.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def _reason(error: Any) -> str:
     text = _INNER.sub(": ", text)
     line = text.splitlines()[0].strip() if text else ""
     if isinstance(error, _BUGS) and not isinstance(error, (OSError, pa.ArrowInvalid)):  # some are ValueErrors, too
-        return f"{type(error).__name__}: {line} {_place(error)}".replace(":  ", ": ").strip()
+        return " ".join(part for part in (f"{type(error).__name__}:", line, _place(error)) if part)
     return line or type(error).__name__
 
 

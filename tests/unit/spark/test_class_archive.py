@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tailrace.spark.class_archive import CONF, ClassArchive
@@ -33,6 +35,14 @@ def test_with_one_the_class_path_has_no_files_and_an_option_names_the_log_settin
 
 def test_without_its_file_the_log_settings_are_named_all_the_same(archive):
     archive.file.unlink()
+    assert archive.jvm_options == archive.log_option
+
+
+def test_a_path_that_the_jvm_would_split_is_not_given_to_it(tmp_path, monkeypatch):
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    archive = ClassArchive(tmp_path / f"a{os.pathsep}b")
+    archive.empty_conf.mkdir(parents=True)
+    archive.file.touch()
     assert archive.jvm_options == archive.log_option
 
 

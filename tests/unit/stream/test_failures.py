@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import ssl
 
 import pyarrow as pa
 import pytest
@@ -67,7 +68,6 @@ CASES = {
         "KeyError: 'metrics' (test_failures.py, line ",
     ),
     "a bug that says nothing": (raised(AssertionError()), "failed", "AssertionError: (test_failures.py, line "),
-    "what Arrow refuses is no bug": (raised(pa.ArrowInvalid("why")), "failed", "why"),
     "what py4j tells without a cause": (
         RuntimeError("An error occurred while calling o1.start.\n: java.lang.Exception: why\n\tat x.Y"),
         "failed",
@@ -147,3 +147,9 @@ def test_a_failure_is_classified_by_its_remedy(name):
     assert failure.kind == kind
     assert reason in failure.reason
     assert "\n" not in failure.reason
+
+
+@pytest.mark.parametrize("error", [pa.ArrowInvalid("why"), ssl.SSLCertVerificationError("why"), RuntimeError("why")])
+def test_what_is_no_bug_is_told_without_class_and_place(error):
+    """The first two are ValueErrors, too."""
+    assert Failure.of(raised(error)).reason.strip("(',)") == "why"
