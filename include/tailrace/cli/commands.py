@@ -192,17 +192,21 @@ def _print_report(report: Any) -> None:
     screen.err.print(f"corrected {report.interval}: {counts}", markup=False, soft_wrap=True)
 
 
-def _is_wanted(record: logging.LogRecord) -> bool:
-    """False for the records of py4j that repeat, with a traceback, an error that it raises or passes on to Java."""
+def _is_wanted(record: logging.LogRecord, interrupted: bool) -> bool:
+    """False for the records of py4j that repeat, with a traceback, an error that it raises or passes on to Java.
+
+    After an interruption it is false for all that py4j logs of connections that break.
+    """
     text = str(record.msg)
-    return not (text.endswith("while sending command.") or text.startswith("There was an exception while executing"))
+    repeats = text.endswith("while sending command.") or text.startswith("There was an exception while executing")
+    return not (repeats or (interrupted and record.name.startswith("py4j.")))
 
 
 def main() -> None:
     """The entry point of the command; SIGTERM and SIGHUP end it as cleanly as Ctrl-C."""
     signals = interruptible()
-    for name in (None, "py4j.clientserver"):
-        logging.getLogger(name).addFilter(_is_wanted)
+    for name in (None, "py4j.clientserver", "py4j.java_gateway"):
+        logging.getLogger(name).addFilter(lambda record: _is_wanted(record, interrupted=bool(signals)))
     code: int | None = 1
     command = sys.argv[1] if len(sys.argv) > 1 else ""
     try:

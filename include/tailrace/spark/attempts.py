@@ -140,6 +140,9 @@ class Attempts:
                     return None
             except (OSError, DeltaError) as error:  # of the warehouse's disk
                 return error
+            except KeyboardInterrupt:
+                spark.sparkContext.setLogLevel("OFF")  # its threads would log that they are interrupted
+                raise
             finally:
                 stream.stop()
         return sink_errors[0] if sink_errors else stream.exception() or RuntimeError("Spark has stopped it")

@@ -103,6 +103,7 @@ def interrupted_app(**_):
     except KeyboardInterrupt:
         logging.exception("KeyboardInterrupt while sending command.")
         logging.getLogger("py4j.clientserver").exception("There was an exception while executing the Python Proxy")
+        logging.getLogger("py4j.clientserver").error("Exception occurred while shutting down connection")
         raise
 
 commands.app = interrupted_app

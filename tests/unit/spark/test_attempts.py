@@ -242,6 +242,23 @@ def test_a_failed_attempt_is_retried_until_a_drain_is_requested(tmp_path, clock,
     assert "No space left" in Status.read(attempts.layout).problem
 
 
+def test_an_interruption_silences_sparks_log_before_the_stream_is_stopped(tmp_path, clock, monkeypatch):
+    """Each of its threads would log a trace of how it is interrupted."""
+    calls = []
+    stream = SimpleNamespace(stop=lambda: calls.append("stop"))
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(setLogLevel=calls.append))
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "committed_batches", lambda layout: 0)
+    monkeypatch.setattr(Attempts, "output", lambda *_: SimpleNamespace(start=lambda: stream))
+    monkeypatch.setattr(Attempts, "run_batches", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        attempts_over(tmp_path, Log()).attempt(spark, [])
+    assert calls == ["OFF", "stop"]
+
+
 def test_the_status_is_overwritten_in_place_on_a_full_disk(tmp_path, monkeypatch):
     layout = Layout(tmp_path)
     layout.stream.mkdir()
