@@ -15,6 +15,7 @@ from tailrace.answers.identity import SIDES
 from tailrace.answers.model import AffectedAnswers
 from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.correction.given_answers import affected_by_arrival
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.correction.versions import revise
 from tailrace.engine.local import MemoryFormat
@@ -66,7 +67,9 @@ class MemoryPairTables:
     def correct(self, a: int, b: int) -> pa.Table:
         """The correction of an interval of arrival."""
         late = self.late_rows.filter((pc.field("arrived") > a) & (pc.field("arrived") <= b))
-        return self.revise(self.kind.answers.missed_by(late), b, str(CorrectionRange(a, b, arrival=True)))
+        given = self.results.filter((pc.field("as_of") > a) & (pc.field("as_of") <= b))
+        affected, _ = affected_by_arrival(self.past(b), late, lambda: given)
+        return self.revise(affected, b, str(CorrectionRange(a, b, arrival=True)))
 
     def revise(self, affected: AffectedAnswers, before: int, interval: str) -> pa.Table:
         """The next versions of these pairs, which take the place of those of the same interval."""

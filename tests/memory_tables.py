@@ -13,6 +13,7 @@ from tailrace.answers.affected_windows import MissedWindows
 from tailrace.answers.model import AffectedAnswers, AnswerModel
 from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.correction.given_answers import affected_by_arrival
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.correction.versions import revise
 from tailrace.engine.stage import Stage
@@ -20,6 +21,11 @@ from tailrace.storage.log import Log
 from tailrace.storage.table_schemas import schemas
 
 WINDOW = ("key", "window_start", "window_end")
+
+
+def _within(times: pa.ChunkedArray, low: int, high: int) -> pa.ChunkedArray:
+    """Test which times lie in (low, high]."""
+    return pc.and_(pc.greater(times, low), pc.less_equal(times, high))
 
 
 class MemoryTables:
@@ -56,7 +62,13 @@ class MemoryTables:
 
     def correct(self, a: int, b: int) -> pa.Table:
         """The correction of an interval of arrival."""
-        return self.revise(self.arrived(a, b), b, str(CorrectionRange(a, b, arrival=True)))
+        late, given = (rows.filter(_within(rows[name], a, b)) for rows, name in self._by_arrival())
+        given = self.model.identity.first_rows(given.select(self.model.identity.columns))
+        affected, _ = affected_by_arrival(self.past(b), late, lambda: given)
+        return self.revise(affected, b, str(CorrectionRange(a, b, arrival=True)))
+
+    def _by_arrival(self) -> list[tuple[pa.Table, str]]:
+        return [(self.late_rows, "arrived"), (self.results, "as_of")]
 
     def revise(self, affected: AffectedAnswers, before: int, interval: str) -> pa.Table:
         """The next versions of these windows, which take the place of those of the same interval."""

@@ -353,7 +353,14 @@ def stream(tuples: Sequence[Tuple], settings: Settings, flush: bool = True, pass
 def distinct(
     tuples: Sequence[Tuple], tick: int, before: int | None = None, passed: Sequence[Passed] = ()
 ) -> list[Tuple]:
-    """Those that arrived before `before` (None: all), and of those with the same id the first in order of arrival.
+    """Those that arrived before `before` (None: all), and of those with the same id the first in order of arrival."""
+    return [tuples[position] for position, is_first in in_order(tuples, tick, before, passed) if is_first]
+
+
+def in_order(
+    tuples: Sequence[Tuple], tick: int, before: int | None, passed: Sequence[Passed] = ()
+) -> list[tuple[int, bool]]:
+    """The positions of what arrived before `before` (None: all) in order of arrival; whether no such id came before.
 
     Order of arrival: by tick, as tuples count as arrived at its end; within one by arrival time, then by position.
     """
@@ -365,12 +372,11 @@ def distinct(
             order.append((number, item.arrival_time, position))
     order.sort()
     seen = set()
-    kept = []
+    found = []
     for _, _, position in order:
-        if tuples[position].id not in seen:
-            seen.add(tuples[position].id)
-            kept.append(tuples[position])
-    return kept
+        found.append((position, tuples[position].id not in seen))
+        seen.add(tuples[position].id)
+    return found
 
 
 def batch(
@@ -399,13 +405,22 @@ def missed(outcome: Outcome, a: int, b: int) -> set[Window]:
     return touched
 
 
+def repeated(
+    outcome: Outcome, tuples: Sequence[Tuple], settings: Settings, a: int, b: int, passed: Sequence[Passed] = ()
+) -> set[Window]:
+    """What else a correction for [a, b) recomputes: the windows answered in it that hold a repeat of an id."""
+    again = [tuples[i] for i, is_first in in_order(tuples, settings.tick, b, passed) if not is_first]
+    holding = {(one.key, *w) for one in again for w in windows_of(one.event_time, settings.size, settings.slide)}
+    return {window for window in holding & outcome.answers.keys() if a < outcome.answers[window].as_of <= b}
+
+
 def corrected(
     outcome: Outcome, tuples: Sequence[Tuple], settings: Settings, a: int, b: int, passed: Sequence[Passed] = ()
 ) -> dict[Window, Corrected | None]:
     """Their next versions; None: nothing is left in the window (all repeats), so an earlier answer is retracted."""
     truth = batch(tuples, settings, b, passed)
     versions: dict[Window, Corrected | None] = {}
-    for window in missed(outcome, a, b):
+    for window in missed(outcome, a, b) | repeated(outcome, tuples, settings, a, b, passed):
         if window in truth:
             value, count, sum_abs = truth[window]
             versions[window] = Corrected(value, count, b, sum_abs)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_tables import MemoryTables
-from oracle import batch, missed, stream, ticks_of, windows_of
+from oracle import batch, in_order, missed, stream
 from oracle_assertions import assert_close
 from streams import cuts, disordered
 from tailrace.correction.correction_range import CorrectionRange
@@ -33,19 +34,18 @@ def test_evaluated_history_is_the_batch_answer_at_any_cut_off(data, case):
 
 @SOME
 @given(st.data(), disordered(min_tuples=1, duplicates=True))
-def test_windows_with_repeats_are_found_wherever_the_other_tuple_is(data, case):
+def test_repeats_are_found_wherever_the_first_tuple_is(data, case):
     tuples, query = case
     desk = MemoryTables(tuples, query, data.draw(cuts(len(tuples)), label="cuts"))
-    ends = [tick.end for tick in stream(tuples, query).trace]
-    a, b = sorted(data.draw(st.tuples(*[st.sampled_from([0, *ends])] * 2), label="interval"))
-    touched = desk.arrived(a, b)
-    found = {(row["key"], row["window_end"]) for row in desk.past(b).windows_with_repeats(touched).to_pylist()}
-    came = [item for item, (_, end) in zip(tuples, ticks_of(tuples, query.tick), strict=True) if end <= b]
-    again = [item for item in came if sum(item.id == other.id for other in came) > 1]
-    expected = {(item.key, end) for item in again for _, end in windows_of(item.event_time, query.size, query.slide)}
-    mine = {(row["key"], row["window_end"]) for row in touched.windows.to_pylist()}
-    assert found & mine == expected & mine
-    assert found <= expected
+    outcome = stream(tuples, query)
+    ends, times = [tick.end for tick in outcome.trace], sorted({item.event_time for item in tuples})
+    b = data.draw(st.sampled_from([0, *ends]), label="before")
+    low, high = sorted(data.draw(st.tuples(*[st.sampled_from([*times, times[-1] + 1])] * 2), label="event times"))
+    again = [tuples[i] for i, is_first in in_order(tuples, query.tick, b) if not is_first]
+    expected = sorted((one.id, one.key, one.event_time) for one in again if low <= one.event_time < high)
+    some = slice(0, int(low < high))
+    found = desk.past(b).repeats(0, (np.array([low])[some], np.array([high])[some]))
+    assert sorted(zip(*found.select(["id", "key", "event_time"]).to_pydict().values(), strict=True)) == expected
 
 
 @SOME

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,8 @@ from tailrace.answers.affected_pairs import ClosedPairs, IdentifiedPairs, Missed
 from tailrace.answers.identity import PAIR, SIDES, Identity
 from tailrace.answers.model import AffectedAnswers, AnswerModel
 from tailrace.ground.columns import Ints
-from tailrace.ground.matching import Rows
+from tailrace.ground import matching
+from tailrace.ground.matching import Rows, select
 
 
 class PairAnswers(AnswerModel, ABC):
@@ -58,6 +60,22 @@ class PairAnswers(AnswerModel, ABC):
     def of(self, rows: Rows) -> AffectedAnswers:
         times = np.concatenate([np.asarray(rows.column(f"{side}_time")) for side in SIDES])
         return self.identified(rows, times)
+
+    def missed_or_repeated(self, late: pa.Table, given: pa.Table, repeats: Sequence[pa.Table]) -> AffectedAnswers:
+        return self.missed_by(pa.concat_tables([late, *self._as_late(late.schema, given, repeats)]))
+
+    def _as_late(self, schema: pa.Schema, given: pa.Table, repeats: Sequence[pa.Table]) -> Iterator[pa.Table]:
+        """Write the repeats that given answers hold as rows of the table `late` that missed those answers."""
+        for side, found in zip(SIDES, repeats, strict=True):
+            mine = [f"{side}_id", f"{side}_time"]
+            tuples = given.select(mine).append_column("horizon", pa.array(self.horizon(given)))
+            tuples = tuples.group_by(mine).aggregate([("horizon", "max")]).rename_columns(["id", "event_time", "frontier"])
+            names = ["id", "event_time"]
+            held = select(tuples, matching.find(*matching.number_rows([tuples, found.select(names)], names)) >= 0)
+            rows = {name: held[name].cast(schema.field(name).type) for name in held.column_names}
+            rows |= {"stream": pa.repeat(side, held.num_rows)}
+            none = {field.name: pa.nulls(held.num_rows, field.type) for field in schema}
+            yield pa.table(none | rows, schema)
 
     @abstractmethod
     def identified(self, answers: Rows, times: Ints) -> AffectedAnswers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 from tailrace.answers.affected_windows import ClosedWindows, MissedWindows
 from tailrace.answers.identity import WINDOW, Identity
 from tailrace.ground.columns import Ints, single_batch
-from tailrace.ground.matching import Rows
+from tailrace.ground.matching import Rows, select
 from tailrace.windows.sliding import Sliding
 
 
@@ -90,13 +91,18 @@ class ByWindow:
     def missed_by(self, late: pa.Table) -> MissedWindows:
         return self.of(self.missed(late))
 
+    def missed_or_repeated(self, late: pa.Table, given: pa.Table, repeats: Sequence[pa.Table]) -> MissedWindows:
+        (found,) = repeats
+        hold = select(given, WINDOW.find(given, self.holding(found)) >= 0)
+        return self.of(pa.concat_tables([rows.select(WINDOW.determining) for rows in (self.missed(late), hold)]))
+
     def closed(self, event_times: tuple[int, int], frontier: int) -> ClosedWindows:
         return ClosedWindows(event_times, self.windows, frontier)
 
     def of(self, rows: Rows) -> MissedWindows:
         return MissedWindows.of(rows, self.windows)
 
-    def holding(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
+    def holding(self, tuples: Rows) -> pa.RecordBatch:
         """`key` and `window_end` of the windows that hold one of the tuples, each once."""
         pane = self.windows.pane(np.asarray(tuples.column("event_time")))
         panes = pa.table({"key": tuples.column("key"), "pane": pane}).group_by(["key", "pane"]).aggregate([])

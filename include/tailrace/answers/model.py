@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -79,6 +80,17 @@ class AnswerModel(Protocol):
 
     def missed_by(self, late: pa.Table) -> AffectedAnswers:
         """The answers that rows of the table `late` missed."""
+
+    def missed_or_repeated(self, late: pa.Table, given: pa.Table, repeats: Sequence[pa.Table]) -> AffectedAnswers:
+        """The answers that rows of the table `late` missed, and the given ones that hold a repeat of an id.
+
+        Parameters
+        ----------
+        given : Table
+            The identities of some answers.
+        repeats : sequence of Table
+            Of each stream the repeats that answers may hold, with `id`, `key` and `event_time`.
+        """
 
     def closed(self, event_times: tuple[int, int], frontier: int) -> AffectedAnswers:
         """All answers due by the frontier that can depend on tuples with an event time in [low, high), in ms."""

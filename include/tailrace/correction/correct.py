@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.answers.model import AffectedAnswers
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.correction.given_answers import affected_by_arrival, read_given
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.correction.quality import put_quality
 from tailrace.correction.scan_job import OpenScan
@@ -37,7 +37,8 @@ class Report:
     """Result of a correction: its cut-off, and the numbers of late tuples, corrected answers and retracted ones.
 
     `arrived_from` and `arrived_to` are as in `CorrectionRange.covered`: late tuples of this interval are corrected in
-    whole.
+    whole. `repeats` is the number of tuples with an id that came before, among those of the answers that the stream gave
+    in the interval; None for a range of event time, which is made from history whatever repeats it holds.
     """
 
     interval: str
@@ -47,13 +48,15 @@ class Report:
     retracted: int
     arrived_from: int | None = None
     arrived_to: int | None = None
+    repeats: int | None = None
 
 
 def correct(query: Query, warehouse: Warehouse, span: CorrectionRange, distributed: OpenScan) -> Report:
     """Append the next versions of closed windows (idempotent: run again, it replaces what it gave).
 
     A range of event time covers every closed window that overlaps it, as of all that is committed. An interval of
-    arrival covers the windows that the late tuples in it missed, as of its end.
+    arrival covers the windows that the late tuples in it missed, and those that the stream gave in it with a repeat of an
+    id; as of its end.
 
     Raises
     ------
@@ -74,12 +77,17 @@ def correct(query: Query, warehouse: Warehouse, span: CorrectionRange, distribut
         # What is committed is read in the first lock: no older cut-off comes after.
         committed = _committed(layout)
         late = _late(tables, committed.until, span)
-        as_of, affected = _plan(span, query, stage, committed, late)
+        as_of = _cut_off(span, query, committed)
         tables.create(wanted, CORRECTION_TABLES)
         corrections = tables.open("corrections")  # as it was in the lock: its replacement fails if it was lost since
         past = HistoryScan(
             stage, lambda: [Log.read(reader, tables, as_of) for reader in stage.readers], distributed, query.parallelism
         )
+        affected, repeats = model.closed(span.bounds, committed.frontier), None
+        if span.arrival:
+            affected, repeats = affected_by_arrival(
+                past, late, lambda: read_given(tables, model, span.bounds[0], min(span.bounds[1], as_of))
+            )
         rows = revise(past, answers, affected, as_of, str(span))
         emitted_at = pa.repeat(pa.scalar(started, TIME), rows.num_rows)
         table = with_times(rows.append_column("emitted_at", emitted_at), wanted["corrections"])
@@ -89,7 +97,7 @@ def correct(query: Query, warehouse: Warehouse, span: CorrectionRange, distribut
         put_quality(query, stage.kind, answers, model.horizon(rows), frontier)
         gone = model.identity.first_rows(rows)["retracted"].to_numpy()
         counts = (pc.sum(late["tuples"], min_count=0).as_py(), int((~gone).sum()), int(gone.sum()))
-        report = Report(str(span), as_of, *counts, *span.covered(as_of))
+        report = Report(str(span), as_of, *counts, *span.covered(as_of), repeats)
         ledger = pa.Table.from_pylist([asdict(report) | {"started_at": started}])
         tables.add("correction_runs", with_times(ledger, wanted["correction_runs"]))
         tables.compact(CORRECTION_TABLES)
@@ -109,14 +117,12 @@ def _late(tables: Tables, until: int, span: CorrectionRange) -> pa.Table:
     return tables.read("late", where=within("arrived", low, high))
 
 
-def _plan(
-    span: CorrectionRange, query: Query, stage: Stage, committed: Progress, late: pa.Table
-) -> tuple[int, AffectedAnswers]:
-    """The cut-off, and the answers to be covered; `late` are the tuples that the span is about."""
+def _cut_off(span: CorrectionRange, query: Query, committed: Progress) -> int:
+    """Return the cut-off of a correction in ms, or refuse its range."""
     if span.bounds[0] >= span.bounds[1]:
         raise refuse(str(span), "its end is not after its start", "an end after the start")
     if not span.arrival:
-        return committed.until, stage.kind.answers.closed(span.bounds, committed.frontier)
+        return committed.until
     if span.start is None or span.end is None:
         raise refuse("interval of arrival", f"{span} is open", "a start and an end")
     for point in (span.start, span.end):
@@ -127,4 +133,4 @@ def _plan(
     if span.end > committed.until and not committed.ended:
         wrong = f"the stream has committed up to {format_time(committed.until)} only"
         raise refuse("interval of arrival", wrong, "an end up to there; or to let the stream go on, and try again")
-    return min(span.end, committed.until), stage.kind.answers.missed_by(late)
+    return min(span.end, committed.until)

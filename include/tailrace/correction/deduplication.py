@@ -26,12 +26,6 @@ def first_arrivals(tuples: pa.RecordBatch, others: pa.RecordBatch) -> Mask:
     return mask[: tuples.num_rows]
 
 
-def repeated(tuples: pa.RecordBatch, others: pa.RecordBatch) -> Mask:
-    """Test which tuples have an id that occurs more than once, among themselves and the others."""
-    mine, theirs = _codes(tuples, others)
-    return np.bincount(np.concatenate([mine, theirs]))[mine] > 1 if len(mine) else np.zeros(0, bool)
-
-
 def evaluate(kind: Kind, content: Content, affected: AffectedAnswers) -> pa.RecordBatch:
     """The affected answers over the tuples of each input, none of which is a repeat."""
     found = [kind.evaluate(*part) for part in affected.parts(content)]

@@ -1,4 +1,4 @@
-"""The scan of history up to a cut-off: the answers without repeats, and which answers hold repeats.
+"""The scan of history up to a cut-off: the answers without repeats, and the repeats.
 
 The ids of each stream are a space of their own. This process reads what is small enough; a distributed scan reads the
 rest.
@@ -13,10 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.answers.by_window import ByWindow
 from tailrace.answers.model import AffectedAnswers
 from tailrace.correction import deduplication
-from tailrace.correction.scan_job import DistributedScan, OpenScan, ScanJob, StreamScan, no_tuples
+from tailrace.correction.scan_job import REPEAT, DistributedScan, OpenScan, ScanJob, StreamScan, no_tuples
 from tailrace.engine.stage import Stage
 from tailrace.ground.columns import Ints
 from tailrace.ground.ranges import Ranges
@@ -54,27 +53,37 @@ class HistoryScan:
         """The affected answers over all that arrived, without repeats."""
         ranges = affected.ranges()
         columns = [["event_time", "key", *reader.value_types, *ORDER] for reader in self.stage.readers]
-        if job := self._job(self.logs, ranges, columns):
+        near = [log.of_events(ranges) for log in self.logs]
+        if job := self._job(self.logs, near, ranges, columns):
             return self._distributed(job.buckets).evaluate(job, affected)
         content = []
-        for log, names in zip(self.logs, columns, strict=True):
-            tuples, others = self._gather(log, ranges, names)
+        for log, part, names in zip(self.logs, near, columns, strict=True):
+            tuples, others = self._gather(log, part, ranges, names)
             content.append(tuples.filter(pa.array(deduplication.first_arrivals(tuples, others))))
         return pa.Table.from_batches([deduplication.evaluate(self.stage.kind, tuple(content), affected)])
 
-    def windows_with_repeats(self, affected: AffectedAnswers) -> pa.Table:
-        """The windows, as `ByWindow.holding`, that hold a tuple whose id arrived more than once, wherever.
+    @property
+    def may_have_repeats(self) -> bool:
+        """Whether any id may have arrived twice, by what the logs' segments tell of their ids."""
+        return any(len(log.with_repeats().segments) for log in self.logs)
 
-        Of windows that are not affected some may be returned too, and some twice. Values are not read.
+    def repeats(self, side: int, ranges: Ranges) -> pa.Table:
+        """Find the tuples of a stream with such event times whose id had arrived before, wherever.
+
+        Values are not read, and no segment whose ids meet no others.
+
+        Returns
+        -------
+        Table
+            With `REPEAT`, in no order.
         """
-        ranges, columns = affected.ranges(), ["event_time", "key", *ORDER]
-        if job := self._job(self.logs, ranges, [columns]):
-            return self._distributed(job.buckets).windows_with_repeats(job)
-        (log,), model = self.logs, self.stage.kind.answers
-        assert isinstance(model, ByWindow)
-        tuples, others = self._gather(log, ranges, columns)
-        again = tuples.filter(pa.array(deduplication.repeated(tuples, others)))
-        return pa.Table.from_batches([model.holding(again)])
+        columns, log = list(dict.fromkeys([*REPEAT, *ORDER])), self.logs[side]
+        near = log.with_repeats().of_events(ranges)
+        if job := self._job([log], [near], ranges, [columns]):
+            return self._distributed(job.buckets).repeats(job)
+        tuples, others = self._gather(log, near, ranges, columns)
+        is_repeat = ~deduplication.first_arrivals(tuples, others)
+        return pa.Table.from_batches([tuples.filter(pa.array(is_repeat)).select(REPEAT)])
 
     def ids_outside(self, side: int, affected: AffectedAnswers) -> pa.Array:
         """The ids of a stream's tuples in the ranges of the affected answers that came outside of these, too.
@@ -82,9 +91,10 @@ class HistoryScan:
         Values are not read.
         """
         ranges, log = affected.ranges(), self.logs[side]
-        if job := self._job([log], ranges, [ORDER]):
+        near = log.of_events(ranges)
+        if job := self._job([log], [near], ranges, [ORDER]):
             return self._distributed(job.buckets).ids_outside(job)
-        _, others = self._gather(log, ranges, ORDER)
+        _, others = self._gather(log, near, ranges, ORDER)
         return pc.unique(others.column("id"))
 
     def event_times(self, side: int, ids: pa.Array) -> Ints:
@@ -96,9 +106,10 @@ class HistoryScan:
         is_first = deduplication.first_arrivals(tuples, nothing)
         return np.asarray(tuples.column("event_time"))[is_first]
 
-    def _job(self, logs: Sequence[Log], ranges: Ranges, columns: Sequence[list[str]]) -> ScanJob | None:
-        """The distributed job that reads the tuples of logs with such event times; None where they are few."""
-        near = [log.of_events(ranges) for log in logs]
+    def _job(
+        self, logs: Sequence[Log], near: Sequence[Log], ranges: Ranges, columns: Sequence[list[str]]
+    ) -> ScanJob | None:
+        """Make the distributed job that reads the tuples of the near part of logs; None where they are few."""
         if sum(_rows(log.pieces(ranges)) for log in near) <= AT_ONCE // self.stage.kind.row_weight:
             return None
         far = [log.of_ids_in(part) for log, part in zip(logs, near, strict=True)]
@@ -107,9 +118,11 @@ class HistoryScan:
         buckets = max(self.cores, -(-rows * self.stage.kind.row_weight // _ROWS_PER_BUCKET))
         return ScanJob(self.stage.kind, streams, ranges, buckets)
 
-    def _gather(self, log: Log, ranges: Ranges, columns: list[str]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-        """The tuples with such event times, and `ORDER` of all others with one of their ids."""
-        pieces, reader = log.of_events(ranges).pieces(ranges), log.reader()
+    def _gather(
+        self, log: Log, near: Log, ranges: Ranges, columns: list[str]
+    ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+        """Read the tuples of the near part of a log with such event times, and `ORDER` of all others with their ids."""
+        pieces, reader = near.pieces(ranges), log.reader()
         if not pieces:
             return no_tuples(log.stream, columns), no_tuples(log.stream, ORDER)
         inside, outside = zip(*(reader.split(piece, ranges, columns) for piece in pieces), strict=True)

@@ -15,6 +15,10 @@ from tailrace.kind.protocol import Kind
 from tailrace.storage.log import Piece, Reader
 
 
+REPEAT = ["id", "key", "event_time"]
+"""The columns of a repeat: they tell which answers hold it."""
+
+
 @dataclass(frozen=True)
 class StreamScan:
     """The part of a job that reads one stream.
@@ -56,8 +60,8 @@ class DistributedScan(Protocol):
     def evaluate(self, job: ScanJob, affected: AffectedAnswers) -> pa.Table:
         """The affected answers, without repeats; all their tuples are in the job's ranges."""
 
-    def windows_with_repeats(self, job: ScanJob) -> pa.Table:
-        """The windows, as `ByWindow.holding`, that hold a tuple whose id is there more than once; some twice."""
+    def repeats(self, job: ScanJob) -> pa.Table:
+        """Find the tuples in the job's ranges whose id arrived before; of a job of one stream, with `REPEAT`."""
 
     def ids_outside(self, job: ScanJob) -> pa.Array:
         """The ids of tuples in the job's ranges that came outside of these, too; of a job of one stream."""

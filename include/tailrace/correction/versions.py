@@ -8,6 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from tailrace.answers.by_pair import PairAnswers
+from tailrace.answers.by_window import ByWindow
 from tailrace.answers.model import AffectedAnswers
 from tailrace.answers.versions import of_others, streamed_versions, with_retractions, with_stamps, without_retracted
 from tailrace.correction import pair_versions
@@ -62,7 +63,8 @@ def next_answers(
     amended = pa.Table.from_batches([kind.amend(streamed.select(kind.answer.names), missed)])
     if not amended.num_rows:
         return past.evaluate(affected)
-    repeats = past.windows_with_repeats(model.of(amended))
+    assert isinstance(model, ByWindow)
+    repeats = model.holding(past.repeats(0, model.of(amended).ranges()))
     amended = select(amended, model.identity.find(amended, repeats) < 0)
     answers = pa.concat_tables([part.select(model.identity.columns) for part in (streamed, missed)])
     rest = select(answers, model.identity.find(answers, amended) < 0)

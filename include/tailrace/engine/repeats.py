@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.ground.columns import unify
@@ -21,6 +22,13 @@ Ints = NDArray[np.int64]
 
 ID_COLUMNS = ("id", "tick", "arrival_time", "position", "event_time")
 """Columns of a tuple that deduplication needs; arrival is ordered by tick, arrival time and position."""
+
+
+def count_repeats(ids: pa.Array) -> int:
+    """Return how many of n ids stand further up already; ids in ascending order cost one comparison each."""
+    if len(ids) < 2 or pc.all(pc.less(ids[:-1], ids[1:])).as_py():  # noqa: PLR2004 (one id repeats none)
+        return 0
+    return len(ids) - int(pc.count_distinct(ids).as_py())
 
 
 @dataclass(frozen=True)

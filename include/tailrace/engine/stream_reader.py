@@ -79,6 +79,11 @@ class StreamReader:
         """The types of the tuples' columns beside times, id and key: values and carried ones, by name in the tuple."""
         return self.columns.value_types() | self.column_types.of_carried(self.columns.carried)
 
+    @property
+    def has_generated_ids(self) -> bool:
+        """True if the position in the source names a tuple: then no id comes twice."""
+        return self.columns.id == ID
+
     def read(self, segment: Segment) -> SegmentContent:
         """Read and check a segment."""
         raw = self.format.read(segment, self.types)

@@ -16,10 +16,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
-from tailrace.answers.by_window import ByWindow
 from tailrace.answers.model import AffectedAnswers
 from tailrace.correction import deduplication
-from tailrace.correction.scan_job import ScanJob, StreamScan, no_tuples
+from tailrace.correction.scan_job import REPEAT, ScanJob, StreamScan, no_tuples
 from tailrace.ground import wire
 from tailrace.kind.protocol import Kind
 from tailrace.partition.by_key import task_of
@@ -53,13 +52,11 @@ class SparkScan:
         answers = _result(_apply_by_task(_apply_by_task(self._read(job), distinct), evaluate))
         return without_replicas(job.kind, answers)
 
-    def windows_with_repeats(self, job: ScanJob) -> pa.Table:
+    def repeats(self, job: ScanJob) -> pa.Table:
         def search(bucket: pa.Table) -> pa.Table:
-            model = job.kind.answers
-            assert isinstance(model, ByWindow)
             tuples, others = _tuples(bucket, 0, job.streams[0])
-            repeats = tuples.filter(pa.array(deduplication.repeated(tuples, others)))
-            return _to_driver(model.holding(repeats))
+            is_repeat = ~deduplication.first_arrivals(tuples, others)
+            return _to_driver(tuples.filter(pa.array(is_repeat)).select(REPEAT))
 
         return _result(_apply_by_task(self._read(job), search))
 

@@ -36,6 +36,7 @@ ORDER = ["id", "tick", "arrival_time", "position"]
 
 _SEGMENT_COLUMNS = ["ordinal", "position", "path", "first_row", "rows", "ingested_ms", "before_tick", "before_end"]
 _SEGMENT_COLUMNS += ["size", "mtime_ns", "accepted", "quarantined", "min_event", "max_event", "min_id", "max_id"]
+_OPTIONAL_COLUMNS = ["repeats"]  # a table that an earlier release created lacks it until its stream starts again
 _SEGMENT_FILE = re.compile(r"part-(\d{8,})\.parquet\Z")  # the stream's name for a segment's file; others are compacted
 _HOUR_MS = 3_600_000
 
@@ -128,7 +129,9 @@ class Log:
     def read(stream: StreamReader, tables: Tables, before: int) -> Log:
         """Read the log from the query's tables."""
         mine = (ds.field("stream") == stream.name) & (ds.field("accepted") > 0)  # pandas rounds integers beside nulls
-        return Log.of(stream, before, tables.read("segments", _SEGMENT_COLUMNS, mine).to_pandas())
+        there = tables.schema("segments").names
+        columns = [*_SEGMENT_COLUMNS, *(name for name in _OPTIONAL_COLUMNS if name in there)]
+        return Log.of(stream, before, tables.read("segments", columns, mine).to_pandas())
 
     @staticmethod
     def of(stream: StreamReader, before: int, segments: pd.DataFrame) -> Log:
@@ -155,6 +158,25 @@ class Log:
     def of_ids_in(self, other: Log) -> Log:
         """The segments that may hold a tuple with an id of another part of the log."""
         return self.of_ids(*other._ends("id"))
+
+    def with_repeats(self) -> Log:
+        """Select the segments that may hold a tuple whose id arrived more than once.
+
+        Such a segment holds an id twice, or may (it was read before that was counted), or shares a part of its range of
+        ids with another segment. Where ids ascend there is none.
+        """
+        if self.stream.has_generated_ids or self.segments.empty:
+            return self._selection(np.zeros(len(self.segments), bool))
+        low, high = self._ends("id")
+        order = np.argsort(low, kind="stable")
+        shares = np.zeros(len(order), bool)
+        shares[1:] = np.maximum.accumulate(high[order])[:-1] >= low[order][1:]
+        shares[:-1] |= high[order][:-1] >= low[order][1:]
+        mask = np.ones(len(order), bool)
+        if "repeats" in self.segments:
+            mask = self.segments["repeats"].to_numpy() != 0
+        mask[order] |= shares
+        return self._selection(mask)
 
     def pieces(self, ranges: Ranges | None = None) -> list[Piece]:
         """The pieces to be read for tuples with event times in one of the ranges, or for all tuples.

@@ -51,6 +51,7 @@ def schemas(kind: Kind) -> dict[str, pa.Schema]:
                 "before_end",
                 "min_event",
                 "max_event",
+                "repeats",
             ),
             INT,
         )
@@ -64,7 +65,7 @@ def schemas(kind: Kind) -> dict[str, pa.Schema]:
         "corrections": answers | {"interval": TEXT, "retracted": pa.bool_()},
         "correction_runs": {"interval": TEXT, "as_of": TIME, "started_at": TIME}
         | {"arrived_from": TIME, "arrived_to": TIME}
-        | dict.fromkeys(("late", "answers", "retracted"), INT),
+        | dict.fromkeys(("late", "answers", "retracted", "repeats"), INT),
         "quality": dict.fromkeys(("bucket_start", "bucket_end"), TIME)
         | dict.fromkeys(("answers", "corrected", "missing", "off"), INT)
         | dict.fromkeys(("share", "mean_error", "worst_error", "mean_k_ms", "error", "risk", "accuracy"), REAL),

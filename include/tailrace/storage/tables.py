@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
 from deltalake.transaction import AddAction
 
 from tailrace.ground.object_path import Location
@@ -46,11 +46,14 @@ class Tables:
     layout: Layout
 
     def create(self, schema_of: dict[str, pa.Schema], names: Iterable[str]) -> None:
-        """Create, empty, those of the named tables that have a schema and do not exist yet."""
+        """Create, empty, those of the named tables that have a schema and do not exist yet.
+
+        One that exists gets the columns that it lacks: an earlier release may have created it. They are null there.
+        """
         for name, schema in ((name, schema_of[name]) for name in names if name in schema_of):
             parts = history.PARTITIONS if Layout.is_history(name) else None
             path = self.layout.table(name)
-            DeltaTable.create(
+            table = DeltaTable.create(
                 str(path),
                 schema,
                 mode="ignore",
@@ -58,6 +61,9 @@ class Tables:
                 configuration=_RETENTION,
                 storage_options=storage_options(path),
             )
+            there = {field.name for field in table.schema().fields}
+            if missing := [field for field in schema if field.name not in there]:
+                table.alter.add_columns(Schema.from_arrow(pa.schema(missing)).fields)
 
     def append(self, name: str, rows: pa.Table, app: str, batch: int) -> bool:
         """Append a batch's rows, unless the table has this batch already (idempotent).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tailrace.correction.deduplication import first_arrivals, repeated
+from tailrace.correction.deduplication import first_arrivals
 
 NAMES = ("id", "tick", "arrival_time", "position")
 
@@ -36,8 +36,5 @@ def test_an_earlier_tuple_elsewhere_leaves_none():
     assert kept.column("position").to_pylist() == [12, 13, 1]
 
 
-def test_repeated_are_those_whose_id_is_there_again_here_or_elsewhere():
-    assert repeated(ROWS, tuples(("x", 0, 0, 0))).tolist() == [True] * 6 + [False]
-    assert repeated(ROWS, tuples(("d", 9, 0, 0))).tolist() == [True] * 7
-    assert repeated(tuples(), ROWS).tolist() == []
+def test_of_no_tuples_none_is_the_first():
     assert first_arrivals(tuples(), ROWS).tolist() == []

@@ -24,6 +24,7 @@ from tailrace.ground.ranges import overlap
 from tailrace.ground.sortable import to_sortable_text
 from tailrace.ground.times import with_times
 from tailrace.kind.inputs import ColumnTypes
+from tailrace.sources.kafka_records import ID
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log, Reader
 from tailrace.storage.table_schemas import schemas
@@ -101,6 +102,30 @@ def test_an_id_is_looked_up_in_the_segments_whose_range_of_ids_holds_it(ids, pat
     assert [piece.path for piece in Log.of(STREAM, 300, SEGMENTS).of_ids(ids, ids).pieces()] == [*paths]
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "repeats", "paths"),
+    [
+        ([0, 5, 9], [4, 8, 12], [0, 0, 0], ""),  # ids ascend
+        ([0, 5, 9], [4, 8, 12], [0, 1, 0], "b"),  # one is twice in a segment
+        ([0, 5, 8], [4, 8, 12], [0, 0, 0], "bc"),
+        ([9, 0, 2], [9, 90, 3], [0, 0, 0], "abc"),  # the second one's range holds all others
+        ([9, 0, 2], [9, 4, 3], [0, 0, 0], "bc"),
+        ([0, 5, 9], [4, 8, 12], [0, None, 0], "b"),  # written before repeats were counted
+        ([0, 5, 9], [4, 8, 12], None, "abc"),
+        (["a", "c", "e"], ["b", "d", "f"], [0, 0, 0], ""),
+        (["a", "c", "c"], ["b", "d", "f"], [0, 0, 0], "bc"),
+    ],
+)
+def test_repeats_are_possible_where_ranges_of_ids_meet_or_an_id_stands_twice(low, high, repeats, paths):
+    rows = pd.concat([SEGMENTS[:1]] * 3, ignore_index=True)
+    rows = rows.assign(ordinal=[0, 1, 2], position=[0, 2, 4], path=[*"abc"], min_id=low, max_id=high)
+    rows = rows if repeats is None else rows.assign(repeats=repeats)
+    assert [piece.path for piece in Log.of(STREAM, 300, rows).with_repeats().pieces()] == [*paths]
+    assert not Log.of(STREAM, 300, rows[:0]).with_repeats().pieces()
+    generated = replace(STREAM, columns=replace(STREAM.columns, id=ID))
+    assert not Log.of(generated, 300, rows).with_repeats().pieces()
+
+
 RANGES = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 8)).map(lambda r: (r[0], r[0] + r[1])), max_size=6)
 
 
@@ -116,8 +141,9 @@ def test_overlap_finds_the_ranges_that_share_a_value(ranges, other_ranges, text)
 
 @pytest.mark.parametrize(("rejected", "values"), [(False, False), (True, True)])
 def test_deduplication_reads_values_only_of_segments_with_rejected_records(rejected, values):
-    """A record with NaN is no tuple, so its id is no duplicate of the first one's."""
-    tuples = [Tuple(EPOCH, EPOCH, "a", "k", 1.0), Tuple(EPOCH, EPOCH, "a", "k", math.nan if rejected else 1.0)]
+    """A record with NaN is no tuple, so its id is no repeat of the first one's."""
+    values_of = [1.0, math.nan if rejected else 1.0, 1.0]
+    tuples = [Tuple(EPOCH, EPOCH, "a", "k", value) for value in values_of]
     desk = MemoryTables(tuples, Settings(100, 100, 100), [])
     (reader,) = desk.stage.readers
     desk.stage = replace(desk.stage, readers=(replace(reader, types={"id": "string", "value": "double"}),))
@@ -125,8 +151,8 @@ def test_deduplication_reads_values_only_of_segments_with_rejected_records(rejec
     column_lists = []
     read = MemoryFormat.read
     with mock.patch.object(MemoryFormat, "read", lambda *args: column_lists.append(args[2]) or read(*args)):
-        repeats = desk.past(EPOCH + 1000).windows_with_repeats(windows)
-        assert ("value" in column_lists[-1], bool(repeats.num_rows)) == (values, not rejected)
+        repeats = desk.past(EPOCH + 1000).repeats(0, windows.ranges())
+        assert ("value" in column_lists[-1], repeats.num_rows) == (values, 1 if rejected else 2)
         desk.past(EPOCH + 1000).evaluate(windows)
         assert "value" in column_lists[-1]
 
