@@ -12,8 +12,8 @@ import pyarrow as pa
 from tailrace.answers.affected_pairs import ClosedPairs, IdentifiedPairs, MissedPairs
 from tailrace.answers.identity import PAIR, SIDES, Identity
 from tailrace.answers.model import AffectedAnswers, AnswerModel
-from tailrace.ground.columns import Ints
 from tailrace.ground import matching
+from tailrace.ground.columns import Ints
 from tailrace.ground.matching import Rows, select
 
 
@@ -69,7 +69,9 @@ class PairAnswers(AnswerModel, ABC):
         for side, found in zip(SIDES, repeats, strict=True):
             mine = [f"{side}_id", f"{side}_time"]
             tuples = given.select(mine).append_column("horizon", pa.array(self.horizon(given)))
-            tuples = tuples.group_by(mine).aggregate([("horizon", "max")]).rename_columns(["id", "event_time", "frontier"])
+            tuples = (
+                tuples.group_by(mine).aggregate([("horizon", "max")]).rename_columns(["id", "event_time", "frontier"])
+            )
             names = ["id", "event_time"]
             held = select(tuples, matching.find(*matching.number_rows([tuples, found.select(names)], names)) >= 0)
             rows = {name: held[name].cast(schema.field(name).type) for name in held.column_names}

@@ -189,6 +189,8 @@ def _with_inputs(query: Query, inputs: list[str]) -> Query:
 def _print_report(report: Any) -> None:
     late, given = counted(report.late, "late tuple"), counted(report.answers, "answer")
     counts = f"{given} given, {report.retracted:,} taken back, {late}"
+    if report.repeats:
+        counts += f", {counted(report.repeats, 'repeat')} of ids"
     screen.err.print(f"corrected {report.interval}: {counts}", markup=False, soft_wrap=True)
 
 

@@ -37,8 +37,8 @@ class Report:
     """Result of a correction: its cut-off, and the numbers of late tuples, corrected answers and retracted ones.
 
     `arrived_from` and `arrived_to` are as in `CorrectionRange.covered`: late tuples of this interval are corrected in
-    whole. `repeats` is the number of tuples with an id that came before, among those of the answers that the stream gave
-    in the interval; None for a range of event time, which is made from history whatever repeats it holds.
+    whole. `repeats` is the number of repeats of ids among the tuples of the answers that the stream gave in the
+    interval; None for a range of event time, where they are not counted.
     """
 
     interval: str
@@ -55,8 +55,8 @@ def correct(query: Query, warehouse: Warehouse, span: CorrectionRange, distribut
     """Append the next versions of closed windows (idempotent: run again, it replaces what it gave).
 
     A range of event time covers every closed window that overlaps it, as of all that is committed. An interval of
-    arrival covers the windows that the late tuples in it missed, and those that the stream gave in it with a repeat of an
-    id; as of its end.
+    arrival covers the answers that the late tuples in it missed, and those that the stream gave in it with a repeat of
+    an id; as of its end.
 
     Raises
     ------

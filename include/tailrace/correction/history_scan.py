@@ -118,9 +118,7 @@ class HistoryScan:
         buckets = max(self.cores, -(-rows * self.stage.kind.row_weight // _ROWS_PER_BUCKET))
         return ScanJob(self.stage.kind, streams, ranges, buckets)
 
-    def _gather(
-        self, log: Log, near: Log, ranges: Ranges, columns: list[str]
-    ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    def _gather(self, log: Log, near: Log, ranges: Ranges, columns: list[str]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         """Read the tuples of the near part of a log with such event times, and `ORDER` of all others with their ids."""
         pieces, reader = near.pieces(ranges), log.reader()
         if not pieces:

@@ -14,7 +14,6 @@ from tailrace.ground.ranges import Ranges
 from tailrace.kind.protocol import Kind
 from tailrace.storage.log import Piece, Reader
 
-
 REPEAT = ["id", "key", "event_time"]
 """The columns of a repeat: they tell which answers hold it."""
 

@@ -110,6 +110,20 @@ def test_what_history_gives_is_what_the_source_gives(tmp_path, compacted):
         assert len(read) == len(there) if isinstance(touched, ClosedWindows) else len(read) < len(there) / 2
 
 
+def test_a_compacted_file_has_the_first_tuple_and_its_repeat(tmp_path):
+    """Of one hour, but of windows far apart: only the repeat's segment has event times near its window."""
+    first, again = (Tuple(EPOCH + at, EPOCH + at, "x", "k", 1.0) for at in (600_000, 3_000_000))
+    settings = Settings(1000, 1000, 1000, "sum", "none")
+    query = stream_into_tables(tmp_path, settings, [first, again], [0, 1, 2], kept=True)
+    layout, tables = Layout.of(tmp_path / "wh", query.name), tables_of(tmp_path / "wh")
+    tables.compact(["history"])
+    stage = as_history(Stage.of(query, layout.manifest().types, layout.histories(query.streams)), layout)
+    window = stage.kind.answers.closed((again.event_time, again.event_time + 1), 1 << 60)
+    scan = past(tmp_path, query, stage, again.arrival_time + 1000)
+    assert scan.evaluate(window).num_rows == 0
+    assert scan.repeats(0, window.ranges()).to_pylist() == [{"id": "x", "key": "k", "event_time": again.event_time}]
+
+
 def rows_in(table) -> list[tuple]:
     """The rows, each once; values as far as the order of a sum leaves them."""
     rows = {tuple(round(v, 6) if isinstance(v, float) else v for v in row.values()) for row in table.to_pylist()}
