@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from harness import NAMES
-from pair_oracle import Item, Join, Placed, Read, first_arrivals, joined, placed
+from pair_oracle import Item, Join, Read, first_arrivals, joined, placed
 from tailrace.answers.identity import SIDES
 from tailrace.answers.model import AffectedAnswers
 from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
@@ -157,12 +157,6 @@ class MemoryPairTables:
             [dict.fromkeys(schema.names) | row for row in rows], in_ms(schema.empty_table()).schema
         )
         return in_ms(with_times(whole, schema))
-
-
-def late_of(desk: MemoryPairTables, a: int, b: int) -> set[tuple[int, object, int]]:
-    """(side, id, event time) of the tuples late in an interval of arrival."""
-    found: list[Placed] = [one for one, _ in desk.late_tuples if a < one.end <= b]
-    return {(one.side, one.item.id, one.item.event_time) for one in found}
 
 
 def _within(column: pa.ChunkedArray, low: Sequence[int], high: Sequence[int]) -> pa.Array:

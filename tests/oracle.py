@@ -395,8 +395,15 @@ def arrived_in(late: Late, a: int, b: int) -> bool:
     return a < late.end <= b
 
 
+def recomputed(
+    outcome: Outcome, tuples: Sequence[Tuple], settings: Settings, a: int, b: int, passed: Sequence[Passed] = ()
+) -> set[Window]:
+    """The windows that a correction for [a, b) recomputes."""
+    return missed(outcome, a, b) | repeated(outcome, tuples, settings, a, b, passed)
+
+
 def missed(outcome: Outcome, a: int, b: int) -> set[Window]:
-    """What a correction for [a, b) recomputes: the windows that closed before a late tuple which arrived in it."""
+    """The windows that closed before a late tuple which arrived in [a, b)."""
     touched = set()
     for late in outcome.late_tuples:
         if arrived_in(late, a, b):
@@ -408,7 +415,7 @@ def missed(outcome: Outcome, a: int, b: int) -> set[Window]:
 def repeated(
     outcome: Outcome, tuples: Sequence[Tuple], settings: Settings, a: int, b: int, passed: Sequence[Passed] = ()
 ) -> set[Window]:
-    """What else a correction for [a, b) recomputes: the windows answered in it that hold a repeat of an id."""
+    """The windows answered in [a, b) that hold a repeat of an id."""
     again = [tuples[i] for i, is_first in in_order(tuples, settings.tick, b, passed) if not is_first]
     holding = {(one.key, *w) for one in again for w in windows_of(one.event_time, settings.size, settings.slide)}
     return {window for window in holding & outcome.answers.keys() if a < outcome.answers[window].as_of <= b}
@@ -420,7 +427,7 @@ def corrected(
     """Their next versions; None: nothing is left in the window (all repeats), so an earlier answer is retracted."""
     truth = batch(tuples, settings, b, passed)
     versions: dict[Window, Corrected | None] = {}
-    for window in missed(outcome, a, b) | repeated(outcome, tuples, settings, a, b, passed):
+    for window in recomputed(outcome, tuples, settings, a, b, passed):
         if window in truth:
             value, count, sum_abs = truth[window]
             versions[window] = Corrected(value, count, b, sum_abs)

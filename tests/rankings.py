@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from oracle import Outcome, Settings, Tuple, Window, distinct, missed, newest, windows_of
+from oracle import Outcome, Settings, Tuple, Window, distinct, newest, recomputed, windows_of
 
 Ranking = list[tuple[str, float]]
 
@@ -46,7 +46,7 @@ def latest(
     corrections = list[tuple[int, dict[Window, Ranking | None]]]()
     for a, b in intervals:
         truth = ranked(contents(distinct(tuples, settings.tick, b), settings), k, descending)
-        corrections.append((b, {window: truth.get(window) for window in missed(outcome, a, b)}))
+        corrections.append((b, {window: truth.get(window) for window in recomputed(outcome, tuples, settings, a, b)}))
     return newest(outcome, streamed(outcome, tuples, settings, k, descending), corrections)
 
 

@@ -124,6 +124,7 @@ class WindowLife(QueryLife):
         self.check(flush=True)
         self.assert_newest_is_adopted(K_MS, ((tick, k_ms) for tick, (_, k_ms) in self.dated().changes))
         assert tables_of(self.home / "wh").read("correction_runs").num_rows >= len(self.corrected)
+        self.assert_corrected()
         self.correct_all_time()
         self.assert_corrected()
 
