@@ -86,12 +86,13 @@ def segments(batch: int, places: list[dict[str, Any]]) -> pa.RecordBatch:
     """Rows of the table `segments`: each segment read, and the newest tick before it."""
     id_type = pa.string() if any(isinstance(place["min_id"], str) for place in places) else pa.int64()
     names = ["ordinal", "position", "first_row", "rows", "of_rows", "size", "mtime_ns", "ingested_ms"]
-    names += ["accepted", "quarantined", "before_tick", "before_end", "min_event", "max_event", "repeats"]
+    names += ["accepted", "quarantined", "before_tick", "before_end", "min_event", "max_event"]
     types = dict.fromkeys(names, pa.int64()) | {
         "stream": pa.string(),
         "path": pa.string(),
         "min_id": id_type,
         "max_id": id_type,
+        "distinct_ids": pa.bool_(),
     }
     columns = {name: pa.array([place[name] for place in places], kind) for name, kind in types.items()}
     return pa.RecordBatch.from_pydict({"batch": pa.array([batch] * len(places), pa.int64())} | columns)

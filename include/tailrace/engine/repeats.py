@@ -20,15 +20,24 @@ from tailrace.ground.wire import Batches
 
 Ints = NDArray[np.int64]
 
+_IDS_PER_TUPLE = 4  # so many integers are counted one by one for each tuple, at most
+
 ID_COLUMNS = ("id", "tick", "arrival_time", "position", "event_time")
 """Columns of a tuple that deduplication needs; arrival is ordered by tick, arrival time and position."""
 
 
-def count_repeats(ids: pa.Array) -> int:
-    """Return how many of n ids stand further up already; ids in ascending order cost one comparison each."""
-    if len(ids) < 2 or pc.all(pc.less(ids[:-1], ids[1:])).as_py():  # noqa: PLR2004 (one id repeats none)
-        return 0
-    return len(ids) - int(pc.count_distinct(ids).as_py())
+def are_distinct(ids: pa.Array) -> bool:
+    """Test whether no id stands twice, as far as that costs some nanoseconds an id; False where it is not known.
+
+    It is known of ids that ascend, and of integers that lie close together. A comparison of all ids would take up to a
+    quarter of the time of a batch.
+    """
+    if len(ids) and pa.types.is_integer(ids.type):
+        values = np.asarray(ids)
+        low, high = int(values.min()), int(values.max())
+        if high - low < _IDS_PER_TUPLE * len(ids):
+            return int(np.bincount(values - low).max()) == 1
+    return pc.all(pc.less(ids[:-1], ids[1:])).as_py() is not False  # null: there is no pair of neighbours
 
 
 @dataclass(frozen=True)

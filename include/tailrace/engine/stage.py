@@ -12,7 +12,7 @@ from tailrace.disorder.tick_statistics import COUNTS
 from tailrace.engine.answer_files import AnswerFiles
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.chunk_stores import MemoryChunks, chunk_store
-from tailrace.engine.repeats import ID_COLUMNS, count_repeats, with_positions
+from tailrace.engine.repeats import ID_COLUMNS, are_distinct, with_positions
 from tailrace.engine.stream_reader import TABLE, StreamReader, readers_of, table_types
 from tailrace.engine.task import Task
 from tailrace.engine.task_states import TaskStates
@@ -100,7 +100,7 @@ class Stage:
         routes = self.kind.partition.assign(side, rows, header.plans(self.plans_from), self.tasks)
         about = segment.to_json() | {"accepted": content.tuples.num_rows, "quarantined": content.quarantine.num_rows}
         about |= content.ranges(as_text=common_id_type(self.kind.inputs) == pa.string())
-        about["repeats"] = 0 if reader.has_generated_ids else count_repeats(content.tuples.column("id"))
+        about["distinct_ids"] = reader.has_generated_ids or are_distinct(content.tuples.column("id"))
         aside = {"quarantine": content.quarantine}
         if self.answer_files is not None and isinstance(self.kind, JoinsTable) and content.tuples.num_rows:
             version = newest(header.facts, "table")

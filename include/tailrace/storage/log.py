@@ -36,7 +36,7 @@ ORDER = ["id", "tick", "arrival_time", "position"]
 
 _SEGMENT_COLUMNS = ["ordinal", "position", "path", "first_row", "rows", "ingested_ms", "before_tick", "before_end"]
 _SEGMENT_COLUMNS += ["size", "mtime_ns", "accepted", "quarantined", "min_event", "max_event", "min_id", "max_id"]
-_OPTIONAL_COLUMNS = ["repeats"]  # a table that an earlier release created lacks it until its stream starts again
+_OPTIONAL_COLUMNS = ["distinct_ids"]  # a table that an earlier release created lacks it until its stream starts again
 _SEGMENT_FILE = re.compile(r"part-(\d{8,})\.parquet\Z")  # the stream's name for a segment's file; others are compacted
 _HOUR_MS = 3_600_000
 
@@ -162,8 +162,8 @@ class Log:
     def with_repeats(self) -> Log:
         """Select the segments that may hold a tuple whose id arrived more than once.
 
-        Such a segment holds an id twice, or may (it was read before that was counted), or shares a part of its range of
-        ids with another segment. Where ids ascend there is none.
+        Such a segment is not known to have distinct ids, or shares a part of its range of ids with another segment.
+        Where ids ascend there is none.
         """
         if self.stream.has_generated_ids or self.segments.empty:
             return self._selection(np.zeros(len(self.segments), bool))
@@ -173,8 +173,8 @@ class Log:
         shares[1:] = np.maximum.accumulate(high[order])[:-1] >= low[order][1:]
         shares[:-1] |= high[order][:-1] >= low[order][1:]
         mask = np.ones(len(order), bool)
-        if "repeats" in self.segments:
-            mask = self.segments["repeats"].to_numpy() != 0
+        if "distinct_ids" in self.segments:
+            mask = (self.segments["distinct_ids"] != True).to_numpy()  # noqa: E712 (null where an earlier release wrote it)
         mask[order] |= shares
         return self._selection(mask)
 

@@ -51,11 +51,10 @@ def schemas(kind: Kind) -> dict[str, pa.Schema]:
                 "before_end",
                 "min_event",
                 "max_event",
-                "repeats",
             ),
             INT,
         )
-        | {"min_id": id_type, "max_id": id_type},
+        | {"min_id": id_type, "max_id": id_type, "distinct_ids": pa.bool_()},
         "metrics": dict.fromkeys(("batch", "task", "rows", "partials", "repeats", "late", "answers"), INT)
         | dict.fromkeys(("ticks", "newest_tick", "complete_tick", "k_ms", *CLASSES), INT)
         | dict.fromkeys(("t_max", "frontier", "committed", "newest_event"), TIME)

@@ -1,27 +1,35 @@
-"""The number of repeats within a segment."""
+"""Whether the ids of a segment are distinct."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pytest
 
-from tailrace.engine.repeats import count_repeats
+from tailrace.engine.repeats import are_distinct
 
 
 @pytest.mark.parametrize(
-    ("ids", "repeats"),
+    ("ids", "distinct"),
     [
-        ([], 0),
-        ([7], 0),
-        ([1, 2, 3], 0),
-        ([3, 1, 2], 0),
-        ([1, 1], 1),
-        ([2, 1, 2, 1, 2], 3),
-        (["a", "b", "c"], 0),
-        (["b", "a", "b"], 1),
-        (["", "a", ""], 1),
+        ([], True),
+        ([7], True),
+        ([3, 1, 2], True),
+        ([2, 1, 2], False),
+        ([-(1 << 63), (1 << 63) - 1], True),
+        ([-5, 5, 5], False),
+        (["a"], True),
+        (["a", "b", "c"], True),
+        (["a", "b", "b"], False),
+        (["", "a", ""], False),
     ],
 )
-def test_repeats_are_the_ids_that_stand_further_up(ids, repeats):
+def test_distinct_ids_are_known_as_such(ids, distinct):
     kind = pa.string() if ids and isinstance(ids[0], str) else pa.int64()
-    assert count_repeats(pa.array(ids, kind)) == repeats
+    assert are_distinct(pa.array(ids, kind)) == distinct
+
+
+def test_of_ids_out_of_order_it_is_known_where_they_are_close_integers():
+    assert are_distinct(pa.array([2, 1]))
+    assert not are_distinct(pa.array([1 << 40, 1]))
+    assert not are_distinct(pa.array(["b", "a"]))
+    assert are_distinct(pa.array([], pa.string()))

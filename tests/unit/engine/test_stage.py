@@ -26,7 +26,7 @@ from tailrace.sources.formats import FORMATS
 from tailrace.sources.segments import Segment
 
 NOW = 1_577_836_800_000
-RANGES = {"min_event": NOW, "max_event": NOW + 35, "min_id": 0, "max_id": 7, "repeats": 0}
+RANGES = {"min_event": NOW, "max_event": NOW + 35, "min_id": 0, "max_id": 7, "distinct_ids": True}
 PLAIN, SAMPLED = (
     BatchHeader(0, stamp((), "settings", settings, 0, DECLARED))
     for settings in ({"policy": "none"}, {"policy": "quantile", "error": 0.05, "risk": 0.05})
@@ -207,7 +207,7 @@ def test_all_in_quarantine_leaves_a_segment_without_partials(path: Path) -> None
             ("rows", "ticks", "counts", "sample", "ids"), 0
         )
         assert (about["accepted"], about["quarantined"]) == (0, 1)
-        assert {name: about[name] for name in RANGES} == dict.fromkeys(RANGES) | {"repeats": 0}
+        assert {name: about[name] for name in RANGES} == dict.fromkeys(RANGES) | {"distinct_ids": True}
 
 
 def test_ids_go_to_the_tasks_only_if_they_are_to_drop_repeats(tmp_path: Path) -> None:

@@ -103,23 +103,23 @@ def test_an_id_is_looked_up_in_the_segments_whose_range_of_ids_holds_it(ids, pat
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "repeats", "paths"),
+    ("low", "high", "distinct", "paths"),
     [
-        ([0, 5, 9], [4, 8, 12], [0, 0, 0], ""),  # ids ascend
-        ([0, 5, 9], [4, 8, 12], [0, 1, 0], "b"),  # one is twice in a segment
-        ([0, 5, 8], [4, 8, 12], [0, 0, 0], "bc"),
-        ([9, 0, 2], [9, 90, 3], [0, 0, 0], "abc"),  # the second one's range holds all others
-        ([9, 0, 2], [9, 4, 3], [0, 0, 0], "bc"),
-        ([0, 5, 9], [4, 8, 12], [0, None, 0], "b"),  # written before repeats were counted
+        ([0, 5, 9], [4, 8, 12], [True] * 3, ""),  # ids ascend
+        ([0, 5, 9], [4, 8, 12], [True, False, True], "b"),  # one is twice in a segment
+        ([0, 5, 8], [4, 8, 12], [True] * 3, "bc"),
+        ([9, 0, 2], [9, 90, 3], [True] * 3, "abc"),  # the second one's range holds all others
+        ([9, 0, 2], [9, 4, 3], [True] * 3, "bc"),
+        ([0, 5, 9], [4, 8, 12], [True, None, True], "b"),  # an earlier release wrote it
         ([0, 5, 9], [4, 8, 12], None, "abc"),
-        (["a", "c", "e"], ["b", "d", "f"], [0, 0, 0], ""),
-        (["a", "c", "c"], ["b", "d", "f"], [0, 0, 0], "bc"),
+        (["a", "c", "e"], ["b", "d", "f"], [True] * 3, ""),
+        (["a", "c", "c"], ["b", "d", "f"], [True] * 3, "bc"),
     ],
 )
-def test_repeats_are_possible_where_ranges_of_ids_meet_or_an_id_stands_twice(low, high, repeats, paths):
+def test_repeats_are_possible_where_ranges_of_ids_meet_or_an_id_stands_twice(low, high, distinct, paths):
     rows = pd.concat([SEGMENTS[:1]] * 3, ignore_index=True)
     rows = rows.assign(ordinal=[0, 1, 2], position=[0, 2, 4], path=[*"abc"], min_id=low, max_id=high)
-    rows = rows if repeats is None else rows.assign(repeats=repeats)
+    rows = rows if distinct is None else rows.assign(distinct_ids=distinct)
     assert [piece.path for piece in Log.of(STREAM, 300, rows).with_repeats().pieces()] == [*paths]
     assert not Log.of(STREAM, 300, rows[:0]).with_repeats().pieces()
     generated = replace(STREAM, columns=replace(STREAM.columns, id=ID))
