@@ -9,7 +9,7 @@ TIME = pa.timestamp("us", "UTC")
 """The type of times in tables."""
 
 INT96_UNIT = "us"
-"""The unit in which Parquet's INT96 times are read, as Spark writes them: Arrow's default, ns, wraps outside 1677–2262."""
+"""The unit in which Parquet's INT96 times (Spark's) are read: Arrow's default, ns, wraps outside 1677–2262."""
 
 TIMES = frozenset(
     [

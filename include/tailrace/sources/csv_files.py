@@ -27,6 +27,7 @@ from tailrace.sources.segments import (
     require,
     require_taken,
 )
+from tailrace.sources.utf_8 import is_utf_8
 
 _BYTES_PER_SEGMENT = 16 << 20  # several readers share a large file, and none holds more of it in memory
 _SAMPLE_BYTES = 1 << 20
@@ -64,9 +65,6 @@ class CsvFiles:
                 return None
             require(path, columns, header.names)
             names = list(dict.fromkeys(columns.named().values()))
-            for name in names:
-                if header.names.count(name) > 1:
-                    raise refuse(str(path), f"its header has the column {name} more than once", "a name for one column")
             sample = [pa.table({name: pa.array([], pa.string()) for name in names})]
             for _, block in zip(range(_MOST_SAMPLES), blocks(file, header.end, _SAMPLE_BYTES), strict=False):
                 after = file.tell()
@@ -138,12 +136,12 @@ def _split(text: bytes, header: Sequence[str], names: Sequence[str]) -> _Texts:
     """Split records into the fields of the named columns."""
     malformed: dict[int, str] = {}
     good, rows = [], []
-    is_utf_8 = _is_utf_8(text)
+    is_all_utf_8 = is_utf_8(text)
     for row, (start, end, is_well_formed) in enumerate(records(text)):
         record = text[start:end].rstrip(b"\r\n")
         if not is_well_formed:
             malformed[row] = "broken CSV: a quote that is not closed, or text behind one, or a carriage return"
-        elif not is_utf_8 and not _is_utf_8(record):
+        elif not is_all_utf_8 and not is_utf_8(record):
             malformed[row] = "no UTF-8"
         elif not record and len(header) > 1:  # Arrow takes it for a record of nulls
             malformed[row] = "an empty line"
@@ -197,7 +195,7 @@ def _header(path: SourceFile, file: BinaryIO) -> _Header | None:
     if first is None:
         return None
     line = text[skipped : skipped + first.end]
-    if not first.is_well_formed or not _is_utf_8(line):
+    if not first.is_well_formed or not is_utf_8(line):
         raise refuse(str(path), "its header can't be read", "a first line with the names of the columns, in UTF-8")
     (names,) = csv.reader([line.decode().rstrip("\r\n")]) if line.strip() else ([],)
     if not names:
@@ -218,11 +216,3 @@ def _ends_with_a_newline(path: SourceFile) -> bool:
         size = file.seek(0, io.SEEK_END)
         file.seek(max(size - 1, 0))
         return file.read(1) in (b"\n", b"")
-
-
-def _is_utf_8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

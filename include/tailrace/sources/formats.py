@@ -6,6 +6,7 @@ A new format is a module beside these and a line in `FORMATS`.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from tailrace.ground.errors import Refused, refuse
@@ -16,7 +17,7 @@ from tailrace.sources.csv_files import CsvFiles
 from tailrace.sources.json_files import JsonFiles
 from tailrace.sources.object_files import find_object, list_objects
 from tailrace.sources.parquet_files import ParquetFiles
-from tailrace.sources.segments import Format, SourceFile, Types, is_integer
+from tailrace.sources.segments import NULL, Format, MissingColumn, SourceFile, Types, is_integer
 
 _PARQUET, _CSV = ParquetFiles(), CsvFiles()
 FORMATS: dict[str, Format] = {
@@ -92,8 +93,14 @@ def _require_names(where: str, names: list[str], subdirectories: list[str], form
         )
 
 
-def merge_types(file: SourceFile, format_name: str, columns: Columns, types: Types) -> Types:
+def merge_types(
+    file: SourceFile, format_name: str, columns: Columns, types: Types, newest: Callable[[], Types | None] | None = None
+) -> Types:
     """Column types of a source up to this file: those of the files before it, else its own.
+
+    Columns that are null throughout are of the type `NULL`, until a file has a value, see `settled_types`. A Parquet
+    file may lack a column that was added to the source after it; `newest` gives the types of the newest file, or of the
+    table.
 
     Raises
     ------
@@ -102,24 +109,52 @@ def merge_types(file: SourceFile, format_name: str, columns: Columns, types: Typ
         reverse; or when a carried column has a type here with values that the one before it has not. Of CSV only when
         no value of the first ones has the type before it: else records with another are malformed, each alone.
     """
-    is_csv = format_name == "csv"
-    file_types = (_CSV.types(file, columns, types) if is_csv else FORMATS[format_name].types(file, columns)) or types
+    file_types = _file_types(file, format_name, columns, types, newest) or types
+    known = {name: kind for name, kind in types.items() if NULL not in (kind, file_types.get(name))}
     for part in ("id", "key"):
         name = columns.named().get(part)
-        if name and types and is_integer(types[name]) != is_integer(file_types[name]):
+        if name in known and is_integer(types[name]) != is_integer(file_types[name]):
             raise refuse(
                 f"{file}: column {name}",
                 f"its type is {file_types[name]}, in files before it {types[name]}",
                 "one of them",
             )
     for name in columns.carried.values():
-        if types and not _is_carried_on(types[name], file_types[name], format_name):
+        if name in known and not _is_carried_on(types[name], file_types[name], format_name):
             raise refuse(
                 f"{file}: column {name}",
                 f"its type is {file_types[name]}, in files before it {types[name]}, which answers have",
                 f"{types[name]}, or a type with none but its values",
             )
-    return types or file_types
+    return {name: kind if types.get(name, NULL) == NULL else types[name] for name, kind in file_types.items()}
+
+
+def _file_types(
+    file: SourceFile, format_name: str, columns: Columns, types: Types, newest: Callable[[], Types | None] | None
+) -> Types | None:
+    if format_name == "csv":
+        return _CSV.types(file, columns, types)
+    try:
+        return FORMATS[format_name].types(file, columns)
+    except MissingColumn:
+        if newest is None or FORMATS[format_name] is not _PARQUET:
+            raise
+        return _PARQUET.types(file, columns, newest())
+
+
+def settled_types(types: Types, columns: Columns, newest: Callable[[], Types | None]) -> Types:
+    """Return the types of a source as they stay, given those up to its last file that can be read now.
+
+    A column of answers that is null there has the type of the newest file; text, if it is null in that one too. None
+    are known where a column is null of which a tuple needs a value.
+    """
+    if NULL not in types.values():
+        return types
+    if any(types[name] == NULL for part, name in columns.named().items() if part not in columns.carried):
+        return {}
+    later = newest() or {}
+    kinds = {name: later.get(name, NULL) if kind == NULL else kind for name, kind in types.items()}
+    return {name: "string" if kind == NULL else kind for name, kind in kinds.items()}
 
 
 def is_history(format_name: str, columns: Columns) -> bool:

@@ -17,7 +17,8 @@ from deltalake.exceptions import DeltaError
 from tailrace.ground.errors import Problem, Refused, SourceChanged, refuse
 from tailrace.ground.object_path import Location
 from tailrace.sources.check import Columns
-from tailrace.sources.formats import FORMATS, merge_types
+from tailrace.sources.formats import FORMATS, merge_types, settled_types
+from tailrace.sources.parquet_files import schema_types
 from tailrace.sources.reading_progress import ReadFile, remaining
 from tailrace.sources.segments import Segment, Types
 from tailrace.storage.paths import require_fit
@@ -75,6 +76,10 @@ class DeltaFeed:
             actions = self._actions(commit)
             segments += self._segments([self._added_file(action) for action in actions], self.version)
         self._last = self._state()
+        self.types = settled_types(self.types, self.columns, self._schema_types)
+        if segments and not self.types:
+            wrong = f"no row has a value in each of {', '.join(dict.fromkeys(self.columns.named().values()))}"
+            raise self._refusal(wrong, "times, ids, keys and values that are not null throughout")
         return segments
 
     def _require_same(self) -> None:
@@ -160,11 +165,15 @@ class DeltaFeed:
         segments: list[Segment] = []
         for location, size in (file for file in files if file is not None):
             file = find_file(location)
-            self.types = merge_types(file, "delta", self.columns, self.types)
+            self.types = merge_types(file, "delta", self.columns, self.types, self._schema_types)
             previous = self._read_files.get(str(file))
             rest = remaining(FORMATS["delta"].split(file), previous.rows if previous else 0)
             segments += [replace(segment, size=size, version=version) for segment in rest]
         return segments
+
+    def _schema_types(self) -> Types:
+        """The types of the columns by the table's schema, which has those that were added after a file."""
+        return schema_types(str(self.path), pa.schema(self._table().schema().to_arrow()), self.columns, {})
 
     def _check(self, configuration: Mapping[str, str | None], partitions: list[str]) -> None:
         if configuration.get("delta.columnMapping.mode", "none") != "none":
