@@ -56,6 +56,11 @@ class Columns:
         """The Arrow type of each column of the kind's own, by name in the tuple."""
         return {part: self.types.get(part, pa.float64()) for part in self.values}
 
+    @property
+    def exact(self) -> frozenset[str]:
+        """The source's columns that are carried along, and not computed with in doubles."""
+        return frozenset(self.carried.values()) - set(self.values.values())
+
     def named(self) -> dict[str, str]:
         """The columns that the source must have, by the part of the tuple that they hold."""
         parts = {"event_time": self.event_time, "arrival_time": self.arrival_time, "id": self.id, "key": self.key}

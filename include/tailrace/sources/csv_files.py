@@ -18,6 +18,7 @@ from tailrace.sources.check import Columns
 from tailrace.sources.csv_records import BOM, LONGEST_BYTES, blocks, records
 from tailrace.sources.csv_types import read_column, shown_types, wrong_value
 from tailrace.sources.segments import (
+    NULL,
     MalformedRecord,
     RawSegment,
     Segment,
@@ -46,10 +47,11 @@ class CsvFiles:
     """CSV: a record with another number of fields, or a wrong value, goes to quarantine alone."""
 
     connection: str | None = None
+    exact: frozenset[str] = frozenset()
     suffixes: ClassVar[tuple[str, ...]] = (".csv",)
 
-    def at(self, connection: str | None) -> SegmentReader:
-        return replace(self, connection=connection)
+    def at(self, connection: str | None, exact: frozenset[str] = frozenset()) -> SegmentReader:
+        return replace(self, connection=connection, exact=exact)
 
     def whole(self, path: SourceFile, still: bool) -> bool:
         return still and _ends_with_a_newline(path)
@@ -65,16 +67,17 @@ class CsvFiles:
                 return None
             require(path, columns, header.names)
             names = list(dict.fromkeys(columns.named().values()))
-            sample = [pa.table({name: pa.array([], pa.string()) for name in names})]
+            sample, types = [pa.table({name: pa.array([], pa.string()) for name in names})], None
             for _, block in zip(range(_MOST_SAMPLES), blocks(file, header.end, _SAMPLE_BYTES), strict=False):
                 after = file.tell()
                 file.seek(block.start)
                 texts = _split(file.read(block.end - block.start), header.names, names)
                 file.seek(after)
                 sample.append(texts.table)
-                if (types := shown_types(pa.concat_tables(sample), columns, before or {})) is not None:
-                    return types
-        return None
+                types = shown_types(pa.concat_tables(sample), columns, before or {})
+                if types is not None and NULL not in types.values():
+                    break
+        return types
 
     def split(self, path: SourceFile) -> list[Segment]:
         with _open(path) as file:
@@ -101,11 +104,11 @@ class CsvFiles:
         first = segment.first_row - segment.block_row
         columns, wrong = {}, np.zeros(texts.table.num_rows, bool)
         for name, kind in types.items():
-            columns[name], is_wrong = read_column(texts.table.column(name), kind)
+            columns[name], is_wrong = read_column(texts.table.column(name), kind, name in self.exact)
             wrong |= is_wrong
         malformed = dict(texts.malformed)
         for row, record in zip(texts.row[wrong].tolist(), texts.table.filter(pa.array(wrong)).to_pylist(), strict=True):
-            malformed[row] = wrong_value(record, types) or "no record that could be read"
+            malformed[row] = wrong_value(record, types, self.exact) or "no record that could be read"
         is_taken = ~wrong & (texts.row >= first) & (texts.row < first + segment.rows)
         rows = [row for row in sorted(malformed) if first <= row < first + segment.rows]
         faults = [

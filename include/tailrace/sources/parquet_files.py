@@ -30,7 +30,7 @@ class ParquetFiles:
     connection: str | None = None
     suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
 
-    def at(self, connection: str | None) -> SegmentReader:
+    def at(self, connection: str | None, exact: frozenset[str] = frozenset()) -> SegmentReader:
         return replace(self, connection=connection)
 
     def whole(self, path: SourceFile, still: bool) -> bool:

@@ -125,8 +125,12 @@ class Format(SegmentReader, Protocol):
     def suffixes(self) -> tuple[str, ...]:
         """Suffixes of its files' names."""
 
-    def at(self, connection: str | None) -> SegmentReader:
-        """The reader of segments that may be in an object store, by a connection to it."""
+    def at(self, connection: str | None, exact: frozenset[str] = frozenset()) -> SegmentReader:
+        """The reader of segments that may be in an object store, by a connection to it.
+
+        `exact` names columns whose numbers are given back as they are: a record with one that a double rounds is
+        malformed.
+        """
 
     def whole(self, path: SourceFile, still: bool) -> bool:
         """True if a file is complete, as far as can be told; `still`: unchanged for `file_feed.STILL_S` seconds."""
