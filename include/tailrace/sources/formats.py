@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tailrace.ground.errors import Refused, refuse
+from tailrace.ground.locales import NAME_REMEDY, name_fault
 from tailrace.ground.source_roots import VARIABLE, outside_roots
 from tailrace.sources.carried_columns import carried_type, holds_all
 from tailrace.sources.check import Columns
@@ -50,6 +51,7 @@ def list_files(path: Path | str, format_name: str, connection: str | None = None
         raise Refused([outside_path])
     if isinstance(path, str):
         return _list_objects(path, format_name, connection)
+    _require_utf_8(path)
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -57,6 +59,9 @@ def list_files(path: Path | str, format_name: str, connection: str | None = None
     with os.scandir(path) as entries:  # one request to the file system, however many files there are
         listing = sorted((entry for entry in entries if _is_of_source(entry.name)), key=lambda entry: entry.name)
     names = [entry.name for entry in listing]
+    if not "".join(names).isascii():
+        for name in names:
+            _require_utf_8(path / name)
     _require_names(str(path), names, [entry.name for entry in listing if entry.is_dir()], format_name)
     if VARIABLE in os.environ:
         problems = [outside_roots(path / entry.name) for entry in listing if entry.is_symlink()]
@@ -75,6 +80,11 @@ def _list_objects(url: str, format_name: str, connection: str | None) -> list[So
     subdirectories = sorted(filter(_is_of_source, directories))
     _require_names(url, [*(file.name for file in listing), *subdirectories], subdirectories, format_name)
     return [*listing]
+
+
+def _require_utf_8(path: Path) -> None:
+    if (fault := name_fault(path)) is not None:
+        raise refuse(ascii(str(path)), fault, NAME_REMEDY)
 
 
 def _require_names(where: str, names: list[str], subdirectories: list[str], format_name: str) -> None:
