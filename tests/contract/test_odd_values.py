@@ -1,4 +1,4 @@
-"""Records with values that few tools write: each is answered as it is, or in quarantine alone, and all tables are read."""
+"""Values that few tools write: each record is answered as it is or in quarantine alone, and all tables can be read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import pytest
 from local_app import LocalApp
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.engine.stream_reader import readers_of
 from tailrace.query.declared import declared_query
+from tailrace.sources.formats import FORMATS
 from tailrace.storage.results import read_answers
 from tailrace.terminal.answers import write_answers
 
@@ -97,3 +99,30 @@ def test_a_correction_reads_the_same_tuples(app: LocalApp, tmp_path: Path) -> No
     rows = {row["window_start"]: row["value"] for row in answers.to_pylist()}
     assert rows[EPOCH] == VALUES[0] + 2.0
     assert len(rows) == len(VALUES)
+
+
+@pytest.mark.parametrize("format_name", ["json", "csv"])
+def test_a_selected_number_that_a_double_rounds_is_in_quarantine(tmp_path: Path, format_name: str) -> None:
+    columns = {"source": {"format": format_name, "path": str(tmp_path)}, "event_time": "at", "arrival_time": "at"}
+    streams = {side: columns | {"id": "id"} for side in ("left", "right")}
+    geometry = {side: {"x": "x", "y": "x"} for side in streams}
+    section = {"join": "interval", "relation": "intersects", "geometry": geometry, "select": ["left.n"]}
+    section |= {"interval": {"lower": "-1 s", "upper": "1 s"}, "crs": "planar", "extent": [0, 0, 4, 4]}
+    declared = {"name": "odd", "kind": "spatial_join", "streams": streams, "spatial_join": section}
+    query = declared_query(declared | {"disorder": {"policy": "none"}})
+    big, numbers = 2**53 + 1, ["0.5", str(2**53 + 1), str(2**53)]
+    rows = [{"at": EPOCH, "id": f"t{place}", "x": big, "n": number} for place, number in enumerate(numbers)]
+    if format_name == "csv":
+        lines = ["at,id,x,n", *(",".join(map(str, row.values())) for row in rows)]
+    else:
+        lines = [json.dumps(row).replace(f'"{row["n"]}"', row["n"]) for row in rows]
+    path = tmp_path / f"a.{format_name}"
+    path.write_text("\n".join(lines) + "\n")
+    types = {"at": "int64", "id": "string", "x": "double", "n": "double"}
+    reader, _ = readers_of(query, dict.fromkeys(streams, types), dict.fromkeys(streams, tmp_path))
+    (segment,) = FORMATS[format_name].split(path)
+    content = reader.read(segment)
+    assert content.tuples.column("left_n").to_pylist() == [0.5, 2.0**53], "with x, which is computed with"
+    (rejected,) = content.quarantine.to_pylist()
+    assert rejected["reason"].startswith("n is ")
+    assert str(big) in rejected["reason"]

@@ -102,7 +102,17 @@ def _reason(text: str, types: Types) -> str:
         return "no UTF-8"
     if not isinstance(record, dict):
         return "no JSON object"
+    if not _is_utf_8(record):
+        return "no UTF-8: half of a surrogate pair"
     return wrong_value(record, types) or _repeated_name(text, types) or "no record that could be read"
+
+
+def _is_utf_8(record: dict[str, Any]) -> bool:
+    try:
+        json.dumps(record, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _repeated_name(text: str, types: Types) -> str | None:

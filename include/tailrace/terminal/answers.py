@@ -58,7 +58,7 @@ def write_answers(
         print(body, end="")
     else:
         with _atomic_file(output) as new:
-            new.write_text(body)
+            new.write_text(body, encoding="utf-8")
 
 
 @contextmanager

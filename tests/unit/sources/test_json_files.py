@@ -68,7 +68,7 @@ def test_lines_are_records(path: Path) -> None:
         (b'{"t": 99999999999999999999}', "t is an integer beyond 64 bits: 99999999999999999999"),
         (b'{"t": 9223372036854775808}', "t is an integer beyond 64 bits"),
         (b'{"t": 1, "id": "a", "t": 2}', "it has the name t more than once"),
-        (b'{"id": "\\ud800"}', "no record that could be read"),
+        (b'{"id": "\\ud800"}', "no UTF-8: half of a surrogate pair"),
         (b'\xef\xbb\xbf{"t": 1.5}', "t is of the wrong type"),
     ],
 )
