@@ -32,7 +32,7 @@ _TIMES, _NAMES = ("event_time", "arrival_time"), ("id", "key")
 
 
 def shown_types(sample: pa.Table, columns: Columns, before: Types) -> Types | None:
-    """The types of the columns that a query reads; None where the texts of a sample don't show one of them.
+    """Return the types of the columns that a query reads; None where the texts of a sample don't show one of them.
 
     Times are integers if the first one is, else texts. Ids and keys are texts, so that no later record contradicts them
     and 007 is not 7. Carried columns are of their narrowest type; of the type `NULL` where no text is there. Names and
@@ -53,7 +53,7 @@ def shown_types(sample: pa.Table, columns: Columns, before: Types) -> Types | No
 
 
 def read_column(texts: pa.ChunkedArray, kind: str, is_exact: bool = False) -> tuple[pa.ChunkedArray, Mask]:
-    """The values of texts in a type, and which of them it does not have; an empty text is null.
+    """Return the values of texts in a type, and which of them it does not have; an empty text is null.
 
     `is_exact`: doubles have to give their texts back.
 
@@ -71,7 +71,7 @@ def read_column(texts: pa.ChunkedArray, kind: str, is_exact: bool = False) -> tu
 
 
 def read_narrowest(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The values of a column in the narrowest type that has all of them; null where there is none."""
+    """Return the values of a column in the narrowest type that has all of them; null where there is none."""
     present = _present(texts)
     if not len(present):
         return pa.chunked_array([pa.nulls(len(texts))])
@@ -79,7 +79,7 @@ def read_narrowest(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def wrong_value(record: Mapping[str, str], types: Types, exact: Collection[str] = ()) -> str | None:
-    """The reason for which a record has a text that is no value of its column's type; None where there is none."""
+    """Return the reason against a record with a text that its column's type has not; None where there is none."""
     for name, kind in types.items():
         texts = pa.chunked_array([pa.array([record[name]], pa.string())])
         if read_column(texts, kind, name in exact)[1][0]:
@@ -90,7 +90,7 @@ def wrong_value(record: Mapping[str, str], types: Types, exact: Collection[str] 
 
 
 def _wrong(texts: pa.ChunkedArray, kind: str, is_exact: bool) -> Mask:
-    """Which of n texts are no value of a type; null is one of each."""
+    """Return which of n texts are no value of a type; null is one of each."""
     if kind not in _PATTERNS:
         return np.zeros(len(texts), bool)
     pattern = _EXACT if is_exact and kind == "double" else _PATTERNS[kind]
@@ -101,7 +101,7 @@ def _wrong(texts: pa.ChunkedArray, kind: str, is_exact: bool) -> Mask:
 
 
 def _given_back(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Whether the double of each number, in its fewest digits, is the number itself; null is."""
+    """Return whether the double of each number, in its fewest digits, is the number itself; null is."""
     doubles = texts.cast(pa.float64()).cast(pa.string())
     pairs = zip(texts.to_pylist(), doubles.to_pylist(), strict=True)
     given_back = [text == double or Decimal(text) == Decimal(double) for text, double in pairs]

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,7 +83,7 @@ class FileFeed:
         new = [file for file in files.values() if self._is_unread(file.name)]
         new.sort(key=lambda file: file.name not in self._progress)  # stable: files read in part, then by name
         candidates = new[: self._at_once]
-        newest = partial(self._types_of_newest, files)
+        newest = cache(partial(self._types_of_newest, files))
         now_s, budget = self._clock(), _BYTES_AT_ONCE
         observations = {file.name: self._observe(file, now_s) for file in candidates}
         new_segments, new_progress, types = list[Segment](), dict[str, ReadFile](), self.types
@@ -130,6 +130,7 @@ class FileFeed:
         return new_segments
 
     def _types_of_newest(self, files: dict[str, SourceFile]) -> Types | None:
+        """Return the types by the newest file: it has the columns that were added after others."""
         return FORMATS[self.format_name].types(files[next(reversed(files))], self.columns)
 
     def _observe(self, file: SourceFile, now_s: float) -> _Observation:

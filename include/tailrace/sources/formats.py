@@ -106,7 +106,7 @@ def _require_names(where: str, names: list[str], subdirectories: list[str], form
 def merge_types(
     file: SourceFile, format_name: str, columns: Columns, types: Types, newest: Callable[[], Types | None] | None = None
 ) -> Types:
-    """Column types of a source up to this file: those of the files before it, else its own.
+    """Return the column types of a source up to this file: those of the files before it, else its own.
 
     Columns that are null throughout are of the type `NULL`, until a file has a value, see `settled_types`. A Parquet
     file may lack a column that was added to the source after it; `newest` gives the types of the newest file, or of the

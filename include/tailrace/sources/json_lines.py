@@ -49,7 +49,7 @@ def parse(lines: list[bytes], types: Types, exact: Collection[str] = ()) -> RawS
 
 
 def _rounded(lines: list[bytes], table: pa.Table, doubles: Collection[str]) -> dict[int, str]:
-    """The reasons against lines with an integer that its double rounds, by line."""
+    """Return the reasons against lines with an integer that its double rounds, by line."""
     reasons: dict[int, str] = {}
     for name in doubles:
         numbers = table.column(name).to_numpy()
@@ -91,7 +91,7 @@ def _parse(lines: list[bytes], start: int, stop: int, schema: pa.Schema) -> Iter
 
 
 def _reason(text: str, types: Types) -> str:
-    """The reason for which a line is no record of these types."""
+    """Return the reason for which a line is no record of these types."""
     try:
         record = json.loads(text)
     except RecursionError:
@@ -116,7 +116,7 @@ def _is_utf_8(record: dict[str, Any]) -> bool:
 
 
 def _repeated_name(text: str, types: Types) -> str | None:
-    """The reason against a record that has a name more than once; None where it has not."""
+    """Return the reason against a record that has a name more than once; None where it has not."""
     repeated: list[str] = []
 
     def note(members: list[tuple[str, Any]]) -> None:

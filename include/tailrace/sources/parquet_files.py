@@ -171,7 +171,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 def _is_list_of_numbers(kind: pa.DataType) -> bool:
     is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    return bool(is_list and _is_number(kind.value_type))
+    return bool(is_list and (_is_number(kind.value_type) or pa.types.is_null(kind.value_type)))  # null: all are empty
 
 
 def _is_carried(kind: pa.DataType) -> bool:

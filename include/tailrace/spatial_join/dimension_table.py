@@ -54,7 +54,14 @@ class DimensionTable:
         them is a number here.
         """
         column = self.texts.get(name, self.columns[name]) if pa.types.is_string(kind) else self.columns[name]
-        return column.take(rows).cast(kind, safe=not pa.types.is_floating(kind))
+        values = column.take(rows)
+        try:
+            return values.cast(kind, safe=not pa.types.is_floating(kind))
+        except pa.ArrowInvalid as error:
+            if pa.types.is_timestamp(kind):  # of a stream that began when times of CSV were no texts
+                return values.cast(pa.timestamp("us")).cast(kind)
+            wrong = f"the column {name} of the table is of the type {column.type}, in its first version {kind}"
+            raise ValueError(f"{wrong}: {error}; right is another name for the query, to begin anew") from error
 
     @property
     def geometries(self) -> Geometries:

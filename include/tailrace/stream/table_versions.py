@@ -94,7 +94,7 @@ class TableVersions:
         return Version({"file": name}, f"{self.table.path}: {checked.rows}")
 
     def _first_types(self) -> ColumnTypes:
-        """The types of the first version; text where no row tells."""
+        """Return the types of the first version; text where no row tells."""
         types = self.table.check(self._content()).types
         id_, *kinds = (pa.string() if pa.types.is_null(kind) else kind for kind in (types.id, *types.carried.values()))
         return types._replace(id=id_, carried=dict(zip(types.carried, kinds, strict=True)))
@@ -111,7 +111,7 @@ class TableVersions:
                 raise refuse(str(self.table.path), wrong, "one type, or another name for the query, to begin anew")
 
     def _is_given_as(self, first: pa.DataType, kind: pa.DataType) -> bool:
-        """Whether a later version may give a column in another type: 2 for 2.0, and in CSV any text."""
+        """Return whether a later version may give a column in another type: 2 for 2.0, and in CSV any text."""
         is_text = pa.types.is_string(first) and self.table.path.suffix.lower() == ".csv"
         return bool(is_text or (pa.types.is_float64(first) and pa.types.is_integer(kind)))
 

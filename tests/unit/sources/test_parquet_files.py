@@ -313,6 +313,7 @@ def test_a_key_of_any_type_of_text_is_text(path: Path, kind: pa.DataType) -> Non
     [
         (pa.list_(pa.float64()), pa.list_(pa.float32()), True),
         (pa.list_(pa.float64()), pa.list_(pa.int16(), 4), True),
+        (pa.list_(pa.float64()), pa.list_(pa.null()), True),
         (pa.list_(pa.float64()), pa.list_(pa.string()), False),
         (pa.list_(pa.float64()), pa.float64(), False),
         (pa.binary(), pa.large_binary(), True),

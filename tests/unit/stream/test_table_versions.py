@@ -260,3 +260,14 @@ def test_a_table_that_becomes_a_link_out_of_the_roots_of_sources_is_no_version(p
     assert "lies under no root of sources" in versions.problem
     with pytest.raises(Refused, match="lies under no root of sources"):
         open_versions(path)
+
+
+def test_versions_of_a_stream_that_began_when_more_of_csv_was_typed(tmp_path):
+    path = tmp_path / "t.csv"
+    source = write_csv(path, ("06037", "2024-01-01 00:00:00"), ("5", "2024-01-01"))
+    table, rows = source.read(path, path.read_bytes()), pa.array([0, 1])
+    assert table.values("right_code", pa.int64(), rows).to_pylist() == [6037, 5]
+    times = table.values("right_flag", pa.timestamp("us", "UTC"), rows)
+    assert times.cast(pa.int64()).to_pylist() == [1_704_067_200_000_000] * 2
+    with pytest.raises(ValueError, match=r"right_flag of the table is of the type string, in its first version int64"):
+        table.values("right_flag", pa.int64(), rows)
