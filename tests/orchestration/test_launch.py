@@ -62,6 +62,14 @@ def write_restarts(home: Path, *ages_s: float) -> None:
     starts_file(home).write_text(json.dumps({"restarts": [time.time() - age_s for age_s in ages_s]}))
 
 
+def test_the_drivers_locale_takes_names_of_files_for_utf_8(home, tmp_path):
+    command = sys.executable, "-c", RECORD_CALL, str(tmp_path / "notes")
+    plain = {name: value for name, value in os.environ.items() if name not in ("LC_ALL", "LC_CTYPE", "LANG")}
+    for locale in ({"LC_ALL": "C"}, {"LC_ALL": "C.UTF-8"}, {"LC_ALL": "de_DE.UTF-8"}):
+        run(home, *command, env=plain | locale)
+    assert [environment["LC_ALL"] for *_, environment in calls(tmp_path / "notes")] == ["C.UTF-8"] * 2 + ["de_DE.UTF-8"]
+
+
 def test_the_launcher_becomes_the_command_under_the_same_pid(home, tmp_path):
     command_arguments = ["--home", "a b", "--", "'", "-x"]
     code, message, pid = run(

@@ -26,6 +26,7 @@ from tailrace.drivers.applications import end_applications, platform_of
 from tailrace.ground import json_log
 from tailrace.ground.errors import Refused
 from tailrace.ground.files import write_atomically
+from tailrace.ground.locales import utf_8_locale
 from tailrace.ground.object_path import Location
 from tailrace.ground.retries import LONGEST_S, pause_s
 from tailrace.storage.warehouses import location_of
@@ -164,7 +165,7 @@ def _become(command: list[str], mark: str) -> int:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _END_SIGNALS)
     environment = {name: value for name, value in os.environ.items() if name != HOST_PASSWORD}
     try:
-        os.execvpe(command[0], command, environment | {"PATH": path, fence.MARK: mark})
+        os.execvpe(command[0], command, environment | utf_8_locale(environment) | {"PATH": path, fence.MARK: mark})
     except OSError as error:
         _say(
             f"{command[0]}: can't be run: {error.strerror}\n"

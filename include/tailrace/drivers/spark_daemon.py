@@ -23,6 +23,7 @@ from typing import Any
 import httpx
 
 from tailrace.ground.errors import Refused
+from tailrace.ground.locales import utf_8_locale
 from tailrace.spark import cluster_master, local_master
 from tailrace.spark.class_archive import CONF, ClassArchive
 
@@ -96,6 +97,7 @@ def environment(more: Mapping[str, str]) -> dict[str, str]:
         "SPARK_DAEMON_MEMORY": os.environ.get("SPARK_DAEMON_MEMORY", "512m"),
         "SPARK_DAEMON_JAVA_OPTS": " ".join(shlex.quote(f"-D{name}={value}") for name, value in settings.items()),
         "SPARK_NO_DAEMONIZE": "1",
+        **utf_8_locale(os.environ),
     }
 
 

@@ -186,7 +186,9 @@ def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str,
         history = None if is_history(source.format, columns) else histories[name]
         tuple_types = column_types_of(columns, types[name])
         segments = (
-            records_of(source, columns) if isinstance(source, Kafka) else FORMATS[source.format].at(source.connection)
+            records_of(source, columns)
+            if isinstance(source, Kafka)
+            else FORMATS[source.format].at(source.connection, columns.exact)
         )
         readers.append(StreamReader(name, segments, columns, types[name], tuple_types, query.tick_ms, history))
     return tuple(readers)
@@ -194,4 +196,4 @@ def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str,
 
 def records_of(source: Kafka, columns: Columns) -> KafkaRecords:
     """The reader of a topic's records."""
-    return KafkaRecords(Servers(source.servers, source.connection), columns.arrival_time == APPEND_TIME)
+    return KafkaRecords(Servers(source.servers, source.connection), columns.arrival_time == APPEND_TIME, columns.exact)

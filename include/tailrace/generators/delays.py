@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tailrace.ground.duration import ms, parse_duration
+from tailrace.ground.times import INT96_UNIT
 
 
 class DelayModel(Protocol):
@@ -162,7 +163,7 @@ def _from_data(argument: str) -> DelayModel:
     missing = [column for column in columns if column not in names]
     if missing:
         raise ValueError(f"{path} has no column {' and no column '.join(missing)}, it has {', '.join(names)}")
-    times = pq.read_table(path, columns=columns).drop_null()
+    times = pq.read_table(path, columns=columns, coerce_int96_timestamp_unit=INT96_UNIT).drop_null()
     if not times.num_rows:
         raise ValueError(f"{path} holds no row in which both times are known")
     event, arrival = (epoch_ms(times.column(column)) for column in columns)

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from tailrace.generators.delays import DelayModel, epoch_ms
 from tailrace.ground.errors import refuse
 from tailrace.ground.files import new_file
+from tailrace.ground.json_rows import json_rows, require_json
+from tailrace.ground.times import INT96_UNIT
 
 TIME = pa.timestamp("ms", tz="UTC")
 MAX_FILES = 100_000
@@ -125,7 +127,7 @@ def read(path: Path) -> pa.Table:
         When there is no such file, or it is no Parquet.
     """
     try:
-        return pq.read_table(path)
+        return pq.read_table(path, coerce_int96_timestamp_unit=INT96_UNIT)
     except (OSError, pa.ArrowInvalid) as error:
         raise ValueError(f"{path} can't be read as Parquet ({error})") from error
 
@@ -139,8 +141,8 @@ def write(
 ) -> list[Path]:
     """Write a stream to files, in its order: `part-00000.parquet` (or `.json`) holds the tuples that arrived first.
 
-    Each file is written atomically: whole or not at all. In JSON lines, times are ISO 8601 with ms and Z, and numbers
-    keep 15 decimal places; Parquet keeps every bit.
+    Each file is written atomically: whole or not at all. JSON lines keep every value, see `json_rows`; times are ISO
+    8601 with Z.
 
     Parameters
     ----------
@@ -166,9 +168,11 @@ def write(
     Refused
         When `directory` is a file or is not empty.
     ValueError
-        When `files` is out of its range.
+        When `files` is out of its range, or a column holds what JSON has not.
     """
     _at_least("files", files, 1)
+    if format == "json":
+        require_json(table)
     if files > MAX_FILES:
         raise ValueError(f"files is {files}; right is at most {MAX_FILES}")
     if directory.exists() and not directory.is_dir():
@@ -193,9 +197,8 @@ def write(
 def _write_whole(part: pa.Table, path: Path) -> None:
     with new_file(path) as unfinished:
         if path.suffix == ".json":
-            part.to_pandas(integer_object_nulls=True).to_json(
-                unfinished, orient="records", lines=True, date_format="iso", date_unit="ms", double_precision=15
-            )
+            with unfinished.open("wb") as file:
+                file.writelines(row + b"\n" for row in json_rows(part))
         else:
             pq.write_table(part, unfinished, compression="zstd", row_group_size=ROW_GROUP)
 

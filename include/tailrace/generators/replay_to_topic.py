@@ -9,7 +9,7 @@ from itertools import chain, repeat
 import pyarrow as pa
 
 from tailrace.ground.errors import refuse
-from tailrace.sources.json_rows import json_rows
+from tailrace.ground.json_rows import json_rows
 from tailrace.sources.kafka_client import Topic
 from tailrace.sources.kafka_producer import TopicWriter
 from tailrace.sources.kafka_servers import Servers

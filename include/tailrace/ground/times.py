@@ -8,6 +8,9 @@ import pyarrow.compute as pc
 TIME = pa.timestamp("us", "UTC")
 """The type of times in tables."""
 
+INT96_UNIT = "us"
+"""The unit in which Parquet's INT96 times (Spark's) are read: Arrow's default, ns, wraps outside 1677–2262."""
+
 TIMES = frozenset(
     [
         *("event_time", "arrival_time", "pane_start", "window_start", "window_end", "left_time", "right_time"),

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from tailrace.ground.errors import refuse
+from tailrace.ground.locales import NAME_REMEDY, name_fault
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.query.refusals import explain
@@ -20,6 +22,8 @@ def load(path: Path) -> Query:
     Refused
         With all problems, in the order of the file.
     """
+    if (fault := name_fault(path.absolute())) is not None:  # tables hold the paths of its sources
+        raise refuse(ascii(str(path)), fault, NAME_REMEDY)
     tree = YamlFile(path, read(path))
     try:
         query = declared_query(tree.data, path.parent)

@@ -64,6 +64,8 @@ def carried_values(column: pa.Array, kind: pa.DataType) -> tuple[pa.Array, NDArr
     """
     if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
+    if pa.types.is_null(column.type):
+        return column.cast(kind), np.zeros(len(column), bool)
     if pa.types.is_timestamp(kind):
         return _timestamps(column)
     if pa.types.is_date(kind):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tailrace.ground.time_limits import LATEST_MS
 from tailrace.kind.inputs import ColumnTypes, RowCheck
 from tailrace.sources.carried_columns import carried_values
+from tailrace.sources.utf_8 import not_utf_8, without
 
 Ints = NDArray[np.int64]
 
@@ -55,6 +56,11 @@ class Columns:
         """The Arrow type of each column of the kind's own, by name in the tuple."""
         return {part: self.types.get(part, pa.float64()) for part in self.values}
 
+    @property
+    def exact(self) -> frozenset[str]:
+        """The source's columns that are carried along, and not computed with in doubles."""
+        return frozenset(self.carried.values()) - set(self.values.values())
+
     def named(self) -> dict[str, str]:
         """The columns that the source must have, by the part of the tuple that they hold."""
         parts = {"event_time": self.event_time, "arrival_time": self.arrival_time, "id": self.id, "key": self.key}
@@ -96,6 +102,7 @@ def check(raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingest
         Arrival time of all records where the source has no column for it.
     """
     verdict = _Verdict(raw.num_rows)
+    raw = _without_other_texts(verdict, raw)
     event = _times(verdict, raw, columns.event_time)
     if columns.arrival_time is None:
         arrival = np.full(raw.num_rows, ingested_ms, np.int64)
@@ -110,11 +117,12 @@ def check(raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingest
     verdict.reject(event - columns.ahead_ms > arrival, f"{columns.event_time} out of bounds: too far ahead of arrival")
     verdict.reject(event > columns.latest_ms, f"{columns.event_time} out of bounds: its last window ends after 9999")
     parts: dict[str, pa.Array] = {}
-    for part, name, kind in (("id", columns.id, None), ("key", columns.key, types.key)):
+    for part, name, kind in (("id", columns.id, types.id), ("key", columns.key, types.key)):
         if name is None:
             parts[part] = pa.nulls(raw.num_rows, types.key)
             continue
-        parts[part] = _cast(raw.column(name), kind)
+        is_id = part == "id" and not pa.types.is_null(raw.column(name).type)
+        parts[part] = _cast(raw.column(name), None if is_id else kind)
         verdict.reject(np.asarray(parts[part].is_null()), f"{name} is null")
     values = {part: _value(verdict, raw, columns.values[part], kind) for part, kind in columns.value_types().items()}
     for mask, reason in columns.row_check(values) if columns.row_check else ():
@@ -145,6 +153,16 @@ class _Verdict:
     def reject(self, mask: NDArray[np.bool_], reason: str) -> None:
         self.reasons.append(reason)
         self.code[mask & (self.code == 0)] = len(self.reasons)
+
+
+def _without_other_texts(verdict: _Verdict, raw: pa.Table) -> pa.Table:
+    """Reject records with a text that is no UTF-8, which no table takes; it is null from here on."""
+    for place, name in enumerate(raw.column_names):
+        column = raw.column(place)
+        if (is_other := not_utf_8(column)) is not None:
+            verdict.reject(is_other, f"{name} is no UTF-8")
+            raw = raw.set_column(place, name, without(column, is_other))
+    return raw
 
 
 def _value(verdict: _Verdict, raw: pa.Table, name: str, kind: pa.DataType) -> pa.Array:

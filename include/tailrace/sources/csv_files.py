@@ -18,6 +18,7 @@ from tailrace.sources.check import Columns
 from tailrace.sources.csv_records import BOM, LONGEST_BYTES, blocks, records
 from tailrace.sources.csv_types import read_column, shown_types, wrong_value
 from tailrace.sources.segments import (
+    NULL,
     MalformedRecord,
     RawSegment,
     Segment,
@@ -27,6 +28,7 @@ from tailrace.sources.segments import (
     require,
     require_taken,
 )
+from tailrace.sources.utf_8 import is_utf_8
 
 _BYTES_PER_SEGMENT = 16 << 20  # several readers share a large file, and none holds more of it in memory
 _SAMPLE_BYTES = 1 << 20
@@ -45,10 +47,11 @@ class CsvFiles:
     """CSV: a record with another number of fields, or a wrong value, goes to quarantine alone."""
 
     connection: str | None = None
+    exact: frozenset[str] = frozenset()
     suffixes: ClassVar[tuple[str, ...]] = (".csv",)
 
-    def at(self, connection: str | None) -> SegmentReader:
-        return replace(self, connection=connection)
+    def at(self, connection: str | None, exact: frozenset[str] = frozenset()) -> SegmentReader:
+        return replace(self, connection=connection, exact=exact)
 
     def whole(self, path: SourceFile, still: bool) -> bool:
         return still and _ends_with_a_newline(path)
@@ -64,19 +67,17 @@ class CsvFiles:
                 return None
             require(path, columns, header.names)
             names = list(dict.fromkeys(columns.named().values()))
-            for name in names:
-                if header.names.count(name) > 1:
-                    raise refuse(str(path), f"its header has the column {name} more than once", "a name for one column")
-            sample = [pa.table({name: pa.array([], pa.string()) for name in names})]
+            sample, types = [pa.table({name: pa.array([], pa.string()) for name in names})], None
             for _, block in zip(range(_MOST_SAMPLES), blocks(file, header.end, _SAMPLE_BYTES), strict=False):
                 after = file.tell()
                 file.seek(block.start)
                 texts = _split(file.read(block.end - block.start), header.names, names)
                 file.seek(after)
                 sample.append(texts.table)
-                if (types := shown_types(pa.concat_tables(sample), columns, before or {})) is not None:
-                    return types
-        return None
+                types = shown_types(pa.concat_tables(sample), columns, before or {})
+                if types is not None and NULL not in types.values():
+                    break
+        return types
 
     def split(self, path: SourceFile) -> list[Segment]:
         with _open(path) as file:
@@ -103,11 +104,11 @@ class CsvFiles:
         first = segment.first_row - segment.block_row
         columns, wrong = {}, np.zeros(texts.table.num_rows, bool)
         for name, kind in types.items():
-            columns[name], is_wrong = read_column(texts.table.column(name), kind)
+            columns[name], is_wrong = read_column(texts.table.column(name), kind, name in self.exact)
             wrong |= is_wrong
         malformed = dict(texts.malformed)
         for row, record in zip(texts.row[wrong].tolist(), texts.table.filter(pa.array(wrong)).to_pylist(), strict=True):
-            malformed[row] = wrong_value(record, types) or "no record that could be read"
+            malformed[row] = wrong_value(record, types, self.exact) or "no record that could be read"
         is_taken = ~wrong & (texts.row >= first) & (texts.row < first + segment.rows)
         rows = [row for row in sorted(malformed) if first <= row < first + segment.rows]
         faults = [
@@ -138,12 +139,12 @@ def _split(text: bytes, header: Sequence[str], names: Sequence[str]) -> _Texts:
     """Split records into the fields of the named columns."""
     malformed: dict[int, str] = {}
     good, rows = [], []
-    is_utf_8 = _is_utf_8(text)
+    is_all_utf_8 = is_utf_8(text)
     for row, (start, end, is_well_formed) in enumerate(records(text)):
         record = text[start:end].rstrip(b"\r\n")
         if not is_well_formed:
             malformed[row] = "broken CSV: a quote that is not closed, or text behind one, or a carriage return"
-        elif not is_utf_8 and not _is_utf_8(record):
+        elif not is_all_utf_8 and not is_utf_8(record):
             malformed[row] = "no UTF-8"
         elif not record and len(header) > 1:  # Arrow takes it for a record of nulls
             malformed[row] = "an empty line"
@@ -197,7 +198,7 @@ def _header(path: SourceFile, file: BinaryIO) -> _Header | None:
     if first is None:
         return None
     line = text[skipped : skipped + first.end]
-    if not first.is_well_formed or not _is_utf_8(line):
+    if not first.is_well_formed or not is_utf_8(line):
         raise refuse(str(path), "its header can't be read", "a first line with the names of the columns, in UTF-8")
     (names,) = csv.reader([line.decode().rstrip("\r\n")]) if line.strip() else ([],)
     if not names:
@@ -218,11 +219,3 @@ def _ends_with_a_newline(path: SourceFile) -> bool:
         size = file.seek(0, io.SEEK_END)
         file.seek(max(size - 1, 0))
         return file.read(1) in (b"\n", b"")
-
-
-def _is_utf_8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -1,8 +1,14 @@
-"""The types of the columns of CSV, by the texts of a sample, and the values of texts in these types."""
+"""The types of the columns of CSV, by their texts, and the values of texts in these types.
+
+A column that is carried along is of the first of these types that all its texts are of, each as it would be written
+again: boolean (true, false), integer (of at most 18 digits), double (a number that a double gives back). So a number
+has no leading zero, no plus sign and no more digits than are kept; a column with such a text stays text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -11,31 +17,34 @@ from numpy.typing import NDArray
 
 from tailrace.sources.check import Columns
 from tailrace.sources.json_types import ARROW_TYPES
-from tailrace.sources.segments import Types
+from tailrace.sources.segments import NULL, Types
 
 _INTEGER = r"^(0|-?[1-9]\d{0,17})$"  # 007 is a text: as an integer it would be the same as 7
 _NUMBER = r"^\s*-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$|^\s*-?(?i:inf|infinity|nan)\s*$"
+_EXACT = r"^-?((0|[1-9]\d*)(\.\d+)?|\.\d+)([eE][+-]?\d+)?$"
+_SURELY_EXACT = r"^[-.\d]{1,15}$"  # a double gives 15 digits back
 _TRUTH = r"^(?i:true|false)$"
 _TIME = r"^\s*\d{4}-?\d\d"
 _PATTERNS = {"bool": _TRUTH, "int64": _INTEGER, "double": _NUMBER}
 _WORDS = {"bool": "true or false", "int64": "integer of at most 18 digits", "double": "number"}
+Mask = NDArray[np.bool_]
 _TIMES, _NAMES = ("event_time", "arrival_time"), ("id", "key")
 
 
 def shown_types(sample: pa.Table, columns: Columns, before: Types) -> Types | None:
-    """The types of the columns that a query reads; None where the texts of a sample don't show one of them.
+    """Return the types of the columns that a query reads; None where the texts of a sample don't show one of them.
 
     Times are integers if the first one is, else texts. Ids and keys are texts, so that no later record contradicts them
-    and 007 is not 7. Of carried columns it is the narrowest of boolean, integer, double and text that has all values.
-    Names and carried columns keep their type of the files `before` as long as some value has it: each record is judged
-    alone.
+    and 007 is not 7. Carried columns are of their narrowest type; of the type `NULL` where no text is there. Names and
+    carried columns keep their type of the files `before` as long as some value has it: each record is judged alone.
     """
     types: Types = {}
     for part, name in columns.named().items():
         texts = _present(sample.column(name))
         kind = _shown_type(part, texts, columns)
-        if part in (*_NAMES, *columns.carried) and name in before and _any(texts, before[name]):
-            kind = before[name]
+        if part in (*_NAMES, *columns.carried) and name in before:
+            has_any = len(texts) and not _wrong(texts, before[name], part in columns.carried).all()
+            kind = before[name] if has_any else kind
         if kind is None:
             return None
         if part not in columns.carried or name not in types:
@@ -43,8 +52,10 @@ def shown_types(sample: pa.Table, columns: Columns, before: Types) -> Types | No
     return types
 
 
-def read_column(texts: pa.ChunkedArray, kind: str) -> tuple[pa.ChunkedArray, NDArray[np.bool_]]:
-    """The values of texts in a type, and which of them it does not have; an empty text is null.
+def read_column(texts: pa.ChunkedArray, kind: str, is_exact: bool = False) -> tuple[pa.ChunkedArray, Mask]:
+    """Return the values of texts in a type, and which of them it does not have; an empty text is null.
+
+    `is_exact`: doubles have to give their texts back.
 
     Returns
     -------
@@ -54,19 +65,47 @@ def read_column(texts: pa.ChunkedArray, kind: str) -> tuple[pa.ChunkedArray, NDA
     texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
     if kind not in _PATTERNS:
         return texts, np.zeros(len(texts), bool)
-    fits = pc.match_substring_regex(texts, _PATTERNS[kind])
-    wrong = ~np.asarray(pc.fill_null(fits, True).combine_chunks())
-    values = pc.if_else(fits, pc.utf8_trim_whitespace(texts), None)
+    wrong = _wrong(texts, kind, is_exact)
+    values = pc.if_else(pa.array(wrong), None, pc.utf8_trim_whitespace(texts))
     return values.cast(ARROW_TYPES[kind]), wrong
 
 
-def wrong_value(record: Mapping[str, str], types: Types) -> str | None:
-    """The reason for which a record has a text that is no value of its column's type; None where there is none."""
+def read_narrowest(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the values of a column in the narrowest type that has all of them; null where there is none."""
+    present = _present(texts)
+    if not len(present):
+        return pa.chunked_array([pa.nulls(len(texts))])
+    return read_column(texts, _narrowest_type(present), is_exact=True)[0]
+
+
+def wrong_value(record: Mapping[str, str], types: Types, exact: Collection[str] = ()) -> str | None:
+    """Return the reason against a record with a text that its column's type has not; None where there is none."""
     for name, kind in types.items():
-        _, wrong = read_column(pa.chunked_array([pa.array([record[name]], pa.string())]), kind)
-        if wrong[0]:
-            return f"{name} is no {_WORDS[kind]}: {record[name][:40]!r}"
+        texts = pa.chunked_array([pa.array([record[name]], pa.string())])
+        if read_column(texts, kind, name in exact)[1][0]:
+            is_number = not read_column(texts, kind)[1][0]
+            what = "number that a double gives back as it is" if is_number else _WORDS[kind]
+            return f"{name} is no {what}: {record[name][:40]!r}"
     return None
+
+
+def _wrong(texts: pa.ChunkedArray, kind: str, is_exact: bool) -> Mask:
+    """Return which of n texts are no value of a type; null is one of each."""
+    if kind not in _PATTERNS:
+        return np.zeros(len(texts), bool)
+    pattern = _EXACT if is_exact and kind == "double" else _PATTERNS[kind]
+    fits = pc.fill_null(pc.match_substring_regex(texts, pattern), True)
+    if pattern == _EXACT and not pc.all(pc.match_substring_regex(texts, _SURELY_EXACT), min_count=0).as_py():
+        fits = pc.and_(fits, _given_back(pc.if_else(fits, texts, None)))
+    return ~np.asarray(fits.combine_chunks())
+
+
+def _given_back(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return whether the double of each number, in its fewest digits, is the number itself; null is."""
+    doubles = texts.cast(pa.float64()).cast(pa.string())
+    pairs = zip(texts.to_pylist(), doubles.to_pylist(), strict=True)
+    given_back = [text == double or Decimal(text) == Decimal(double) for text, double in pairs]
+    return pa.chunked_array([given_back], pa.bool_())
 
 
 def _shown_type(part: str, texts: pa.ChunkedArray, columns: Columns) -> str | None:
@@ -75,22 +114,18 @@ def _shown_type(part: str, texts: pa.ChunkedArray, columns: Columns) -> str | No
         texts = texts.filter(fits).slice(0, 1)
         return ("int64" if _all(texts, _INTEGER) else "string") if len(texts) else None
     if part in columns.carried:
-        narrowest = next((kind for kind, pattern in _PATTERNS.items() if _all(texts, pattern)), "string")
-        return narrowest if len(texts) else None
+        return _narrowest_type(texts) if len(texts) else NULL
     if part in _NAMES or not pa.types.is_float64(columns.value_types()[part]):
         return "string" if len(texts) else None
     return "double" if pc.any(pc.match_substring_regex(texts, _NUMBER), min_count=0).as_py() else None
 
 
+def _narrowest_type(texts: pa.ChunkedArray) -> str:
+    return next((kind for kind in _PATTERNS if not _wrong(texts, kind, is_exact=True).any()), "string")
+
+
 def _present(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     return texts.filter(pc.not_equal(texts, ""))
-
-
-def _any(texts: pa.ChunkedArray, kind: str) -> bool:
-    """Whether some text is a value of a type."""
-    if kind not in _PATTERNS:
-        return len(texts) > 0
-    return bool(pc.any(pc.match_substring_regex(texts, _PATTERNS[kind]), min_count=0).as_py())
 
 
 def _all(texts: pa.ChunkedArray, pattern: str) -> bool:

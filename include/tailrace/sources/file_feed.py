@@ -6,13 +6,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
 from tailrace.ground.errors import refuse
 from tailrace.ground.files import is_url
 from tailrace.sources.check import Columns
-from tailrace.sources.formats import FORMATS, is_history, list_files, merge_types
+from tailrace.sources.formats import FORMATS, is_history, list_files, merge_types, settled_types
 from tailrace.sources.object_files import ObjectFile
 from tailrace.sources.reading_progress import ReadFile, remaining
 from tailrace.sources.segments import Segment, SourceFile, State, Types, changed, removed, state_of
@@ -82,6 +83,7 @@ class FileFeed:
         new = [file for file in files.values() if self._is_unread(file.name)]
         new.sort(key=lambda file: file.name not in self._progress)  # stable: files read in part, then by name
         candidates = new[: self._at_once]
+        newest = cache(partial(self._types_of_newest, files))
         now_s, budget = self._clock(), _BYTES_AT_ONCE
         observations = {file.name: self._observe(file, now_s) for file in candidates}
         new_segments, new_progress, types = list[Segment](), dict[str, ReadFile](), self.types
@@ -99,7 +101,7 @@ class FileFeed:
                 unfinished, problem = file, _waiting_problem(file, still, now_s - observed.first_s)
                 break
             segments = FORMATS[self.format_name].split(file)
-            types = merge_types(file, self.format_name, self.columns, types)
+            types = merge_types(file, self.format_name, self.columns, types, newest)
             if (state := state_of(file)) != observed.state or state is None:
                 if self._at_once is None:
                     raise refuse(str(file), "it is being written while it is read", "a file that is whole")
@@ -110,6 +112,7 @@ class FileFeed:
             new_progress[file.name] = ReadFile(str(file), of_rows, of_rows, size, mtime_ns)
             rest = remaining(segments, before.rows if before else 0)
             new_segments += [replace(segment, size=size, mtime_ns=mtime_ns) for segment in rest]
+        types = settled_types(types, self.columns, newest)
         holds_back = unfinished is not None or len(new) > len(candidates)
         if new_segments and not types and not holds_back:  # else what it holds back may show them
             names = ", ".join(dict.fromkeys(self.columns.named().values()))
@@ -125,6 +128,10 @@ class FileFeed:
         self.types, self.holds_back, self._observations = types, holds_back, observations
         self.unfinished, self.problem = unfinished, problem
         return new_segments
+
+    def _types_of_newest(self, files: dict[str, SourceFile]) -> Types | None:
+        """Return the types by the newest file: it has the columns that were added after others."""
+        return FORMATS[self.format_name].types(files[next(reversed(files))], self.columns)
 
     def _observe(self, file: SourceFile, now_s: float) -> _Observation:
         before, state = self._observations.get(file.name), state_of(file)

@@ -6,9 +6,11 @@ A new format is a module beside these and a line in `FORMATS`.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from tailrace.ground.errors import Refused, refuse
+from tailrace.ground.locales import NAME_REMEDY, name_fault
 from tailrace.ground.source_roots import VARIABLE, outside_roots
 from tailrace.sources.carried_columns import carried_type, holds_all
 from tailrace.sources.check import Columns
@@ -16,7 +18,7 @@ from tailrace.sources.csv_files import CsvFiles
 from tailrace.sources.json_files import JsonFiles
 from tailrace.sources.object_files import find_object, list_objects
 from tailrace.sources.parquet_files import ParquetFiles
-from tailrace.sources.segments import Format, SourceFile, Types, is_integer
+from tailrace.sources.segments import NULL, Format, MissingColumn, SourceFile, Types, is_integer
 
 _PARQUET, _CSV = ParquetFiles(), CsvFiles()
 FORMATS: dict[str, Format] = {
@@ -49,6 +51,7 @@ def list_files(path: Path | str, format_name: str, connection: str | None = None
         raise Refused([outside_path])
     if isinstance(path, str):
         return _list_objects(path, format_name, connection)
+    _require_utf_8(path)
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -56,6 +59,9 @@ def list_files(path: Path | str, format_name: str, connection: str | None = None
     with os.scandir(path) as entries:  # one request to the file system, however many files there are
         listing = sorted((entry for entry in entries if _is_of_source(entry.name)), key=lambda entry: entry.name)
     names = [entry.name for entry in listing]
+    if not "".join(names).isascii():
+        for name in names:
+            _require_utf_8(path / name)
     _require_names(str(path), names, [entry.name for entry in listing if entry.is_dir()], format_name)
     if VARIABLE in os.environ:
         problems = [outside_roots(path / entry.name) for entry in listing if entry.is_symlink()]
@@ -76,6 +82,11 @@ def _list_objects(url: str, format_name: str, connection: str | None) -> list[So
     return [*listing]
 
 
+def _require_utf_8(path: Path) -> None:
+    if (fault := name_fault(path)) is not None:
+        raise refuse(ascii(str(path)), fault, NAME_REMEDY)
+
+
 def _require_names(where: str, names: list[str], subdirectories: list[str], format_name: str) -> None:
     """Refuse a directory with another one in it, or with a file that is none of the format by its name."""
     if subdirectories:
@@ -92,8 +103,14 @@ def _require_names(where: str, names: list[str], subdirectories: list[str], form
         )
 
 
-def merge_types(file: SourceFile, format_name: str, columns: Columns, types: Types) -> Types:
-    """Column types of a source up to this file: those of the files before it, else its own.
+def merge_types(
+    file: SourceFile, format_name: str, columns: Columns, types: Types, newest: Callable[[], Types | None] | None = None
+) -> Types:
+    """Return the column types of a source up to this file: those of the files before it, else its own.
+
+    Columns that are null throughout are of the type `NULL`, until a file has a value, see `settled_types`. A Parquet
+    file may lack a column that was added to the source after it; `newest` gives the types of the newest file, or of the
+    table.
 
     Raises
     ------
@@ -102,24 +119,52 @@ def merge_types(file: SourceFile, format_name: str, columns: Columns, types: Typ
         reverse; or when a carried column has a type here with values that the one before it has not. Of CSV only when
         no value of the first ones has the type before it: else records with another are malformed, each alone.
     """
-    is_csv = format_name == "csv"
-    file_types = (_CSV.types(file, columns, types) if is_csv else FORMATS[format_name].types(file, columns)) or types
+    file_types = _file_types(file, format_name, columns, types, newest) or types
+    known = {name: kind for name, kind in types.items() if NULL not in (kind, file_types.get(name))}
     for part in ("id", "key"):
         name = columns.named().get(part)
-        if name and types and is_integer(types[name]) != is_integer(file_types[name]):
+        if name in known and is_integer(types[name]) != is_integer(file_types[name]):
             raise refuse(
                 f"{file}: column {name}",
                 f"its type is {file_types[name]}, in files before it {types[name]}",
                 "one of them",
             )
     for name in columns.carried.values():
-        if types and not _is_carried_on(types[name], file_types[name], format_name):
+        if name in known and not _is_carried_on(types[name], file_types[name], format_name):
             raise refuse(
                 f"{file}: column {name}",
                 f"its type is {file_types[name]}, in files before it {types[name]}, which answers have",
                 f"{types[name]}, or a type with none but its values",
             )
-    return types or file_types
+    return {name: kind if types.get(name, NULL) == NULL else types[name] for name, kind in file_types.items()}
+
+
+def _file_types(
+    file: SourceFile, format_name: str, columns: Columns, types: Types, newest: Callable[[], Types | None] | None
+) -> Types | None:
+    if format_name == "csv":
+        return _CSV.types(file, columns, types)
+    try:
+        return FORMATS[format_name].types(file, columns)
+    except MissingColumn:
+        if newest is None or FORMATS[format_name] is not _PARQUET:
+            raise
+        return _PARQUET.types(file, columns, newest())
+
+
+def settled_types(types: Types, columns: Columns, newest: Callable[[], Types | None]) -> Types:
+    """Return the types of a source as they stay, given those up to its last file that can be read now.
+
+    A column of answers that is null there has the type of the newest file; text, if it is null in that one too. None
+    are known where a column is null of which a tuple needs a value.
+    """
+    if NULL not in types.values():
+        return types
+    if any(types[name] == NULL for part, name in columns.named().items() if part not in columns.carried):
+        return {}
+    later = newest() or {}
+    kinds = {name: later.get(name, NULL) if kind == NULL else kind for name, kind in types.items()}
+    return {name: "string" if kind == NULL else kind for name, kind in kinds.items()}
 
 
 def is_history(format_name: str, columns: Columns) -> bool:

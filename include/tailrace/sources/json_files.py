@@ -23,10 +23,11 @@ class JsonFiles:
     """JSON lines, one record a line; a line that is no record, or has a wrong type, goes to quarantine alone."""
 
     connection: str | None = None
+    exact: frozenset[str] = frozenset()
     suffixes: ClassVar[tuple[str, ...]] = (".json", ".jsonl", ".ndjson")
 
-    def at(self, connection: str | None) -> SegmentReader:
-        return replace(self, connection=connection)
+    def at(self, connection: str | None, exact: frozenset[str] = frozenset()) -> SegmentReader:
+        return replace(self, connection=connection, exact=exact)
 
     def whole(self, path: SourceFile, still: bool) -> bool:
         return still and _ends_with_a_record(path)
@@ -53,7 +54,7 @@ class JsonFiles:
         ]
 
     def read(self, segment: Segment, types: Types) -> RawSegment:
-        return parse(_lines(segment, self.connection), types)
+        return parse(_lines(segment, self.connection), types, self.exact)
 
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
         lines = _lines(segment, self.connection)

@@ -4,32 +4,60 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
+from tailrace.sources.csv_records import BOM
 from tailrace.sources.json_types import ARROW_TYPES, wrong_value
 from tailrace.sources.segments import MalformedRecord, RawSegment, Types
 
 _OBJECT = re.compile(rb"^[ \t\r]*\{.*\}[ \t\r]*$", re.MULTILINE)
 """A line that may be a record; no other reaches the parser, which crashes on a line `null`."""
 
+_LAST_EXACT = 1 << 53
+"""From here on there are integers that doubles have not."""
 
-def parse(lines: list[bytes], types: Types) -> RawSegment:
-    """Parse the columns of `types` of every line."""
+
+def parse(lines: list[bytes], types: Types, exact: Collection[str] = ()) -> RawSegment:
+    """Parse the columns of `types` of every line.
+
+    An integer that the double of its column would round is malformed in the columns `exact`.
+    """
     schema = pa.schema([(name, ARROW_TYPES[kind]) for name, kind in types.items()])
-    tables, rows, malformed = [schema.empty_table()], [np.zeros(0, np.int64)], []
+    tables, rows, malformed = [schema.empty_table()], [np.zeros(0, np.int64)], list[MalformedRecord]()
+    doubles = [name for name, kind in types.items() if kind == "double" and name in exact]
     for start, stop, table in _parse(lines, 0, len(lines), schema):
         if table is None:
             text = lines[start].decode(errors="replace")
-            malformed.append(MalformedRecord(start, _reason(text, types), text))
-        else:
-            tables.append(table.select(schema.names))
-            rows.append(np.arange(start, stop))
+            malformed.append(MalformedRecord(start, _reason(text.removeprefix("\ufeff"), types), text))
+            continue
+        rounded = _rounded(lines[start:stop], table, doubles)
+        malformed += [
+            MalformedRecord(start + row, reason, lines[start + row].decode()) for row, reason in rounded.items()
+        ]
+        stays = np.delete(np.arange(stop - start), list(rounded))
+        tables.append((table.take(pa.array(stays)) if rounded else table).select(schema.names))
+        rows.append(start + stays)
     return RawSegment(pa.concat_tables(tables), np.concatenate(rows), malformed)
+
+
+def _rounded(lines: list[bytes], table: pa.Table, doubles: Collection[str]) -> dict[int, str]:
+    """Return the reasons against lines with an integer that its double rounds, by line."""
+    reasons: dict[int, str] = {}
+    for name in doubles:
+        numbers = table.column(name).to_numpy()
+        for row in np.flatnonzero(np.abs(numbers) >= _LAST_EXACT).tolist():
+            value = json.loads(lines[row])[name]
+            if isinstance(value, int) and (math.isinf(numbers[row]) or value != int(numbers[row])):
+                reasons[row] = f"{name} is an integer that a double does not hold: {value}"
+    return reasons
 
 
 def _parse(lines: list[bytes], start: int, stop: int, schema: pa.Schema) -> Iterator[tuple[int, int, pa.Table | None]]:
@@ -51,6 +79,9 @@ def _parse(lines: list[bytes], start: int, stop: int, schema: pa.Schema) -> Iter
         faulty = True
     if not faulty and table.num_rows == stop - start:
         yield start, stop, table
+    elif stop - start == 1 and lines[start].startswith(BOM):  # as at the beginning of a file
+        (parsed,) = _parse([lines[start].removeprefix(BOM)], 0, 1, schema)
+        yield start, stop, parsed[2]
     elif stop - start == 1:
         yield start, stop, None
     else:
@@ -60,7 +91,7 @@ def _parse(lines: list[bytes], start: int, stop: int, schema: pa.Schema) -> Iter
 
 
 def _reason(text: str, types: Types) -> str:
-    """The reason for which a line is no record of these types."""
+    """Return the reason for which a line is no record of these types."""
     try:
         record = json.loads(text)
     except RecursionError:
@@ -71,4 +102,26 @@ def _reason(text: str, types: Types) -> str:
         return "no UTF-8"
     if not isinstance(record, dict):
         return "no JSON object"
-    return wrong_value(record, types) or "no record that could be read"
+    if not _is_utf_8(record):
+        return "no UTF-8: half of a surrogate pair"
+    return wrong_value(record, types) or _repeated_name(text, types) or "no record that could be read"
+
+
+def _is_utf_8(record: dict[str, Any]) -> bool:
+    try:
+        json.dumps(record, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _repeated_name(text: str, types: Types) -> str | None:
+    """Return the reason against a record that has a name more than once; None where it has not."""
+    repeated: list[str] = []
+
+    def note(members: list[tuple[str, Any]]) -> None:
+        counts = Counter(name for name, _ in members)
+        repeated[:] = [name for name in types if counts[name] > 1]
+
+    json.loads(text, object_pairs_hook=note)  # the outermost object comes last
+    return f"it has the name {repeated[0]} more than once" if repeated else None

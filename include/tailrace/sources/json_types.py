@@ -25,6 +25,7 @@ _NUMBER = (int, float)
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {"string": (str,), "int64": (int,), "double": _NUMBER}
 _PYTHON_TYPES |= {"list<double>": (list,), "bool": (bool,)}
 
+_INT64 = 1 << 63
 _SAMPLE, _MOST_RECORDS = 1000, 100_000
 """The number of records that tell the types of carried columns; and the most, where none before has a value."""
 
@@ -79,6 +80,8 @@ def wrong_value(record: Mapping[str, Any], types: Types) -> str | None:
         value = record.get(name)
         if value is not None and not _is_of(value, _PYTHON_TYPES[kind]):
             return f"{name} is of the wrong type: {type(value).__name__}, not {kind}"
+        if kind == "int64" and value is not None and not -_INT64 <= value < _INT64:
+            return f"{name} is an integer beyond 64 bits: {value}"
         if isinstance(value, list) and not all(each is None or _is_of(each, _NUMBER) for each in value):
             return f"{name} holds what is no number"
     return None

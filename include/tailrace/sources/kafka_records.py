@@ -59,10 +59,13 @@ class KafkaRecords:
     ----------
     by_append_time : bool
         Whether the broker's append time is the records' arrival time: one with its producer's time goes to quarantine.
+    exact : frozenset of str
+        See `json_lines.parse`.
     """
 
     servers: Servers
     by_append_time: bool
+    exact: frozenset[str] = frozenset()
 
     def read(self, segment: Segment, types: Types) -> RawSegment:
         """Read the columns of `types` of every record of a segment.
@@ -77,7 +80,7 @@ class KafkaRecords:
         records = self.fetch(segment)
         lines = _lines(records)
         own = {name: kind for name, kind in types.items() if name not in (ID, APPEND_TIME)}
-        parsed = parse(lines, own)
+        parsed = parse(lines, own, self.exact)
         table, row = parsed.table, parsed.row
         malformed = [
             MalformedRecord(fault.row, records.faults.get(fault.row, fault.reason), _text(records.values[fault.row]))

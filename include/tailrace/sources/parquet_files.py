@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import errno
-import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -14,9 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tailrace.ground.errors import refuse
+from tailrace.ground.errors import Refused, SourceChanged, refuse
+from tailrace.ground.times import INT96_UNIT
 from tailrace.sources.carried_columns import CARRIABLE, carried_type
 from tailrace.sources.check import Columns
+from tailrace.sources.raw_records import raw_records
 from tailrace.sources.segments import RawSegment, Segment, SegmentReader, SourceFile, Types, require, require_taken
 
 _ROWS_PER_SEGMENT = 500_000  # large files are cut between row groups, so that several readers share one
@@ -29,21 +30,21 @@ class ParquetFiles:
     connection: str | None = None
     suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
 
-    def at(self, connection: str | None) -> SegmentReader:
+    def at(self, connection: str | None, exact: frozenset[str] = frozenset()) -> SegmentReader:
         return replace(self, connection=connection)
 
     def whole(self, path: SourceFile, still: bool) -> bool:
         return True  # an incomplete file has no footer and can't be opened
 
-    def types(self, path: SourceFile, columns: Columns) -> Types | None:
-        schema = _open(path).schema_arrow
-        require(path, columns, schema.names)
-        for part, name in columns.named().items():
-            kind, (accepts, right) = _value_type(schema.field(name).type), _rule(part, columns)
-            if not accepts(kind):
-                role = "answers can't have such a column" if part in columns.carried else f"it is the query's {part}"
-                raise refuse(f"{path}: column {name}", f"its type is {kind}, but {role}", right)
-        return {name: str(_value_type(schema.field(name).type)) for name in columns.named().values()}
+    def types(self, path: SourceFile, columns: Columns, elsewhere: Types | None = None) -> Types | None:
+        """Types of the columns that the query reads; `elsewhere` has those of columns that the file may lack.
+
+        Raises
+        ------
+        Refused
+            See `schema_types`; when the file is unreadable.
+        """
+        return schema_types(path, _open(path).schema_arrow, columns, elsewhere or {})
 
     def split(self, path: SourceFile) -> list[Segment]:
         metadata = _open(path).metadata
@@ -59,16 +60,34 @@ class ParquetFiles:
 
     def read(self, segment: Segment, types: Types) -> RawSegment:
         table = self._table(segment, list(dict.fromkeys(types)))
-        return RawSegment(table, np.arange(table.num_rows), [])
+        for name in types.keys() - set(table.column_names):  # the file is older than the column
+            table = table.append_column(name, pa.nulls(segment.rows))
+        return RawSegment(table, np.arange(segment.rows), [])
 
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
-        table = self._table(segment, None).take(pa.array(rows, pa.int64()))
         try:
-            records = table.to_pylist()
-        except (OverflowError, ValueError):  # a time beyond the calendar: write all times as integers
-            fields = [f.with_type(pa.int64()) if pa.types.is_timestamp(f.type) else f for f in table.schema]
-            records = table.cast(pa.schema(fields)).to_pylist()
-        return [json.dumps(record, default=str) for record in records]
+            return raw_records(self._table(segment, None), rows)
+        except SourceChanged:
+            raise
+        except (Refused, pa.ArrowNotImplementedError) as error:
+            return raw_records(self._readable_columns(segment, error), rows)
+
+    def _readable_columns(self, segment: Segment, error: Exception) -> pa.Table:
+        """Read the columns one by one, so that none that can't be read stands in the way of the others.
+
+        Raises
+        ------
+        Exception
+            `error`, when none can be read.
+        """
+        columns, names = {}, dict.fromkeys(_open(require_taken(segment, self.connection)).schema_arrow.names)
+        for name in names:
+            with suppress(Refused, pa.ArrowNotImplementedError):
+                columns[name] = self._table(segment, [name]).column(0)
+        if not columns:
+            raise error
+        unreadable = pa.array(["can't be read"] * segment.rows)
+        return pa.table({name: columns.get(name, unreadable) for name in names})
 
     def _table(self, segment: Segment, columns: list[str] | None) -> pa.Table:
         path = require_taken(segment, self.connection)
@@ -82,6 +101,30 @@ class ParquetFiles:
         return table.slice(first - starts[groups[0]], segment.rows) if groups else table
 
 
+def schema_types(where: SourceFile | str, schema: pa.Schema, columns: Columns, elsewhere: Types) -> Types:
+    """Return the types of the columns that a query reads, by the schema of a file or a table; null fits each of them.
+
+    Raises
+    ------
+    Refused
+        When a column is neither in the schema nor `elsewhere`, is there twice, or is of a type that no tuple can come
+        from.
+    """
+    names = schema.names
+    require(where, columns, [*names, *(elsewhere.keys() - set(names))])
+    types: Types = {}
+    for part, name in columns.named().items():
+        if name not in names:
+            types[name] = elsewhere[name]
+            continue
+        kind, (accepts, right) = _value_type(schema.field(name).type), _rule(part, columns)
+        if not accepts(kind) and not pa.types.is_null(kind):
+            role = "answers can't have such a column" if part in columns.carried else f"it is the query's {part}"
+            raise refuse(f"{where}: column {name}", f"its type is {kind}, but {role}", right)
+        types[name] = str(kind)
+    return types
+
+
 def _open(path: SourceFile) -> pq.ParquetFile:
     with _named(path, errno.ENOENT):
         return _content(path)
@@ -89,8 +132,9 @@ def _open(path: SourceFile) -> pq.ParquetFile:
 
 def _content(path: SourceFile) -> pq.ParquetFile:
     if isinstance(path, Path):
-        return pq.ParquetFile(path)
-    return pq.ParquetFile(path.open(), pre_buffer=True)  # neighbouring ranges by one request
+        return pq.ParquetFile(path, coerce_int96_timestamp_unit=INT96_UNIT)
+    file = path.open()
+    return pq.ParquetFile(file, pre_buffer=True, coerce_int96_timestamp_unit=INT96_UNIT)  # neighbours by one request
 
 
 @contextmanager
@@ -98,6 +142,8 @@ def _named(path: SourceFile, *faults: int) -> Iterator[None]:
     """Refuse a file by its name where its content is damaged: Arrow's own errors name none. `faults`: errno, too."""
     try:
         yield
+    except UnicodeDecodeError as error:
+        raise refuse(str(path), f"the name of a column is no UTF-8: {error.object!r}", "names in UTF-8") from None
     except (pa.ArrowInvalid, OSError) as error:
         if isinstance(error, OSError) and error.errno not in (None, *faults):
             raise  # the fault is not the file's but on the way to it, and may pass
@@ -125,7 +171,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 def _is_list_of_numbers(kind: pa.DataType) -> bool:
     is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    return bool(is_list and _is_number(kind.value_type))
+    return bool(is_list and (_is_number(kind.value_type) or pa.types.is_null(kind.value_type)))  # null: all are empty
 
 
 def _is_carried(kind: pa.DataType) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.ground.errors import Problem, SourceChanged, refuse
+from tailrace.ground.errors import Problem, Refused, SourceChanged, refuse
 from tailrace.ground.files import is_url
 from tailrace.sources.check import Columns
 from tailrace.sources.object_files import ObjectFile, find_object
@@ -27,6 +27,10 @@ State = tuple[int, int]
 
 Types = dict[str, str]
 """The Arrow type, by name, of each of the source's columns that a query reads."""
+
+
+NULL = "null"
+"""The name of the type of a column that is null throughout."""
 
 
 def is_integer(type_name: str) -> bool:
@@ -121,8 +125,12 @@ class Format(SegmentReader, Protocol):
     def suffixes(self) -> tuple[str, ...]:
         """Suffixes of its files' names."""
 
-    def at(self, connection: str | None) -> SegmentReader:
-        """The reader of segments that may be in an object store, by a connection to it."""
+    def at(self, connection: str | None, exact: frozenset[str] = frozenset()) -> SegmentReader:
+        """The reader of segments that may be in an object store, by a connection to it.
+
+        `exact` names columns whose numbers are given back as they are: a record with one that a double rounds is
+        malformed.
+        """
 
     def whole(self, path: SourceFile, still: bool) -> bool:
         """True if a file is complete, as far as can be told; `still`: unchanged for `file_feed.STILL_S` seconds."""
@@ -179,12 +187,21 @@ def changed(path: str, wrong: str) -> SourceChanged:
     return SourceChanged([Problem(path, wrong, right)])
 
 
-def require(path: SourceFile, columns: Columns, present: Sequence[str]) -> None:
-    """Refuse a file that lacks a column of the query."""
+class MissingColumn(Refused):
+    """A file lacks a column of the query."""
+
+
+def require(where: SourceFile | str, columns: Columns, present: Sequence[str]) -> None:
+    """Refuse a file that lacks a column of the query, or has it twice.
+
+    Raises
+    ------
+    MissingColumn
+    Refused
+    """
     for part, name in columns.named().items():
         if name not in present:
-            raise refuse(
-                f"{path}",
-                f"it has no column {name!r}, which the query names as {part}",
-                f"one of {', '.join(sorted(present))}",
-            )
+            wrong = f"it has no column {name!r}, which the query names as {part}"
+            raise MissingColumn([Problem(str(where), wrong, f"one of {', '.join(sorted(set(present)))}")])
+        if present.count(name) > 1:
+            raise refuse(str(where), f"it has the column {name} more than once", "a name for one column")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
+from tailrace.ground.locales import utf_8_locale
 from tailrace.spark import cluster_master, local_master, platform_master
 from tailrace.spark.class_archive import ClassArchive
 
@@ -23,4 +26,4 @@ def environment(master: str) -> dict[str, str]:
     shared = {"SPARK_CONF_DIR": ClassArchive().conf_directory(with_archive=is_local)}
     if cluster_master.is_cluster(master) or platform_master.is_platform(master):
         shared["SPARK_HOME"] = local_master.spark_home()
-    return local_master.environment(master) | shared | cluster_master.environment(master)
+    return local_master.environment(master) | shared | cluster_master.environment(master) | utf_8_locale(os.environ)

@@ -35,6 +35,8 @@ class DimensionTable:
         In the plane; valid or empty.
     columns : dict of str to Array
         The other columns that were asked for.
+    texts : dict of str to Array
+        Of CSV these as texts; of another format none.
     skipped : tuple of Problem
         The rows that were left out, and why.
     """
@@ -42,7 +44,24 @@ class DimensionTable:
     ids: pa.Array
     shapes: Shapes
     columns: Mapping[str, pa.Array]
+    texts: Mapping[str, pa.Array]
     skipped: tuple[Problem, ...] = ()
+
+    def values(self, name: str, kind: pa.DataType, rows: pa.Array) -> pa.Array:
+        """Return the values of a column in some rows, in the type of the first version.
+
+        This one may have a narrower type, or integers for doubles. Texts of CSV stay as they are, also where each of
+        them is a number here.
+        """
+        column = self.texts.get(name, self.columns[name]) if pa.types.is_string(kind) else self.columns[name]
+        values = column.take(rows)
+        try:
+            return values.cast(kind, safe=not pa.types.is_floating(kind))
+        except pa.ArrowInvalid as error:
+            if pa.types.is_timestamp(kind):  # of a stream that began when times of CSV were no texts
+                return values.cast(pa.timestamp("us")).cast(kind)
+            wrong = f"the column {name} of the table is of the type {column.type}, in its first version {kind}"
+            raise ValueError(f"{wrong}: {error}; right is another name for the query, to begin anew") from error
 
     @property
     def geometries(self) -> Geometries:
@@ -97,8 +116,8 @@ def parse(
         more = len(problems) - _MOST_PROBLEMS
         raise Refused(problems[:_MOST_PROBLEMS] + [Problem(str(path), f"{more:,} more", remedy)] * (more > 0))
     kept = pa.array(~is_faulty)
-    taken = {name: column.filter(kept) for name, column in rows.columns.items()}
-    return DimensionTable(ids.filter(kept), shapes[~is_faulty], taken, tuple(problems))
+    columns_of, texts = ({name: each.filter(kept) for name, each in of.items()} for of in (rows.columns, rows.texts))
+    return DimensionTable(ids.filter(kept), shapes[~is_faulty], columns_of, texts, tuple(problems))
 
 
 def _checked_ids(path: Location, rows: TableColumns, id: str) -> pa.Array:

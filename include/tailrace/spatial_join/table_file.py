@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ import shapely
 
 from tailrace.ground.errors import refuse
 from tailrace.ground.object_path import Location
+from tailrace.ground.times import INT96_UNIT
+from tailrace.sources.csv_types import read_narrowest
+from tailrace.sources.utf_8 import not_utf_8
 from tailrace.spatial_join.geometries import Mask, Shapes
 
 _WHOLE_FILE = (1 << 31) - 1  # the largest block of Arrow's CSV reader, which takes no row longer than one
@@ -40,6 +44,8 @@ class TableColumns:
         The other columns.
     unit : str
         The name of a row: feature or row.
+    texts : dict of str to Array
+        Of CSV the texts of the other columns; of another format none.
     """
 
     ids: pa.Array
@@ -47,6 +53,7 @@ class TableColumns:
     is_given: Mask
     columns: Mapping[str, pa.Array]
     unit: str
+    texts: Mapping[str, pa.Array] = field(default_factory=dict)
 
 
 def read_columns(path: Location, content: bytes, id: str, geometry: str, columns: Sequence[str]) -> TableColumns:
@@ -66,7 +73,7 @@ def read_columns(path: Location, content: bytes, id: str, geometry: str, columns
 
 def _geojson(where: str, content: bytes, id: str, geometry: str, columns: Sequence[str]) -> TableColumns:
     try:
-        collection = json.loads(content)
+        collection = json.loads(content, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:  # also of bytes that are no UTF-8
         raise refuse(where, f"it is no JSON: {error}", _GEOJSON) from None
     features = collection.get("features") if isinstance(collection, dict) else None
@@ -93,25 +100,42 @@ def _geojson(where: str, content: bytes, id: str, geometry: str, columns: Sequen
     return TableColumns(ids, shapes, np.array([one is not None for one in given], bool), others, "feature")
 
 
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    one = dict(members)
+    if len(one) < len(members):
+        repeated = Counter(name for name, _ in members).most_common(1)[0][0]
+        raise ValueError(f"an object has the name {repeated!r} more than once")
+    return one
+
+
 def _array(where: str, name: str, values: list[Any]) -> pa.Array:
     try:
         return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeError):
+    except UnicodeError:
+        right = "whole characters"
+        raise refuse(where, f"a text of the property {name} is no UTF-8: half of a surrogate pair", right) from None
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         raise refuse(where, f"the property {name} is not of one type", "one type in all features, or null") from None
 
 
 def _parquet(where: str, content: bytes, id: str, geometry: str, columns: Sequence[str]) -> TableColumns:
     try:
-        file = pa.parquet.ParquetFile(pa.BufferReader(content))
+        file = pa.parquet.ParquetFile(pa.BufferReader(content), coerce_int96_timestamp_unit=INT96_UNIT)
         _check_names(where, file.schema_arrow.names, (id, geometry, *columns))
         table = file.read(columns=[*dict.fromkeys((id, geometry, *columns))], use_threads=False)
+    except UnicodeDecodeError as error:
+        raise refuse(where, f"the name of a column is no UTF-8: {error.object!r}", "names in UTF-8") from None
     except (pa.ArrowInvalid, OSError) as error:
         raise refuse(where, f"it is no Parquet file: {error}", _FORMATS) from None
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if (faulty := not_utf_8(column)) is not None:
+            row = int(np.flatnonzero(faulty)[0]) + 1
+            raise refuse(f"{where}: {name}", f"the text of row {row} is no UTF-8", "texts in UTF-8")
     return _of_table(where, table, id, geometry, columns)
 
 
 def _csv(where: str, content: bytes, id: str, geometry: str, columns: Sequence[str]) -> TableColumns:
-    texts = {id: pa.string(), geometry: pa.string()}
+    texts = dict.fromkeys((id, geometry, *columns), pa.string())
     try:
         table = pa.csv.read_csv(
             pa.BufferReader(content),
@@ -123,14 +147,16 @@ def _csv(where: str, content: bytes, id: str, geometry: str, columns: Sequence[s
     except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeError) as error:
         right = "UTF-8, a header, and as many fields in each row"
         raise refuse(where, f"it is no CSV file: {error}", right) from None
-    for name in texts:
-        column = pc.if_else(pc.equal(table[name], ""), pa.scalar(None, pa.string()), table[name])
-        table = table.set_column(table.column_names.index(name), name, column)
+    given = {name: pc.if_else(pc.equal(table[name], ""), pa.scalar(None, pa.string()), table[name]) for name in texts}
+    for name, column in given.items():
+        values = column if name in (id, geometry) else read_narrowest(column)
+        table = table.set_column(table.column_names.index(name), name, values)
     if pc.all(pc.match_substring_regex(table[id], _INTEGER), min_count=1).as_py():  # not 007, which is text
         table = table.set_column(table.column_names.index(id), id, table[id].cast(pa.int64()))
     if not table.num_rows:  # nothing tells their type
         table = table.set_column(table.column_names.index(id), id, pa.chunked_array([pa.nulls(0)]))
-    return _of_table(where, table, id, geometry, columns)
+    rows = _of_table(where, table, id, geometry, columns)
+    return replace(rows, texts={name: given[name].combine_chunks() for name in columns})
 
 
 def _of_table(where: str, table: pa.Table, id: str, geometry: str, columns: Sequence[str]) -> TableColumns:

@@ -129,8 +129,7 @@ class SpatialTableJoin(PairQuality):
         columns += [tuples.column("event_time").take(left), pa.nulls(count, pa.int64())]
         values = {name: tuples.column(name).take(left) for name in columns_of_side(self.selection, LEFT)}
         for name, kind in self.column_types[RIGHT].of_carried(columns_of_side(self.selection, RIGHT)).items():
-            # A later version may have a narrower type, or integers for doubles.
-            values[name] = table.columns[name].take(row).cast(kind, safe=not pa.types.is_floating(kind))
+            values[name] = table.values(name, kind, row)
         if names := derived_of(self.selection):
             one, two = geometries.take(pairs.left), table.geometries.take(pairs.right)
             computed = derived(names, self.lookup.condition, one, two)

@@ -79,7 +79,8 @@ class TableSource:
         names = list(dict.fromkeys(column for _, column in self.columns))
         table = dimension_table.parse(path, content, self.id, self.geometry, names, self.on_invalid, self.degrees)
         columns = {name: _carried(f"{path}: {column}", table.columns[column]) for name, column in self.columns}
-        return replace(table, columns=columns)
+        texts = {name: table.texts[column] for name, column in self.columns if table.texts}
+        return replace(table, columns=columns, texts=texts)
 
 
 def _carried(where: str, column: pa.Array) -> pa.Array:

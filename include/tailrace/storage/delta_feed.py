@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
@@ -17,7 +18,8 @@ from deltalake.exceptions import DeltaError
 from tailrace.ground.errors import Problem, Refused, SourceChanged, refuse
 from tailrace.ground.object_path import Location
 from tailrace.sources.check import Columns
-from tailrace.sources.formats import FORMATS, merge_types
+from tailrace.sources.formats import FORMATS, merge_types, settled_types
+from tailrace.sources.parquet_files import schema_types
 from tailrace.sources.reading_progress import ReadFile, remaining
 from tailrace.sources.segments import Segment, Types
 from tailrace.storage.paths import require_fit
@@ -51,6 +53,7 @@ class DeltaFeed:
         self._read_files, self._log, self._next_listing_s = before, path / "_delta_log", 0.0
         self._last: tuple[int, ...] | None = None  # `_state` of the newest commit that was read
         self._digest = b""  # of its content; empty where it is not known
+        self._newest_types: Callable[[], Types] = self._schema_types
         require_fit(str(path), str(path))
         self.identity = str(self._table().metadata().id)
 
@@ -64,6 +67,7 @@ class DeltaFeed:
 
     def _new_segments(self) -> list[Segment]:
         segments: list[Segment] = []
+        self._newest_types = cache(self._schema_types)
         self._require_same()
         cleaned_up = self.version >= 0 and not self._commit(self.version).exists()
         listing_due = cleaned_up or time.monotonic() >= self._next_listing_s
@@ -75,6 +79,10 @@ class DeltaFeed:
             actions = self._actions(commit)
             segments += self._segments([self._added_file(action) for action in actions], self.version)
         self._last = self._state()
+        self.types = settled_types(self.types, self.columns, self._newest_types)
+        if segments and not self.types:
+            wrong = f"no row has a value in each of {', '.join(dict.fromkeys(self.columns.named().values()))}"
+            raise self._refusal(wrong, "times, ids, keys and values that are not null throughout")
         return segments
 
     def _require_same(self) -> None:
@@ -160,11 +168,15 @@ class DeltaFeed:
         segments: list[Segment] = []
         for location, size in (file for file in files if file is not None):
             file = find_file(location)
-            self.types = merge_types(file, "delta", self.columns, self.types)
+            self.types = merge_types(file, "delta", self.columns, self.types, self._newest_types)
             previous = self._read_files.get(str(file))
             rest = remaining(FORMATS["delta"].split(file), previous.rows if previous else 0)
             segments += [replace(segment, size=size, version=version) for segment in rest]
         return segments
+
+    def _schema_types(self) -> Types:
+        """Return the types of the columns by the table's schema, which has those that were added after a file."""
+        return schema_types(str(self.path), pa.schema(self._table().schema().to_arrow()), self.columns, {})
 
     def _check(self, configuration: Mapping[str, str | None], partitions: list[str]) -> None:
         if configuration.get("delta.columnMapping.mode", "none") != "none":

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from tailrace.answers.model import AnswerModel
 from tailrace.ground.errors import refuse
+from tailrace.ground.json_rows import json_rows
 from tailrace.ground.times import TIMES
 from tailrace.query.kafka_topic import KafkaTopic
 from tailrace.query.query import Query
-from tailrace.sources.json_rows import json_rows
 from tailrace.sources.kafka_access import AccessErrors
 from tailrace.sources.kafka_client import Topic
 from tailrace.sources.kafka_producer import TopicWriter, new_producer

@@ -94,13 +94,10 @@ class TableVersions:
         return Version({"file": name}, f"{self.table.path}: {checked.rows}")
 
     def _first_types(self) -> ColumnTypes:
-        """The types of the first version; ids are texts where no row tells."""
+        """Return the types of the first version; text where no row tells."""
         types = self.table.check(self._content()).types
-        for name, kind in types.carried.items():
-            if pa.types.is_null(kind):
-                wrong = f"no row has a value of {name}, so its type is not known"
-                raise refuse(str(self.table.path), wrong, "a row with a value, or another column")
-        return types._replace(id=pa.string()) if pa.types.is_null(types.id) else types
+        id_, *kinds = (pa.string() if pa.types.is_null(kind) else kind for kind in (types.id, *types.carried.values()))
+        return types._replace(id=id_, carried=dict(zip(types.carried, kinds, strict=True)))
 
     def _require_same(self, types: ColumnTypes) -> None:
         """Refuse a version with a column of which the first one's type does not hold all values."""
@@ -108,10 +105,15 @@ class TableVersions:
         kinds |= {name: (kind, self.types.carried[name]) for name, kind in types.carried.items()}
         for name, (kind, first) in kinds.items():
             is_known = not pa.types.is_null(kind)  # else no row has a value
-            fits = kind == first or (name != "id" and (holds_all(first, kind) or _is_rounded(first, kind)))
+            fits = kind == first or (name != "id" and (holds_all(first, kind) or self._is_given_as(first, kind)))
             if is_known and not fits:
                 wrong = f"the type of {name} is {kind}, in versions before {first}"
                 raise refuse(str(self.table.path), wrong, "one type, or another name for the query, to begin anew")
+
+    def _is_given_as(self, first: pa.DataType, kind: pa.DataType) -> bool:
+        """Return whether a later version may give a column in another type: 2 for 2.0, and in CSV any text."""
+        is_text = pa.types.is_string(first) and self.table.path.suffix.lower() == ".csv"
+        return bool(is_text or (pa.types.is_float64(first) and pa.types.is_integer(kind)))
 
     def _content(self) -> bytes:
         if (problem := outside_roots(self.table.path)) is not None:  # it may have become a symbolic link
@@ -128,8 +130,3 @@ class TableVersions:
         except OSError:
             return None
         return stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino
-
-
-def _is_rounded(first: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether a column of doubles has integers in a later version: 2 for 2.0."""
-    return bool(pa.types.is_float64(first) and pa.types.is_integer(kind))

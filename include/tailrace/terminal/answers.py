@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -17,11 +16,10 @@ from pyarrow import csv
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import refuse
 from tailrace.ground.files import new_file
+from tailrace.ground.json_rows import json_rows
 from tailrace.terminal.tables import print_table, table_text
 
 _TIMES = ("window_start", "window_end", "left_time", "right_time", "as_of", "bucket_start", "bucket_end")
-_INTEGERS = {pa.int8(): pd.Int8Dtype(), pa.int16(): pd.Int16Dtype(), pa.int32(): pd.Int32Dtype()}
-_INTEGERS |= {pa.int64(): pd.Int64Dtype()}
 
 
 def write_answers(
@@ -52,8 +50,7 @@ def write_answers(
         csv.write_csv(_with_text_times(rows), sink)
         body = sink.getvalue().to_pybytes().decode()
     elif form == "jsonl":
-        frame = _with_text_times(rows).to_pandas(types_mapper=_INTEGERS.get)  # null stays null
-        body = frame.to_json(orient="records", lines=True, double_precision=15) if len(frame) else ""
+        body = "".join(f"{row.decode()}\n" for row in json_rows(_with_text_times(rows)))
     else:
         table = [[_cell(value) for value in row.values()] for row in _with_text_times(rows).to_pylist()]
         body = table_text(rows.column_names, table)
@@ -61,7 +58,7 @@ def write_answers(
         print(body, end="")
     else:
         with _atomic_file(output) as new:
-            new.write_text(body)
+            new.write_text(body, encoding="utf-8")
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 from tailrace.generators.delays import delay_model, epoch_ms
 from tailrace.generators.replay import MAX_FILES, TIME, disorder, generate, write
+from tailrace.generators.replay import read as read_source
 from tailrace.ground.errors import Refused
 
 START = 1_700_000_000_000
@@ -212,3 +214,28 @@ def test_a_file_has_row_groups_that_readers_can_share(tmp_path: Path, monkeypatc
     (path,) = write(stream(1000), tmp_path / "out", 1)
     file = pq.ParquetFile(path)
     assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [300, 300, 300, 100]
+
+
+@pytest.mark.parametrize("format", ["parquet", "json"])
+def test_a_stream_keeps_every_value_in_its_files(tmp_path: Path, format) -> None:
+    values = [1.23456789e-12, 5.678e-15, 1 / 3, 1.7976931348623157e308, 2.0]
+    ids = [2**53 + n for n in range(5)]
+    (path,) = write(pa.table({"id": ids, "value": values}), tmp_path, 1, format)
+    found = read([path], pa.schema({"id": pa.int64(), "value": pa.float64()}))
+    assert [value.hex() for value in found["value"].to_pylist()] == [value.hex() for value in values]
+    assert found["id"].to_pylist() == ids
+
+
+def test_a_type_that_json_has_not_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="column shape is of type binary, which JSON has not"):
+        write(pa.table({"shape": [b"\1"]}), tmp_path / "out", 1, "json")
+    assert not (tmp_path / "out").exists()
+
+
+def test_int96_times_of_a_source_do_not_wrap(tmp_path: Path) -> None:
+    event, arrival = (pa.array([datetime(year, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC")) for year in (1600, 9999))
+    table, path = pa.table({"event": event, "arrival": arrival}), tmp_path / "a.parquet"
+    pq.write_table(table, path, use_deprecated_int96_timestamps=True)
+    assert [epoch_ms(column) for column in read_source(path).columns] == [epoch_ms(column) for column in table.columns]
+    (delay,) = delay_model(f"data:{path}:event:arrival").sample(1, np.random.default_rng(0))
+    assert delay == epoch_ms(table["arrival"]) - epoch_ms(table["event"])

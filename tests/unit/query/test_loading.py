@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -341,3 +342,11 @@ def test_a_wrong_stream_of_a_join_is_explained_by_the_join_s_own_streams(monkeyp
     (path, wrong, right) = refusals.explain(error_info.value.errors()[0])
     assert path == ("streams", "left")
     assert "left: {source: ..., id: ...}, right: {source: ..., id: ...}" in right, wrong
+
+
+def test_a_file_in_a_directory_whose_name_is_no_utf_8_is_refused(tmp_path: Path) -> None:
+    directory = tmp_path / os.fsdecode(b"caf\xe9")
+    directory.mkdir()
+    (problem,) = problems_of(write(directory, GOOD))
+    assert "its name is no UTF-8" in problem.wrong
+    assert str(problem).isascii(), "it can be printed"

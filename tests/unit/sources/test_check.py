@@ -283,3 +283,39 @@ def test_a_carried_column_may_be_null_and_does_not_change_what_is_accepted() -> 
     ]
     reasons = dict(zip(checked.rejected.tolist(), checked.reasons, strict=True))
     assert reasons == {1: "speed is null", 2: "at out of bounds: a date or a timestamp lies in the years 1 to 9999"}
+
+
+LATIN = pa.array([b"a", b"caf\xe9", "é".encode()]).view(pa.string())
+
+
+@pytest.mark.parametrize("part", ["name", "sensor"])
+@pytest.mark.parametrize("as_dictionary", [False, True])
+def test_an_id_or_key_that_is_no_utf_8_is_rejected_alone(part: str, as_dictionary: bool) -> None:
+    texts = LATIN
+    if as_dictionary:
+        texts = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int32()), LATIN, safe=False)
+    checked = check_records(**{part: texts})
+    assert (checked.rejected.tolist(), checked.reasons) == ([1], [f"{part} is no UTF-8"])
+    assert checked.arrivals == [NOW]
+    assert checked.tuples.column({"name": "id", "sensor": "key"}[part]).to_pylist() == ["a", "é"]
+
+
+def test_a_carried_text_that_is_no_utf_8_is_rejected_though_it_may_be_null() -> None:
+    columns = replace(COLUMNS, carried={"left_more": "more"})
+    checked = check_records(columns=columns, more=pa.array([b"\xe9", None]).view(pa.string()))
+    assert (checked.rejected.tolist(), checked.reasons) == ([0], ["more is no UTF-8"])
+    assert checked.tuples.column("left_more").to_pylist() == [None]
+
+
+def test_a_column_that_is_null_throughout_is_null_in_its_type() -> None:
+    kind = pa.timestamp("us", "UTC")
+    columns = replace(COLUMNS, carried={"left_more": "more"})
+    types = ColumnTypes(pa.int64(), pa.int64(), {"left_more": kind})
+    good = {"happened": [NOW], "came": [NOW], "name": [1], "sensor": [2], "speed": [1.0]}
+    checked = check(pa.table(good | {"more": pa.nulls(1)}), columns, np.arange(1), types, None)
+    assert checked.tuples.column("left_more") == pa.nulls(1, kind)
+    for part, name in (("happened", "happened"), ("came", "came"), ("name", "id"), ("sensor", "key")):
+        raw = pa.table(good | {part: pa.nulls(1), "more": pa.nulls(1)})
+        checked = check(raw, columns, np.arange(1), types, None)
+        assert checked.reasons == [f"{part} is null"], name
+        assert checked.tuples.schema.field("id").type == checked.tuples.schema.field("key").type == pa.int64()

@@ -201,7 +201,9 @@ def test_carried_columns_have_the_narrowest_type_that_has_all_values(path: Path)
     found = types(path, "t,id,k,v,flag,count,rate,note\n1,a,b,1,true,1,1,1\n2,a,b,1,FALSE,,2.5,x\n", carried)
     assert found is not None
     assert [found[name] for name in ("flag", "count", "rate", "note")] == ["bool", "int64", "double", "string"]
-    assert types(path, "t,id,k,v,flag,count,rate,note\n1,a,b,1,true,1,1,\n", carried) is None
+    found = types(path, "t,id,k,v,flag,count,rate,note\n1,a,b,1,true,1,1,\n", carried)
+    assert found is not None
+    assert found["note"] == "null", "no text tells its type"
 
 
 def test_ids_and_keys_are_texts_whatever_the_first_megabyte_holds(path: Path) -> None:
@@ -262,3 +264,66 @@ def test_an_io_error_is_raised_and_is_no_refusal_of_the_file(path: Path, monkeyp
     monkeypatch.setattr(Path, "open", fail)
     with pytest.raises(PermissionError, match="not now"):
         FILES.split(path)
+
+
+def shown(path: Path, *texts: str) -> str:
+    """The type of a carried column with these texts."""
+    found = types(path, "t,id,k,v,more\n" + "".join(f'1,a,b,1,"{text}"\n' for text in texts), MORE)
+    assert found is not None
+    return found["more"]
+
+
+MORE = replace(COLUMNS, carried={"left_more": "more"})
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind"),
+    [
+        (["true", "FALSE", ""], "bool"),
+        (["true", "1"], "string"),
+        (["0", "-7", "999999999999999999"], "int64"),
+        (["06037", "94110"], "string"),
+        (["+12135550100"], "string"),
+        (["-0"], "double"),
+        (["1", "2.50", "-.5", "1e-7"], "double"),
+        (["0.30000000000000004", "123456789012345678.5"], "string"),
+        (["0.30000000000000004", "1.7976931348623157e308", "5e-324", "9007199254740992"], "double"),
+        (["1234567890123456789"], "string"),
+        (["9007199254740993"], "int64"),
+        (["9007199254740993", "0.5"], "string"),
+        (["0.1234567890123456789"], "string"),
+        (["1e999"], "string"),
+        (["1e-999"], "string"),
+        (["007.5"], "string"),
+        (["1.5", "NaN"], "string"),
+        ([" 1.5"], "string"),
+        (["2020-01-01"], "string"),
+    ],
+)
+def test_a_carried_column_is_text_unless_all_of_its_texts_come_back_from_another_type(path, texts, kind) -> None:
+    assert shown(path, *texts) == kind
+
+
+@pytest.mark.parametrize("text", ["06037.5", "+1", "9007199254740993", "1e999", "NaN", " 1", "1234567890123456789"])
+def test_a_later_number_that_a_double_does_not_give_back_is_malformed_where_it_is_carried(path, text) -> None:
+    path.write_text(f"t,id,v\n1,a,0.5\n1,a,{text}\n1,a,12.50\n")
+    (segment,) = FILES.split(path)
+    raw = replace(FILES, exact=frozenset({"v"})).read(segment, TYPES)
+    (fault,) = raw.malformed
+    assert (fault.row, raw.table["v"].to_pylist()) == (1, [0.5, 12.5])
+    number = "number" if text == "+1" else "number that a double gives back as it is"
+    assert fault.reason == f"v is no {number}: {text!r}"
+    assert len(FILES.read(segment, TYPES).malformed) == (text == "+1"), "doubles to compute with are as they were"
+
+
+def test_types_of_a_column_without_a_text_are_looked_for_beyond_the_first_sample(path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(csv_files, "_SAMPLE_BYTES", 64)
+    found = types(path, "t,id,k,v,more\n" + "1,a,b,2,\n" * 100 + "1,a,b,2,7\n", MORE)
+    assert found is not None
+    assert found["more"] == "int64"
+
+
+def test_a_column_that_was_of_doubles_is_text_in_a_file_of_which_no_text_comes_back(path: Path) -> None:
+    path.write_text("t,id,k,v,more\n1,a,b,1,06037\n")
+    before = {"t": "int64", "id": "string", "k": "string", "v": "double", "more": "double"}
+    assert (FILES.types(path, MORE, before) or {})["more"] == "string"

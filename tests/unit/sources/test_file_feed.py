@@ -9,9 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from file_feeds import GOOD, LINE, TYPES, all_rows, make_feed, refusal, rows, write, write_json
+from file_feeds import COLUMNS, GOOD, LINE, TYPES, all_rows, make_feed, refusal, rows, write, write_json
 from tailrace.ground.errors import refuse
 from tailrace.sources import json_files, parquet_files
+from tailrace.sources.file_feed import FileFeed
+from tailrace.sources.formats import FORMATS
 
 
 def test_new_files_are_returned_exactly_once_in_the_order_of_their_names(tmp_path):
@@ -226,3 +228,62 @@ def test_a_call_that_opens_large_files_ends_early(tmp_path, monkeypatch):
     feed = make_feed(tmp_path, at_once=9)
     calls = [(rows(feed.fresh()), feed.holds_back) for _ in range(4)]
     assert calls == [(all_rows(a=2), True), (all_rows(b=2), True), (all_rows(c=2), False), ([], False)]
+
+
+MORE = replace(COLUMNS, carried={"left_more": "more"})
+
+
+def feed_of(directory, types=None, before=(), at_once=None) -> FileFeed:
+    return FileFeed(directory, "parquet", MORE, types or {}, {}, at_once)
+
+
+def values_of(feed: FileFeed, name: str) -> list[object]:
+    segments = feed.fresh()
+    tables = [FORMATS["parquet"].read(segment, feed.types).table for segment in segments]
+    return [value for table in tables for value in table[name].to_pylist()]
+
+
+@pytest.mark.parametrize("at_once", [None, 2])
+def test_files_older_than_an_added_column_have_null_there(tmp_path, at_once) -> None:
+    for name in "abc":
+        write(tmp_path, f"{name}.parquet", 1)
+    write(tmp_path, "d.parquet", 2, more=[7, None])
+    feed = feed_of(tmp_path, at_once=at_once)
+    values = values_of(feed, "more")
+    assert feed.types["more"] == "int64"
+    assert values + (values_of(feed, "more") if at_once else []) == [None, None, None, 7, None]
+
+
+def test_a_column_that_no_file_has_or_that_the_newest_lacks_is_refused(tmp_path) -> None:
+    write(tmp_path, "a.parquet", 1)
+    assert (
+        refusal(feed_of(tmp_path))
+        == f"{tmp_path}/a.parquet: it has no column 'more', which the query names as left_more"
+    )
+    write(tmp_path, "b.parquet", 1, more=[7])
+    feed = feed_of(tmp_path)
+    assert len(feed.fresh()) == 2
+    write(tmp_path, "c.parquet", 1)
+    assert refusal(feed).startswith(f"{tmp_path}/c.parquet: it has no column 'more'")
+
+
+def test_a_column_of_answers_that_is_null_throughout_is_text_or_what_a_later_file_says(tmp_path) -> None:
+    write(tmp_path, "a.parquet", 2, more=[None, None])
+    feed = feed_of(tmp_path)
+    assert (values_of(feed, "more"), feed.types["more"]) == ([None, None], "string")
+    write(tmp_path, "b.parquet", 1, more=[1.5])
+    write(tmp_path, "c.parquet", 1, more=[None])
+    for at_once in (None, 2):
+        assert values_of(feed := feed_of(tmp_path, at_once=at_once), "more")[:3] == [None, None, 1.5]
+        assert feed.types["more"] == "double"
+    write(tmp_path, "c.parquet", 1, more=[2.5])
+    values_of(feed := feed_of(tmp_path, at_once=1), "more")
+    assert feed.types["more"] == "double", "of the newest file, where no other is read yet"
+
+
+def test_a_column_of_values_that_is_null_throughout_tells_no_types(tmp_path) -> None:
+    write(tmp_path, "a.parquet", 2, v=[None, None], more=[1, 2])
+    assert "no record has a value of a fitting type in each of event, id, key, v, more" in refusal(feed_of(tmp_path))
+    write(tmp_path, "b.parquet", 1, v=[1.5], more=[1])
+    feed = feed_of(tmp_path)
+    assert (values_of(feed, "v"), feed.types["v"]) == ([None, None, 1.5], "double")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -225,3 +226,20 @@ def test_a_source_that_becomes_a_link_out_of_the_roots_is_refused(
     monkeypatch.setenv("TAILRACE_SOURCES", str(tmp_path / "moved"))
     with pytest.raises(Refused, match="lies under no root of sources"):
         names(tmp_path / place)
+
+
+@pytest.mark.parametrize("name", [b"b\xe9.json", b"\xff"])
+def test_a_file_whose_name_is_no_utf_8_is_refused(tmp_path: Path, name: bytes) -> None:
+    make(tmp_path, "a.json")
+    odd = tmp_path / os.fsdecode(name)
+    odd.touch()
+    with pytest.raises(Refused, match="its name is no UTF-8"):
+        list_files(tmp_path, "json")
+    with pytest.raises(Refused, match="its name is no UTF-8") as error_info:
+        list_files(odd, "json")
+    assert str(error_info.value).isascii(), "it can be printed"
+
+
+def test_files_may_have_any_name_in_utf_8(tmp_path: Path) -> None:
+    make(tmp_path, "é.json", "日.json")
+    assert names(tmp_path) == ["é.json", "日.json"]

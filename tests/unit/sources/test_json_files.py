@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -64,7 +65,11 @@ def test_lines_are_records(path: Path) -> None:
         (b'{"id": {"x": 1}}', "id is of the wrong type: dict, not string"),
         (b'{"v": "0.5"}', "v is of the wrong type: str, not double"),
         (b'{"v": false}', "v is of the wrong type: bool, not double"),
-        (b'{"t": 99999999999999999999}', "no record that could be read"),
+        (b'{"t": 99999999999999999999}', "t is an integer beyond 64 bits: 99999999999999999999"),
+        (b'{"t": 9223372036854775808}', "t is an integer beyond 64 bits"),
+        (b'{"t": 1, "id": "a", "t": 2}', "it has the name t more than once"),
+        (b'{"id": "\\ud800"}', "no UTF-8: half of a surrogate pair"),
+        (b'\xef\xbb\xbf{"t": 1.5}', "t is of the wrong type"),
     ],
 )
 @pytest.mark.parametrize("place", [0, 2, 4])
@@ -326,3 +331,49 @@ def test_a_list_of_anything_else_is_quarantined(path: Path, value: bytes, reason
 def test_text_is_a_value(path: Path, kind: pa.DataType) -> None:
     path.write_bytes(b'{"t": 1, "id": "a", "v": "POINT (1 2)"}\n')
     assert FILES.types(path, replace(SHAPES, types={"shape": kind}))["v"] == "string"
+
+
+BOM = b"\xef\xbb\xbf"
+
+
+@pytest.mark.parametrize("places", [[0], [1], [0, 2], [0, 1, 2, 3]])
+def test_a_byte_order_mark_before_a_record_is_no_part_of_it(path: Path, places: list[int]) -> None:
+    lines = [BOM + GOOD if place in places else GOOD for place in range(4)]
+    raw = read(path, b"".join(lines))
+    assert (raw.malformed, raw.row.tolist(), raw.table["v"].to_pylist()) == ([], [0, 1, 2, 3], [0.5] * 4)
+    assert FILES.types(path, replace(COLUMNS, key=None)) is not None
+    path.write_bytes(BOM + GOOD.strip())
+    assert FILES.whole(path, still=True)
+
+
+EXACT = JsonFiles(exact=frozenset({"v"}))
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, -(2**53) - 1, 2**63 - 1, 2**64 + 1, 10**23, 10**400])
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_an_integer_that_a_double_rounds_is_malformed_where_it_is_to_be_given_back(path, value, place) -> None:
+    lines = [GOOD] * 3
+    lines.insert(place, b'{"t": 1, "id": "a", "v": %d}\n' % value)
+    path.write_bytes(b"".join(lines))
+    (segment,) = FILES.split(path)
+    types = {"t": "int64", "id": "string", "v": "double"}
+    raw = EXACT.read(segment, types)
+    (fault,) = raw.malformed
+    assert fault.row == place
+    assert fault.reason.startswith(("v is an integer that a double does not hold", "no record that could be read"))
+    assert json.loads(fault.record)["v"] == value
+    assert raw.row.tolist() == [row for row in range(4) if row != place]
+    assert raw.table["v"].to_pylist() == [0.5] * 3
+
+
+def test_integers_that_doubles_have_and_numbers_that_are_no_integers_are_given_back(path: Path) -> None:
+    values = [2**53, 2**60, -(2**62), 1e300, 9007199254740993.0, 1.5]
+    path.write_text("".join(f'{{"t": 1, "id": "a", "v": {value}}}\n' for value in values))
+    (segment,) = FILES.split(path)
+    raw = EXACT.read(segment, {"t": "int64", "id": "string", "v": "double"})
+    assert (raw.malformed, raw.table["v"].to_pylist()) == ([], values)
+    path.write_text('{"t": 1, "id": "a", "v": 9007199254740993}\n')
+    (segment,) = FILES.split(path)
+    assert FILES.read(segment, {"t": "int64", "id": "string", "v": "double"}).malformed == [], (
+        "computed with in doubles"
+    )

@@ -6,6 +6,7 @@ import errno
 import json
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -75,7 +76,6 @@ TIME, NAME, NUMBER = "epoch milliseconds", "a string or an integer up to int64",
         ("sensor", pa.array([{"x": "a"}, {"x": "b"}]), NAME),
         ("speed", pa.array(["1", "2"]), NUMBER),
         ("speed", pa.array([True, False]), NUMBER),
-        ("speed", pa.nulls(2), NUMBER),
     ],
     ids=lambda value: str(value.type) if isinstance(value, pa.Array) else value[:9],
 )
@@ -127,7 +127,6 @@ def test_a_carried_column_may_have_many_types_and_may_be_a_value_too(path: Path)
         pa.array([b"a", b"b"]),
         pa.array([1, 2], pa.uint64()),
         pa.array([1, 2], pa.time32("s")),
-        pa.nulls(2),
     ],
     ids=lambda values: str(values.type)[:9],
 )
@@ -188,7 +187,7 @@ def test_an_io_error_is_raised_and_is_no_refusal_of_the_file(
     """Such an error may be transient, and a driver that ends with a refusal is not restarted."""
     pq.write_table(table(), path)
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **options: object) -> None:
         raise OSError(error, "not now")
 
     with monkeypatch.context() as patch:
@@ -314,6 +313,7 @@ def test_a_key_of_any_type_of_text_is_text(path: Path, kind: pa.DataType) -> Non
     [
         (pa.list_(pa.float64()), pa.list_(pa.float32()), True),
         (pa.list_(pa.float64()), pa.list_(pa.int16(), 4), True),
+        (pa.list_(pa.float64()), pa.list_(pa.null()), True),
         (pa.list_(pa.float64()), pa.list_(pa.string()), False),
         (pa.list_(pa.float64()), pa.float64(), False),
         (pa.binary(), pa.large_binary(), True),
@@ -333,3 +333,69 @@ def test_a_value_column_holds_the_type_that_the_kind_takes(tmp_path: Path, wante
     else:
         with pytest.raises(Refused, match=r"column hist: its type is .* but it is the query's shape\n.*right would be"):
             ParquetFiles().types(tmp_path / "part.parquet", columns)
+
+
+LATEST = datetime(9999, 12, 31, tzinfo=UTC)
+
+
+def test_int96_times_do_not_wrap(path: Path) -> None:
+    times = pa.array([LATEST, datetime(1, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC"))
+    pq.write_table(table(event=times, more=times), path, use_deprecated_int96_timestamps=True)
+    types = FILES.types(path, CARRIED)
+    assert types["event"] == types["more"] == "timestamp[us]"
+    raw = FILES.read(Segment(str(path), 0, 2), types).table
+    for name in ("event", "more"):
+        assert raw[name].cast(times.type).combine_chunks() == times
+    assert "9999-12-31" in FILES.records(Segment(str(path), 0, 2), [0])[0]
+
+
+@pytest.mark.parametrize("name", ["event", "came", "name", "sensor", "speed", "more"])
+def test_a_column_that_is_null_throughout_fits_each_part(path: Path, name: str) -> None:
+    pq.write_table(table(more=pa.nulls(2)).drop_columns([name]).append_column(name, pa.nulls(2)), path)
+    types = FILES.types(path, CARRIED)
+    assert types[name] == "null"
+    assert FILES.read(Segment(str(path), 0, 2), types).table[name].null_count == 2
+
+
+def test_a_column_that_the_file_is_older_than_is_null(path: Path) -> None:
+    pq.write_table(table(5), path, row_group_size=2)
+    types = FILES.types(path, CARRIED, {"more": "int64", "speed": "float"})
+    assert (types["more"], types["speed"]) == ("int64", "double")
+    raw = FILES.read(Segment(str(path), 1, 3), types)
+    assert (raw.table["more"].to_pylist(), raw.table["speed"].to_pylist()) == ([None] * 3, [1.0, 2.0, 3.0])
+    assert raw.row.tolist() == [0, 1, 2]
+
+
+def test_a_name_that_a_column_of_the_query_shares_with_another_is_refused(path: Path) -> None:
+    pq.write_table(pa.table([*table().columns, pa.array([1, 2])], names=[*table().column_names, "speed"]), path)
+    assert "it has the column speed more than once" in refusal(path)
+
+
+def test_columns_of_one_name_that_no_one_asks_for_are_no_fault(path: Path) -> None:
+    names = [*table().column_names, "other", "other"]
+    pq.write_table(pa.table([*table().columns, pa.array([1, 2]), pa.array([3, 4])], names=names), path)
+    assert FILES.read(Segment(str(path), 0, 2), FILES.types(path, COLUMNS)).table.num_columns == 5
+    record = json.loads(FILES.records(Segment(str(path), 0, 2), [1])[0])
+    assert (record["other"], record["other (2)"]) == (2, 4)
+
+
+def test_a_name_that_is_no_utf_8_is_refused(path: Path) -> None:
+    odd = pa.schema([*table().schema, pa.field(b"caf\xe9", pa.int64())])
+    pq.write_table(pa.table([*table().columns, pa.array([1, 2])], schema=odd), path)
+    assert "the name of a column is no UTF-8: b'caf\\xe9'" in refusal(path)
+
+
+def test_a_column_that_no_one_asks_for_and_that_cant_be_read_keeps_no_record_from_the_quarantine(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pq.write_table(table(other=pa.array([1, 2])), path)
+    read = pq.ParquetFile.read_row_groups
+
+    def fail(self, groups, columns=None, **options):
+        if columns is None or "other" in columns:
+            raise pa.ArrowNotImplementedError("nested data in chunks")
+        return read(self, groups, columns=columns, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_groups", fail)
+    record = json.loads(FILES.records(Segment(str(path), 0, 2), [1])[0])
+    assert (record["name"], record["other"]) == ("n1", "can't be read")

@@ -66,3 +66,12 @@ def test_the_package_is_packed_whole_and_removed_afterwards():
         assert {"tailrace/__init__.py", "tailrace/engine/task.py", "tailrace/spark/source.py"} <= set(names)
         assert all(name.endswith(".py") for name in names)
     assert not Path(path).exists()
+
+
+@pytest.mark.parametrize("master", ["local[*]", "spark://h:7077", "yarn"])
+def test_a_drivers_jvm_takes_names_of_files_for_utf_8(monkeypatch, master):
+    monkeypatch.setenv(SECRET, VALUE)
+    monkeypatch.setenv("LC_ALL", "C")
+    assert masters.environment(master)["LC_ALL"] == "C.UTF-8"
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    assert "LC_ALL" not in masters.environment(master)

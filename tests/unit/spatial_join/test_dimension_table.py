@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -253,3 +254,74 @@ def test_geometries_are_texts_or_bytes(tmp_path):
 def test_what_is_no_table_is_refused(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
     refusal(tmp_path / name)
+
+
+def csv_columns(path: Path, **texts: list[str]) -> dict[str, pa.Array]:
+    rows = zip(*texts.values(), strict=True)
+    lines = [f"{n},POINT (0 0),{','.join(row)}" for n, row in enumerate(rows)]
+    path.write_text("\n".join([f"id,geometry,{','.join(texts)}", *lines, ""]), encoding="utf-8")
+    return dict(read(path, columns=list(texts)).columns)
+
+
+def test_a_column_of_csv_is_text_unless_all_of_its_texts_come_back_from_another_type(tmp_path):
+    columns = csv_columns(
+        tmp_path / "t.csv",
+        fips=["06037", "06019"],
+        phone=["+12135550100", ""],
+        flag=["1", "true"],
+        count=["7", ""],
+        rate=["2.50", "1e-7"],
+        open=["True", "false"],
+        day=["2020-01-02", "2020-01-03"],
+        word=["NA", "null"],
+        none=["", ""],
+    )
+    assert {name: column.to_pylist() for name, column in columns.items()} == {
+        "fips": ["06037", "06019"],
+        "phone": ["+12135550100", None],
+        "flag": ["1", "true"],
+        "count": [7, None],
+        "rate": [2.5, 1e-7],
+        "open": [True, False],
+        "day": ["2020-01-02", "2020-01-03"],
+        "word": ["NA", "null"],
+        "none": [None, None],
+    }
+    assert columns["none"].type == pa.null()
+
+
+def test_int96_times_do_not_wrap(tmp_path):
+    times = pa.array([datetime(9999, 12, 31, tzinfo=UTC)], pa.timestamp("us", "UTC"))
+    rows = pa.table({"id": [1], "geometry": [shapely.to_wkb(shapely.Point(0, 0))], "until": times})
+    pa.parquet.write_table(rows, tmp_path / "t.parquet", use_deprecated_int96_timestamps=True)
+    (until,) = read(tmp_path / "t.parquet", columns=["until"]).columns["until"].cast(times.type).to_pylist()
+    assert until == datetime(9999, 12, 31, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("name", ["id", "name", "geometry"])
+def test_texts_that_are_no_utf_8_are_refused_by_column_and_row(tmp_path, name):
+    good = {"id": ["a", "b"], "name": ["x", "y"], "geometry": ["POINT (0 0)", "POINT (1 1)"]}
+    odd = pa.array([good[name][0].encode(), b"caf\xe9"]).view(pa.string())
+    pa.parquet.write_table(pa.table(good | {name: odd}), tmp_path / "t.parquet")
+    (problem,) = refusal(tmp_path / "t.parquet", columns=["name"])
+    assert (problem.where, problem.wrong) == (f"{tmp_path}/t.parquet: {name}", "the text of row 2 is no UTF-8")
+
+
+def test_names_that_are_no_utf_8_and_names_that_come_twice_are_refused(tmp_path):
+    odd = pa.schema([("id", pa.int64()), ("geometry", pa.string()), pa.field(b"caf\xe9", pa.int64())])
+    pa.parquet.write_table(pa.table([[1], ["POINT (0 0)"], [1]], schema=odd), tmp_path / "t.parquet")
+    assert "the name of a column is no UTF-8" in refusal(tmp_path / "t.parquet")[0].wrong
+    content = geojson(tmp_path / "t.geojson", [shapely.Point(0, 0)], [1], ["a"]).read_text()
+    (tmp_path / "t.geojson").write_text(content.replace('"name"', '"name": "b", "name"'))
+    assert "an object has the name 'name' more than once" in refusal(tmp_path / "t.geojson", columns=["name"])[0].wrong
+    (tmp_path / "t.geojson").write_text(content.replace('"a"', '"\\ud800"'))
+    assert "half of a surrogate pair" in refusal(tmp_path / "t.geojson", columns=["name"])[0].wrong
+
+
+def test_a_byte_order_mark_before_a_table_is_no_part_of_it(tmp_path):
+    for path in (
+        geojson(tmp_path / "t.geojson", [shapely.Point(0, 0)], [1]),
+        table(tmp_path / "t.csv", pa.array(["POINT (0 0)"]), id=[1]),
+    ):
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+        assert read(path).ids.to_pylist() == [1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -619,3 +620,24 @@ def test_a_file_outside_of_the_roots_of_sources_is_refused(path, tmp_path, monke
     assert "lies under no root of sources" in refusal(make_feed(path).fresh)
     monkeypatch.setenv("TAILRACE_SOURCES", str(tmp_path))
     assert ids(make_feed(path).fresh())[:2] == "ab"
+
+
+MORE = replace(COLUMNS, carried={"left_more": "more"})
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_files_older_than_an_added_column_have_null_there(path: Path, is_listed: bool) -> None:
+    append(path, "a", "b")
+    write_deltalake(path, rows_of("c", more=[7]), mode="append", schema_mode="merge")
+    append(path, "d", schema_mode="merge")
+    if is_listed:
+        clean_up(path, below=3)
+    feed = DeltaFeed(path, MORE, {}, {}, -1)
+    tables = [FORMATS["delta"].read(segment, feed.types).table for segment in feed.fresh()]
+    assert [value for table in tables for value in table["more"].to_pylist()] == [None, None, 7, None]
+    assert feed.types["more"] == "int64"
+
+
+def test_a_column_that_the_table_has_not_is_refused_by_its_name(path: Path) -> None:
+    append(path, "a")
+    assert refusal(DeltaFeed(path, MORE, {}, {}, -1).fresh).startswith(f"{path}: it has no column 'more'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -48,3 +49,10 @@ def test_a_warehouse_may_be_at_any_other_path(tmp_path: Path, character: str) ->
     DeltaTable(table).create_checkpoint()
     assert DeltaTable(table).to_pyarrow_dataset().to_table().num_rows == 2
     assert [file.name for file in tmp_path.iterdir()] == [f"x{character}y"]
+
+
+def test_a_warehouse_beyond_ascii_is_refused_where_the_locale_has_another_encoding(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "getfilesystemencoding", lambda: "iso8859-1")
+    assert Layout.of(tmp_path / "wh", "q").home == tmp_path / "wh" / "q"
+    with pytest.raises(Refused, match="its name is not ASCII, and the locale's encoding is iso8859-1"):
+        Layout.of(tmp_path / "wh-ü", "q")

@@ -159,8 +159,50 @@ def test_a_version_without_rows_or_values_has_any_types(path):
     plain = TableVersions(TableSource(path), path.parent / "versions", {"id": "int64"})
     assert plain.take(second) is not None
     write_named(path, None)
-    with pytest.raises(Refused, match="no row has a value of right_name"):
-        TableVersions(source, path.parent / "versions")
+    assert TableVersions(source, path.parent / "versions").types.carried == {"right_name": pa.string()}
+
+
+CODES = (("right_code", "code"), ("right_flag", "flag"))
+
+
+def write_csv(path: Path, *rows: tuple[str, str]) -> TableSource:
+    shape = shapely.to_wkt(SQUARE)
+    path.write_text("id,geometry,code,flag\n" + "".join(f'{n},"{shape}",{c},{f}\n' for n, (c, f) in enumerate(rows)))
+    touch.count += 1
+    os.utime(path, ns=(touch.count, touch.count))
+    return TableSource(path, columns=CODES)
+
+
+def test_a_column_of_csv_that_is_text_stays_text_in_versions_whose_texts_are_numbers(tmp_path):
+    path = tmp_path / "t.csv"
+    versions = TableVersions(write_csv(path, ("06037", "true"), ("94110", "1")), tmp_path / "versions")
+    assert set(versions.types.carried.values()) == {pa.string()}
+    first = fact_of(versions.take(None))
+    source = write_csv(path, ("12.50", "true"), ("7", "false"))
+    assert versions.take(first) is not None
+    assert versions.problem is None
+    table = source.read(path, path.read_bytes())
+    assert table.values("right_code", pa.string(), pa.array([1, 0, 1])).to_pylist() == ["7", "12.50", "7"]
+    assert table.values("right_flag", pa.string(), pa.array([0])).to_pylist() == ["true"]
+
+
+def test_a_column_of_csv_that_is_a_number_takes_no_version_with_another_text(tmp_path):
+    path = tmp_path / "t.csv"
+    versions = TableVersions(write_csv(path, ("94110", "true")), tmp_path / "versions")
+    first = fact_of(versions.take(None))
+    write_csv(path, ("06037", "true"))
+    assert versions.take(first) is None
+    assert "the type of right_code is string, in versions before int64" in versions.problem
+
+
+def test_a_later_version_of_doubles_may_have_integers_in_csv_too(tmp_path):
+    path = tmp_path / "t.csv"
+    versions = TableVersions(write_csv(path, ("1.5", "true")), tmp_path / "versions")
+    first = fact_of(versions.take(None))
+    source = write_csv(path, ("2", "true"))
+    assert versions.take(first) is not None
+    table = source.read(path, path.read_bytes())
+    assert table.values("right_code", pa.float64(), pa.array([0])).to_pylist() == [2.0]
 
 
 def test_what_could_not_be_read_for_a_moment_is_read_again(path, monkeypatch):
@@ -218,3 +260,14 @@ def test_a_table_that_becomes_a_link_out_of_the_roots_of_sources_is_no_version(p
     assert "lies under no root of sources" in versions.problem
     with pytest.raises(Refused, match="lies under no root of sources"):
         open_versions(path)
+
+
+def test_versions_of_a_stream_that_began_when_more_of_csv_was_typed(tmp_path):
+    path = tmp_path / "t.csv"
+    source = write_csv(path, ("06037", "2024-01-01 00:00:00"), ("5", "2024-01-01"))
+    table, rows = source.read(path, path.read_bytes()), pa.array([0, 1])
+    assert table.values("right_code", pa.int64(), rows).to_pylist() == [6037, 5]
+    times = table.values("right_flag", pa.timestamp("us", "UTC"), rows)
+    assert times.cast(pa.int64()).to_pylist() == [1_704_067_200_000_000] * 2
+    with pytest.raises(ValueError, match=r"right_flag of the table is of the type string, in its first version int64"):
+        table.values("right_flag", pa.int64(), rows)

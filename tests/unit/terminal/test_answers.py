@@ -83,3 +83,16 @@ def test_columns_of_the_source_are_written_as_they_are_and_times_as_text(tmp_pat
     for line, row in zip((tmp_path / "csv").read_text().splitlines()[1:], found, strict=True):
         assert line.split(",")[:3] == [f'"{row[name]}"' if row[name] else "" for name in TEXTS]
     assert pq.read_table(tmp_path / "parquet").schema == table.schema
+
+
+NUMBERS = [1.23456789e-12, 5.678e-15, 6.328123456789e-07, 1 / 3, 1.2345678901234568e17, 1.7976931348623157e308]
+
+
+def test_rows_of_json_have_the_numbers_that_the_answers_have(tmp_path) -> None:
+    integers = [2**53 + 1, 2**63 - 1, -(2**53) - 1, None, 0, 2**62 + 1]
+    answers = pa.table({"value": NUMBERS, "left_id": integers, "left_fare": pa.array([Decimal(10) ** 20] * 6)})
+    write_answers(answers, answers.column_names, "jsonl", tmp_path / "out", 0)
+    found = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    assert [row["value"].hex() for row in found] == [value.hex() for value in NUMBERS]
+    assert [row["left_id"] for row in found] == integers
+    assert found[0]["left_fare"] == "1" + "0" * 20

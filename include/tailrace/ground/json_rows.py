@@ -1,0 +1,128 @@
+"""Rows of Arrow tables as JSON objects, which the JSON source reads back as the same values."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_AT_ONCE = 10_000
+_WITH_JSON = (
+    *(pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_date),
+    *(pa.types.is_timestamp, pa.types.is_null, pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
+)
+_ESCAPED = r'["\\\x00-\x1f]'
+"""The characters that JSON has only as escapes within a text."""
+
+_WHOLE = r"^-?\d+$"
+
+
+def json_rows(table: pa.Table) -> Iterator[bytes]:
+    """Yield the rows of a table, each as a JSON object in UTF-8.
+
+    Timestamps are ISO 8601 in UTC, in the digits of their unit; one without a time zone is in UTC. Doubles have the
+    fewest digits that give them back, integers and decimals all their digits. Dates are text. Numbers that JSON has not
+    (NaN, infinity) are null.
+
+    Raises
+    ------
+    ValueError
+        When a column is of a type that JSON has not, such as bytes, or a text is no UTF-8; before the first row.
+    """
+    require_json(table)
+    if not table.num_columns:
+        yield from [b"{}"] * table.num_rows
+        return
+    for batch in table.to_batches(_AT_ONCE):
+        pieces: list[Any] = []
+        for place, field in enumerate(table.schema):
+            name = json.dumps(field.name, ensure_ascii=False)
+            pieces += [f"{',' if place else '{'}{name}:", _texts(batch.column(place))]
+        rows = pc.binary_join_element_wise(*pieces, "}", "")
+        yield from rows.cast(pa.binary()).to_pylist()
+
+
+def require_json(table: pa.Table) -> None:
+    """Refuse a table that holds what JSON has not, by a ValueError that names the column."""
+    for field, column in zip(table.schema, table.columns, strict=True):
+        if not _has_json(field.type):
+            raise ValueError(f"column {field.name} is of type {field.type}, which JSON has not: leave it out")
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"column {field.name} holds what JSON has not: {error}") from None
+
+
+def _has_json(kind: pa.DataType) -> bool:
+    """Return whether all values of a type can be written as JSON."""
+    if pa.types.is_dictionary(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _has_json(kind.value_type)
+    if pa.types.is_struct(kind):
+        return all(_has_json(field.type) for field in kind)
+    return any(is_of(kind) for is_of in _WITH_JSON)
+
+
+def _texts(column: pa.Array) -> pa.Array:
+    """Return the JSON text of each value of a column."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if pa.types.is_nested(kind):
+        return pa.array([_nested(value) for value in column.to_pylist()], pa.string())
+    if pa.types.is_floating(kind):
+        texts = _doubles(column.cast(pa.float64()))
+    elif pa.types.is_timestamp(kind):
+        texts = _quoted(pc.replace_substring(column.cast(pa.timestamp(kind.unit, "UTC")).cast(pa.string()), " ", "T"))
+    else:
+        texts = column.cast(pa.string())
+        if not (pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)):
+            texts = _quoted(texts)
+    return texts.fill_null("null")
+
+
+def _doubles(column: pa.Array) -> pa.Array:
+    """Return the text of each double; with .0 where it is whole, so that it stays a double."""
+    texts = column.cast(pa.string())
+    texts = pc.if_else(pc.match_substring_regex(texts, _WHOLE), pc.binary_join_element_wise(texts, ".0", ""), texts)
+    return pc.if_else(pc.is_finite(column), texts, None)
+
+
+def _quoted(texts: pa.Array) -> pa.Array:
+    if pc.any(pc.match_substring_regex(texts, _ESCAPED)).as_py():
+        quoted = [None if text is None else json.dumps(text, ensure_ascii=False) for text in texts.to_pylist()]
+        return pa.array(quoted, pa.string())
+    return pc.binary_join_element_wise('"', texts, '"', "")
+
+
+def _nested(value: Any) -> str:
+    """Return the JSON text of a list or an object."""
+    try:
+        return _dump(value)
+    except ValueError:
+        return _dump(_finite(value))
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_value)
+
+
+def _finite(value: Any) -> Any:
+    """Return the value with null for each number that JSON has not."""
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _value(value: Any) -> Any:
+    """Return a value that Python's encoder does not know, as one that it knows."""
+    if isinstance(value, Decimal):
+        return float(value)
+    return value.isoformat() if isinstance(value, date) else str(value)

@@ -1,0 +1,29 @@
+"""The encoding of file names: UTF-8, in this process and in those that it starts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def utf_8_locale(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variable by which a JVM takes names of files for UTF-8, as Python does, where the locale is C."""
+    locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or "C"
+    return {"LC_ALL": "C.UTF-8"} if locale in ("C", "POSIX") else {}
+
+
+def name_fault(path: Path | str) -> str | None:
+    """Return why the programs that share a path would not all find the same file by it; None where they do."""
+    text = str(path)
+    if text.isascii():
+        return None
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return f"its name is no UTF-8: {text!a}"
+    encoding = sys.getfilesystemencoding()
+    return None if encoding == "utf-8" else f"its name is not ASCII, and the locale's encoding is {encoding}"
+
+
+NAME_REMEDY = "a name in UTF-8, and a locale whose encoding is UTF-8: LC_ALL=C.UTF-8"
