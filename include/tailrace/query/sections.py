@@ -36,7 +36,7 @@ PRESETS = ("@hourly", "@daily", "@weekly", "@monthly")
 CRON_FIELDS = 5
 _FORMAT = "how the tuples are stored: parquet"
 _MOST_WINDOWS = 20_000
-"""The windows that a tuple lies in at most: each late one is held for all that are open, and answers each key in all."""
+"""The windows that a tuple lies in at most: a late one is held, and a key answered, in each of them."""
 _RATE = "rows a second at which a live run replays Parquet files, for format replay: 2000"
 
 

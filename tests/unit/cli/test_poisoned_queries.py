@@ -104,7 +104,7 @@ CASES = [
     ("a slide longer than the window", changed("15 min", "2 h"), "10: window.slide", "slide is longer than size"),
     (
         "windows beyond reason",
-        changed("15 min", "1 ms").replace("1 h", "365 d"),
+        changed("15 min", "1 ms").replace(b"1 h", b"365 d"),
         "10: window.slide",
         "in 31,536,000,000 windows, more than 20,000",
     ),
