@@ -10,7 +10,7 @@ import pyarrow as pa
 import shapely
 
 from tailrace.kind.inputs import Reject
-from tailrace.spatial_join.geometries import LATITUDE, LONGITUDE, Geometries, Points, geometries_of
+from tailrace.spatial_join.geometries import LATITUDE, LONGITUDE, Geometries, Points, Shapes, geometries_of
 from tailrace.spatial_join.parsing import UNREAD, Parsed, parse
 from tailrace.spatial_join.validity import FAR, INFINITE, check
 
@@ -82,14 +82,14 @@ class GeometryInput:
         if "x" in self.columns:
             return [tuples.column("x"), tuples.column("y")]
         ((part, _),) = self.columns.items()
-        return [pa.array(shapely.to_wkb(self._read(tuples.column(part)).shapes), pa.binary())]
+        return [pa.array(shapely.to_wkb(self._accepted(tuples.column(part))), pa.binary())]
 
     def of_tuples(self, tuples: pa.RecordBatch) -> Geometries:
         """The geometries of accepted tuples."""
         if "x" in self.columns:
             return self.geometries(tuples)
         ((part, _),) = self.columns.items()
-        return geometries_of(self._read(tuples.column(part)).shapes)
+        return geometries_of(self._accepted(tuples.column(part)))
 
     def geometries(self, rows: pa.RecordBatch | pa.Table) -> Geometries:
         """The geometries of rows."""
@@ -101,3 +101,7 @@ class GeometryInput:
     def _read(self, column: pa.Array) -> Parsed:
         """The geometries of a column of texts or bytes, in the plane, and what is wrong with them."""
         return check(parse(column), self.degrees, self.makes_valid)
+
+    def _accepted(self, column: pa.Array) -> Shapes:
+        """The geometries of a column in which nothing is wrong."""
+        return (self._read(column) if self.makes_valid else parse(column)).shapes

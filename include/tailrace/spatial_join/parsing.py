@@ -35,6 +35,7 @@ _POINT, _LINES, _POLYGON, _CONTAINERS = 1, (2, 8), 3, (4, 5, 6, 7, 9, 10, 11, 12
 """Types of WKB; the containers hold geometries, and GEOS parses any in each of them before it looks at their types."""
 
 _SRID, _Z, _M = 0x20000000, 0x80000000, 0x40000000
+_LITTLE, _BIG = (struct.Struct(f"{order}I").unpack_from for order in "<>")
 
 
 Read = Callable[..., Any]
@@ -141,32 +142,33 @@ def _is_deep_wkb(wkb: bytes) -> bool:
 
     GEOS takes a byte order other than 0 and 1 for that of the geometry before, and of a type two bytes modulo 1,000.
     """
-    position, order, open_ = 0, "<", [1]  # the members that are still to come, at each level
+    position, read, open_ = 0, _LITTLE, [1]  # the members that are still to come, at each level
     try:
         while open_:
             if not open_[-1]:
                 open_.pop()
                 continue
             open_[-1] -= 1
-            order = {0: ">", 1: "<"}.get(wkb[position], order)
-            (header,) = struct.unpack_from(f"{order}I", wkb, position + 1)
+            mark = wkb[position]
+            read = _LITTLE if mark == 1 else _BIG if mark == 0 else read
+            (header,) = read(wkb, position + 1)
             iso, kind = divmod(header & 0xFFFF, 1000)
-            size = 8 * (2 + bool(header & _Z or iso in (1, 3)) + bool(header & _M or iso in (2, 3)))
+            size = 16 + 8 * bool(header & _Z or iso in (1, 3)) + 8 * bool(header & _M or iso in (2, 3))
             position += 9 if header & _SRID else 5
             if kind == _POINT:
                 position += size
                 continue
-            (count,) = struct.unpack_from(f"{order}I", wkb, position)
+            (count,) = read(wkb, position)
             position += 4
-            if kind in _CONTAINERS:
+            if kind == _POLYGON:
+                for _ in range(count):
+                    position += 4 + size * read(wkb, position)[0]
+            elif kind in _CONTAINERS:
                 open_.append(count)
                 if len(open_) > MOST_LEVELS + 1:
                     return True
             elif kind in _LINES:
                 position += count * size
-            elif kind == _POLYGON:
-                for _ in range(count):
-                    position += 4 + size * struct.unpack_from(f"{order}I", wkb, position)[0]
             else:
                 return False
     except (struct.error, IndexError):  # it ends early
