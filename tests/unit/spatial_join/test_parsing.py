@@ -62,6 +62,12 @@ def test_levels_of_texts_are_counted(text):
     assert shapes[0].equals(shapely.Point(1, 1))
 
 
+def test_one_level_more_than_the_most_is_too_deep():
+    text = "GEOMETRYCOLLECTION (" * (MOST_LEVELS + 3) + "POINT (2 2)" + ")" * (MOST_LEVELS + 3)
+    assert parse(pa.array([text])).faults == {0: DEEP}
+    assert parse(pa.array([wkb(MOST_LEVELS + 1)])).faults == {0: DEEP}
+
+
 def test_levels_of_hexadecimal_texts_are_counted():
     column = pa.array([POINT.hex(), wkb(50_000).hex(), "POINT (1 1)"])
     shapes, faults = parse(column, np.array([True, True, False]))
