@@ -44,7 +44,8 @@ class MemoryPairTables:
     ) -> None:
         self.streams, self.join = streams, join
         types = [pa.int64() if items and isinstance(items[0].id, int) else pa.string() for items in streams]
-        self.kind = ToyJoin(join.reach, tuple(ColumnTypes(pa.string(), id_type) for id_type in types))
+        columns = tuple(ColumnTypes(pa.string(), id_type) for id_type in types)
+        self.kind = ToyJoin(join.reach, columns, interval=join.interval)
         self.stage = Stage(self.kind, tuple(self._reader(side, cuts[side]) for side in (0, 1)), 1)
         log = [Read(side, item) for side in (0, 1) for item in self._numbered(side)]
         tuples = [one._replace(item=streams[one.side][one.position]) for one in placed(log, join.tick)[0]]
@@ -93,7 +94,7 @@ class MemoryPairTables:
             (a.id, b.id): (a.event_time, b.event_time)
             for a in left
             for b in right
-            if a.value == b.value and abs(a.event_time - b.event_time) <= self.join.reach
+            if a.value == b.value and self.join.near(a, b)
         }
 
     # As `AnswerTables` has it: only what the ranges hold.

@@ -78,6 +78,11 @@ class Join:
         size, slide = self.windows
         return [start + size for start in range(time // slide * slide, time - size, -slide)][::-1]
 
+    def kept(self, side: int) -> int:
+        """How far behind F a tuple is kept: as much later a partner can be, 0 at least."""
+        lower, upper = self.interval or (-self.reach, self.reach)
+        return max(upper, 0) if side == LEFT else max(-lower, 0)
+
     def near(self, left: Item, right: Item) -> bool:
         lower, upper = self.interval or (-self.reach, self.reach)
         return lower <= right.event_time - left.event_time <= upper
@@ -243,7 +248,11 @@ def first_tuples(
         if (one.side, one.item.id) not in here and (until is None or (frontier is not None and until < frontier)):
             found.append(one)
         here.add((one.side, one.item.id))
-        last = one.item.event_time + join.reach if join.windows is None else join.ends(one.item.event_time)[-1] - 1
+        last = (
+            one.item.event_time + join.kept(one.side)
+            if join.windows is None
+            else join.ends(one.item.event_time)[-1] - 1
+        )
         remembered[one.side][one.item.id] = last if until is None else max(until, last)
     return found
 
@@ -260,7 +269,7 @@ def pass_everything(outcome: Outcome, largest: list[int | None], join: Join) -> 
 def purge(outcome: Outcome, join: Join, kept: list[list[Item]]) -> None:
     for side in (LEFT, RIGHT):
         if outcome.frontier is not None:
-            kept[side] = [item for item in kept[side] if item.event_time >= outcome.frontier - join.reach]
+            kept[side] = [item for item in kept[side] if item.event_time >= outcome.frontier - join.kept(side)]
 
 
 def first_arrivals(tuples: Iterable[Placed], tick: int) -> list[Item]:

@@ -97,6 +97,14 @@ JOINS = st.builds(
 )
 
 
+IN_INTERVALS = st.builds(
+    lambda join, interval: replace(join, interval=interval, reach=max(map(abs, interval))),
+    JOINS,
+    st.sampled_from([(-60, 60), (-10, 60), (5, 30), (-40, -3)]),
+)
+"""Joins of which each side is kept for a bound of its own."""
+
+
 def log_of(batches: Sequence[Batch]) -> Log:
     log: list[Read | Wake | Silence] = []
     for batch in batches:
@@ -117,7 +125,7 @@ class Sample(NamedTuple):
     plan: Callable[[int, int], dict] = lambda number, tasks: {"salt": number}
 
 
-TOY = Sample(lambda join, feedback: ToyJoin(join.reach, feedback_ms=feedback))
+TOY = Sample(lambda join, feedback: ToyJoin(join.reach, feedback_ms=feedback, interval=join.interval))
 
 
 def stage_of(

@@ -1,4 +1,4 @@
-"""A kind for tests: the join of two streams by equal values, with event times within a reach.
+"""A kind for tests: the join of two streams by equal values, with event times within a reach, or in an interval.
 
 The right stream goes to all tasks, the left one to a task by the hash of the value and the salt of the partition plan.
 A task measures the pairs of each value that it answers, and each feedback period has a plan with another salt.
@@ -40,8 +40,14 @@ class ByValue:
 @dataclass(frozen=True)
 class ToyJoin(JoinedPairs):
     feedback_ms: int = 10**15
+    interval: tuple[int, int] | None = None
 
     sort_key = "value"
+
+    @property
+    def kept_ms(self) -> tuple[int, int]:
+        lower, upper = self.interval or (-self.reach_ms, self.reach_ms)
+        return max(upper, 0), max(-lower, 0)
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -70,8 +76,9 @@ class ToyJoin(JoinedPairs):
         of_left = np.repeat(np.arange(len(a)), high - low)
         place = np.arange(len(of_left)) - np.repeat(np.cumsum(high - low) - (high - low), high - low)
         of_right = order[np.repeat(low, high - low) + place]
-        apart = left.column("event_time").to_numpy()[of_left] - right.column("event_time").to_numpy()[of_right]
-        near = np.abs(apart) <= self.reach_ms
+        apart = right.column("event_time").to_numpy()[of_right] - left.column("event_time").to_numpy()[of_left]
+        lower, upper = self.interval or (-self.reach_ms, self.reach_ms)
+        near = (apart >= lower) & (apart <= upper)
         of_left, of_right = of_left[near], of_right[near]
         values, counts = np.unique(left.column("value").to_numpy()[of_left], return_counts=True)
         loads = {"letter": np.array([float(ord(value[0])) for value in values]), "load": counts.astype(float)}

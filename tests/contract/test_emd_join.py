@@ -98,6 +98,9 @@ def test_the_answers_are_those_of_brute_force(ground: str, more: dict, data: st.
     rows, join = run(batches, join, tasks, feedback, Sample(make_kind(ground, more), HISTOGRAMS.__getitem__))
     tuples = [item for batch in batches for _, items in batch.segments for item in items]
     assert_as_the_oracle(rows, joined(log_of(batches), join), len(tuples))
+    for row in rows["metrics"]:
+        counts = dict(row["counts"] or {})
+        assert not row["loads"] or row["load"] == counts.get("exact", 0) + counts.get("queries", 0)
     value_of = {item.id: item.value for item in tuples}
     for row in rows.get("results", []):
         expected = distance_of(ground, value_of[row["left_id"]], value_of[row["right_id"]])

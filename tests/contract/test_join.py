@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pair_oracle import LEFT, RIGHT, Item, Join, Pair, batch_pairs, joined
-from pair_runs import FOREVER, JOINS, SIDES, Batch, assert_as_the_oracle, log_of, logs, policy_of_k, run
+from pair_runs import FOREVER, IN_INTERVALS, JOINS, SIDES, Batch, assert_as_the_oracle, log_of, logs, policy_of_k, run
 from tailrace.engine.local import LocalEngine
 
 MANY = settings(max_examples=200, deadline=None)
 
 
 @MANY
-@given(batches=logs(), join=JOINS, tasks=st.integers(1, 3), feedback=st.sampled_from([1, 30, FOREVER]))
+@given(batches=logs(), join=JOINS | IN_INTERVALS, tasks=st.integers(1, 3), feedback=st.sampled_from([1, 30, FOREVER]))
 def test_the_answers_are_those_of_the_oracle(batches: list[Batch], join: Join, tasks: int, feedback: int) -> None:
     rows, join = run(batches, join, tasks, feedback)
     tuples = sum(len(items) for batch in batches for _, items in batch.segments)
@@ -24,7 +24,7 @@ def test_the_answers_are_those_of_the_oracle(batches: list[Batch], join: Join, t
 
 
 @settings(max_examples=100, deadline=None)
-@given(batches=logs(), join=JOINS, tasks=st.integers(1, 3), ids=st.integers(1, 6))
+@given(batches=logs(), join=JOINS | IN_INTERVALS, tasks=st.integers(1, 3), ids=st.integers(1, 6))
 def test_repeats_are_dropped_as_far_back_as_tuples_are_kept(
     batches: list[Batch], join: Join, tasks: int, ids: int
 ) -> None:
@@ -45,7 +45,7 @@ def test_repeats_are_dropped_as_far_back_as_tuples_are_kept(
 
 
 @settings(max_examples=50, deadline=None)
-@given(batches=logs(), join=JOINS)
+@given(batches=logs(), join=JOINS | IN_INTERVALS)
 def test_the_plan_of_every_stored_tuple_is_still_known(batches: list[Batch], join: Join) -> None:
     """So that a partition can place a tuple beside those that an earlier plan placed."""
     plans: list[tuple[int, int]] = []  # version, and the first segment under it
@@ -68,7 +68,7 @@ def test_the_plan_of_every_stored_tuple_is_still_known(batches: list[Batch], joi
     run(batches, join, 2, after_batch=check)
 
 
-@given(batches=logs(), join=JOINS)
+@given(batches=logs(), join=JOINS | IN_INTERVALS)
 def test_a_pair_is_missed_only_if_a_tuple_of_it_is_late(batches: list[Batch], join: Join) -> None:
     outcome = joined(log_of(batches), join)
     for left, right in batch_pairs(log_of(batches), join) - outcome.pairs.keys():

@@ -52,7 +52,7 @@ def test_the_example_of_an_interval_join(tasks):
         assert all(len({time // HOUR for time in chunk}) == 1 for side in chunks.values() for chunk in side), "eq. 4"
         bins[end_ms] = {side: {9 + times[0] // HOUR for times in chunks[side]} for side in chunks}
 
-    cuts = range(10 * MINUTE, 4 * HOUR, 10 * MINUTE)
+    cuts = range(5 * MINUTE, 4 * HOUR, 5 * MINUTE)
     answers = Run(section, (left, right), cuts=cuts, tasks=tasks).answers(look)
     found = defaultdict(list)
     for row in answers:
@@ -70,18 +70,21 @@ def test_the_example_of_an_interval_join(tasks):
     assert len(answers) == sum(
         -15 * MINUTE <= other - one <= 30 * MINUTE for one in minutes.tolist() for other in minutes.tolist()
     )
-    # Bin 11 has p_3. It stays for the longer side of the interval after its end, of either stream: until 12:30.
+    # Bin 11 has p_3. Of the points it stays for -T_lb after its end, to 12:15; of the polygons for T_ub, to 12:30.
     assert 11 in bins[clock("11:20")]["right"]
-    assert 11 in bins[clock("12:30")]["right"]
-    assert bins[clock("12:40")] == {"left": {12}, "right": {12}}
+    assert bins[clock("12:15")] == {"left": {11, 12}, "right": {11, 12}}, "the last tick is not complete"
+    assert bins[clock("12:20")] == {"left": {11, 12}, "right": {12}}
+    assert bins[clock("12:30")] == {"left": {11, 12}, "right": {12}}
+    assert bins[clock("12:35")] == {"left": {12}, "right": {12}}
 
 
 @pytest.mark.parametrize("k_ms", [0, 7_000])
 @pytest.mark.parametrize(("lower", "upper"), [(-15, 30), (0, 0), (5, 30), (-40, -3)])
 @pytest.mark.parametrize("bin_s", [None, 4, 60])
 def test_the_state_of_an_interval_join_stays_level(lower, upper, bin_s, k_ms):
-    """Eq. 5: a bin goes as a whole when no row of it can match, so rate × (reach + bin + slack) rows are stored."""
+    """Eq. 5: a bin goes as a whole when no row of it can match, so rate × (bound + bin + slack) rows are stored."""
     per_s, seconds, every, reach = 4, 120, 4, max(abs(lower), abs(upper))
+    kept = {"left": max(upper, 0), "right": max(-lower, 0)}
     bin_of = bin_s or max(upper - lower, reach // 16, 1)
     times = np.arange(0, seconds * 1000, 1000 // per_s)
     after = seconds * 1000 + 1000 * (reach + bin_of) + k_ms
@@ -92,10 +95,9 @@ def test_the_state_of_an_interval_join_stays_level(lower, upper, bin_s, k_ms):
 
     def look(engine: LocalEngine, end_ms: int) -> None:
         newest = int(np.sort(times[times < end_ms])[-2])  # the tick of the last one is not complete
-        bound = newest - k_ms - 1000 * reach
         for side in ("left", "right"):
-            chunks = stored_ms(engine, side)
-            assert sum(map(len, chunks)) <= per_s * (reach + bin_of + k_ms / 1000 + 1 / per_s)
+            chunks, bound = stored_ms(engine, side), newest - k_ms - 1000 * kept[side]
+            assert sum(map(len, chunks)) <= per_s * (kept[side] + bin_of + k_ms / 1000 + 1 / per_s)
             numbers = {(START_MS + time) // (1000 * bin_of) for chunk in chunks for time in chunk}
             assert all((number + 1) * 1000 * bin_of > START_MS + bound for number in numbers), "a bin is over"
             held = {time for chunk in chunks for time in chunk}
@@ -105,6 +107,25 @@ def test_the_state_of_an_interval_join_stays_level(lower, upper, bin_s, k_ms):
     run = Run(section, streams, k_ms, cuts=range(1000 * every, seconds * 1000 + 1, 1000 * every))
     assert run.answers(look) == []
     assert sizes[-2:] == [1, 1], "after a jump nothing old is left"
+
+
+def test_an_interval_to_one_side_stores_half_of_what_one_to_both_sides_does():
+    """Eq. 5: of [0, U] right tuples wait for nothing that is to come."""
+    reach, seconds = 30, 120
+    times = np.arange(0, seconds * 1000, 100)
+    streams = tuple(stream(side, times, x=np.full(len(times), 50.0 * side), y=np.zeros(len(times))) for side in (0, 1))
+    stored: dict[int, list[int]] = {}
+    for lower in (-reach, 0):
+        sizes = stored[lower] = []
+        section = NEAR | interval(1000 * lower, 1000 * reach) | {"bin": "2 s"}
+        run = Run(section, streams, cuts=range(1000, seconds * 1000 + 1, 1000))
+        run.answers(
+            lambda engine, end_ms, sizes=sizes: sizes.append(
+                sum(len(chunk) for side in ("left", "right") for chunk in stored_ms(engine, side))
+            )
+        )
+    steady = [np.mean(sizes[reach + 5 :]) for sizes in stored.values()]
+    assert steady[1] == pytest.approx(steady[0] / 2, rel=0.05)
 
 
 @pytest.mark.parametrize("restarts", ["files", "memory", "none"])

@@ -43,7 +43,7 @@ def test_measured_hit_rates_follow_the_formula(tau_ms):
     end = exact.column("window_end").to_numpy()
     complete = exact.filter(pa.array((end >= SIZE) & (end <= 1000 * SECONDS - 12_000)))
     course = EventTimeCourse.of(columns["tick"], event)
-    measurement = measure(KIND, [content], course, WAITS, complete, 1_000)
+    measurement = measure(KIND, [content], course, WAITS, complete, 1_000, arrival - event)
     lag_ms = float(np.mean(TICK * (course.tick + 1) - course.t_max))  # the lag of F behind arrival time
     for wait, rate, error in zip(WAITS.tolist(), measurement.accuracy, measurement.error, strict=True):
         noise = 3 * error + 1e-6  # near 1 the measured error may be 0

@@ -39,7 +39,9 @@ def case(draw: st.DrawFn) -> MemoryPairTables:
     streams = draw(stream()), draw(stream())
     if draw(st.booleans()):  # the first tuples come again, so far away that no correction of the others reads them
         streams = tuple([*items, *map(echo, items[:3])] for items in streams)
-    join = Join(draw(st.sampled_from([0, 7, 25])), draw(st.sampled_from([10, 0, 3])), draw(st.sampled_from([0, 10])))
+    interval = draw(st.none() | st.sampled_from([(-7, 25), (5, 25), (-25, -7)]))
+    reach = draw(st.sampled_from([0, 7, 25])) if interval is None else 25
+    join = Join(reach, draw(st.sampled_from([10, 0, 3])), draw(st.sampled_from([0, 10])), interval=interval)
     cuts = tuple(sorted(draw(st.sets(st.integers(1, max(len(items) - 1, 1)), max_size=3))) for items in streams)
     cuts = tuple([cut for cut in at if cut < len(items)] for at, items in zip(cuts, streams, strict=True))
     return MemoryPairTables(streams, join, cuts, draw(st.booleans()))

@@ -36,7 +36,7 @@ WKT: dict[str, tuple[object, str | None]] = {
     "three coordinates as one": ("POINT (1,2)", UNREAD),
     "a point without coordinates": ("POINT ()", UNREAD),
     "a type that there is not": ("CIRCLE (0 0, 1)", UNREAD),
-    "a curve": ("CIRCULARSTRING (0 0, 1 1, 2 0)", UNREAD),
+    "a curve": ("CIRCULARSTRING (0 0, 1 1, 2 0)", "g is of curves"),
     "a ring that is not closed": ("POLYGON ((0 0, 1 0, 1 1, 0 1))", UNREAD),
     "a ring of two points": ("POLYGON ((0 0, 1 0, 0 0))", f"{INVALID}too few points"),
     "a line of one point": ("LINESTRING (0 0)", UNREAD),

@@ -100,11 +100,16 @@ class ByPair(PairAnswers):
 
     Attributes
     ----------
-    reach_ms : int
-        The longest distance of the event times of a pair.
+    kept_ms : (int, int)
+        How far behind F the event times of kept left and right tuples lie at most.
     """
 
-    reach_ms: int
+    kept_ms: tuple[int, int]
+
+    @property
+    def reach_ms(self) -> int:
+        """The longest distance of the event times of a pair."""
+        return max(self.kept_ms)
 
     @property
     def identity(self) -> Identity:
@@ -118,8 +123,8 @@ class ByPair(PairAnswers):
     def horizon_columns(self) -> tuple[str, ...]:
         return "left_time", "right_time"
 
-    def expires(self, event_times: Ints) -> Ints:
-        return event_times + self.reach_ms + 1  # it is kept while F is at most its event time + reach
+    def expires(self, event_times: Ints, side: int) -> Ints:
+        return event_times + self.kept_ms[side] + 1
 
     def due(self, event_time: int) -> int:
         return event_time + 1
@@ -129,10 +134,10 @@ class ByPair(PairAnswers):
         return "left_time", "right_time", "left_id", "right_id"
 
     def shortest_wait(self, answers: Rows, came: Ints, t_max: Ints) -> Ints:
-        """The first tuple is still stored if its event time is at least F − reach before the tick of the later one."""
+        """The first tuple is still stored if F, before the tick of the later one, is at most as far as it is kept."""
         left, right = (np.asarray(answers.column(name)) for name in self.horizon_columns)
-        first = np.where(came[0] < came[1], left, right)
-        needed = t_max.max(axis=0) - self.reach_ms - first
+        until = np.where(came[0] < came[1], left + self.kept_ms[0], right + self.kept_ms[1])
+        needed = t_max.max(axis=0) - until
         return np.where(came[0] == came[1], 0, np.maximum(needed, 0))
 
     def missed_by(self, late: pa.Table) -> MissedPairs:

@@ -33,7 +33,7 @@ class ByPairInWindow(PairAnswers):
     def horizon_columns(self) -> tuple[str, ...]:
         return ("window_end",)
 
-    def expires(self, event_times: Ints) -> Ints:
+    def expires(self, event_times: Ints, side: int) -> Ints:
         return self.windows.last_end(event_times)
 
     def due(self, event_time: int) -> int:

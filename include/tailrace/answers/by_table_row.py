@@ -18,7 +18,7 @@ class ByTableRow(ByPair):
     A row of the table has no time, so `right_time` is null. A pair is given when its tuple comes, and no tuple is late.
     """
 
-    reach_ms: int = 0
+    kept_ms: tuple[int, int] = (0, 0)
 
     def horizon(self, answers: Rows) -> Ints:
         return np.asarray(answers.column("left_time"))

@@ -51,8 +51,8 @@ class AnswerModel(Protocol):
     def horizon_columns(self) -> tuple[str, ...]:
         """The columns of answers with times, of which one is the horizon."""
 
-    def expires(self, event_times: Ints) -> Ints:
-        """The frontier (ms) from which on a tuple of each event time can count in no answer that is not due."""
+    def expires(self, event_times: Ints, side: int) -> Ints:
+        """The frontier (ms) from which on a tuple of an input can count in no answer that is not due; shape (n,)."""
 
     def due(self, event_time: int) -> int:
         """The frontier (ms) at which every answer is due that depends on tuples up to an event time alone."""

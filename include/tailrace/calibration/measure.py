@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tailrace.calibration.standard_error import LossOverlap, standard_errors
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.matching import Rows
 from tailrace.ground.time_limits import BEFORE_ALL
@@ -66,7 +68,7 @@ class EventTimeCourse:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Accuracies:
     """The accuracy of m durations over n windows.
 
@@ -78,27 +80,25 @@ class Accuracies:
         The ends of the windows, in ms, in order.
     quality : ndarray, shape (m, n)
         The quality of each window's answers, in [0, 1]; 1 where they are exact.
+    overlap : LossOverlap
+        By the delays of the tuples.
     """
 
     windows: Sliding
     durations: Ints
     ends: Ints
     quality: Floats
+    overlap: LossOverlap
 
     @property
     def accuracy(self) -> Floats:
         """The mean over the windows, shape (m,)."""
         return np.asarray(self.quality.mean(axis=1))
 
-    @property
+    @cached_property
     def error(self) -> Floats:
-        """The standard error of `accuracy`, shape (m,).
-
-        Windows that overlap share tuples: they count as so many as fit side by side into the time that they cover.
-        """
-        size = self.windows.size_ms
-        covered = np.minimum(np.diff(self.ends), size).sum() + size
-        return np.asarray(self.quality.std(axis=1, ddof=1) / np.sqrt(covered / size))
+        """The standard error of `accuracy`, shape (m,)."""
+        return standard_errors(self.windows, self.durations, self.ends, self.quality, self.overlap)
 
 
 def settling_ms(delays: Ints, longest_wait_ms: int, accuracy: float) -> int:
@@ -117,7 +117,13 @@ def settling_ms(delays: Ints, longest_wait_ms: int, accuracy: float) -> int:
 
 
 def measure(
-    kind: Kind, parts: Iterable[pa.RecordBatch], course: EventTimeCourse, durations: Ints, exact: pa.Table, n: int
+    kind: Kind,
+    parts: Iterable[pa.RecordBatch],
+    course: EventTimeCourse,
+    durations: Ints,
+    exact: pa.Table,
+    n: int,
+    delays: Ints,
 ) -> Accuracies:
     """Measure the accuracy of durations over the last n windows among the exact answers.
 
@@ -130,6 +136,8 @@ def measure(
         In ms.
     exact : Table
         The exact answers of at least n windows, all of which t_max has passed by the longest duration.
+    delays : ndarray
+        Of the tuples, in ms.
     """
     horizon = kind.answers.horizon
     ends = np.unique(horizon(exact))[-n:]
@@ -143,7 +151,7 @@ def measure(
     expected = _of_windows(exact, horizon, ends)
     tables = (pa.Table.from_batches(batches, kind.answer) for batches in answers)
     quality = np.array([_quality_by_window(kind.errors(table, expected), horizon, ends) for table in tables])
-    return Accuracies(kind.windows, durations, ends, quality)
+    return Accuracies(kind.windows, durations, ends, quality, LossOverlap.of(delays))
 
 
 def _of_windows(answers: Any, horizon: Horizon, ends: Ints) -> Any:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from tailrace.answers.by_pair import PairAnswers
 from tailrace.calibration.measure import Accuracies, settling_ms
 from tailrace.calibration.recent_windows import History, Measurement, RecentTuples, not_ready
+from tailrace.calibration.standard_error import LossOverlap
 from tailrace.ground.columns import Floats, Ints, unify
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.kind.protocol import Kind
@@ -85,7 +86,10 @@ class RecentPairs:
             wait, count = max(wait, settling), count * 2
         chosen = np.isin(pairs.end, stretches)
         quality = _recall(np.searchsorted(stretches, pairs.end[chosen]), pairs.needed[chosen], durations)
-        return Measurement(Accuracies(self.kind.windows, durations, stretches, quality), int(pairs.delays.max()))
+        overlap = LossOverlap.of(pairs.delays)
+        return Measurement(
+            Accuracies(self.kind.windows, durations, stretches, quality, overlap), int(pairs.delays.max())
+        )
 
     def _since(self, low: int) -> _MeasuredPairs:
         """The pairs from an event time on; of an earlier one, if these are there already."""

@@ -100,7 +100,8 @@ class RecentWindows:
             if is_all:
                 raise not_ready("windows", self.n, complete, settling)
             wait, count = settling, count * 2 if wait == settling else count
-        measured = measure(kind, _parts_by_key(recent.tuples), recent.course, durations, exact, self.n)
+        parts = _parts_by_key(recent.tuples)
+        measured = measure(kind, parts, recent.course, durations, exact, self.n, recent.delays)
         return Measurement(measured, int(recent.delays.max()))
 
     def _start(self, wait: int, count: int) -> tuple[int, bool]:

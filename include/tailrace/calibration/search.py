@@ -76,7 +76,7 @@ class Search:
     parts: int
     accuracy: float
     step_ms: int = 1
-    band: float = 1.0
+    band: float = 2.0
     doubling: bool = True
 
     @staticmethod

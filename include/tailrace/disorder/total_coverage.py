@@ -45,10 +45,13 @@ class TotalCoverage:
         """
         pane, tick, count = (counts.column(name).to_numpy() for name in ("pane", "tick", "count"))
         before = frontier.before(frontier.index(tick))
-        row, _ = windows.ends(pane, None, before)
-        self.missed += int(count[row].sum())
-        row, end = windows.ends(pane, before, None)
-        ends, (sums,) = group_sums(np.concatenate([self.ends, end]), np.concatenate([self.counts, count[row]]))
+        first, last, slide = windows.first_end(pane), windows.last_end(pane), windows.slide_ms
+        is_late = first <= before
+        until = np.minimum(last[is_late], windows.end_until(before[is_late]))
+        self.missed += int((count[is_late] * ((until - first[is_late]) // slide + 1)).sum())
+        first[is_late] = until + slide
+        ends, sums = _spread(first, last, count, slide)
+        ends, (sums,) = group_sums(np.concatenate([self.ends, ends]), np.concatenate([self.counts, sums]))
         closed = ends <= frontier.last
         self.received += int(sums[closed].sum())
         self.ends, self.counts = ends[~closed], sums[~closed]
@@ -65,3 +68,21 @@ class TotalCoverage:
     def from_json(state: dict[str, Any]) -> TotalCoverage:
         arrays = {name: np.array(state[name], np.int64) for name in ("ends", "counts")}
         return TotalCoverage(**state | arrays)
+
+
+def _spread(first: Ints, last: Ints, count: Ints, slide: int) -> tuple[Ints, Ints]:
+    """The window ends in the runs [first, last] of n rows, and the tuples that the rows bring to each of them.
+
+    The runs are never written out: of long windows many rows lie in many.
+    """
+    some = first <= last
+    first, after, count = first[some], last[some] + slide, count[some]
+    at, (rows, tuples) = group_sums(
+        np.concatenate([first, after]),
+        np.concatenate([np.ones_like(first), -np.ones_like(after)]),
+        np.concatenate([count, -count]),
+    )
+    steps = np.where(np.cumsum(rows) > 0, np.diff(at, append=at[-1:]) // slide, 0)
+    run = np.repeat(np.arange(len(at)), steps)
+    place = np.arange(len(run)) - np.repeat(np.cumsum(steps) - steps, steps)
+    return at[run] + place * slide, np.cumsum(tuples)[run]

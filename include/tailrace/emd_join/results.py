@@ -42,6 +42,9 @@ class FoundBuilder:
         solves = self.counts["exact"] + self.counts["queries"]
         self.solved_by_query[query], self._solves = solves - self._solves, solves
         self.solved_by_target[candidates.rows[candidates.solved]] += 1
+        if len(candidates.rows):
+            between_queries = self.solved_by_query[query] - candidates.solved.sum()
+            self.solved_by_target[candidates.rows[len(candidates.rows) // 2]] += between_queries
 
     def result(self, exact: bool) -> Found:
         """All pairs; their distances, or NaN if not `exact`."""

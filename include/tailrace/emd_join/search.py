@@ -87,7 +87,8 @@ class Found(NamedTuple):
     distance : ndarray, shape (p,)
         The distance of each pair; NaN for all pairs where the search is not asked for distances.
     solved_by_query, solved_by_target : ndarray of int64
-        The number of exact distances for each row of either side. Distances of two queries count for the later one.
+        The number of exact distances for each row of either side. The distance of two queries counts for the later one,
+        and for the target in the middle of its candidates, which it helps to decide.
     counts : mapping of str to int
         `candidates`: the pairs within reach. Each filter by its name: the pairs that it rejected or accepted. `exact`:
         the pairs whose distance was computed. So the filters and `exact` sum up to the candidates. Beside these

@@ -37,10 +37,12 @@ def next_facts(
         tick = -1 if progress.newest_tick is None else progress.newest_tick
         if progress.complete_tick is not None:
             facts = prune(facts, "settings", progress.complete_tick + 1)
-        expires = kind.answers.expires
+        expires, sides = kind.answers.expires, range(len(kind.inputs))
         if kind.partition.needs_earlier_plans:
             frontier, complete = progress.frontier, progress.complete_tick
-            facts = prune_plans(facts, lambda event: expires(np.array([event]))[0] <= frontier, complete)
+            facts = prune_plans(
+                facts, lambda event: all(expires(np.array([event]), side)[0] <= frontier for side in sides), complete
+            )
         else:
             facts = prune_plans(facts, lambda event: True, AFTER_ALL)
     facts = prune(facts, "table", AFTER_ALL)

@@ -172,9 +172,9 @@ class Task:
     ) -> tuple[tuple[pa.Table, ...], Repeats]:
         """The rows of complete ticks without repeats, combined; and the ids that are known then."""
         rows, known = [], []
-        for mine, ids, before in zip(complete.rows, complete.ids, repeats.known, strict=True):
+        for side, (mine, ids, before) in enumerate(zip(complete.rows, complete.ids, repeats.known, strict=True)):
             event_time, tick = (ids.column(name).to_numpy() for name in ("event_time", "tick"))
-            until, at_tick = self.kind.answers.expires(event_time), frontier.before(frontier.index(tick))
+            until, at_tick = self.kind.answers.expires(event_time, side), frontier.before(frontier.index(tick))
             after, positions = before.observe(ids, until, at_tick, frontier.last)
             known.append(after)
             rows.append(pa.Table.from_batches([combined(self.kind, single_batch(without(mine, positions)))]))

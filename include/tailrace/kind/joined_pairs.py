@@ -62,6 +62,11 @@ class JoinedPairs(PairQuality):
         return None
 
     @property
+    def kept_ms(self) -> tuple[int, int]:
+        """How far behind F a left and a right tuple are kept, see `interval_join.step`; the larger one is the reach."""
+        return self.reach_ms, self.reach_ms
+
+    @property
     def row_weight(self) -> int:
         return 1
 
@@ -84,7 +89,7 @@ class JoinedPairs(PairQuality):
 
     @property
     def answers(self) -> PairAnswers:
-        return ByPair(self.reach_ms)
+        return ByPair(self.kept_ms)
 
     @property
     def late(self) -> pa.Schema:
@@ -103,7 +108,7 @@ class JoinedPairs(PairQuality):
 
     def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
         state, pairs, late = interval_join.step(
-            self.reach_ms, self.match, state, arrived, frontier, self.sort_key, self.carried
+            self.kept_ms, self.match, state, arrived, frontier, self.sort_key, self.carried
         )
         answers = self._answers(pairs.left, pairs.right, pairs.columns)
         return Step(state, answers, pairs.decided_at, late, pairs.loads, pairs.counts)

@@ -1,8 +1,8 @@
 """Incremental interval join of two streams, answered by pairs: in columns, without a loop over tuples or ticks.
 
-F is the frontier (the watermark), and the reach is the largest distance in event time of a pair's tuples. A tuple is
-stored while its event time is at least F − reach. A pair is answered at the tick of its later tuple, if its first one
-was still stored then: it came in the same tick, or its event time is at least F before that tick − reach.
+F is the frontier (the watermark). A tuple is stored while its event time is at least F − `kept_ms` of its side, which
+is how much later than the tuple a partner can be, 0 at least (paper 003, eq. 5). A pair is answered at the tick of its
+later tuple, if its first one was still stored then: it came in the same tick, or F had not passed it before that tick.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Pairs(NamedTuple):
 
 
 def step(
-    reach_ms: int,
+    kept_ms: tuple[int, int],
     match: Match,
     state: PairState,
     arrived: tuple[pa.Table, ...],
@@ -120,6 +120,8 @@ def step(
 
     Parameters
     ----------
+    kept_ms : (int, int)
+        How far behind F the event times of stored left and right tuples lie at most.
     arrived : tuple of Table
         Of the left and the right stream: `event_time`, `tick`, `tuples` (0: a replica), `id`, and what `match` needs.
     sort_key : str, optional
@@ -142,13 +144,15 @@ def step(
         for old, rows, names in zip(stored, new, carried, strict=True)
     ]
     found = match_new(match, stored, new)
-    met, decided_at = _met(reach_ms, sides, (found.left, found.right), frontier)
+    met, decided_at = _met(kept_ms, sides, (found.left, found.right), frontier)
     rows = sides[0].rows(found.left[met]), sides[1].rows(found.right[met])
     columns = {name: values[met] for name, values in found.columns.items()}
     pairs = Pairs(*rows, columns, decided_at[met], found.loads, found.counts)
 
-    bound = frontier.last - reach_ms
-    after = (side.append(rows, bound, sort_key) for side, rows in zip((state.left, state.right), new, strict=True))
+    after = (
+        side.append(rows, frontier.last - kept, sort_key)
+        for side, rows, kept in zip((state.left, state.right), new, kept_ms, strict=True)
+    )
     return PairState(*after), pairs, tuple(_late(rows, frontier) for rows in arrived)
 
 
@@ -179,14 +183,14 @@ def in_order(rows: pa.Table, key: str | None) -> pa.RecordBatch:
 
 
 def _met(
-    reach_ms: int, sides: Sequence[_Side], pairs: tuple[Ints, Ints], frontier: Frontier
+    kept_ms: tuple[int, int], sides: Sequence[_Side], pairs: tuple[Ints, Ints], frontier: Frontier
 ) -> tuple[NDArray[np.bool_], Ints]:
     """Test which pairs have met, and find the place in the frontier of the later tuple of each."""
     left_at, right_at = (side.at[rows] for side, rows in zip(sides, pairs, strict=True))
     left_time, right_time = (side.event_time[rows] for side, rows in zip(sides, pairs, strict=True))
     decided_at = np.maximum(left_at, right_at)
-    first = np.where(left_at < right_at, left_time, right_time)
-    return (left_at == right_at) | (first >= frontier.before(decided_at) - reach_ms), decided_at
+    until = np.where(left_at < right_at, left_time + kept_ms[0], right_time + kept_ms[1])  # F may pass the first one
+    return (left_at == right_at) | (until >= frontier.before(decided_at)), decided_at
 
 
 def _late(rows: pa.Table, frontier: Frontier) -> pa.RecordBatch:

@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.policies import AnyPolicy
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.ground.duration import ms
+from tailrace.ground.duration import format_duration, ms
 from tailrace.ground.fields import (
     EPOCH,
     Column,
@@ -35,6 +35,8 @@ from tailrace.query.kafka_topic import KafkaTopic
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly")
 CRON_FIELDS = 5
 _FORMAT = "how the tuples are stored: parquet"
+_MOST_WINDOWS = 20_000
+"""The windows that a tuple lies in at most: a late one is held, and a key answered, in each of them."""
 _RATE = "rows a second at which a live run replays Parquet files, for format replay: 2000"
 
 
@@ -172,6 +174,11 @@ class Window(Section):
         if self.slide > self.size:
             right = "a slide no longer than size (equal: windows side by side), or a larger size"
             raise field_error("slide is longer than size, so tuples between windows would be in none", right, "slide")
+        if self.slide_ms * _MOST_WINDOWS < self.size_ms:
+            windows = -(-self.size_ms // self.slide_ms)
+            shortest = format_duration(-(-self.size_ms // _MOST_WINDOWS))
+            wrong = f"a tuple would lie in {windows:,} windows, more than {_MOST_WINDOWS:,}"
+            raise field_error(wrong, f"a slide of {shortest} or more, or a smaller size", "slide")
         return self
 
     @property

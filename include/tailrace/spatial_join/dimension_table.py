@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import shapely
 
 from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.ground.object_path import Location
-from tailrace.spatial_join.geometries import LATITUDE, LONGITUDE, Geometries, Shapes, geometries_of, mended
+from tailrace.spatial_join.geometries import Geometries, Shapes, geometries_of
 from tailrace.spatial_join.table_file import TableColumns, is_text, read_columns
+from tailrace.spatial_join.validity import FAR, INFINITE, check
 
 OnInvalid = Literal["refuse", "make_valid", "skip"]
 
 _MOST_PROBLEMS = 20
 _REMEDY = "a valid geometry, or on_invalid: "
-_NO_DEGREES = "its coordinates are no degrees: longitudes lie between -180 and 180, latitudes between -90 and 90"
+_FAULTS = {
+    INFINITE: "a coordinate is NaN or infinite",
+    FAR: "its coordinates are no degrees: longitudes lie between -180 and 180, latitudes between -90 and 90",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,16 +111,18 @@ def parse(
     rows = read_columns(path, content, id, geometry, columns)
     ids = _checked_ids(path, rows, id)
     wheres = [f"{path}: {rows.unit} {number + 1} ({id} {value})" for number, value in enumerate(ids.to_pylist())]
-    shapes, faults = _checked(rows, on_invalid == "make_valid", degrees)
-    is_faulty = faults != ""
+    shapes, found = check(rows.parsed, degrees, on_invalid == "make_valid")
+    faults = _faults(rows, found)
     remedy = _REMEDY + ("skip" if on_invalid == "make_valid" else "make_valid or skip")
-    problems = [Problem(wheres[row], faults[row], remedy) for row in np.flatnonzero(is_faulty).tolist()]
+    problems = [Problem(wheres[row], fault, remedy) for row, fault in faults.items()]
     if problems and on_invalid != "skip":
         more = len(problems) - _MOST_PROBLEMS
         raise Refused(problems[:_MOST_PROBLEMS] + [Problem(str(path), f"{more:,} more", remedy)] * (more > 0))
-    kept = pa.array(~is_faulty)
+    is_kept = np.ones(len(shapes), bool)
+    is_kept[list(faults)] = False
+    kept = pa.array(is_kept)
     columns_of, texts = ({name: each.filter(kept) for name, each in of.items()} for of in (rows.columns, rows.texts))
-    return DimensionTable(ids.filter(kept), shapes[~is_faulty], columns_of, texts, tuple(problems))
+    return DimensionTable(ids.filter(kept), shapes[is_kept], columns_of, texts, tuple(problems))
 
 
 def _checked_ids(path: Location, rows: TableColumns, id: str) -> pa.Array:
@@ -146,35 +151,8 @@ def _checked_ids(path: Location, rows: TableColumns, id: str) -> pa.Array:
     return ids
 
 
-def _checked(rows: TableColumns, makes_valid: bool, degrees: bool) -> tuple[Shapes, Shapes]:
-    """The geometries in the plane, made valid if that is wanted; and what is wrong with each, an empty text if nothing.
-
-    GEOS may fail to tell whether a geometry is valid, or to mend it: that is a fault, too.
-    """
-    shapes = np.asarray(shapely.force_2d(rows.shapes), object)
-    faults = np.full(len(shapes), "", object)
-    coordinates, row = shapely.get_coordinates(shapes, return_index=True)
-    if degrees:
-        faults[row[(np.abs(coordinates) > [LONGITUDE, LATITUDE]).any(axis=1)]] = _NO_DEGREES
-    faults[row[~np.isfinite(coordinates).all(axis=1)]] = "a coordinate is NaN or infinite"
-    faults[shapely.get_type_id(shapes) > shapely.GeometryType.GEOMETRYCOLLECTION] = "its geometry is of curves"
-    faults[shapely.is_missing(shapes)] = "its geometry could not be read"
-    faults[~rows.is_given] = "it has no geometry"
-    for at in np.flatnonzero(faults == ""):
-        why = _asked(shapely.is_valid_reason, shapes[at])
-        if why == "Valid Geometry":
-            continue
-        found = _asked(mended, shapes[at]) if makes_valid else why
-        if isinstance(found, str):
-            faults[at] = f"its geometry is invalid: {found}"
-        else:
-            shapes[at] = found
-    return shapes, faults
-
-
-def _asked(question: Callable[[Any], Any], shape: Any) -> Any:
-    """The answer of GEOS, or the text of its failure."""
-    try:
-        return question(shape)
-    except shapely.GEOSException as error:
-        return str(error)
+def _faults(rows: TableColumns, found: Mapping[int, str]) -> dict[int, str]:
+    """By row, in order, what is wrong with its geometry."""
+    faults = {row: _FAULTS.get(fault) or f"its geometry {fault}" for row, fault in found.items()}
+    faults |= dict.fromkeys(np.flatnonzero(~rows.is_given).tolist(), "it has no geometry")
+    return dict(sorted(faults.items()))

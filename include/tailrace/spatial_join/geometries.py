@@ -84,18 +84,3 @@ def geometries_of(shapes: Shapes) -> Geometries:
     if is_point.all():
         return Points(np.asarray(shapely.get_x(shapes)), np.asarray(shapely.get_y(shapes)))
     return Shaped(shapes)
-
-
-def mended(shape: shapely.Geometry) -> shapely.Geometry:
-    """An invalid geometry made valid; an area without the lines that are left of spikes, unless nothing else is.
-
-    Raises
-    ------
-    shapely.GEOSException
-        When GEOS fails to.
-    """
-    if shapely.get_type_id(shape) in AREAS:
-        area = shapely.make_valid(shape, method="structure", keep_collapsed=False)
-        if not area.is_empty:
-            return area
-    return shapely.make_valid(shape)

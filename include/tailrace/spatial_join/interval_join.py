@@ -29,6 +29,12 @@ class SpatialIntervalJoin(JoinedStreams):
     def bin_ms(self) -> int | None:
         return self.bins
 
+    @property
+    def kept_ms(self) -> tuple[int, int]:
+        """Each side for its own bound, T_ub of the left one and −T_lb of the right one (eq. 5)."""
+        lower, upper = self.interval
+        return max(upper, 0), max(-lower, 0)
+
     def match(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
         """Find the pairs of new rows of one side; both directions are Algorithm 4's."""
         return self.join.match((left, right), new, self.interval, self.place)

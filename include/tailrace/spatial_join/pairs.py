@@ -1,4 +1,4 @@
-"""Pairs of rows of two sides, and the interval of their event times."""
+"""Pairs of rows of two sides, and the event times with which they are pairs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from tailrace.ground.columns import Ints
 from tailrace.spatial_join.geometries import Mask
+from tailrace.windows.sliding import Sliding
 
 
 class Pairs(NamedTuple):
@@ -51,19 +52,26 @@ class Times(NamedTuple):
     left_ms, right_ms : ndarray of int64, shapes (n,) and (m,)
         The event times of both sides.
     lower, upper : int
+    windows : Sliding or None
+        The windows of a window join, of which one must hold both tuples of a pair; they lie in the interval then.
     """
 
     left_ms: Ints
     right_ms: Ints
     lower: int
     upper: int
+    windows: Sliding | None = None
 
     @property
     def swapped(self) -> Times:
         """The same interval with the sides exchanged (Algorithm 4, line 10)."""
-        return Times(self.right_ms, self.left_ms, -self.upper, -self.lower)
+        return Times(self.right_ms, self.left_ms, -self.upper, -self.lower, self.windows)
 
     def hold(self, left: Ints, right: Ints) -> Mask:
         """Test pairs of rows; shape (p,)."""
-        apart = self.right_ms[right] - self.left_ms[left]
-        return np.asarray((apart >= self.lower) & (apart <= self.upper))
+        left_ms, right_ms = self.left_ms[left], self.right_ms[right]
+        apart = right_ms - left_ms
+        held = np.asarray((apart >= self.lower) & (apart <= self.upper))
+        if self.windows is not None:
+            held &= self.windows.share(left_ms, right_ms)
+        return held

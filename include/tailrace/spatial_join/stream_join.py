@@ -25,6 +25,7 @@ from tailrace.spatial_join.pair_search import LocalIndex, nested_loops
 from tailrace.spatial_join.pairs import NO_PAIRS, Times
 from tailrace.spatial_join.queries import Queries
 from tailrace.spatial_join.spots import Spots
+from tailrace.windows.sliding import Sliding
 
 Sides = Sequence[Sequence[Chunk]]
 """The chunks of the left and of the right side."""
@@ -69,7 +70,14 @@ class StreamJoin:
         row = np.flatnonzero(~np.isnan(bounds[:, 0]))
         return row, bounds[row]
 
-    def match(self, sides: Sides, new: int, interval: tuple[int, int], place: Place | None) -> Matches:
+    def match(
+        self,
+        sides: Sides,
+        new: int,
+        interval: tuple[int, int],
+        place: Place | None,
+        windows: Sliding | None = None,
+    ) -> Matches:
         """Find the pairs with lower ≤ right time − left time ≤ upper that belong to a task.
 
         The new rows query one chunk of the other side after the other, each by its own index.
@@ -84,6 +92,8 @@ class StreamJoin:
             lower and upper, in ms.
         place : Place or None
             The task; None: all pairs belong to it.
+        windows : Sliding, optional
+            Windows of which one must hold both tuples.
         """
         ((mine,), others), first = (sides[new], sides[1 - new]), 0
         queries = Queries(self.inputs[new].geometries(mine.rows), self.condition)
@@ -94,7 +104,7 @@ class StreamJoin:
             others, rows, near, self._indexes(others, near, new, place), strict=True
         ):
             if is_near and index is not None:
-                matches = self._matches(both, index, queries, new, interval, place)
+                matches = self._matches(_times(both, interval, windows), both, index, queries, new, place)
                 found.append(matches.after(0, first) if new == LEFT else matches.after(first, 0))
             first += chunk.rows.num_rows
         return Matches.joined(found)
@@ -119,15 +129,13 @@ class StreamJoin:
 
     def _matches(
         self,
+        times: Times,
         rows: tuple[pa.RecordBatch, pa.RecordBatch],
         index: LocalIndex,
         queries: Queries,
         new: int,
-        interval: tuple[int, int],
         place: Place | None,
     ) -> Matches:
-        left_ms, right_ms = (np.asarray(side.column("event_time")) for side in rows)
-        times = Times(left_ms, right_ms, *interval)
         sides = (queries.geometries, index.geometries)
         one, two = sides if new == LEFT else sides[::-1]
         if self.is_indexed:
@@ -142,6 +150,11 @@ class StreamJoin:
             pairs, loads = pairs.take(owned), spots.loads(owned)
         columns = derived(self.derived, self.condition, one.take(pairs.left), two.take(pairs.right))
         return Matches(*pairs, columns, loads)
+
+
+def _times(rows: tuple[pa.RecordBatch, pa.RecordBatch], interval: tuple[int, int], windows: Sliding | None) -> Times:
+    left_ms, right_ms = (np.asarray(side.column("event_time")) for side in rows)
+    return Times(left_ms, right_ms, *interval, windows)
 
 
 def _can_meet(left: pa.RecordBatch, right: pa.RecordBatch, interval: tuple[int, int]) -> bool:

@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
-import shapely
 
 from tailrace.ground.errors import refuse
 from tailrace.ground.object_path import Location
 from tailrace.ground.times import INT96_UNIT
 from tailrace.sources.csv_types import read_narrowest
 from tailrace.sources.utf_8 import not_utf_8
-from tailrace.spatial_join.geometries import Mask, Shapes
+from tailrace.spatial_join.geometries import Mask
+from tailrace.spatial_join.parsing import Parsed, parse, parse_geojson
 
 _WHOLE_FILE = (1 << 31) - 1  # the largest block of Arrow's CSV reader, which takes no row longer than one
 _GEOJSON = 'a FeatureCollection: {"type": "FeatureCollection", "features": […]}'
@@ -36,8 +36,8 @@ class TableColumns:
     ----------
     ids : Array
         Null where a row has none.
-    shapes : ndarray of shapely geometries, shape (n,)
-        None where there is none, or it could not be read.
+    parsed : Parsed
+        Their geometries.
     is_given : ndarray of bool, shape (n,)
         Whether a row has a value for its geometry.
     columns : dict of str to Array
@@ -49,7 +49,7 @@ class TableColumns:
     """
 
     ids: pa.Array
-    shapes: Shapes
+    parsed: Parsed
     is_given: Mask
     columns: Mapping[str, pa.Array]
     unit: str
@@ -94,10 +94,8 @@ def _geojson(where: str, content: bytes, id: str, geometry: str, columns: Sequen
     table = {name: _array(where, name, values) for name, values in named.items()}
     ids = _array(where, id, [feature.get("id") for feature in features]) if has_member else table[id]
     given = [feature.get("geometry") for feature in features]
-    texts = np.array([None if one is None else json.dumps(one) for one in given], object)
-    shapes = shapely.from_geojson(texts, on_invalid="ignore") if len(texts) else texts
-    others = {name: table[name] for name in columns}
-    return TableColumns(ids, shapes, np.array([one is not None for one in given], bool), others, "feature")
+    is_given = np.array([one is not None for one in given], bool)
+    return TableColumns(ids, parse_geojson(given), is_given, {name: table[name] for name in columns}, "feature")
 
 
 def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -163,30 +161,15 @@ def _of_table(where: str, table: pa.Table, id: str, geometry: str, columns: Sequ
     given = table[geometry].combine_chunks()
     if isinstance(given.type, pa.BaseExtensionType):  # as of Parquet's own geometries, stored as WKB
         given = given.storage
-    texts = is_text(given.type)
-    if texts:
+    if texts := is_text(given.type):
         given = given.cast(pa.large_string())
-    elif not any(test(given.type) for test in _BINARY):
+    elif any(test(given.type) for test in _BINARY):
+        given = given.cast(pa.large_binary())
+    else:
         raise refuse(where, f"the column {geometry} is of the type {given.type}", "WKT as text, or WKB as binary")
-    values = given.to_numpy(zero_copy_only=False)
-    return TableColumns(
-        table[id].combine_chunks(),
-        _parsed(values, np.asarray(pc.fill_null(pc.match_substring_regex(given, _HEX), False)) if texts else None),
-        np.asarray(given.is_valid()),
-        {name: table[name].combine_chunks() for name in columns},
-        "row",
-    )
-
-
-def _parsed(values: Shapes, is_hex: Mask | None) -> Shapes:
-    """The geometries of WKB, or of texts: WKT, or WKB in hexadecimal digits."""
-    shapes = np.full(len(values), None, object)
-    with np.errstate(all="ignore"):  # coordinates may overflow, and are refused then
-        if is_hex is None:
-            return np.asarray(shapely.from_wkb(values, on_invalid="ignore"), object) if len(values) else shapes
-        shapes[is_hex] = shapely.from_wkb(values[is_hex], on_invalid="ignore")
-        shapes[~is_hex] = shapely.from_wkt(values[~is_hex], on_invalid="ignore")
-    return shapes
+    is_hex = np.asarray(pc.fill_null(pc.match_substring_regex(given, _HEX), False)) if texts else None
+    others = {name: table[name].combine_chunks() for name in columns}
+    return TableColumns(table[id].combine_chunks(), parse(given, is_hex), np.asarray(given.is_valid()), others, "row")
 
 
 def is_text(type: pa.DataType) -> bool:

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
+from shapely import GEOSException
 
 from tailrace.ground.errors import refuse
 from tailrace.ground.object_path import Location
@@ -26,6 +27,9 @@ from tailrace.spatial_join.pairs import Pairs
 from tailrace.spatial_join.table_index import TableIndex
 
 Method = Literal["indexed", "native", "external"]
+
+_FAILURES = (ValueError, TypeError, AttributeError, OSError, RuntimeError, GEOSException, pa.ArrowException)
+"""What reading a file fails by that is broken, or that a library is not up to."""
 
 _VERSIONS = 2
 """The number of versions whose indexes a process holds: a batch may still need the one before the newest."""
@@ -64,7 +68,16 @@ class TableSource:
         """
         try:
             table = self.read(self.path, content)
-        except (ValueError, TypeError, AttributeError, OSError, pa.ArrowException) as error:  # of a broken file
+        except (
+            ValueError,
+            TypeError,
+            AttributeError,
+            OSError,
+            RuntimeError,
+            GEOSException,
+            pa.ArrowException,
+        ) as error:
+            # The file is broken, or GEOS fails in a way that nobody knew of: no reason for a stream to end.
             raise refuse(
                 str(self.path), f"it can't be read: {error}", "a file that is whole and of its format"
             ) from None

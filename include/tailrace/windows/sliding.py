@@ -40,6 +40,10 @@ class Sliding:
         """Return the end of the latest window over each pane."""
         return np.asarray(pane // self.slide_ms * self.slide_ms + self.size_ms)
 
+    def share(self, one: Ints, other: Ints) -> NDArray[np.bool_]:
+        """Test which pairs of event times have a window that holds both."""
+        return np.asarray(np.maximum(one, other) < self.last_end(np.minimum(one, other)))
+
     def end_until(self, time: Time) -> Time:
         """Return the latest window end at or before `time`, elementwise for an array."""
         return (time - self.size_ms) // self.slide_ms * self.slide_ms + self.size_ms

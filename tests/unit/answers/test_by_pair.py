@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from tailrace.answers.by_pair import ByPair
 
-MODEL = ByPair(5)
+MODEL = ByPair((5, 5))
 NAMES = ["left_id", "right_id", "left_time", "right_time"]
 
 
@@ -80,6 +81,19 @@ def test_only_late_tuples_and_all_of_the_other_side_are_evaluated():
 
 def test_a_pair_depends_on_tuples_up_to_its_later_time_on_either_side():
     assert MODEL.horizon(pairs(("a", "b", 10, 12), ("a", "c", 13, 9))).tolist() == [12, 13]
+
+
+def test_a_tuple_expires_by_the_bound_of_its_side():
+    """Paper 003, eq. 5: for the interval [-15, 30] left ones are kept for 30 ms beyond F, and right ones for 15."""
+    model = ByPair((30, 15))
+    assert model.reach_ms == 30
+    assert [model.expires(np.array([100]), side).tolist() for side in (0, 1)] == [[131], [116]]
+
+
+@pytest.mark.parametrize(("came", "wait"), [([1, 2], 20), ([2, 1], 33), ([1, 1], 0)])
+def test_the_shortest_wait_for_a_pair_follows_from_the_side_of_its_first_tuple(came, wait):
+    answers, t_max = pairs(("a", "b", 100, 102)), np.array([[150], [140]])
+    assert ByPair((30, 15)).shortest_wait(answers, np.array(came)[:, None], t_max).tolist() == [wait]
 
 
 def test_a_pair_is_due_when_the_frontier_has_passed_its_tuples_and_misses_none():

@@ -13,6 +13,7 @@ from oracle import Settings, Tuple, batch, stream, ticks_of
 from streams import disordered
 from tailrace.aggregate.kind import Aggregate
 from tailrace.calibration.measure import Accuracies, EventTimeCourse, measure, settling_ms
+from tailrace.calibration.standard_error import LossOverlap
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.sliding import Sliding
 
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.slow
 
 EPOCH = 1_577_836_800_000
 SPAN = 10**8
+NO_DELAYS = np.zeros(1, np.int64)
 
 
 def kind_of(query: Settings) -> Aggregate:
@@ -71,7 +73,7 @@ def test_the_accuracy_is_that_of_the_stream_with_each_duration_as_slack(case, da
     assume(whole.num_rows)
     keys = content.column("key")
     parts = [content.filter(pc.is_in(keys, pa.array([key], pa.string()))) for key in pc.unique(keys).to_pylist()]
-    result = measure(kind, parts, course, np.array(durations), whole, n)
+    result = measure(kind, parts, course, np.array(durations), whole, n, NO_DELAYS)
     ends = sorted(set(whole.column("window_end").to_pylist()))[-n:]
     assert result.ends.tolist() == ends
     expected = [accuracy(tuples, query, duration, ends) for duration in durations]
@@ -96,7 +98,7 @@ def test_a_window_holds_what_arrives_before_t_max_reaches_its_end_plus_the_durat
     kind, (content, course) = kind_of(query), columns(tuples, query)
     exact = pa.Table.from_batches([kind.evaluate(content)])
     first = exact.filter(pa.array(exact.column("window_end").to_numpy() == start + 100))
-    result = measure(kind, [content], course, np.array([0, 49, 50, 51, 102]), first, 1)
+    result = measure(kind, [content], course, np.array([0, 49, 50, 51, 102]), first, 1, NO_DELAYS)
     assert result.quality[:, 0].tolist() == [0.25, 0.25, 0.75, 0.75, 1.0]
 
 
@@ -105,7 +107,7 @@ def test_the_last_n_windows_with_tuples_are_measured():
     tuples = [Tuple(EPOCH + 100 * i, EPOCH + 100 * i, f"t{i}", "k", 1.0) for i in (0, 1, 7, 8, 30)]
     kind, (content, course) = kind_of(query), columns(tuples, query)
     exact = pa.Table.from_batches([kind.evaluate(content)])
-    result = measure(kind, [content], course, np.array([0]), exact, 3)
+    result = measure(kind, [content], course, np.array([0]), exact, 3, NO_DELAYS)
     assert (result.ends - EPOCH).tolist() == [800, 900, 3100]
 
 
@@ -120,21 +122,13 @@ def test_the_course_of_t_max_does_not_depend_on_the_order_of_rows():
     assert (empty.tick.tolist(), empty.last) == ([], BEFORE_ALL)
 
 
-def accuracies_of(ends: list[int], quality: list[float], size: int = 100, slide: int = 100) -> Accuracies:
-    return Accuracies(Sliding(size, slide), np.array([0]), np.array(ends), np.array([quality]))
-
-
-def test_the_standard_error_is_that_of_disjoint_windows():
-    apart = accuracies_of([100, 200, 300, 400], [1.0, 0.8, 1.0, 0.8])
+def test_the_standard_error_is_that_of_blocks_of_windows():
+    """Of disjoint windows, too few for longer blocks, it is that of the mean of independent values."""
+    ends, quality, windows = [100, 200, 300, 400], [1.0, 0.8, 1.0, 0.8], Sliding(100, 100)
+    overlap = LossOverlap.of(np.array([0, 0, 500]))
+    apart = Accuracies(windows, np.array([0]), np.array(ends), np.array([quality]), overlap)
     assert apart.accuracy.tolist() == pytest.approx([0.9])
-    assert apart.error.tolist() == pytest.approx([np.std([1.0, 0.8, 1.0, 0.8], ddof=1) / 2])
-    gaps = accuracies_of([100, 500, 900, 10_000], [1.0, 0.8, 1.0, 0.8])
-    assert gaps.error.tolist() == pytest.approx(apart.error.tolist())
-
-
-def test_overlapping_windows_count_as_fewer():
-    overlapping = accuracies_of([100, 110, 120, 130], [1.0, 0.8, 1.0, 0.8], slide=10)
-    assert overlapping.error.tolist() == pytest.approx([np.std([1.0, 0.8, 1.0, 0.8], ddof=1) / np.sqrt(1.3)])
+    assert apart.error.tolist() == pytest.approx([np.std(quality, ddof=1) / 2])
 
 
 def test_a_window_is_complete_when_almost_no_tuple_is_missing():

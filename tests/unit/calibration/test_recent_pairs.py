@@ -75,11 +75,12 @@ def stream(draw: st.DrawFn, side: int) -> list[Item]:
     right=stream(RIGHT),
     durations=st.sets(st.integers(0, 200), min_size=1, max_size=3),
     n=st.integers(1, 3),
+    interval=st.none() | st.sampled_from([(-20, REACH), (20, REACH), (-REACH, -10)]),
 )
-def test_recall_by_duration_is_that_of_streams_with_this_k(left, right, durations, n):
+def test_recall_by_duration_is_that_of_streams_with_this_k(left, right, durations, n, interval):
     log = [Read(LEFT, item) for item in left] + [Read(RIGHT, item) for item in right]
-    kind, waits = ToyJoin(REACH), sorted(durations)
-    true = batch_pairs(log, Join(REACH, TICK))
+    kind, join, waits = ToyJoin(REACH, interval=interval), Join(REACH, TICK, interval=interval), sorted(durations)
+    true = batch_pairs(log, join)
     sides = MemoryHistory(left), MemoryHistory(right)
     newest = min(side.span()[1] for side in sides)
     try:
@@ -96,7 +97,7 @@ def test_recall_by_duration_is_that_of_streams_with_this_k(left, right, duration
         end: {pair for pair in true if end - REACH <= max(times[pair[0]], times[pair[1]]) < end} for end in ends
     }
     for duration, quality in zip(waits, found.quality.tolist(), strict=True):
-        streamed = joined(log, Join(REACH, TICK, k=duration, idle=FOREVER)).pairs.keys()
+        streamed = joined(log, replace(join, k=duration, idle=FOREVER)).pairs.keys()
         for end, share in zip(ends, quality, strict=True):
             assert share == pytest.approx(len(of_stretch[end] & streamed) / len(of_stretch[end]))
 

@@ -102,6 +102,12 @@ CASES = [
     ("a window of nothing", changed("1 h", "0 ms"), "10: window.size", "'0 ms' does not fit"),
     ("a span that is no number", changed("1 h", "nan h"), "10: window.size", "'nan h' is no duration"),
     ("a slide longer than the window", changed("15 min", "2 h"), "10: window.slide", "slide is longer than size"),
+    (
+        "windows beyond reason",
+        changed("15 min", "1 ms").replace(b"1 h", b"365 d"),
+        "10: window.slide",
+        "a tuple would lie in 31,536,000,000 windows, more than 20,000",
+    ),
     ("a negative slack", changed("30 min", "-30 min"), "11: disorder.k", "-30 min does not fit"),
     ("an unknown policy", changed("k_slack", "kslack"), "11: disorder.policy", "'kslack' is no policy here"),
     ("an unknown function", changed("avg", "mean"), "12: aggregate.function", "'mean' is no function here"),

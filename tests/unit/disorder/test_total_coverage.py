@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import numpy as np
 import pyarrow as pa
@@ -114,3 +115,18 @@ def test_coverage_is_that_of_the_oracle_however_the_stream_is_cut(data, case, en
         table = counts(windows.pane(event[mask]), tick[mask], ones)
         coverage.observe(windows, table, frontier_part)
     assert (coverage.received, coverage.missed) == expected_counts(tuples, query, stream(tuples, query, flush=ends))
+
+
+def test_rows_are_not_written_out_for_each_of_their_windows() -> None:
+    """2,000 panes in 20,000 windows each, half of them after the first windows have closed."""
+    windows, n = Sliding(20_000, 1), 2_000
+    rows = counts(np.arange(n), np.repeat([0, 1], n // 2), np.ones(n, np.int64))
+    coverage = TotalCoverage()
+    tracemalloc.start()
+    coverage.observe(windows, rows, frontier(BEFORE_ALL, 1_500, 1_500))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20e6, "of 16 bytes each they would take 640 MB"
+    assert coverage.missed == sum(1_500 - pane for pane in range(n // 2, 1_500))
+    assert coverage.received == sum(1_500 - pane for pane in range(n // 2))
+    assert int(coverage.counts.sum()) == n * 20_000 - coverage.missed - coverage.received

@@ -187,7 +187,7 @@ def test_latency_is_the_mean_time_from_a_windows_end_to_its_answer() -> None:
 def test_the_latency_of_a_pair_counts_from_its_later_tuple() -> None:
     rows = {"left_id": ["a", "a"], "right_id": ["b", "c"], "left_time": [10, 70], "right_time": [30, 60]}
     step = Step(None, pa.record_batch(rows), np.array([0, 1]), (LATE,))
-    assert output_tables.task_counts(ByPair(20), [], 3, step, FRONTIER)["latency_ms"] == (20 + 10) / 2
+    assert output_tables.task_counts(ByPair((20, 20)), [], 3, step, FRONTIER)["latency_ms"] == (20 + 10) / 2
 
 
 def test_before_the_first_tick_there_is_no_time() -> None:

@@ -129,6 +129,9 @@ WRONG = [
     Wrong("size: 1 h", "size: 0 s", 10, "window.size", "'0 s' does not fit", "not less than slide"),
     Wrong("slide: 15 min", "slide: -15 min", 10, "window.slide", "'-15 min' does not fit", "at most size"),
     Wrong("slide: 15 min", "slide: 2 h", 10, "window.slide", "slide is longer than size", "a larger size"),
+    Wrong(
+        "slide: 15 min", "slide: 1 ms", 10, "window.slide", "in 3,600,000 windows, more than 20,000", "180 ms or more"
+    ),
     Wrong(", slide: 15 min", "", 10, "window.slide", "missing", "slide: 100 ms"),
     Wrong("window: {size: 1 h, slide: 15 min}", "window: 1 h", 10, "window", "'1 h' does not fit", "{size: 500 ms,"),
     Wrong("window: {size: 1 h, slide: 15 min}\n", "", 1, "window", "missing", "{size: 500 ms, slide: 100 ms}"),

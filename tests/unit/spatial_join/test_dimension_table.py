@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,7 +25,7 @@ LINE = shapely.LineString([(0, 0), (3, 4)])
 def geojson(path, shapes, ids=None, names=None, member=True):
     features = []
     for number, shape in enumerate(shapes):
-        geometry = shape if shape is None or isinstance(shape, dict) else json.loads(shapely.to_geojson(shape))
+        geometry = shape if shape is None or isinstance(shape, dict | str) else json.loads(shapely.to_geojson(shape))
         feature = {"type": "Feature", "geometry": geometry, "properties": {}}
         identity = number if ids is None else ids[number]
         if identity is not None:
@@ -112,11 +113,22 @@ def test_empty_tables_and_empty_geometries_are_tables(tmp_path):
     assert read(geojson(tmp_path / "a.geojson", [shapely.Polygon()])).shapes[0].is_empty
 
 
+def nested(levels: int) -> dict:
+    """Collections within each other."""
+    geometry = {"type": "Point", "coordinates": [1, 1]}
+    for _ in range(levels):
+        geometry = {"type": "GeometryCollection", "geometries": [geometry]}
+    return geometry
+
+
 FAULTY = {
     "no geometry": (None, "no geometry"),
     "unreadable": ({"type": "Polygon", "coordinates": [[[0, 0], [1]]]}, "could not be read"),
     "far": (shapely.Point(116, 91), "degrees"),
-    "invalid": (BOW, "invalid: Self-intersection"),
+    "invalid": (BOW, "not valid: Self-intersection"),
+    "a collection of nothing": ({"type": "GeometryCollection", "geometries": "no list"}, "could not be read"),
+    "no object": ("POINT (1 1)", "could not be read"),
+    "nested": (nested(101), "nested more than 100 deep"),
 }
 
 
@@ -173,7 +185,51 @@ def test_what_geos_fails_to_check_is_a_fault(tmp_path, monkeypatch):
     monkeypatch.setattr(shapely, "make_valid", fail)
     assert "too small" in refusal(path, on_invalid="make_valid")[0].wrong
     monkeypatch.setattr(shapely, "is_valid_reason", fail)
+    monkeypatch.setattr(shapely, "is_valid", fail)
     assert len(refusal(path)) == 2
+    assert len(read(path, on_invalid="skip")) == 0
+
+
+ARC = struct.pack("<BII6d", 1, 8, 3, 0, 0, 1, 1, 2, 0)
+CURVES = {
+    "CIRCULARSTRING (0 0, 1 1, 2 0)": ARC,
+    "COMPOUNDCURVE (CIRCULARSTRING (0 0, 1 1, 2 0))": struct.pack("<BII", 1, 9, 1) + ARC,
+    "CURVEPOLYGON (CIRCULARSTRING (0 0, 1 1, 0 0))": struct.pack("<BII", 1, 10, 1) + ARC,
+    "MULTICURVE (CIRCULARSTRING (0 0, 1 1, 2 0))": struct.pack("<BII", 1, 11, 1) + ARC,
+    "GEOMETRYCOLLECTION (CIRCULARSTRING (0 0, 1 1, 2 0))": struct.pack("<BII", 1, 7, 1) + ARC,
+}
+WRITTEN = {
+    "wkt.csv": lambda text, wkb: pa.array([SQUARE.wkt, text, LINE.wkt]),
+    "hex.csv": lambda text, wkb: pa.array([SQUARE.wkb_hex, wkb.hex(), LINE.wkt]),
+    "wkt.parquet": lambda text, wkb: pa.array([SQUARE.wkt, text, LINE.wkt]),
+    "wkb.parquet": lambda text, wkb: pa.array([SQUARE.wkb, wkb, LINE.wkb]),
+    "wkb.geoparquet": lambda text, wkb: pa.array([SQUARE.wkb, wkb, LINE.wkb], pa.binary_view()),
+}
+DEEP = {
+    "GEOMETRYCOLLECTION (" * 50_000 + "POINT (1 1)" + ")" * 50_000: struct.pack("<BII", 1, 7, 1) * 50_000
+    + struct.pack("<BI2d", 1, 1, 1, 1)
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize(("text", "wkb"), (CURVES | DEEP).items(), ids=[*CURVES, "nested"])
+def test_curves_and_deep_nests_are_faults_of_their_rows(tmp_path, name, text, wkb):
+    path = table(tmp_path / name, WRITTEN[name](text, wkb), id=[1, 2, 3])
+    (problem,) = refusal(path)
+    assert "row 2 (id 2)" in problem.where
+    assert ("nested more than 100 deep" if text in DEEP else "is of curves") in problem.wrong
+    assert problem.wrong == refusal(path, on_invalid="make_valid")[0].wrong
+    rows = read(path, on_invalid="skip")
+    assert rows.ids.to_pylist() == [1, 3]
+    assert shapely.equals(rows.shapes, np.array([SQUARE, LINE], object)).all()
+
+
+def test_a_row_that_crosses_itself_too_often_is_refused_though_it_were_to_be_made_valid(tmp_path):
+    star = shapely.Polygon(np.random.default_rng(1).random((800, 2)))
+    path = geojson(tmp_path / "t.geojson", [SQUARE, star, BOW])
+    (problem,) = refusal(path, on_invalid="make_valid")
+    assert "feature 2 (id 1)" in problem.where
+    assert "cross more than 1,000 times" in problem.wrong
 
 
 def test_no_more_than_twenty_faults_are_told(tmp_path):

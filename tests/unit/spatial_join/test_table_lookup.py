@@ -112,7 +112,7 @@ def test_rows_that_are_skipped_are_told(tmp_path):
     path = write(tmp_path / "t.parquet", np.array([shapely.box(0, 0, 1, 1), bow], object))
     rows = TableSource(path, on_invalid="skip", degrees=False).check(path.read_bytes()).rows
     assert rows.startswith("1 row, and 1 skipped, first ")
-    assert "row 2 (id 1): its geometry is invalid" in rows
+    assert "row 2 (id 1): its geometry is not valid" in rows
 
 
 BROKEN = {

@@ -55,13 +55,14 @@ def test_the_rows_of_a_ranking_have_keys_of_their_own():
 
 def test_a_pair_is_identified_by_its_ids():
     ids = {"left_id": ["l"], "right_id": [7], "left_time": times(1), "right_time": times(1), "as_of": times(1)}
-    ((key, _),) = records(ByPair(10), pa.table(ids))
+    ((key, _),) = records(ByPair((10, 10)), pa.table(ids))
     assert key == {"left_id": "l", "right_id": 7}
 
 
 def test_no_rows_need_no_record():
     assert (
-        records(ByPair(10), pa.table({"left_id": pa.array([], pa.string()), "right_id": pa.array([], "string")})) == []
+        records(ByPair((10, 10)), pa.table({"left_id": pa.array([], pa.string()), "right_id": pa.array([], "string")}))
+        == []
     )
 
 

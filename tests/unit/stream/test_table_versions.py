@@ -94,6 +94,38 @@ def test_a_content_that_is_not_fit_is_told_and_the_version_in_force_holds(path):
     assert versions.problem is None
 
 
+DEEP = "GEOMETRYCOLLECTION (" * 50_000 + "POINT (1 1)" + ")" * 50_000
+
+
+@pytest.mark.parametrize("text", ["CIRCULARSTRING (0 0, 1 1, 2 0)", DEEP], ids=["a curve", "a deep nest"])
+def test_what_geos_has_not_is_told_and_the_version_in_force_holds(tmp_path, text):
+    """An error or the end of the process would be the end of a living driver, and of each that is started again."""
+    path = tmp_path / "zones.csv"
+    path.write_text(f'id,geometry\n1,"{SQUARE.wkt}"\n')
+    versions = open_versions(path)
+    first = fact_of(versions.take(None))
+    path.write_text(f'id,geometry\n1,"{SQUARE.wkt}"\n2,"{text}"\n')
+    assert versions.take(first) is None
+    assert "row 2 (id 2): its geometry is " in versions.problem
+    path.write_text(f'id,geometry\n1,"{SQUARE.wkt}"\n2,POINT (1 1)\n')
+    assert versions.take(first) is not None
+    assert versions.problem is None
+
+
+@pytest.mark.parametrize("error", [shapely.GEOSException("it is odd"), NotImplementedError("it is odd")], ids=str)
+def test_a_failure_that_nobody_knew_of_is_told_and_the_version_in_force_holds(path, monkeypatch, error):
+    versions = open_versions(path)
+    first = fact_of(versions.take(None))
+    write(path, ["a", "b"])
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(shapely, "get_coordinates", fail)
+    assert versions.take(first) is None
+    assert "it is odd" in versions.problem
+
+
 def test_ids_of_another_type_are_no_version(path):
     versions = open_versions(path)
     first = fact_of(versions.take(None))

@@ -95,6 +95,14 @@ def test_bounds_beyond_all_times_do_not_overflow(after: int, until: int) -> None
     assert [column.tolist() for column in windows.ends(pane, after, until)] == [column.tolist() for column in unbounded]
 
 
+@SOME
+@given(lengths, st.lists(st.tuples(st.integers(-90, 90), st.integers(-90, 90)), min_size=1))
+def test_two_times_share_a_window_if_one_holds_both(size_slide: tuple[int, int], times: list[tuple[int, int]]) -> None:
+    one, other = np.array(times, np.int64).T
+    held = [[set(ends_of_windows(*size_slide, time, 1)) for time in both] for both in times]
+    assert Sliding(*size_slide).share(one, other).tolist() == [bool(a & b) for a, b in held]
+
+
 def test_bounds_that_exclude_all_windows() -> None:
     windows, pane = Sliding(1000, 300), np.array([-100, 1_577_836_800_000])
     assert not len(windows.ends(pane, 1 << 62, None)[0])
