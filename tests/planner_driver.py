@@ -19,6 +19,7 @@ from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.stream.batch_planner import BatchPlanner
 from tailrace.stream.entry_writer import EntryWriter
 from tailrace.stream.run_options import RunOptions
+from tailrace.stream.steady_clock import SteadyClock
 
 # file → the number of rows of each of its segments
 FILES = {"a": [3, 3, 2], "b": [4], "d": [1, 1]}
@@ -59,7 +60,7 @@ class Log:
 
 
 class Driver:
-    """A batch planner with a clock of its own, and a journal from which `restart` goes on."""
+    """A batch planner with clocks of its own (`time`, of which the wall clock is `wall_ahead`; ms), and a journal from which `restart` goes on."""
 
     def __init__(
         self,
@@ -78,7 +79,7 @@ class Driver:
         self.log = next(iter(self.logs.values()))
         self.kind = kind or kind_of("sum")
         self.directory, self.options, self.settings, self.stamps = directory, plan, settings, stamps
-        self.time, self.started = 1_000_000, None
+        self.time, self.wall_ahead, self.started = 1_000_000, 0, None
         self.restart()
 
     def restart(self, **changed: object) -> None:
@@ -100,9 +101,12 @@ class Driver:
             (self.logs if self.stamps else ()) if isinstance(self.stamps, bool) else self.stamps,
             Feedback(self.kind, 2),
             self.options,
-            lambda: self.time,
+            self.clock,
             self.started,
         )
+
+    def clock(self, last_stamp_ms: int) -> SteadyClock:
+        return SteadyClock(last_stamp_ms, lambda: self.time + self.wall_ahead, lambda: self.time / 1000)
 
     def plan(
         self,
