@@ -291,7 +291,6 @@ def stream(tuples: Sequence[Tuple], settings: Settings, flush: bool = True, pass
 
     held: dict[Window, list[float]] = {}  # the values of every window, as far as they came while it was open
     t_max: int | None = None
-    furthest = -(10**18)  # the largest event time as it came
     largest_delay = 0
     frontier: int | None = None
 
@@ -301,23 +300,23 @@ def stream(tuples: Sequence[Tuple], settings: Settings, flush: bool = True, pass
                 value, count, sum_abs = aggregate(settings.function, values, settings.q)
                 outcome.answers[window] = Answer(value, count, k_ms, as_of, facts_version, sum_abs)
 
-    def close_all(before: int | None, passed_time: int | None = None) -> int | None:
-        """At a flush or a quiet (at this time), after the tick that was completed last. Gives F."""
+    def close_all(before: int | None, taken_in: int, passed_time: float) -> int | None:
+        """At a flush or a quiet, after the tick that was completed last and so many tuples. Gives F."""
         if before is None:  # no tuple came yet
             return None
         last = outcome.trace[-1]
-        newest = furthest if passed_time is None or furthest <= passed_time else last.t_max
-        _, last_end = windows_of(newest, settings.size, settings.slide)[-1]
+        newest = max(item.event_time for item in tuples[:taken_in])
+        _, last_end = windows_of(newest if newest <= passed_time else last.t_max, settings.size, settings.slide)[-1]
         close_up_to(last_end, last.k_ms, last.end, last.facts_version)
         return max(before, last_end)
 
-    quiet = sorted((silence.position, silence.time) for silence in passed if silence.quiet)
+    quiet = sorted((silence.position, float(silence.time)) for silence in passed if silence.quiet)
     for number, positions in by_tick.items():
         end = numbers[positions[0]][1]
 
         # 0. What was quiet before it. All that came before a quiet is complete, and of smaller ticks than what follows.
         while quiet and quiet[0][0] <= positions[0]:
-            frontier = close_all(frontier, quiet.pop(0)[1])
+            frontier = close_all(frontier, *quiet.pop(0))
 
         # 1. The tuples are taken in. What closed, closed at an earlier tick: by the frontier as it stands.
         for position in positions:
@@ -336,13 +335,9 @@ def stream(tuples: Sequence[Tuple], settings: Settings, flush: bool = True, pass
                 outcome.late[row] = outcome.late.get(row, 0) + 1
 
         # 2. t_max, then K (delays are measured against t_max as updated by this very tick).
-        for position in positions:
-            event_time = settings.counted(tuples[position])
-            t_max = event_time if t_max is None else max(t_max, event_time)
-            furthest = max(furthest, tuples[position].event_time)
-        assert t_max is not None
-        for position in positions:
-            largest_delay = max(largest_delay, t_max - tuples[position].event_time)
+        counted = max(settings.counted(tuples[position]) for position in positions)
+        t_max = counted if t_max is None else max(t_max, counted)
+        largest_delay = max(largest_delay, *(t_max - tuples[position].event_time for position in positions))
         version, policy = _facts_at(settings, number)
         k_ms = _k_of(policy, largest_delay)
 
@@ -353,9 +348,9 @@ def stream(tuples: Sequence[Tuple], settings: Settings, flush: bool = True, pass
         # 4. Every window with end <= F closes.
         close_up_to(frontier, k_ms, end, version)
 
-    for _, time in quiet:
-        frontier = close_all(frontier, time)
-    outcome.frontier = close_all(frontier) if flush else frontier
+    for position, time in [*quiet, *([(len(tuples), math.inf)] if flush else [])]:
+        frontier = close_all(frontier, position, time)
+    outcome.frontier = frontier
     return outcome
 
 

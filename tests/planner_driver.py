@@ -60,7 +60,10 @@ class Log:
 
 
 class Driver:
-    """A batch planner with clocks of its own (`time`, of which the wall clock is `wall_ahead`; ms), and a journal from which `restart` goes on."""
+    """A batch planner with clocks of its own, and a journal from which `restart` goes on.
+
+    `time` is the steady one, and the wall clock is ahead of it by `wall_ahead`; ms.
+    """
 
     def __init__(
         self,

@@ -214,4 +214,6 @@ class Clock:
         restored = {"in_force": fact and Fact(**fact), "policy_state": values["policy_state"] | arrays}
         for name in _OF_STREAMS:
             restored[name] = None if values[name] is None else np.array(values[name], np.int64)
+        if "furthest" not in values:  # in a state of an earlier version
+            restored["furthest"] = max(values["latest"] or [BEFORE_ALL])
         return Clock(**{**values, **restored})

@@ -145,7 +145,7 @@ def test_the_structure_maps_field_names_to_json_values() -> None:
         ({"disorder": {"policy": "k_slack", "k": "2 h"}, "window": {"size": "5 h", "slide": "1 h"}}, "5 h"),
     ],
 )
-def test_without_a_bound_event_times_may_be_ahead_by_an_hour_the_window_or_k(changes: dict[str, Any], ahead: str) -> None:
+def test_event_times_may_be_ahead_by_an_hour_the_window_or_k(changes: dict[str, Any], ahead: str) -> None:
     assert declare(**changes).structure()["streams.readings.bounds.ahead"] == ahead
     declared_bound = {"streams": {"readings": SMALLEST["streams"]["readings"] | {"bounds": {"ahead": "7 ms"}}}}
     assert declare(**changes | declared_bound).structure()["streams.readings.bounds.ahead"] == "7 ms"
