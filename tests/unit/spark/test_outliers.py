@@ -109,7 +109,7 @@ def test_the_cost_of_corrections_and_readers_does_not_depend_on_outliers(tmp_pat
 
     assert_same_effort(work, tmp_path, n=240)
     tuples = with_outliers(240, **FAR)
-    query = make_query(tmp_path / "far" / "in", SETTINGS, source="json", topk=topk)
+    query = make_query(tmp_path / "far" / "in", SETTINGS, source="json", topk=topk, bounds=BOUNDS)
     answers, _ = read_answers(query, tmp_path / "far" / "wh", streamed=False)
     truth = batch(tuples, SETTINGS)
     if topk:
