@@ -63,6 +63,7 @@ def make_stage(
     kind = kind or Aggregate(windows, {"value": "value"}, pa.string(), function=settings.function, q=settings.q)
     names = NAMES | ({} if keyed else {"key": None})
     columns = Columns(**names, values=kind.inputs[0].columns, earliest_ms=-(10**15), ahead_ms=10**15)
+    columns = columns if settings.skew is None else replace(columns, skew_ms=settings.skew)
     reader = StreamReader(
         "readings", MemoryFormat(tables or {}), columns, {}, kind.inputs[0].column_types, settings.tick
     )

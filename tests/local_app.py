@@ -23,6 +23,7 @@ from tailrace.stream.batch_planner import BatchPlanner
 from tailrace.stream.entry_writer import EntryWriter
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.source_opening import open_feeds
+from tailrace.stream.steady_clock import SteadyClock
 
 NOW = 1_800_000_000_000
 
@@ -58,13 +59,16 @@ class LocalApp:
         waiting = {name: feed.fresh() for name, feed in feeds.items()}
         stamped = {name for name, stream in self.query.streams.items() if stream.is_stamped}
         plan = RunOptions(batch_rows, live=False, flush=flush)
-        clock = (self.query.tick_ms, self.query.idle_ms, stamped, Feedback(self.stage.kind, 1), plan, lambda: self.now)
+        clock = (self.query.tick_ms, self.query.idle_ms, stamped, Feedback(self.stage.kind, 1), plan, self._clock)
         planner = BatchPlanner(EntryWriter(Journal(self.layout.journal)), feeds, waiting, self.wanted, *clock)
         done = 0
         while (entry := planner.plan(read_progress(self.layout))) is not None:
             self._batch(entry)
             done += 1
         return done
+
+    def _clock(self, last_stamp_ms: int) -> SteadyClock:
+        return SteadyClock(last_stamp_ms, lambda: self.now, lambda: self.now / 1000)
 
     def _batch(self, entry) -> None:
         rows = self.engine.run(entry.header, entry.segments)

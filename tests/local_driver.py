@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -39,6 +40,7 @@ from tailrace.stream.planned_rebuild import Rebuild
 from tailrace.stream.rebuild import rebuild
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.source_opening import open_feeds
+from tailrace.stream.steady_clock import SteadyClock
 
 NOW = 1_800_000_000_000
 FILE = Path("readings.yaml")
@@ -86,7 +88,7 @@ class Driver:
                 {name for name, stream in self.query.streams.items() if stream.arrival_time is None},
                 feedback,
                 options,
-                lambda: NOW,
+                partial(SteadyClock, wall=lambda: NOW, steady_s=lambda: 0.0),
                 table=table,
             )
             engine = LocalEngine(stage, restarts=False)

@@ -46,7 +46,8 @@ class Passed(NamedTuple):
 
     Each is a heartbeat: it stands in the tick of its time, and every smaller tick is complete. quiet: moreover nothing
     had come for `disorder.idle`. So the newest tick of tuples is complete too, whatever its number, the heartbeat
-    stands after it, and the open windows close. Without a tuple since the last quiet it is a heartbeat and no more.
+    stands after it, and the open windows close; while an event time lies beyond `time`, only those up to the last that
+    holds t_max. Without a tuple since the last quiet it is a heartbeat and no more, but that these may close now.
     """
 
     position: int
@@ -65,6 +66,10 @@ class Settings:
     policy: Policy = "none"
     changes: tuple[tuple[int, Policy], ...] = ()  # in the order of their versions: the first of them is version 2
     q: float | None = None  # of function quantile
+    skew: int | None = None  # for t_max an event time counts no further than so long after its arrival; None: as it is
+
+    def counted(self, item: Tuple) -> int:
+        return item.event_time if self.skew is None else min(item.event_time, item.arrival_time + self.skew)
 
     @property
     def pane(self) -> int:
@@ -295,23 +300,23 @@ def stream(tuples: Sequence[Tuple], settings: Settings, flush: bool = True, pass
                 value, count, sum_abs = aggregate(settings.function, values, settings.q)
                 outcome.answers[window] = Answer(value, count, k_ms, as_of, facts_version, sum_abs)
 
-    def close_all(before: int | None) -> int | None:
-        """At a flush or a quiet, after the tick that was completed last. Gives F."""
+    def close_all(before: int | None, taken_in: int, passed_time: float) -> int | None:
+        """At a flush or a quiet, after the tick that was completed last and so many tuples. Gives F."""
         if before is None:  # no tuple came yet
             return None
         last = outcome.trace[-1]
-        _, last_end = windows_of(last.t_max, settings.size, settings.slide)[-1]
+        newest = max(item.event_time for item in tuples[:taken_in])
+        _, last_end = windows_of(newest if newest <= passed_time else last.t_max, settings.size, settings.slide)[-1]
         close_up_to(last_end, last.k_ms, last.end, last.facts_version)
         return max(before, last_end)
 
-    quiet = sorted(silence.position for silence in passed if silence.quiet)
+    quiet = sorted((silence.position, float(silence.time)) for silence in passed if silence.quiet)
     for number, positions in by_tick.items():
         end = numbers[positions[0]][1]
 
         # 0. What was quiet before it. All that came before a quiet is complete, and of smaller ticks than what follows.
-        while quiet and quiet[0] <= positions[0]:
-            quiet.pop(0)
-            frontier = close_all(frontier)
+        while quiet and quiet[0][0] <= positions[0]:
+            frontier = close_all(frontier, *quiet.pop(0))
 
         # 1. The tuples are taken in. What closed, closed at an earlier tick: by the frontier as it stands.
         for position in positions:
@@ -330,12 +335,9 @@ def stream(tuples: Sequence[Tuple], settings: Settings, flush: bool = True, pass
                 outcome.late[row] = outcome.late.get(row, 0) + 1
 
         # 2. t_max, then K (delays are measured against t_max as updated by this very tick).
-        for position in positions:
-            event_time = tuples[position].event_time
-            t_max = event_time if t_max is None else max(t_max, event_time)
-        assert t_max is not None
-        for position in positions:
-            largest_delay = max(largest_delay, t_max - tuples[position].event_time)
+        counted = max(settings.counted(tuples[position]) for position in positions)
+        t_max = counted if t_max is None else max(t_max, counted)
+        largest_delay = max(largest_delay, *(t_max - tuples[position].event_time for position in positions))
         version, policy = _facts_at(settings, number)
         k_ms = _k_of(policy, largest_delay)
 
@@ -346,7 +348,9 @@ def stream(tuples: Sequence[Tuple], settings: Settings, flush: bool = True, pass
         # 4. Every window with end <= F closes.
         close_up_to(frontier, k_ms, end, version)
 
-    outcome.frontier = close_all(frontier) if flush or quiet else frontier
+    for position, time in [*quiet, *([(len(tuples), math.inf)] if flush else [])]:
+        frontier = close_all(frontier, position, time)
+    outcome.frontier = frontier
     return outcome
 
 

@@ -19,6 +19,7 @@ from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.stream.batch_planner import BatchPlanner
 from tailrace.stream.entry_writer import EntryWriter
 from tailrace.stream.run_options import RunOptions
+from tailrace.stream.steady_clock import SteadyClock
 
 # file → the number of rows of each of its segments
 FILES = {"a": [3, 3, 2], "b": [4], "d": [1, 1]}
@@ -59,7 +60,10 @@ class Log:
 
 
 class Driver:
-    """A batch planner with a clock of its own, and a journal from which `restart` goes on."""
+    """A batch planner with clocks of its own, and a journal from which `restart` goes on.
+
+    `time` is the steady one, and the wall clock is ahead of it by `wall_ahead`; ms.
+    """
 
     def __init__(
         self,
@@ -78,7 +82,7 @@ class Driver:
         self.log = next(iter(self.logs.values()))
         self.kind = kind or kind_of("sum")
         self.directory, self.options, self.settings, self.stamps = directory, plan, settings, stamps
-        self.time, self.started = 1_000_000, None
+        self.time, self.wall_ahead, self.started = 1_000_000, 0, None
         self.restart()
 
     def restart(self, **changed: object) -> None:
@@ -100,9 +104,12 @@ class Driver:
             (self.logs if self.stamps else ()) if isinstance(self.stamps, bool) else self.stamps,
             Feedback(self.kind, 2),
             self.options,
-            lambda: self.time,
+            self.clock,
             self.started,
         )
+
+    def clock(self, last_stamp_ms: int) -> SteadyClock:
+        return SteadyClock(last_stamp_ms, lambda: self.time + self.wall_ahead, lambda: self.time / 1000)
 
     def plan(
         self,

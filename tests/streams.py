@@ -61,12 +61,14 @@ def disordered(
     changes: bool = False,
     ticks: list[int] | None = None,
     functions: list[str] | None = None,
+    skews: bool = False,
 ) -> tuple[list[Tuple], Settings]:
     """A stream in order of position, and a query over it.
 
     duplicates: some ids come again, with other contents or the same (off, each id is its own: 't0', 't1', ...).
     changes: the policy may change once or twice in the course of the stream.
     ticks, functions: to draw from these only.
+    skews: event times may be bounded for t_max by their arrival.
     """
     size, slide = draw(st.sampled_from(WINDOWS))
     tick = draw(st.sampled_from(ticks or TICKS))
@@ -126,7 +128,8 @@ def disordered(
             largest = max(item.arrival_time for item in tuples[: position + 1])
             number = position if tick == 0 else largest // tick
             facts.append((number, draw(policies(size))))
-    return tuples, Settings(size, slide, tick, function, policy, tuple(facts), q)
+    skew = draw(st.sampled_from([None, 0, 1, 100, 60_000])) if skews else None
+    return tuples, Settings(size, slide, tick, function, policy, tuple(facts), q, skew)
 
 
 def cuts(n: int, max_cuts: int = 6) -> st.SearchStrategy[list[int]]:

@@ -180,7 +180,7 @@ def assert_as_undisturbed(platform) -> None:
     columns = [*WINDOW.columns, "tuples", "k_ms", "as_of"]
     pd.testing.assert_frame_equal(actual[columns], expected[columns])
     pd.testing.assert_series_equal(actual["value"], expected["value"], rtol=1e-9)
-    assert int(Tables(platform.layout).read("late").to_pandas()["tuples"].sum()) == 2042
+    assert int(Tables(platform.layout).read("late").to_pandas()["tuples"].sum()) == 1774
 
 
 def backfills_have_ended(platform) -> bool:

@@ -158,6 +158,14 @@ def test_a_driver_that_hangs_is_not_ended_when_no_other_could_follow_it(
     assert host.stopped == [0]
 
 
+def test_hangs_that_were_noted_while_the_wall_clock_was_ahead_do_not_count(make_operator, host, context, place, layout):
+    begin(place, layout)
+    result, ahead = drivers.deploy(host, layout, ["go"], {}), [time.time() + 86_400] * 5
+    with pytest.raises(TaskDeferred):
+        resume(make_operator(SuperviseOperator), context, verdict("hung", result.driver.pid), ahead, result.deployment)
+    assert host.stopped == [0]
+
+
 @pytest.mark.parametrize("wrong", ["unset", "relative", "file", "forbidden"])
 def test_check_refuses_a_warehouse_that_cannot_be_written_to(make_operator, host, context, place, monkeypatch, wrong):
     (place / "file").touch()

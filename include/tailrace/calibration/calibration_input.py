@@ -54,9 +54,10 @@ class LoggedHistory:
             raise refuse("calibration", wrong, "fewer windows, by a smaller `queries` beside disorder.policy")
         columns = list(dict.fromkeys(["event_time", "key", *self.reader.value_types, *ORDER]))
         arrivals = pa.concat_batches([reader.read(piece, columns) for piece in pieces])
-        tick, event = (np.asarray(arrivals.column(name)) for name in ("tick", "event_time"))
+        tick, event, arrival = (np.asarray(arrivals.column(name)) for name in ("tick", "event_time", "arrival_time"))
         recent = event >= low
-        course, tuples = EventTimeCourse.of(tick[recent], event[recent]), arrivals.filter(pa.array(recent))
+        counted = self.reader.columns.counted_events(event, arrival)
+        course, tuples = EventTimeCourse.of(tick[recent], counted[recent]), arrivals.filter(pa.array(recent))
         in_course = tick >= course.tick[0] if recent.any() else recent
         is_first = deduplication.first_arrivals(tuples, arrivals.filter(pa.array(~recent)).select(ORDER))
         delays = course.delays(tick[in_course], event[in_course])

@@ -44,7 +44,10 @@ class EventTimeCourse:
 
     @staticmethod
     def of(tick: Ints, event_ms: Ints) -> EventTimeCourse:
-        """The course over tuples in any order, of these ticks and event times, shape (m,)."""
+        """Return the course over tuples in any order, of these ticks and event times, shape (m,).
+
+        The caller has cut the event times that are too far ahead of their arrival, as for `Clock`.
+        """
         order = np.argsort(tick, kind="stable")
         tick, event_ms = tick[order], event_ms[order]
         first = np.flatnonzero(np.diff(tick, prepend=tick[:1] - 1))
@@ -57,8 +60,11 @@ class EventTimeCourse:
         return int(self.t_max[-1]) if len(self.t_max) else BEFORE_ALL
 
     def delays(self, tick: Ints, event_ms: Ints) -> Ints:
-        """The delays t_max − event_time of tuples, shape (m,), none of which came before the first tick."""
-        return np.asarray(self.t_max[np.searchsorted(self.tick, tick, side="right") - 1] - event_ms)
+        """Return the delays t_max − event_time of tuples, shape (m,), none of which came before the first tick.
+
+        That of a tuple ahead of t_max is 0.
+        """
+        return np.asarray(np.maximum(self.t_max[np.searchsorted(self.tick, tick, side="right") - 1] - event_ms, 0))
 
     def under(self, k_ms: int) -> Frontier:
         """The frontier with a constant K, over the same ticks."""

@@ -39,7 +39,8 @@ class AQKSlack(PDPolicy):
         return 0.5, 0.8
 
     def base(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
-        new_columns = {"recent_end": stats.ticks.end, "recent_delay": stats.t_max - stats.ticks.min_event}
+        delays = np.maximum(stats.t_max - stats.ticks.min_event, 0)  # below 0: all of a tick is ahead of its end
+        new_columns = {"recent_end": stats.ticks.end, "recent_delay": delays}
         end, delay = (np.concatenate([state.get(name, column[:0]), column]) for name, column in new_columns.items())
         first = np.searchsorted(end, end - _RECENT_SLIDES * stats.windows.slide_ms, side="right")
         positions = range(len(end) - len(stats), len(end))

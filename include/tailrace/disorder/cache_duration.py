@@ -43,6 +43,10 @@ class CacheDuration(SlackPolicy):
     )
 
     @property
+    def declared_k(self) -> timedelta:
+        return self.initial
+
+    @property
     def k_ms(self) -> int:
         return ms(self.initial)
 

@@ -2,6 +2,18 @@
 
 The clock is deterministic: every task runs it over
 the same tick statistics and facts and computes the same F, whatever rows the task itself holds.
+
+F advances no further than arrival allows. For t_max an event time counts only up to `skew` after the tuple's own
+arrival (a bound of its stream, 1 min unless it is set); `StreamReader` cuts what is beyond. Otherwise one record from
+the future would close all windows up to its time, and what comes for them would be late until arrival has caught up.
+
+- Where events are behind their arrival, as nearly everywhere, and where clocks differ by less than `skew`, t_max is the
+  largest event time as it came.
+- Where event times are ahead by more, as of flights that leave early or of bookings, windows close by arrival: later by
+  as much, and with more of their tuples. Nothing is lost. A constant difference of clocks is a larger `skew`.
+- It is a function of the tuple alone: no tick, batch or order of reading changes it.
+
+The record itself counts in its own windows, which stay open until arrival has come there.
 """
 
 from __future__ import annotations
@@ -72,8 +84,10 @@ class Clock:
     Attributes
     ----------
     latest, last_end : ndarray of shape (s,), or None
-        Of each of s streams: the largest event time, and the end of the last tick in which it brought a tuple, or of
-        the query's first one where it brought none; ms. None before the first tick.
+        Of each of s streams: the largest event time as far as it counts, and the end of the last tick in which it
+        brought a tuple, or of the query's first one where it brought none; ms. None before the first tick.
+    furthest : int
+        The largest event time of all that came, in complete ticks or not, and however far ahead of its arrival.
     t_max : int
         The largest event time seen by the query: the least of `latest` over the streams that are not idle.
     largest : int
@@ -96,6 +110,7 @@ class Clock:
     latest: NDArray[np.int64] | None = None
     last_end: NDArray[np.int64] | None = None
     largest: int = 0
+    furthest: int = BEFORE_ALL
     in_force: Fact | None = None
     policy_state: PolicyState = field(default_factory=dict)
     facts: Facts = ()
@@ -135,6 +150,15 @@ class Clock:
         row = (last, self.end, self.t_max, self.k_ms, self.frontier, self.version)
         columns = frontier.tick, frontier.end, frontier.t_max, frontier.k_ms, frontier.after, frontier.version
         return Frontier(frontier.start, *(np.append(column, value) for column, value in zip(columns, row, strict=True)))
+
+    def last_closing(self, passed_ms: int) -> int:
+        """Return the event time up to which answers close when all that arrived before `passed_ms` is complete.
+
+        It is the largest one that came. While that lies beyond `passed_ms`, answers with tuples ahead stay open.
+        """
+        assert self.latest is not None
+        newest = int(self.latest.max())
+        return max(newest, self.furthest) if self.furthest <= passed_ms else newest
 
     def _advance_t_max(self, ticks: Ticks) -> NDArray[np.int64]:
         """Take in the event times of these ticks; returns t_max at each of them, which never falls.
@@ -190,4 +214,6 @@ class Clock:
         restored = {"in_force": fact and Fact(**fact), "policy_state": values["policy_state"] | arrays}
         for name in _OF_STREAMS:
             restored[name] = None if values[name] is None else np.array(values[name], np.int64)
+        if "furthest" not in values:  # in a state of an earlier version
+            restored["furthest"] = max(values["latest"] or [BEFORE_ALL])
         return Clock(**{**values, **restored})

@@ -26,5 +26,9 @@ class KSlack(SlackPolicy):
     policy: Literal["k_slack"]
     k: Duration = Field(ge=timedelta(0), description="how long a window waits, in event time: 2 s")
 
+    @property
+    def declared_k(self) -> timedelta:
+        return self.k
+
     def slack(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
         return np.full(len(stats), ms(self.k), np.int64), state

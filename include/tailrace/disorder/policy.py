@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from datetime import timedelta
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +29,11 @@ class SlackPolicy(BaseModel):
     """True if the policy needs a sample of the partials."""
 
     policy: str
+
+    @property
+    def declared_k(self) -> timedelta:
+        """The slack K that the declaration names, at least to begin with; 0 where the policy finds it."""
+        return timedelta(0)
 
     @abstractmethod
     def slack(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:

@@ -27,7 +27,8 @@ class Ticks:
     count, min_event : ndarray, shape (n,)
         The number of tuples, and their smallest event time in ms.
     max_event : ndarray, shape (s, n)
-        The largest event time of each stream in ms; `BEFORE_ALL` where it brought no tuple.
+        The largest event time of each stream in ms, as far as it counts for t_max; `BEFORE_ALL` where it brought no
+        tuple.
     """
 
     tick: NDArray[np.int64]
@@ -92,8 +93,16 @@ def end_of(arrival_ms: NDArray[np.int64], tick_ms: int) -> NDArray[np.int64]:
     return (arrival_ms // tick_ms + 1) * tick_ms if tick_ms else arrival_ms + 1
 
 
-def summarise(tick: NDArray[np.int64], end: NDArray[np.int64], event_ms: NDArray[np.int64]) -> Ticks:
-    """Compute the statistics of a segment's ticks; `tick` must not fall."""
+def summarise(
+    tick: NDArray[np.int64],
+    end: NDArray[np.int64],
+    event_ms: NDArray[np.int64],
+    counted_ms: NDArray[np.int64] | None = None,
+) -> Ticks:
+    """Compute the statistics of a segment's ticks; `tick` must not fall.
+
+    `counted_ms` has the event times as far as they count for t_max; by default all of `event_ms`.
+    """
     if not len(tick):
         return Ticks.none()
     first = np.flatnonzero(np.r_[True, tick[1:] != tick[:-1]])
@@ -102,7 +111,7 @@ def summarise(tick: NDArray[np.int64], end: NDArray[np.int64], event_ms: NDArray
         end[first] if len(first) == len(tick) else np.maximum.reduceat(end, first),
         np.diff(np.r_[first, len(tick)]),
         np.minimum.reduceat(event_ms, first),
-        np.maximum.reduceat(event_ms, first)[None, :],
+        np.maximum.reduceat(event_ms if counted_ms is None else counted_ms, first)[None, :],
     )
 
 

@@ -51,7 +51,7 @@ class DriverStatus:
             self.driver.state,
             self.driver.pid,
             self.driver.exit_code,
-            self.reported and (self.reported.state, self.reported.problem),
+            self.reported and (self.reported.state, self.reported.problem, self.reported.ahead is not None),
         )
 
     def __str__(self) -> str:
@@ -77,6 +77,7 @@ class DriverStatus:
         ]
         if status.busy_ms is not None:
             parts[1:1] = [f"at a batch of {counted(status.busy_rows, 'row')} for {_seconds(status.busy_ms)}"]
+        parts += [] if status.ahead is None else [status.ahead]
         parts += [] if status.problem is None else [f"a problem: {status.problem}"]
         return f"{head}; {'; '.join(parts)}"
 

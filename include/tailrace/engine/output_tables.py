@@ -150,7 +150,7 @@ def clock_columns(clock: Clock, coverage: TotalCoverage, pending: TickBuffer) ->
         "frontier": frontier if clock.frontier > BEFORE_ALL else None,
     }
     progress = {"committed": pending.committed, "newest_tick": pending.newest_tick, "reached": pending.reached}
-    progress |= {"newest_event": pending.newest_event(clock.latest)}
+    progress |= {"newest_event": clock.furthest if clock.furthest > BEFORE_ALL else None}
     progress |= {"complete_tick": clock.tick if clock.tick > BEFORE_ALL else None}
     return times | progress | {"k_ms": clock.k_ms, "coverage": coverage.share}
 

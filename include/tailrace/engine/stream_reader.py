@@ -95,7 +95,8 @@ class StreamReader:
         for name, column in (("position", position), ("tick", tick), ("end", end)):
             tuples = tuples.append_column(name, pa.array(column))
         quarantine = self._quarantine(segment, checked, raw.row, raw.malformed)
-        return SegmentContent(tuples, ticks.summarise(tick, end, event), quarantine)
+        counted = self.columns.counted_events(event, arrival)
+        return SegmentContent(tuples, ticks.summarise(tick, end, event, counted), quarantine)
 
     def without_values(self) -> StreamReader:
         """The reader of event time, arrival time, id and key alone."""
@@ -112,7 +113,8 @@ class StreamReader:
         texts = self.format.records(segment, rejected) if rejected else []
         rejects = [*zip(rejected, checked.arrivals, checked.reasons, texts, strict=True)]
         for fault in broken:
-            arrival_ms = segment.ingested_ms if fault.arrival_ms is None else fault.arrival_ms
+            stamp_ms = segment.ingested_ms if self.columns.arrival_time is None else None
+            arrival_ms = stamp_ms if fault.arrival_ms is None else fault.arrival_ms
             rejects.append((fault.row, arrival_ms, fault.reason, fault.record))
         rejects.sort(key=lambda reject: reject[0])
         return pa.RecordBatch.from_pydict(
@@ -137,7 +139,7 @@ def columns_of(query: Query) -> dict[str, Columns]:
             arrival_time, id_ = arrival_time or APPEND_TIME, id_ or ID
         assert id_ is not None  # other streams are refused without
         parts = stream.event_time, arrival_time, id_, stream.key, needed.columns
-        bounds = max(stream.bounds.earliest_ms, first), stream.bounds.ahead_ms, last
+        bounds = max(stream.bounds.earliest_ms, first), query.ahead_ms(stream), last, stream.bounds.skew_ms
         columns[name] = Columns(*parts, *bounds, types=needed.types, row_check=needed.row_check, carried=needed.carried)
     return columns
 

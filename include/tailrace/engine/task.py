@@ -24,6 +24,7 @@ from tailrace.engine.repeats import Repeats, with_positions, without
 from tailrace.engine.tick_buffer import CompleteTicks, TickBuffer
 from tailrace.ground import wire
 from tailrace.ground.columns import single_batch
+from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.ground.wire import Batches
 from tailrace.kind.capabilities import at_place, combined, tick_contents
 from tailrace.kind.protocol import Kind
@@ -126,6 +127,8 @@ class Task:
         segments.sort(key=lambda segment: segment[1]["ordinal"])
         clock, coverage, facts = before.clock, before.coverage, list(head.stamped)
         clock.facts, clock.idle_ms = head.settings, head.idle_ms
+        newest = (about["max_event"] for _, about in segments)
+        clock.furthest = max([clock.furthest, *(event_ms for event_ms in newest if event_ms is not None)])
         sides = [self.streams.index(about["stream"]) for _, about in segments]
         arrived, found = before.arrived.append(
             [(side, batches) for side, (batches, _) in zip(sides, segments, strict=True)]
@@ -136,8 +139,11 @@ class Task:
         contents = tick_contents(self.kind, windows, complete.counts, complete.sample)
         frontier = clock.advance(complete.ticks, contents)
         if head.closes and clock.latest is not None:  # else there was no tuple yet, and nothing is open
-            frontier = clock.close(frontier, self.kind.answers.due(int(clock.latest.max())))
-            facts += [] if head.ends else [output_tables.quiet(clock, arrived.newest_tick)]
+            passed_ms = AFTER_ALL if head.ends else max(head.heartbeats.values(), default=AFTER_ALL)
+            due, before_silence = self.kind.answers.due(clock.last_closing(passed_ms)), clock.frontier
+            frontier = clock.close(frontier, due)
+            if not head.ends and clock.frontier > before_silence:
+                facts.append(output_tables.quiet(clock, arrived.newest_tick))
         coverage.observe(windows, complete.counts, frontier)
         rows, repeats, repeated = complete.rows, before.repeats, 0
         if self.deduplicates:

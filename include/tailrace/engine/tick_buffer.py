@@ -16,7 +16,6 @@ from tailrace.disorder import ticks as ticking
 from tailrace.disorder.ticks import Ticks
 from tailrace.engine.stream_buffer import Newest, StreamBuffer
 from tailrace.ground import wire
-from tailrace.ground.columns import Ints
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.wire import Batches
 
@@ -82,15 +81,6 @@ class TickBuffer:
         """The arrival time that each stream has reached, in ms; None before any."""
         ends = [stream.newest[1] for stream in self.streams]
         return [None if end == BEFORE_ALL else end - max(self.tick_ms, 1) for end in ends]
-
-    def newest_event(self, complete: Ints | None) -> int | None:
-        """The greatest event time of all that came, in ms; None before any.
-
-        `complete` has that of each stream in complete ticks.
-        """
-        pending = (int(stream.ticks.max_event.max(initial=BEFORE_ALL)) for stream in self.streams)
-        newest = max(*pending, BEFORE_ALL if complete is None else int(complete.max()))
-        return None if newest == BEFORE_ALL else newest
 
     @property
     def committed(self) -> int | None:

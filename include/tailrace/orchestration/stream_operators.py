@@ -174,7 +174,8 @@ class SuperviseOperator(TellsLineage, StreamOperator):
                 if layout.drain.exists():  # whoever drains it ends it by force at the deadline
                     self.log.info("the driver hangs, and is being drained: it is not replaced")
                     self._watch(context, hangs)
-                hangs = [at for at in hangs if at > time.time() - options.within_s] + [time.time()]
+                now_s = time.time()  # one of a wall clock that was ahead for a while counts no longer
+                hangs = [*(at for at in hangs if now_s - options.within_s < at <= now_s), now_s]
                 if len(hangs) > options.restarts:
                     drivers.end(host, layout, 0)
                     self._alert(verdict, None)

@@ -47,6 +47,10 @@ class EmdJoinQuery(JoinQuery):
         return self
 
     @property
+    def span(self) -> timedelta:
+        return self.window.size
+
+    @property
     def _default_tick(self) -> timedelta:
         return min(self.window.slide or LONGEST_DEFAULT_TICK, LONGEST_DEFAULT_TICK)
 
@@ -135,6 +139,13 @@ class SpatialJoinQuery(Query):
     @property
     def table(self) -> TableInput | None:
         return table_source_of(self.spatial_join)
+
+    @property
+    def span(self) -> timedelta:
+        if self.window is not None:
+            return self.window.size
+        interval = self.spatial_join.interval
+        return timedelta(milliseconds=0 if interval is None else interval.reach_ms)
 
     @property
     def _default_tick(self) -> timedelta:

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.promising_policy import PromisingPolicy
-from tailrace.ground.duration import ms
+from tailrace.ground.duration import format_duration, ms
 from tailrace.ground.errors import refuse
 from tailrace.ground.fields import Name, Section, Tasks, field_error
 from tailrace.kind.inputs import TableInput
@@ -22,6 +22,8 @@ KIND = "the kind of query: aggregate"
 """The description of the field `kind`."""
 
 LONGEST_DEFAULT_TICK = timedelta(milliseconds=100)
+
+_LEAST_AHEAD = timedelta(hours=1)
 
 
 class Query(Section):
@@ -138,12 +140,28 @@ class Query(Section):
     def idle_ms(self) -> int:
         return ms(self.disorder.idle)
 
+    @property
+    def span(self) -> timedelta:
+        """The longest time between two events of one answer: a window's size or a join's reach; 0 if there is none."""
+        return timedelta(0)
+
+    def ahead_ms(self, stream: Stream) -> int:
+        """Return how far a stream's event times may be ahead of arrival, in ms.
+
+        As declared; else the longest of an hour, the span of an answer, and K where the policy declares one. A policy
+        that finds K itself waits for what comes late, and tells nothing of what is ahead. The hour lets pass what is
+        early by nature, as flights are by up to 33 minutes, and clocks that are off by one for summer time.
+        """
+        ahead = stream.bounds.ahead
+        return ms(max(_LEAST_AHEAD, self.span, self.policy.declared_k) if ahead is None else ahead)
+
     def structure(self) -> dict[str, Any]:
         """The part of the declaration that a checkpoint is bound to, as values by field path.
 
         It leaves out the settings of when (`disorder` but its tick and `deduplicate`, and `correction`), and those of
         where from and where to (what of a source is in `SOURCE_PLACE`, `answers`), and `alerts`. Two declarations may
-        share a checkpoint if these are equal; keys with unequal values name what changed.
+        share a checkpoint if these are equal; keys with unequal values name what changed. Bounds are those that hold,
+        written or not: corrections read the source's records again under them.
         """
         exclusions: Any = {
             "disorder": True,
@@ -154,6 +172,8 @@ class Query(Section):
         }
         declaration = self.model_dump(mode="json", exclude=exclusions)
         declaration |= {"disorder": {"tick": self.tick_ms, "deduplicate": self.disorder.deduplicate}}
+        for name, stream in self.streams.items():
+            declaration["streams"][name]["bounds"]["ahead"] = format_duration(self.ahead_ms(stream))
         return dict(_flatten(declaration))
 
 

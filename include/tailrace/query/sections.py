@@ -83,11 +83,18 @@ Source = Annotated[Files | Replay | Kafka, Field(discriminator="format")]
 
 
 class Bounds(Section):
-    """Bounds of the accepted event times: from `earliest` to `ahead` after the tuple's arrival, both included."""
+    """Bounds of the accepted times, both included: events from `earliest` to `ahead` after the tuple's own arrival.
+
+    `skew` is how far clocks may differ: arrival is accepted up to so long after the record was read, and an event time
+    moves t_max no further than so long after its arrival.
+    """
 
     earliest: Time = Field(default=datetime(2000, 1, 1, tzinfo=UTC), description="the first time accepted: 2000-01-01")
-    ahead: NonNegativeDuration = Field(
-        default=timedelta(days=1), description="how far event time may be ahead of arrival: 1 d"
+    ahead: NonNegativeDuration | None = Field(
+        default=None, description="how far event time may be ahead of arrival, by default an hour, size or K: 1 d"
+    )
+    skew: NonNegativeDuration = Field(
+        default=timedelta(minutes=1), description="how far clocks may differ, arrival's from that of reading: 1 min"
     )
 
     @property
@@ -95,8 +102,8 @@ class Bounds(Section):
         return ms(self.earliest - EPOCH)
 
     @property
-    def ahead_ms(self) -> int:
-        return ms(self.ahead)
+    def skew_ms(self) -> int:
+        return ms(self.skew)
 
 
 class Stream(Section):
@@ -113,7 +120,7 @@ class Stream(Section):
     arrival_time: Column | None = Field(default=None, description="column of the time of arrival: arrival_time")
     id: Column | None = Field(default=None, description="column that names the tuple: id")
     key: Column | None = Field(default=None, description="column to group by: sensor")
-    bounds: Bounds = Field(default=Bounds(), description="event times accepted: {earliest: 2000-01-01, ahead: 1 d}")
+    bounds: Bounds = Field(default=Bounds(), description="times accepted: {earliest: 2000-01-01, ahead: 1 d}")
 
     @model_validator(mode="after")
     def _have_ids(self) -> Self:

@@ -23,6 +23,10 @@ class WindowedQuery(Query):
     window: Window = Field(description="span and step of the windows: {size: 500 ms, slide: 100 ms}")
 
     @property
+    def span(self) -> timedelta:
+        return self.window.size
+
+    @property
     def _default_tick(self) -> timedelta:
         return min(self.window.slide, LONGEST_DEFAULT_TICK)
 

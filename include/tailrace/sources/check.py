@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailrace.ground.time_limits import LATEST_MS
+from tailrace.ground.time_limits import AFTER_ALL, LATEST_MS
 from tailrace.kind.inputs import ColumnTypes, RowCheck
 from tailrace.sources.carried_columns import carried_values
 from tailrace.sources.utf_8 import not_utf_8, without
@@ -38,6 +38,9 @@ class Columns:
     earliest_ms, ahead_ms, latest_ms : int
         An event time is accepted from `earliest_ms` up to its arrival time + `ahead_ms`, and up to `latest_ms`: the
         last one whose windows all end at a time that a calendar can print.
+    skew_ms : int
+        How far clocks may differ. An arrival time is accepted up to so long after the record was read; and for t_max an
+        event time counts up to so long after its arrival.
     """
 
     event_time: str
@@ -48,6 +51,7 @@ class Columns:
     earliest_ms: int
     ahead_ms: int
     latest_ms: int = LATEST_MS
+    skew_ms: int = AFTER_ALL
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
     row_check: RowCheck | None = None
     carried: Mapping[str, str] = field(default_factory=dict)
@@ -60,6 +64,12 @@ class Columns:
     def exact(self) -> frozenset[str]:
         """The source's columns that are carried along, and not computed with in doubles."""
         return frozenset(self.carried.values()) - set(self.values.values())
+
+    def counted_events(self, event_ms: Ints, arrival_ms: Ints) -> Ints:
+        """Return the event times as far as they count for t_max, from event and arrival times of tuples, shape (n,)."""
+        if (event_ms - arrival_ms).max(initial=0) <= self.skew_ms:
+            return event_ms
+        return np.minimum(event_ms, arrival_ms + self.skew_ms)
 
     def named(self) -> dict[str, str]:
         """The columns that the source must have, by the part of the tuple that they hold."""
@@ -99,7 +109,8 @@ def check(raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingest
     types : ColumnTypes
         The types of the tuples' key and carried columns.
     ingested_ms : int or None
-        Arrival time of all records where the source has no column for it.
+        Arrival time of all records where the source has no column for it; else when they were read, which bounds their
+        arrival times. None: that is not known.
     """
     verdict = _Verdict(raw.num_rows)
     raw = _without_other_texts(verdict, raw)
@@ -112,6 +123,9 @@ def check(raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingest
         (arrival < 0) | (arrival > _LAST_ARRIVAL_MS),
         f"{columns.arrival_time} out of bounds: an arrival time lies between 1970 and 9998",
     )
+    if ingested_ms is not None and columns.arrival_time is not None:
+        is_future = arrival > ingested_ms + columns.skew_ms
+        verdict.reject(is_future, f"{columns.arrival_time} out of bounds: later than the clock when it was read")
     verdict.reject(event < columns.earliest_ms, f"{columns.event_time} out of bounds: before the earliest accepted")
     # Subtracted from the event time: the sum of arrival and ahead_ms could overflow.
     verdict.reject(event - columns.ahead_ms > arrival, f"{columns.event_time} out of bounds: too far ahead of arrival")

@@ -40,10 +40,11 @@ class StreamPosition:
     version : int
         The version of the source's table up to which it holds everything; 0 for files.
     last_rows_ms : int
-        Wall-clock time of the newest entry with rows of it; before its first rows, of the first entry with any rows.
+        Time, by the driver's clock, of the newest entry with rows of it; before its first rows, of the first entry with
+        any rows.
     silent_since_ms : int
-        Wall-clock time of the newest entry that had rows of it, a heartbeat of it, or the closing of windows for quiet
-        streams; silence is measured from here.
+        Time of the newest entry that had rows of it, a heartbeat of it, or the closing of windows for quiet streams;
+        silence is measured from here.
     heartbeat_ms : int or None
         The arrival time of its last heartbeat after its newest rows; None where there was none.
     idle : bool
@@ -51,7 +52,7 @@ class StreamPosition:
     reached_ms : int or None
         The arrival time that it has reached, as far as that was known at the entry.
     awaited_since_ms : int or None
-        Since when the others wait for it, in wall-clock time: another one has reached a later arrival time, and this
+        Since when the others wait for it: another one has reached a later arrival time, and this
         one has reached no later one since. None where none waits.
     path, row : str, int
         The path of its newest segment, and the row after it there. A topic goes on from here.
@@ -80,7 +81,7 @@ class LogPosition:
     segments : int
         The number of segments in it.
     planned_ms : int
-        Wall-clock time at which the entry was planned.
+        Time, by the driver's clock (`stream/steady_clock.py`), at which the entry was planned. It never falls.
     quiet : bool
         True if all streams were quiet, and windows were closed, after the newest rows; and before the first rows.
     """
@@ -97,7 +98,7 @@ class LogPosition:
 
     @property
     def last_rows_ms(self) -> int:
-        """Wall-clock time of the newest entry with rows; 0 before any."""
+        """Time, by the driver's clock, of the newest entry with rows; 0 before any."""
         return max((stream.last_rows_ms for stream in self.streams.values()), default=0)
 
 

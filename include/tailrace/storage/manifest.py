@@ -63,6 +63,10 @@ class CheckpointManifest:
         return CheckpointManifest(uuid.uuid4().hex, structure, types, identities, columns, state=STATE_VERSION)
 
 
+_OF_SPAN = ("window.", "spatial_join.interval.")
+"""The fields from which the default of `bounds.ahead` follows, but for K."""
+
+
 def create_manifest(file: Location, manifest: CheckpointManifest) -> None:
     """Write a manifest atomically, where there is none; else it raises a `FileExistsError`."""
     create_atomically(file, _text(manifest))
@@ -78,10 +82,17 @@ def _text(manifest: CheckpointManifest) -> str:
 
 
 def changes(manifest: CheckpointManifest, structure: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The parts of a query's structure that are not those of a manifest: the values before and now, by field path."""
+    """Return the parts of a query's structure that are not those of a manifest: values before and now, by field path.
+
+    `bounds.ahead` follows from the window where nobody wrote it: beside a changed window it is not named. A manifest of
+    an earlier version knows no `bounds.skew`, and its entries of the journal have no times to bound by it.
+    """
     before, now = manifest.structure, json.loads(json.dumps(structure))
-    names = sorted(now.keys() | before.keys())
-    return {name: (before.get(name), now.get(name)) for name in names if before.get(name) != now.get(name)}
+    names = [name for name in sorted(now.keys() | before.keys()) if before.get(name) != now.get(name)]
+    if any(name.startswith(_OF_SPAN) for name in names):
+        names = [name for name in names if not name.endswith(".bounds.ahead")]
+    names = [name for name in names if name in before or not name.endswith(".bounds.skew")]
+    return {name: (before.get(name), now.get(name)) for name in names}
 
 
 def keeps_answers(changed: Iterable[str]) -> bool:

@@ -33,7 +33,8 @@ class Status:
     batches : int
         The number of committed batches.
     committed_at_ms : int or None
-        Wall-clock time of the last commit; None before the first one since the start.
+        Wall-clock time of the last commit: `at_ms` less what has elapsed since by a steady clock, so that a wall clock
+        that jumps makes no commit old. None before the first one since the start.
     rows_left : int
         The number of rows that are known to be there and are not yet in a batch.
     committed, frontier, t_max : int or None
@@ -52,6 +53,8 @@ class Status:
         The number of rows that the batch under way reads.
     batch_ms : int
         The duration of the longest of the newest batches; 0 before the first one since the start.
+    ahead : str or None
+        The record whose event time is furthest ahead of arrival; None where none is far ahead.
     problem : str or None
         What is wrong with the source, the disk or the stream; it is tried again.
     """
@@ -77,6 +80,7 @@ class Status:
     problem: str | None = None
     repeats: int = 0
     quarantined: int = 0
+    ahead: str | None = None
 
     def write(self, layout: Layout) -> None:
         """Replace the last status; on a full disk overwrite its file in place, which needs no more room."""

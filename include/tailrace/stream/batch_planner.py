@@ -16,13 +16,13 @@ from tailrace.ground.facts import Facts
 from tailrace.sources.feed import Feed
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, LogPosition, StreamPosition
-from tailrace.storage.status import wall_ms
 from tailrace.stream.batch_segments import Selection, in_step, place, select
 from tailrace.stream.batch_size import BatchSize
 from tailrace.stream.ended import ended_refusal
 from tailrace.stream.entry_writer import EntryWriter
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.silence import Silence, SilenceRules, after_downtime, with_waits
+from tailrace.stream.steady_clock import SteadyClock
 from tailrace.stream.table_versions import TableVersions
 
 Settings = tuple[SlackPolicy, str]
@@ -48,8 +48,8 @@ class BatchPlanner:
         The streams whose tuples bring no arrival time, and get that of their planning.
     feedback : Feedback
         Of the tasks' load: it has the next partition plan.
-    now : callable
-        The wall clock, in epoch milliseconds.
+    clock : callable
+        Makes the driver's clock from the last stamp of the journal, 0 before any.
     started_ms : int, optional
         The start of the driver: since the last entry no silence counts before it. Without it, the present.
     table : TableVersions, optional
@@ -67,18 +67,20 @@ class BatchPlanner:
         stamped: Collection[str],
         feedback: Feedback,
         plan: RunOptions,
-        now: Callable[[], int] = wall_ms,
+        clock: Callable[[int], SteadyClock] = SteadyClock,
         started_ms: int | None = None,
         table: TableVersions | None = None,
     ) -> None:
         self.writer, self.journal = writer, writer.journal
-        self.feeds, self.wanted, self.options, self.now = feeds, wanted, plan, now
+        self.feeds, self.wanted, self.options = feeds, wanted, plan
+        planned_ms = writer.last.position.planned_ms if writer.last else 0
+        self.clock = clock(planned_ms)
         self.feedback, self.table, self.size = feedback, table, BatchSize(feedback.kind, plan.batch_rows)
-        started_ms = now() if started_ms is None else started_ms
-        down_ms = max(started_ms - self.writer.last.position.planned_ms, 0) if self.writer.last else 0
+        started_ms = self.clock() if started_ms is None else started_ms
+        down_ms = max(started_ms - planned_ms, 0) if writer.last else 0
         self.silence = SilenceRules(tick_ms, idle_ms, stamped, started_ms, down_ms)
         self.facts: Facts = ()
-        before = self.writer.last.position if self.writer.last else LogPosition(dict.fromkeys(feeds, StreamPosition()))
+        before = writer.last.position if writer.last else LogPosition(dict.fromkeys(feeds, StreamPosition()))
         self.position = after_downtime(before, down_ms)
         self.waiting = {name: deque(waiting[name]) for name in feeds}
 
@@ -118,7 +120,7 @@ class BatchPlanner:
     def problem(self) -> str | None:
         """The reasons for which nothing more comes of a source, or of the query, for now; None where there are none."""
         problems = [feed.problem for feed in self.feeds.values()] + ([self.table.problem] if self.table else [])
-        problems += self.silence.problems(self.position, self.now())
+        problems += [*self.silence.problems(self.position, self.clock()), *self.clock.problems()]
         return "; ".join(filter(None, problems)) or None
 
     def plan(self, progress: Progress | None = None) -> BatchRecord | None:
@@ -136,7 +138,7 @@ class BatchPlanner:
         """
         if (entry := self.writer.write_again()) is not None:
             return entry
-        now = self.now()
+        now = self.clock()
         if progress is not None and self.options.live:
             self.position = with_waits(self.position, progress.reached, self.silence.started_ms)
         facts = self.writer.last.header.facts if self.writer.last else ()
@@ -185,7 +187,7 @@ class BatchPlanner:
         selections = select(self.waiting, names, self.size.rows)
         firsts = {name: mine.first_left(self.waiting[name]) for name, mine in selections.items()}
         left = {name: first for name, first in firsts.items() if first is not None}
-        segments, position = place(selections, self.position, self.silence.stamped, now)
+        segments, position = place(selections, self.position, self.silence.stamped, now, self.clock.latest())
         if (plan := self.feedback.take()) is not None:
             self.facts = with_plan(self.facts, plan, FEEDBACK, progress, self.position.segments, self.batches)
         if self.table is not None:
@@ -209,7 +211,9 @@ class BatchPlanner:
         reached = [ms for ms in progress.reached if ms is not None] if progress else []
         reached_ms = max(reached, default=committed)
         silent = self._holding_nothing([name for name, segments in self.waiting.items() if not segments])
-        silence = self.silence.without_rows(self.position, silent, now, reached_ms)
+        newest_ms = progress.newest_event if progress else None
+        has_open = progress is not None and newest_ms is not None and newest_ms >= progress.frontier
+        silence = self.silence.without_rows(self.position, silent, now, reached_ms, has_open)
         return None if silence is None else self._append(self.position, now, (), silence, closes=silence.quiet)
 
     def _holding_nothing(self, names: Collection[str]) -> list[str]:
@@ -217,7 +221,7 @@ class BatchPlanner:
 
     def _due(self, now: int) -> bool:
         since = now - self.position.planned_ms
-        return any(self.waiting.values()) or not 0 <= since < self.options.pace_ms  # clocks are set back, too
+        return any(self.waiting.values()) or since >= self.options.pace_ms
 
     def _append(
         self,

@@ -75,20 +75,23 @@ def select(unread: Mapping[str, deque[Segment]], names: Sequence[str], room: int
 
 
 def place(
-    selections: Mapping[str, Selection], before: LogPosition, stamped: Collection[str], now: int
+    selections: Mapping[str, Selection], before: LogPosition, stamped: Collection[str], now: int, latest: int
 ) -> tuple[tuple[Segment, ...], LogPosition]:
-    """Number the segments of a batch that is planned at the wall-clock time `now` (ms).
+    """Number the segments of a batch that is planned at the time `now` (ms) of the driver's clock.
+
+    `latest` is the bound of the arrival times that records bring.
 
     Returns
     -------
     segments : tuple of Segment
-        With their places in the log; those of the `stamped` streams with `now` as their arrival time.
+        With their places in the log; those of the `stamped` streams with `now` as their arrival time, the others with
+        `latest`. So what the clocks said is asked once, and a segment is checked alike whenever it is read again.
     position : LogPosition
         The state of the log after them.
     """
     streams, segments = dict(before.streams), list[Segment]()
     for name, mine in selections.items():
-        rows, stamp = streams[name].rows, now if name in stamped else None
+        rows, stamp = streams[name].rows, now if name in stamped else latest
         for segment in mine.segments:
             ordinal = before.segments + len(segments)
             segments.append(replace(segment, stream=name, ordinal=ordinal, position=rows, ingested_ms=stamp))

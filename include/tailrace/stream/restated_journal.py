@@ -29,7 +29,9 @@ def restated(query: Query, entries: Iterable[BatchRecord]) -> Iterator[BatchReco
     for entry in entries:
         planned_ms = entry.position.planned_ms
         segments = tuple(
-            replace(segment, ingested_ms=(segment.ingested_ms or planned_ms) if segment.stream in stamped else None)
+            replace(segment, ingested_ms=planned_ms)
+            if segment.ingested_ms is None and segment.stream in stamped
+            else segment
             for segment in entry.segments
         )
         yield replace(entry, header=replace(entry.header, idle_ms=query.idle_ms), segments=segments)

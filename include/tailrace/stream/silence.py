@@ -27,7 +27,7 @@ class Silence:
     quiet: bool = False
 
     def after(self, position: LogPosition, now: int) -> LogPosition:
-        """The state of the log with this recorded at the wall-clock time `now` (ms)."""
+        """The state of the log with this recorded at the time `now` (ms) of the driver's clock."""
         streams = {
             name: replace(
                 stream,
@@ -63,7 +63,7 @@ def with_waits(position: LogPosition, reached: Sequence[int | None], started_ms:
     reached : sequence of int or None
         The arrival time (ms) that each stream has reached by the rows in the log; empty where that is unknown.
     started_ms : int
-        Wall-clock time of the driver's start, before which no wait begins.
+        Time of the driver's start, before which no wait begins.
     """
     newest_ms = max((ms for ms in reached if ms is not None), default=None)
     if newest_ms is None:
@@ -79,7 +79,7 @@ def with_waits(position: LogPosition, reached: Sequence[int | None], started_ms:
 
 @dataclass(frozen=True)
 class SilenceRules:
-    """Derives heartbeats, idle streams and quiet from the state of the log and the wall clock (ms).
+    """Derives heartbeats, idle streams and quiet from the state of the log and the driver's clock (ms).
 
     A stream is idle when the others have waited for it for `idle_ms`. The streams are quiet when none has brought
     anything for so long. Of both, the time does not count in which no driver ran: those that write the sources may
@@ -92,7 +92,7 @@ class SilenceRules:
     stamped : set of str
         The streams whose tuples bring no arrival time, and get that of their planning.
     started_ms, down_ms : int
-        Wall-clock time of the driver's start, and how long before it the last entry was.
+        Time of the driver's start, and how long before it the last entry was.
     """
 
     tick_ms: int
@@ -118,7 +118,12 @@ class SilenceRules:
         return Silence(heartbeats, idle)
 
     def without_rows(
-        self, position: LogPosition, silent: Collection[str], now: int, reached_ms: int | None
+        self,
+        position: LogPosition,
+        silent: Collection[str],
+        now: int,
+        reached_ms: int | None,
+        has_open: bool = False,
     ) -> Silence | None:
         """The silence to be recorded when no stream brings rows; None where there is nothing to record.
 
@@ -131,13 +136,15 @@ class SilenceRules:
             The streams whose feeds hold nothing back.
         reached_ms : int or None
             The greatest arrival time that a stream has reached; None before any.
+        has_open : bool
+            Whether tuples ahead of arrival have open answers though the streams are quiet; a heartbeat may close them.
         """
         silence, all_silent = now - position.last_rows_ms, len(silent) == len(position.streams)
         down_ms = self.down_ms if position.last_rows_ms < self.started_ms else 0
         if not position.rows:
             return None
         if position.quiet or (all_silent and silence - down_ms >= self.idle_ms):
-            return self._quiet(position, now, reached_ms) if all_silent else None
+            return self._quiet(position, now, reached_ms, has_open) if all_silent else None
         found = self.beside_rows(position, silent, now)
         newest_ms = position.last_rows_ms + self.tick_ms
         before = (position.streams[name].heartbeat_ms for name in found.heartbeats)
@@ -162,8 +169,8 @@ class SilenceRules:
         since_ms = stream.awaited_since_ms
         return since_ms is not None and now - since_ms >= self.idle_ms
 
-    def _quiet(self, position: LogPosition, now: int, reached_ms: int | None) -> Silence | None:
-        """The beginning of quiet, or a heartbeat while it lasts, one each `idle_ms`."""
+    def _quiet(self, position: LogPosition, now: int, reached_ms: int | None, has_open: bool) -> Silence | None:
+        """Return the beginning of quiet, or a heartbeat while it lasts, one each `idle_ms`."""
         since = max(stream.silent_since_ms for stream in position.streams.values())
         passed: dict[str, int | None] = {}
         for name, stream in position.streams.items():
@@ -176,4 +183,5 @@ class SilenceRules:
         heartbeats = {name: ms for name, ms in passed.items() if ms is not None}
         if not position.quiet:
             return Silence(heartbeats, quiet=True)
-        return Silence(heartbeats) if heartbeats and now - since >= max(self.idle_ms, self.tick_ms) else None
+        is_due = heartbeats and now - since >= max(self.idle_ms, self.tick_ms)
+        return Silence(heartbeats, quiet=has_open) if is_due else None

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections import deque
+from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +16,8 @@ import pyarrow as pa
 
 from tailrace.engine.progress import Progress
 from tailrace.ground import json_log
+from tailrace.ground.duration import format_duration, format_time
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import in_ms
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import TOTALS, read_totals
@@ -25,6 +28,7 @@ _WRITE_EVERY_S = 1.0
 _WRITTEN_AT_ONCE = ("starting", "drained", "ended")  # no report may follow for long
 _GRACE_S = 60.0  # for the running batch, after a drain request to a run in the foreground
 _RECENT = 2 * COMPACT_EVERY + 1  # batches whose durations are compared with the next one; some compact tables
+_FAR_AHEAD_MS = 60_000  # of an event time before arrival: worth a line
 _LAUNCHED = "TAILRACE_DRIVER"  # environment variable of what a driver host starts: `MARK` of drivers/fence.py
 
 
@@ -49,6 +53,8 @@ class StatusReporter:
         self._problems: dict[str, str | None] = {}
         self._written_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0)
         self._busy_since_s: float | None = None
+        self._committed_s: float | None = None
+        self._furthest: tuple[int, str] | None = None  # the event time furthest ahead of arrival, and its place
         self._recent_ms: deque[int] = deque(maxlen=_RECENT)
         json_log.name(query=self.layout.home.name)
         self.report("starting")
@@ -95,10 +101,13 @@ class StatusReporter:
         elif self._busy_since_s is None:
             self._busy_since_s = now_s
         if state in _WRITTEN_AT_ONCE or now_s - self._written_s >= _WRITE_EVERY_S:
+            at_ms = wall_ms()
+            age_ms = None if self._committed_s is None else round((now_s - self._committed_s) * 1000)
             self._status = replace(
                 self._status,
                 state=state,
-                at_ms=wall_ms(),
+                at_ms=at_ms,
+                committed_at_ms=None if age_ms is None else at_ms - age_ms,
                 rows_left=rows_left,
                 busy_ms=self._busy_ms(now_s),
                 busy_rows=busy_rows or 0,
@@ -119,18 +128,36 @@ class StatusReporter:
 
     def batch_written(self, batch: int, written: dict[str, pa.Table]) -> Progress:
         """Add a batch's metrics to the status; returns the progress of the stream after it."""
-        took_ms, self._busy_since_s = self._busy_ms(time.monotonic()), None
+        self._committed_s = time.monotonic()
+        took_ms, self._busy_since_s = self._busy_ms(self._committed_s), None
         if took_ms is not None:
             self._recent_ms.append(took_ms)
         metrics, old = in_ms(written["metrics"]).to_pylist(), self._status
         progress = {name: metrics[-1][name] for name in ("committed", "frontier", "t_max", "k_ms", "coverage")}
+        ahead = self._event_ahead(metrics[-1], written.get("segments"))
         counts = {name: [row[name] for row in metrics] for name in TOTALS[:-1]}
         counts |= {name: written["segments"][name].to_pylist() for name in TOTALS[-1:] if "segments" in written}
         totals = {name: getattr(old, name) + sum(of_parts) for name, of_parts in counts.items()}
-        self._status = replace(old, batches=batch + 1, committed_at_ms=wall_ms(), **progress, **totals)
+        self._status = replace(old, batches=batch + 1, committed_at_ms=wall_ms(), ahead=ahead, **progress, **totals)
         of_batch = {name: sum(of_parts) for name, of_parts in counts.items()}
         json_log.tell("batch", batch=batch, took_ms=took_ms, **of_batch, **progress)
         return Progress.of(metrics)
+
+    def _event_ahead(self, metrics: Mapping[str, Any], segments: pa.Table | None) -> str | None:
+        """Describe the event time furthest ahead of arrival; None where none is far ahead. `metrics`: of the batch."""
+        newest_ms, reached = metrics["newest_event"], [ms for ms in metrics["reached"] or () if ms is not None]
+        if newest_ms is None or not reached or newest_ms - max(reached) < _FAR_AHEAD_MS:
+            return None
+        if segments is not None and segments.num_rows and (self._furthest is None or newest_ms > self._furthest[0]):
+            row = max(
+                segments.to_pylist(), key=lambda one: BEFORE_ALL if one["max_event"] is None else one["max_event"]
+            )
+            rows = f"rows {row['first_row']} to {row['first_row'] + row['rows'] - 1} of {row['path']}"
+            self._furthest = newest_ms, f" (stream {row['stream']}, {rows})"
+        place = self._furthest[1] if self._furthest and self._furthest[0] == newest_ms else ""
+        gap = format_duration((newest_ms - max(reached)) // _FAR_AHEAD_MS * _FAR_AHEAD_MS)
+        what = f"an event time of {format_time(newest_ms)}{place} is {gap} ahead of arrival, which has reached "
+        return f"{what}{format_time(max(reached))}: it moves the frontier no further than arrival comes"
 
     def _busy_ms(self, now_s: float) -> int | None:
         return None if self._busy_since_s is None else round((now_s - self._busy_since_s) * 1000)

@@ -65,6 +65,18 @@ def _delays(tuples, query):
     return [(lines[number], item) for (number, _), item in zip(ticks_of(tuples, query.tick), tuples, strict=True)]
 
 
+def test_a_tuple_ahead_of_its_arrival_counts_for_t_max_as_in_the_stream():
+    query, ahead = replace(QUERY, skew=200), TUPLES[len(TUPLES) // 2]
+    tuples = [item._replace(event_time=item.event_time + 3_000_000) if item is ahead else item for item in TUPLES]
+    desk = MemoryTables(tuples, query, CUTS)
+    reader = desk.stage.readers[0]
+    of_all = LoggedHistory(reader, Log.of(reader, 1 << 60, desk.segments)).since(0)
+    assert [*zip(of_all.course.tick.tolist(), of_all.course.t_max.tolist(), strict=True)] == [
+        (line.tick, line.t_max) for line in stream(tuples, query).trace
+    ]
+    assert of_all.delays.min() == 0
+
+
 def test_only_the_tuples_of_the_measured_windows_are_read(monkeypatch):
     desk, read, pieces = MemoryTables(TUPLES, QUERY, CUTS), Reader.read, []
     monkeypatch.setattr(Reader, "read", lambda self, piece, names: pieces.append(piece) or read(self, piece, names))

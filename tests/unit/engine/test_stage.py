@@ -75,10 +75,11 @@ def unpacked(messages: list[tuple[int, str, bytes]], what: str) -> dict[int, tup
 
 def test_what_the_stream_must_bring() -> None:
     columns = columns_of(declared(Path("x")))["readings"]
-    assert (columns.named(), columns.earliest_ms, columns.ahead_ms) == (
+    assert (columns.named(), columns.earliest_ms, columns.ahead_ms, columns.skew_ms) == (
         {"event_time": "event", "arrival_time": "came", "id": "name", "key": "sensor", "value": "speed"},
         946_684_800_000,
-        86_400_000,
+        3_600_000,
+        60_000,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -75,6 +76,31 @@ def test_what_comes_later_in_the_same_tick_is_not_late() -> None:
     rows = run(tuples((0, 5), (21, 150), (28, 50)), QUERY, cuts=[2])
     assert "late" not in rows
     assert [(row["window_end"] - NOW, row["tuples"]) for row in rows["results"]] == [(100, 2), (200, 1)]
+
+
+# arrival   0    10         20    30    120  215       skew 50: 9000 counts as 60 for t_max
+# event     5   9000        15    25    110  205
+def test_a_tuple_far_ahead_makes_no_other_late_and_counts_in_its_own_window() -> None:
+    came = tuples((0, 5), (10, 9_000), (20, 15), (30, 25), (120, 110), (215, 205))
+    rows = run(came, replace(QUERY, skew=50))
+    assert "late" not in rows
+    assert [(end, tuples) for (end, _), tuples in zip(closed(rows), [3, 1, 1, 1], strict=True)] == [
+        (100, 3),
+        (200, 1),
+        (300, 1),
+        (9_100, 1),
+    ]
+    assert sum(row["tuples"] for row in run(came, QUERY)["late"]) == 4, "without a bound they would be late"
+
+
+# 450 is ahead of its arrival by 400; quiet at 60, 300 and 460
+def test_a_quiet_stream_keeps_the_windows_of_tuples_ahead_until_arrival_has_passed_them() -> None:
+    query, came = replace(QUERY, skew=10), tuples((0, 5), (50, 450))
+    silences = [(0, NOW + at, True) for at in (60, 300, 460, 500)]
+    rows = run(came, query, flush=False, silences=silences)
+    assert closed(rows) == [(100, 60), (500, 60)]
+    assert [row["frontier"] - NOW for row in rows["metrics"]][1:] == [100, 100, 500, 500]
+    assert len([fact for fact in rows["facts"] if fact["evidence"].startswith("quiet")]) == 2
 
 
 def test_a_flush_alone_closes_what_is_pending() -> None:

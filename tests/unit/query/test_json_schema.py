@@ -147,7 +147,7 @@ def test_examples_and_defaults_are_valid() -> None:
                 count += 1
     assert count > 15
     assert SCHEMA["properties"]["disorder"]["default"] == {"policy": "none", "deduplicate": False, "idle": "1 min"}
-    assert SCHEMA["$defs"]["Bounds"]["properties"]["ahead"]["default"] == "1 d"
+    assert SCHEMA["$defs"]["Bounds"]["properties"]["skew"]["default"] == "1 min"
 
 
 # ---------------------------------------------------------------- right files

@@ -37,7 +37,8 @@ def test_omitted_fields_have_defaults() -> None:
     name, stream = query.stream
     assert name == "readings"
     assert (stream.arrival_time, stream.key, query.aggregate.column) == (None, None, None)
-    assert (stream.bounds.earliest_ms, stream.bounds.ahead_ms) == (946_684_800_000, 86_400_000)
+    bounds = stream.bounds.earliest_ms, query.ahead_ms(stream), stream.bounds.skew_ms
+    assert bounds == (946_684_800_000, 3_600_000, 60_000)
     assert (query.policy, query.parallelism) == (NoSlack(), 2)
 
 
@@ -120,7 +121,8 @@ def test_the_structure_maps_field_names_to_json_values() -> None:
         "streams.readings.id": "id",
         "streams.readings.key": None,
         "streams.readings.bounds.earliest": "2000-01-01T00:00:00Z",
-        "streams.readings.bounds.ahead": "1 d",
+        "streams.readings.bounds.ahead": "1 h",
+        "streams.readings.bounds.skew": "1 min",
         "window.size": "1 s",
         "window.slide": "1 s",
         "aggregate.function": "count",
@@ -130,6 +132,23 @@ def test_the_structure_maps_field_names_to_json_values() -> None:
         "disorder.tick": 100,
         "disorder.deduplicate": False,
     }
+
+
+@pytest.mark.parametrize(
+    ("changes", "ahead"),
+    [
+        ({}, "1 h"),
+        ({"window": {"size": "1 d", "slide": "1 h"}}, "1 d"),
+        ({"disorder": {"policy": "k_slack", "k": "2 h"}}, "2 h"),
+        ({"disorder": {"policy": "cache_duration", "initial": "3 h"}}, "3 h"),
+        ({"disorder": {"policy": "mp_k_slack"}}, "1 h"),
+        ({"disorder": {"policy": "k_slack", "k": "2 h"}, "window": {"size": "5 h", "slide": "1 h"}}, "5 h"),
+    ],
+)
+def test_event_times_may_be_ahead_by_an_hour_the_window_or_k(changes: dict[str, Any], ahead: str) -> None:
+    assert declare(**changes).structure()["streams.readings.bounds.ahead"] == ahead
+    declared_bound = {"streams": {"readings": SMALLEST["streams"]["readings"] | {"bounds": {"ahead": "7 ms"}}}}
+    assert declare(**changes | declared_bound).structure()["streams.readings.bounds.ahead"] == "7 ms"
 
 
 def stream_with(**changes: Any) -> dict[str, Any]:
@@ -145,7 +164,10 @@ def stream_with(**changes: Any) -> dict[str, Any]:
         ({"streams": stream_with(source={"format": "json", "path": "elsewhere"})}, set()),
         ({"streams": stream_with(bounds={"earliest": "2000-01-01T01:00:00+01:00"})}, set()),
         ({"streams": stream_with(key="sensor")}, {"streams.readings.key"}),
-        ({"streams": stream_with(bounds={"ahead": "1 h"})}, {"streams.readings.bounds.ahead"}),
+        ({"streams": stream_with(bounds={"ahead": "1 h"})}, set()),
+        ({"streams": stream_with(bounds={"ahead": "1 d"})}, {"streams.readings.bounds.ahead"}),
+        ({"streams": stream_with(bounds={"skew": "2 min"})}, {"streams.readings.bounds.skew"}),
+        ({"disorder": {"policy": "k_slack", "k": "2 h"}}, {"streams.readings.bounds.ahead"}),
         ({"window": {"size": "2 s", "slide": "1 s"}, "parallelism": 3}, {"window.size", "parallelism"}),
         ({"disorder": {"tick": "10 ms"}}, {"disorder.tick"}),
         ({"aggregate": {"function": "sum", "column": "v"}}, {"aggregate.function", "aggregate.column"}),

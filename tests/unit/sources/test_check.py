@@ -125,6 +125,30 @@ def test_the_default_bound_is_the_end_of_the_calendar(time: int) -> None:
     ]
 
 
+FUTURE = "came out of bounds: later than the clock when it was read"
+
+
+def test_arrival_is_accepted_up_to_the_skew_after_the_record_was_read() -> None:
+    columns = replace(COLUMNS, skew_ms=60_000)
+    came = pa.array([NOW, NOW + 60_000, NOW + 60_001, NOW + 100 * 365 * DAY])
+    result = check_records(columns=columns, came=came, happened=came)
+    assert list(zip(result.rejected.tolist(), result.reasons, strict=True)) == [(2, FUTURE), (3, FUTURE)]
+    assert result.arrivals == came.to_pylist()[2:]
+
+
+def test_arrival_is_not_bounded_where_the_time_of_reading_is_unknown() -> None:
+    raw = pa.table({"happened": [NOW], "came": [NOW + DAY], "name": ["a"]})
+    columns = Columns("happened", "came", "name", None, {}, EARLIEST, DAY, skew_ms=0)
+    assert check(raw, columns, np.arange(1), ColumnTypes(), None).tuples.num_rows == 1
+
+
+def test_an_event_time_counts_up_to_the_skew_after_its_own_arrival() -> None:
+    columns = replace(COLUMNS, skew_ms=100)
+    event, arrival = np.array([50, 180, 400, 10**12]), np.array([100, 100, 200, 300])
+    assert columns.counted_events(event, arrival).tolist() == [50, 180, 300, 400]
+    assert COLUMNS.counted_events(event, arrival).tolist() == event.tolist()
+
+
 def test_arrival_0_is_accepted() -> None:
     columns = Columns("happened", "came", "name", "sensor", {}, -DAY, DAY)
     assert not len(check_records(columns=columns, happened=pa.array([0]), came=pa.array([0])).rejected)

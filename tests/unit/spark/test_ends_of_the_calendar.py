@@ -46,7 +46,7 @@ def run_stream(directory: Path, tuples: list[Tuple], source: str, policy: dict) 
         (directory / "in" / "0.jsonl").write_text("\n".join(json.dumps(item._asdict()) for item in tuples))
     query = make_query(directory / "in", SETTINGS, source=source, bounds=FARTHEST)
     query = query.model_copy(update={"disorder": Disorder.model_validate(policy | {"tick": "100 ms"})})
-    played = LocalApp(query, directory / "wh")
+    played = LocalApp(query, directory / "wh", now=LATEST_MS)  # no arrival may be later than this
     played.go()
     format_time(read_progress(played.layout).frontier)  # K may be longer than the time since the year 1
     played.go(flush=True)

@@ -40,6 +40,7 @@ from warehouse import EPOCH, make_query, make_stream
 pytestmark = pytest.mark.slow
 
 SETTINGS = Settings(500, 100, 100, "sum", "none")
+BOUNDS = {"ahead": "1 d", "skew": "1 d"}
 NEAR, FAR = {"old": EPOCH - 100_000, "ahead": 60_000}, {"old": EARLIEST, "ahead": DAY}
 """Event time of the old outliers, and how far (ms) others are ahead of arrival: near, and the farthest accepted."""
 
@@ -70,7 +71,7 @@ def make_played(directory: Path, tuples: list[Tuple], policy: dict[str, object],
     for start in range(0, len(tuples), 60):
         lines = (json.dumps(item._asdict()) for item in tuples[start : start + 60])
         (directory / "in" / f"{start:05}.jsonl").write_text("\n".join(lines))
-    query = make_query(directory / "in", SETTINGS, source="json", **kind)
+    query = make_query(directory / "in", SETTINGS, source="json", bounds=BOUNDS, **kind)
     query = query.model_copy(update={"disorder": Disorder.model_validate(policy | {"tick": "100 ms"})})
     return LocalApp(query, directory / "wh")
 
@@ -108,7 +109,7 @@ def test_the_cost_of_corrections_and_readers_does_not_depend_on_outliers(tmp_pat
 
     assert_same_effort(work, tmp_path, n=240)
     tuples = with_outliers(240, **FAR)
-    query = make_query(tmp_path / "far" / "in", SETTINGS, source="json", topk=topk)
+    query = make_query(tmp_path / "far" / "in", SETTINGS, source="json", topk=topk, bounds=BOUNDS)
     answers, _ = read_answers(query, tmp_path / "far" / "wh", streamed=False)
     truth = batch(tuples, SETTINGS)
     if topk:

@@ -156,11 +156,11 @@ def test_a_stream_that_has_not_ended_can_be_resumed(tmp_path):
 
 
 @pytest.mark.parametrize("stamps", [False, True])
-def test_rows_without_an_arrival_time_get_the_time_of_their_planning(tmp_path, stamps):
+def test_rows_are_stamped_with_the_time_of_their_planning_or_bounded_by_it(tmp_path, stamps):
     driver = Driver(tmp_path, Log(*segments("ab")), RunOptions(4), stamps=stamps)
     times = [driver.time + 7 * (i + 1) for i in range(3)]
     arrival_times = [{segment.ingested_ms for segment in driver.plan(after=7).segments} for _ in times]
-    assert arrival_times == [{time if stamps else None} for time in times]
+    assert arrival_times == [{time} for time in times]
 
 
 def test_a_bounded_run_ignores_the_pace(tmp_path):

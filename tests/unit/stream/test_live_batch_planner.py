@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +39,7 @@ from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.stream.batch_planner import BatchPlanner
 from tailrace.stream.entry_writer import EntryWriter
 from tailrace.stream.run_options import RunOptions
+from tailrace.stream.steady_clock import SteadyClock
 
 
 class CountingLog(Log):
@@ -79,11 +82,68 @@ def test_rows_beyond_a_full_batch_are_planned_without_waiting_for_the_pace(tmp_p
     assert [said(driver.plan()), said(driver.plan())] == [(None, False, 1)] * 2
 
 
-def test_a_wall_clock_that_is_set_back_does_not_hold_up_rows(tmp_path):
+DAY = 86_400_000
+
+
+@pytest.mark.parametrize("jump", [-DAY, -3_600_000, DAY])
+@pytest.mark.parametrize("stamps", [False, True])
+def test_a_wall_clock_that_jumps_for_seconds_changes_no_entry(tmp_path, stamps, jump):
+    def entries_with(jump: int) -> list[BatchRecord]:
+        (tmp_path / str(jump)).mkdir()
+        driver = Driver(tmp_path / str(jump), Log(*segments("b")), LIVE, stamps=stamps)
+        for second in range(30):
+            driver.wall_ahead = jump if 5 <= second < 17 else 0
+            driver.log.there += segments("d") if second in (6, 16, 18) else []
+            for _ in range(10):
+                driver.plan(after=100, committed=5_000)
+        return entries(driver.directory)
+
+    def without_bounds(records: list[BatchRecord]) -> list[BatchRecord]:
+        return [replace(one, segments=tuple(replace(s, ingested_ms=None) for s in one.segments)) for one in records]
+
+    steady, jumped = entries_with(0), entries_with(jump)
+    assert len([one for one in steady if one.header.closes]) > 1, "the stream becomes quiet, and is so again"
+    assert jumped == steady if stamps else without_bounds(jumped) == without_bounds(steady)
+
+
+def test_the_wall_clock_of_a_new_driver_moves_stamps_ahead_and_never_back(tmp_path):
+    driver = Driver(tmp_path, Log(*segments("d")), LIVE, stamps=True)
+    stamps = []
+    for ahead in (0, DAY, 0, -DAY):
+        driver.wall_ahead = ahead
+        driver.log.there += segments("d")
+        driver.restart()
+        stamps.append(driver.plan(after=1_000).segments[0].ingested_ms)
+    assert [later - stamp for stamp, later in pairwise(stamps)] == [DAY + 1_000, 1_000, 1_000]
+
+
+def test_arrival_is_bounded_by_the_later_one_of_the_clocks(tmp_path):
     driver = Driver(tmp_path, Log(*segments("d")), LIVE)
+    bounds = []
+    for ahead in (0, DAY, -DAY):
+        driver.wall_ahead = ahead
+        driver.log.there += segments("d")
+        bounds += {segment.ingested_ms - driver.time for segment in driver.plan(after=1_000).segments}
+    assert bounds == [1_000 - 1_000, DAY, 0]
+
+
+@pytest.mark.parametrize(("ahead", "said"), [(DAY, "1 d ahead of"), (-7_200_000, "2 h behind"), (59_999, None)])
+def test_a_wall_clock_that_is_apart_is_a_problem_of_the_status(tmp_path, ahead, said):
+    driver = Driver(tmp_path, Log(*segments("d")), LIVE)
+    assert driver.planner.problem is None
+    driver.wall_ahead = ahead
+    assert (driver.planner.problem is None) if said is None else (said in driver.planner.problem)
+
+
+# What is ahead of arrival stays open when the stream becomes quiet; heartbeats may close it.
+def test_heartbeats_of_a_quiet_stream_close_windows_while_some_are_open(tmp_path):
+    driver = Driver(tmp_path, Log(*segments("b")), LIVE)
     driver.plan()
-    driver.log.there += segments("d")
-    assert said(driver.plan(after=-3_600_000)) == (None, False, 2)
+    closes = []
+    for newest_event, frontier in [(50, 100), (500, 100), (500, 100), (500, 600), (500, 500)]:
+        record = driver.plan(after=IDLE, committed=5_000, newest_event=newest_event, frontier=frontier)
+        closes.append(record.header.closes)
+    assert closes == [True, True, True, False, True]
 
 
 def test_a_live_run_never_ends_the_stream(tmp_path):
@@ -319,6 +379,7 @@ class Clock:
 @pytest.mark.parametrize("down_at", [set(), {5}, {3, 4, 12, 27}, set(range(31))], ids=len)
 def test_a_replay_is_not_quiet_before_its_end_however_long_the_driver_is_down(tmp_path, stamps, down_at):
     clock = Clock()
+    start_clock = partial(SteadyClock, wall=lambda: clock.ms, steady_s=clock)
 
     def start_planner() -> BatchPlanner:
         read_count, rest = len(rows_read(tmp_path)), []
@@ -328,7 +389,7 @@ def test_a_replay_is_not_quiet_before_its_end_however_long_the_driver_is_down(tm
             read_count -= skip
         feed = ReplayFeed(Log(*rest), 0.5, clock)  # a row every 2 · IDLE
         settings = lambda: (policy_from_json(NONE), "declared")  # noqa: E731
-        clocks = (TICK, IDLE, {STREAM} if stamps else set(), Feedback(kind_of("sum"), 1), LIVE, lambda: clock.ms)
+        clocks = (TICK, IDLE, {STREAM} if stamps else set(), Feedback(kind_of("sum"), 1), LIVE, start_clock)
         return BatchPlanner(EntryWriter(Journal(tmp_path)), {STREAM: feed}, {STREAM: feed.fresh()}, settings, *clocks)
 
     planner, polls = start_planner(), 0

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 from oracle import Settings
+from tailrace.drivers.driver_host import Driver
+from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.fence import MARK
 from tailrace.engine.progress import Progress
 from tailrace.ground.time_limits import EARLIEST_MS
@@ -225,6 +227,55 @@ def test_counts_of_batches_add_up_and_their_state_is_that_of_the_last_one(layout
         repeats=0,
         quarantined=0,
     )
+
+
+@pytest.mark.parametrize("step_ms", [-86_400_000, 86_400_000])
+def test_the_age_of_the_last_commit_is_measured_steadily(layout: Layout, clock: Clock, step_ms: int) -> None:
+    reporter, ages = StatusReporter(layout), []
+    reporter.batch_written(0, metrics_tables({}))
+    for step in (0, step_ms, -step_ms):
+        clock.now += step
+        clock.passes(2_000)
+        reporter.report("waiting")
+        status = Status.read(layout)
+        ages.append(DriverStatus(Driver("readings", "running", 1, None, ""), status, clock.now).commit_age_ms)
+    assert ages == [2_000, 4_000, 6_000]
+
+
+def segments_read(*max_events: int | None) -> pa.Table:
+    rows = [
+        {"stream": "readings", "path": f"in/{i}", "first_row": 10 * i, "rows": 10, "max_event": max_event}
+        for i, max_event in enumerate(max_events)
+    ]
+    return pa.Table.from_pylist(rows).append_column("quarantined", pa.array([0] * len(rows)))
+
+
+# arrival has come to 9.1 s; 23 h beyond it
+def test_an_event_time_far_ahead_of_arrival_is_reported_with_its_place_until_arrival_has_come_there(
+    layout: Layout, clock: Clock
+) -> None:
+    reporter, far = StatusReporter(layout), 9_100 + 23 * 3_600_000
+
+    def ahead(newest_event: int | None, reached: list[int | None], segments: pa.Table | None = None) -> str | None:
+        rows = metrics_tables({"newest_event": newest_event, "reached": reached})
+        reporter.batch_written(0, rows | ({} if segments is None else {"segments": segments}))
+        reporter.report("drained")
+        return Status.read(layout).ahead
+
+    assert ahead(69_099, [9_100, None], segments_read(9_000, 69_099)) is None, "clocks differ by so much"
+    assert ahead(None, [None, None]) is None
+    assert ahead(far, [9_100, 5_000], segments_read(9_000, far, None)) == (
+        "an event time of 1970-01-01T23:00:09.100Z (stream readings, rows 10 to 19 of in/1) is 23 h ahead of arrival, "
+        "which has reached 1970-01-01T00:00:09.100Z: it moves the frontier no further than arrival comes"
+    )
+    assert "rows 10 to 19 of in/1) is 22 h ahead" in ahead(far, [9_100 + 3_600_000], segments_read(9_200))
+    assert ahead(far, [far]) is None
+    restarted = StatusReporter(layout)
+    assert restarted.batch_written(0, metrics_tables({"newest_event": far})) is not None
+    restarted.report("drained")
+    assert "an event time of 1970-01-01T23:00:09.100Z is 23 h ahead" in Status.read(layout).ahead
+    said = DriverStatus(Driver("readings", "running", 1, None, ""), Status.read(layout), 0)
+    assert Status.read(layout).ahead in str(said)
 
 
 def test_the_status_has_the_age_of_the_current_batch_and_the_time_of_recent_ones(layout: Layout, clock: Clock) -> None:

@@ -94,10 +94,11 @@ def test_the_number_of_segments_of_a_batch_is_shared_too(tmp_path):
     assert driver.planner.rows_left == 8_000
 
 
-def test_only_streams_without_arrival_times_get_that_of_the_planning(tmp_path):
+def test_only_streams_with_arrival_times_are_bounded_by_the_wall_clock(tmp_path):
     driver = two(tmp_path, [1], [1], LIVE, ["right"])
-    record = driver.plan()
-    assert {part.stream: part.ingested_ms for part in record.segments} == {"left": None, "right": driver.time}
+    driver.wall_ahead = 60
+    ingested_ms = {part.stream: part.ingested_ms for part in driver.plan().segments}
+    assert ingested_ms == {"left": driver.time + 60, "right": driver.time}
 
 
 def test_each_stream_has_its_table_version(tmp_path):
