@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tailrace.generators.delays import DelayModel, epoch_ms
 from tailrace.ground.errors import refuse
 from tailrace.ground.files import new_file
+from tailrace.ground.regular_files import require_regular_files
 
 TIME = pa.timestamp("ms", tz="UTC")
 MAX_FILES = 100_000
@@ -125,6 +126,7 @@ def read(path: Path) -> pa.Table:
         When there is no such file, or it is no Parquet.
     """
     try:
+        require_regular_files(path)
         return pq.read_table(path)
     except (OSError, pa.ArrowInvalid) as error:
         raise ValueError(f"{path} can't be read as Parquet ({error})") from error
