@@ -32,7 +32,7 @@ from tailrace.sources.segments import Segment
 path, files, types = sys.argv[1], ParquetFiles(), {"t": "int64", "text": "string"}
 parquet_rows.SEGMENT_BYTES = 50 << 20
 few = [Segment(path, first, 1000) for first in (0, 100_000, 199_000)]
-segments = few if sys.argv[2] == "few" else files.split(path)
+segments = few if sys.argv[2] == "few" else files.split(Path(path))
 for segment in segments:
     table = files.read(segment, types).table
     assert table["t"].to_pylist() == list(range(segment.first_row, segment.first_row + segment.rows))
