@@ -25,6 +25,7 @@ from tailrace.stream.run_options import RunOptions
 from tailrace.stream.silence import Silence, SilenceRules, after_downtime, with_waits
 from tailrace.stream.table_versions import TableVersions
 
+_MOST_WAITING = 10_000  # segments of a stream that are known and in no entry, from which on it is not asked for more
 Settings = tuple[SlackPolicy, str]
 """A slack policy, and where its settings come from, in words."""
 
@@ -147,7 +148,8 @@ class BatchPlanner:
             if not (self._due(now) or changed):  # what comes meanwhile comes together
                 return None
             for name, feed in self.feeds.items():
-                self.waiting[name] += feed.fresh()
+                if len(self.waiting[name]) < _MOST_WAITING:  # a long backlog stays in the source
+                    self.waiting[name] += feed.fresh()
         new = next((segments[0] for segments in self.waiting.values() if segments), None)
         if self.ended:
             if new is not None:
