@@ -62,7 +62,7 @@ class NewFiles:
 
     def find(self, now_s: float) -> list[Entry]:
         """Return the new files, those first that were read in part; in a live run the first of very many."""
-        if len(self._pending) < MOST_PENDING // 10:
+        if len(self._pending) < max(MOST_PENDING // 10, 1):
             entries = self._after_last(now_s)
             pending = self._first(self._walk("", now_s) if entries is None else entries)
             for entry in pending:

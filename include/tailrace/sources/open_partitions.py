@@ -89,8 +89,8 @@ class OpenPartitions:
         directory = self._add(file)
         if self.record is None or not directory:
             return
-        if directory in self._closed:
-            self._closed[directory] = self._rows
+        if (closed := self._closed_above(directory)) is not None:
+            self._closed[closed] = self._rows
         elif directory > self._newest:
             self.boundary, self._newest = self._newest, directory
             for each in [each for each in self.taken if each and is_before(each, self.boundary)]:
@@ -168,12 +168,17 @@ class OpenPartitions:
         else:
             self.partial.pop(path, None)
 
+    def _closed_above(self, directory: str) -> str | None:
+        """The closed partition that a directory is, or is in; None where it is open."""
+        ends = (end + 1 for end, character in enumerate(directory) if character == "/") if self._closed else ()
+        return next((directory[:end] for end in ends if directory[:end] in self._closed), None)
+
     def _add(self, file: ReadFile) -> str:
         """Add a file unless its partition is closed; returns the directory."""
         path = self.path_of(file)
         directory = directory_of(path)
         self.partial.pop(path, None)
-        if directory not in self._closed:
+        if self._closed_above(directory) is None:
             if directory not in self.taken:
                 self.taken[directory] = TakenFiles(f"{self.source.prefix}{directory}")
             self.taken[directory].put(file)

@@ -46,9 +46,10 @@ class TakenFiles:
     def put(self, file: ReadFile) -> None:
         """Add a file that was taken; one of its name that is there is replaced."""
         name = file.path.removeprefix(self.directory)
-        if name not in self:
-            self.listed += 1
-            self.hashes += hash(name)
+        if name <= self.last and name in self:
+            self.remove(name)
+        self.listed += 1
+        self.hashes += hash(name)
         self.last = max(self.last, name)
         self._recent[name] = file
         if len(self._recent) >= max(_FEWEST_MERGED, len(self._keys) // 4):
@@ -61,7 +62,8 @@ class TakenFiles:
         if self._recent.pop(name, None) is None:
             is_kept = np.ones(len(self._keys), bool)
             is_kept[self._index(name)] = False
-            self._keep(is_kept)
+            self._keys, self._numbers = self._keys[is_kept], self._numbers[is_kept]
+            self._names = self._names.filter(pa.array(is_kept))
 
     def __contains__(self, name: str) -> bool:
         return name in self._recent or self._index(name) is not None
@@ -109,7 +111,6 @@ class TakenFiles:
     def _merge(self) -> None:
         """Move the newest files to the arrays."""
         names = list(self._recent)
-        self._keep(~np.isin(self._keys, _keys_of([name for name in names if self._index(name) is not None])))
         numbers = [(f.rows, f.size, -1 if f.mtime_ns is None else f.mtime_ns) for f in self._recent.values()]
         keys = np.concatenate([self._keys, _keys_of(names)])
         order = np.argsort(keys, kind="stable")
@@ -117,11 +118,6 @@ class TakenFiles:
         self._numbers = np.concatenate([self._numbers, np.array(numbers, np.int64).reshape(-1, 3)])[order]
         merged = pa.concat_arrays([self._names, pa.array(names, pa.string())])
         self._names, self._recent = merged.take(pa.array(order)), {}
-
-    def _keep(self, is_kept: NDArray[np.bool_]) -> None:
-        if not is_kept.all():
-            self._keys, self._numbers = self._keys[is_kept], self._numbers[is_kept]
-            self._names = self._names.filter(pa.array(is_kept))
 
 
 def _keys_of(names: Sequence[str]) -> NDArray[np.uint64]:

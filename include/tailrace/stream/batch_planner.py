@@ -17,7 +17,7 @@ from tailrace.sources.feed import Feed
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, LogPosition, StreamPosition
 from tailrace.storage.status import wall_ms
-from tailrace.stream.batch_segments import Selection, in_step, place, select
+from tailrace.stream.batch_segments import MOST_WAITING, Selection, in_step, place, select
 from tailrace.stream.batch_size import BatchSize
 from tailrace.stream.ended import ended_refusal
 from tailrace.stream.entry_writer import EntryWriter
@@ -25,7 +25,6 @@ from tailrace.stream.run_options import RunOptions
 from tailrace.stream.silence import Silence, SilenceRules, after_downtime, with_waits
 from tailrace.stream.table_versions import TableVersions
 
-_MOST_WAITING = 10_000  # segments of a stream that are known and in no entry, from which on it is not asked for more
 Settings = tuple[SlackPolicy, str]
 """A slack policy, and where its settings come from, in words."""
 
@@ -148,8 +147,7 @@ class BatchPlanner:
             if not (self._due(now) or changed):  # what comes meanwhile comes together
                 return None
             for name, feed in self.feeds.items():
-                if len(self.waiting[name]) < _MOST_WAITING:  # a long backlog stays in the source
-                    self.waiting[name] += feed.fresh()
+                self.waiting[name] += feed.fresh() if len(self.waiting[name]) < MOST_WAITING else ()
         new = next((segments[0] for segments in self.waiting.values() if segments), None)
         if self.ended:
             if new is not None:
