@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tailrace.ground.errors import refuse
-from tailrace.ground.words import counted
 from tailrace.sources.check import Columns
 from tailrace.sources.closed_partitions import ClosedPartitions
 from tailrace.sources.formats import FORMATS, is_history, merge_types
@@ -128,7 +127,7 @@ class FileFeed:
         must_stay = bool(partitions.partial) or is_history(self.format_name, self.columns)
         if not must_stay and (has_new or not self.identity):  # what was read may go
             return None
-        return f"none of the {counted(taken, 'file')} that were read of it is there: its disk may not be mounted"
+        return f"none of its files that were read ({taken:,}) is there: its disk may not be mounted"
 
     def _take(self, partitions: OpenPartitions, new: list[Entry], now_s: float) -> list[Segment]:
         """Take the first of the new files, as far as they are complete."""
