@@ -122,7 +122,7 @@ class FileFeed:
         """The reason to take the source for one that is away, as an empty mount point; None where it is there."""
         taken = partitions.known + len(partitions.partial)
         is_known = bool(self.identity) and partitions.source.identity == self.identity
-        if not taken or partitions.listed or self._files.listed_partial or is_known:
+        if not taken or partitions.listed or self._files.listed_partial or is_known or partitions.source.lists_states:
             return None
         must_stay = bool(partitions.partial) or is_history(self.format_name, self.columns)
         if not must_stay and (has_new or not self.identity):  # what was read may go
