@@ -12,7 +12,9 @@ from tailrace.sources.source_directory import Entry, SourceDirectory
 from tailrace.sources.taken_files import TakenFiles
 
 PAUSE_S = 600.0
-"""Seconds from the look at one closed partition to the next; the first round after a start goes without pauses."""
+"""Seconds from the look at one closed partition to the next; those that were there at a start go without pauses."""
+
+_SOON_S = 10.0  # until it is asked again whether there is a closed partition
 
 Look = tuple[ReadFile | None, Entry | None]
 """A file as it was taken, None for a new one, and as it is listed now, None for one that is gone."""
@@ -31,26 +33,34 @@ class ClosedPartitions:
         self._partitions, self._record, self._at_once = partitions, record, at_once
         self._left: deque[str] = deque()
         self._steps: Iterator[list[Look]] | None = None
-        self._pause_s, self._due_s = 0.0, 0.0
+        self._due_s = 0.0
 
     def look(self, now_s: float) -> list[Look]:
         """Return the next files that are to be looked at; none while it pauses."""
+        if self._steps is None and (directory := self._next(now_s)) is not None:
+            self._steps = self._below(directory)
         if self._steps is None:
-            if now_s < self._due_s:
-                return []
-            if not self._left:
-                self._left += self._partitions.closed
-                if not self._left:
-                    return []
-            self._steps = self._below(self._left.popleft())
+            return []
         steps, self._steps = self._steps, None  # where it fails, the next call goes on with the next partition
         files = next(steps, None)
         if files is not None:
             self._steps = steps
             return files
-        self._pause_s = self._pause_s if self._left else PAUSE_S
-        self._due_s = now_s + self._pause_s
+        self._due_s = now_s + PAUSE_S
         return []
+
+    def _next(self, now_s: float) -> str | None:
+        """The partition that is to be looked at now; None while it pauses."""
+        if self._partitions.unseen:
+            return self._partitions.unseen.popleft()
+        if now_s < self._due_s:
+            return None
+        if not self._left:
+            self._left += self._partitions.closed
+        if not self._left:
+            self._due_s = now_s + _SOON_S
+            return None
+        return self._left.popleft()
 
     def _below(self, directory: str) -> Iterator[list[Look]]:
         """Yield the files in a partition and below, some at a time."""

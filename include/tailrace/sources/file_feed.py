@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from tailrace.ground.errors import refuse
+from tailrace.ground.errors import Refused, SourceChanged, refuse
+from tailrace.ground.source_roots import outside_roots
 from tailrace.sources.check import Columns
 from tailrace.sources.closed_partitions import ClosedPartitions
-from tailrace.sources.formats import FORMATS, is_history, merge_types
+from tailrace.sources.formats import FORMATS, is_history, merge_types, no_types
 from tailrace.sources.new_files import NewFiles
 from tailrace.sources.object_files import ObjectFile
 from tailrace.sources.open_partitions import OpenPartitions, TakenRecord
 from tailrace.sources.reading_progress import ReadFile, remaining
 from tailrace.sources.segments import Segment, SourceFile, State, Types, changed, removed, state_of
-from tailrace.sources.source_directory import Entry, SingleFile, SourceDirectory, open_directory
+from tailrace.sources.source_directory import Entry, ObjectDirectory, SingleFile, SourceDirectory, open_directory
 
 STILL_S = 1.0
 """Seconds without a change after which a file that is written in place may be taken."""
@@ -92,19 +94,33 @@ class FileFeed:
         self._observations: dict[str, _Observation] = {}
 
     def fresh(self) -> list[Segment]:
-        source = open_directory(self.path, self.format_name, self._connection)
-        partitions, now_s = self._open(source), self._clock()
+        source = self._directory()
+        partitions, now_s, identity = self._open(source), self._clock(), source.identity
         new = self._files.find(now_s)
         if (away := self._away(partitions, bool(new))) is not None:
             if self._at_once is None:
                 raise refuse(str(self.path), away, "the directory that it was, or another name for the query")
             self.problem, self.holds_back, self.unfinished = f"{self.path}: {away}; it is tried again", True, None
             return []
-        self._recheck(partitions, now_s)
-        segments = self._take(partitions, new, now_s)
+        try:
+            self._recheck(partitions, now_s)
+            segments = self._take(partitions, new, now_s)
+        except SourceChanged as error:
+            if source.identity == identity:
+                raise
+            raise OSError(errno.ESTALE, "it was unmounted or replaced while it was read", str(self.path)) from error
         if not self.identity and partitions.known + len(partitions.partial):
-            self.identity = source.identity
+            self.identity = identity
         return segments
+
+    def _directory(self) -> SourceDirectory:
+        """Open the source; a prefix of an object store stays open, since a look costs a request."""
+        before = None if self._partitions is None else self._partitions.source
+        if not isinstance(before, ObjectDirectory):
+            return open_directory(self.path, self.format_name, self._connection)
+        if (outside := outside_roots(self.path)) is not None:
+            raise Refused([outside])
+        return before
 
     def _open(self, source: SourceDirectory) -> OpenPartitions:
         """Return what was taken of the source; the first call reads the record of it."""
@@ -166,13 +182,7 @@ class FileFeed:
             new_segments += [replace(segment, size=size, mtime_ns=mtime_ns) for segment in rest]
         holds_back = unfinished is not None or len(new) > len(candidates)
         if new_segments and not types and not holds_back:  # else what it holds back may show them
-            names = ", ".join(dict.fromkeys(self.columns.named().values()))
-            raise refuse(
-                str(self.path),
-                f"no record has a value of a fitting type in each of {names}",
-                "times as ISO 8601 text or epoch milliseconds, ids and keys as text or integers, values as numbers; "
-                "and some value of each column that answers are to have",
-            )
+            raise no_types(self.path, self.columns)
         # From here on nothing fails, so a call gives all of its segments or none.
         for read, rows in taken:
             partitions.put(read, rows)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tailrace.ground.errors import refuse
+from tailrace.ground.errors import Refused, refuse
 from tailrace.sources.carried_columns import carried_type, holds_all
 from tailrace.sources.check import Columns
 from tailrace.sources.csv_files import CsvFiles
@@ -78,6 +78,17 @@ def merge_types(file: SourceFile, format_name: str, columns: Columns, types: Typ
                 f"{types[name]}, or a type with none but its values",
             )
     return types or file_types
+
+
+def no_types(path: Path | str, columns: Columns) -> Refused:
+    """Build the refusal of a source whose records don't show the types of the query's columns."""
+    names = ", ".join(dict.fromkeys(columns.named().values()))
+    return refuse(
+        str(path),
+        f"no record has a value of a fitting type in each of {names}",
+        "times as ISO 8601 text or epoch milliseconds, ids and keys as text or integers, values as numbers; and some "
+        "value of each column that answers are to have",
+    )
 
 
 def is_history(format_name: str, columns: Columns) -> bool:

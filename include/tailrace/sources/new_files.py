@@ -58,7 +58,7 @@ class NewFiles:
         self._unchanged: dict[str, tuple[int, float]] = {}
         self._visited: set[str] = set()
         self._found = self.listed_partial = 0
-        self._whole_due_s, self._is_first, self._is_cut = 0.0, True, False
+        self._whole_due_s, self._is_cut = 0.0, False
 
     def find(self, now_s: float) -> list[Entry]:
         """Return the new files, those first that were read in part; in a live run the first of very many."""
@@ -99,16 +99,16 @@ class NewFiles:
         names: list[str] = []
         yield from self._new_in(directory, names, now_s)
         for path in sorted(f"{directory}{name}/" for name in names):
-            if self._is_first and is_before(path, self._begun_with):
-                self.partitions.close(path, 0)
             if self.partitions.is_closed(path):
+                continue
+            if is_before(path, self._begun_with):  # the record may have its files
+                self.partitions.close_unseen(path)
                 continue
             if self._live and self._found >= MOST_PENDING:
                 self._is_cut = True
                 return
             yield from self._walk(path, now_s)
         if not (directory or self._is_cut):
-            self._is_first = False
             for path, taken in self.partitions.taken.items():
                 if path not in self._visited:  # the whole partition is gone
                     taken.listed = taken.hashes = 0

@@ -48,6 +48,8 @@ class OpenPartitions:
         Files that were read in part, by path.
     boundary : str
         The older one of the two newest partitions.
+    unseen : deque of str
+        Closed partitions that are to be looked at soon.
     """
 
     def __init__(
@@ -60,7 +62,7 @@ class OpenPartitions:
         self._newest, self._late = boundary, deque[str]()
         self._closed: dict[str, int] = {}
         self._rows = 0 if record is None else record.rows()
-        self._turn = 0
+        self._turn, self.unseen = 0, deque[str]()
         for file in taken:
             self._add_recorded(file)
 
@@ -100,10 +102,15 @@ class OpenPartitions:
             if len(self._late) > _LATE:
                 self.close(self._late.popleft())
 
-    def close(self, directory: str, rows: int | None = None) -> None:
-        """Close a partition and what is below it, of which the record has all files once it has `rows` rows."""
-        self._closed[directory] = self._rows if rows is None else rows
+    def close(self, directory: str) -> None:
+        """Close a partition and what is below it; the record has all of its files once it has the present rows."""
+        self._closed[directory] = self._rows
         self.taken.pop(directory, None)
+
+    def close_unseen(self, directory: str) -> None:
+        """Close a partition that is seen for the first time, and whose files the record may have: it is looked at."""
+        self._closed[directory] = 0
+        self.unseen.append(directory)
 
     def is_closed(self, directory: str) -> bool:
         return directory in self._closed

@@ -148,6 +148,8 @@ class ObjectDirectory:
 
     def entries(self, directory: str) -> Iterator[Entry]:
         objects, partitions = list_objects(f"{self.prefix}{directory}".rstrip("/"), self.connection)
+        if not (objects or partitions or directory):
+            raise refuse(self.url, "there is no object below it any more", "the objects that it had")
         if not (objects or partitions):
             raise FileNotFoundError(errno.ENOENT, "there is no object below it", f"{self.prefix}{directory}")
         for name in filter(is_of_source, partitions):

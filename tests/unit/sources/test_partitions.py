@@ -121,6 +121,34 @@ def test_late_files_of_an_open_partition_and_late_partitions_are_read_at_once(da
     assert stream.poll(9) == []
 
 
+def test_a_late_partition_is_read_soon_after_a_restart_too(days):
+    stream = Stream(days)
+    stream.poll(6)
+    stream.commit()
+    stream.restart()
+    assert stream.poll(20) == []
+    add(days, "2026-11-00/a.json")
+    assert stream.poll(5) == ["2026-11-00/a.json"]
+
+
+def test_a_source_that_was_away_at_a_restart_is_not_read_again(days):
+    stream = Stream(days)
+    stream.poll(6)
+    stream.commit()
+    identity = stream.feed.identity
+    days.rename(days.with_name("disk"))
+    days.mkdir()
+    stream.restart()
+    stream.feed.identity = identity
+    assert (stream.poll(3), stream.feed.holds_back) == ([], True)
+    assert "its disk may not be mounted" in stream.feed.problem
+    days.rmdir()
+    days.with_name("disk").rename(days)
+    add(days, "2026-11-04/b.json")
+    assert stream.poll(30) == ["2026-11-04/b.json"]
+    assert stream.feed.problem is None
+
+
 @pytest.mark.parametrize("restarts", [False, True])
 def test_a_late_file_of_a_closed_partition_is_read_once_when_the_partition_is_looked_at_again(days, restarts):
     stream = Stream(days, pause_s=601)
