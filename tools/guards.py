@@ -24,6 +24,7 @@ MERGED = "tests/properties/test_merged_batches.py"
 ROOTS, LOADING = "tests/unit/ground/test_source_roots.py", "tests/unit/query/test_loading.py"
 CHECKPOINT, CONDITIONAL = (f"tests/unit/storage/test_{name}.py" for name in ("checkpoint", "conditional_store"))
 TOPIC, MASTERS = "tests/kafka/test_source.py", "tests/unit/spark/test_masters.py"
+PARTITIONS = "tests/unit/sources/test_partitions.py"
 LEASE = tuple(f"tests/{place}/test_lease.py" for place in ("unit/storage", "properties"))
 
 MUTATIONS = (
@@ -577,21 +578,28 @@ MUTATIONS = (
         "sources/new_files.py",
         "            if self.partitions.is_closed(path):\n                continue\n",
         "",
-        ("tests/unit/sources/test_partitions.py",),
+        (f"{PARTITIONS}::test_partitions_before_the_two_newest_are_not_listed_again",),
+    ),
+    Mutation(
+        "partitions: what was closed before a start is not new",
+        "sources/new_files.py",
+        "            if is_before(path, self._begun_with):  # the record may have its files",
+        "            if False:",
+        (f"{PARTITIONS}::test_a_source_that_was_away_at_a_restart_is_not_read_again",),
     ),
     Mutation(
         "partitions: looked at again when the record has them",
         "sources/open_partitions.py",
         "for directory, until in self._closed.items() if until <= rows)",
         "for directory, until in self._closed.items())",
-        ("tests/unit/sources/test_partitions.py",),
+        (f"{PARTITIONS}::test_a_late_file_of_a_closed_partition_is_read_once_when_the_partition_is_looked_at_again",),
     ),
     Mutation(
         "partitions: a late file in what is below a closed one",
         "sources/open_partitions.py",
         "return next((directory[:end] for end in ends if directory[:end] in self._closed), None)",
         "return directory if directory in self._closed else None",
-        ("tests/unit/sources/test_partitions.py",),
+        (f"{PARTITIONS}::test_each_file_is_read_once_whenever_it_comes_and_the_driver_dies",),
     ),
     Mutation(
         "taken files: a record that failed is no empty one",
@@ -619,7 +627,7 @@ MUTATIONS = (
         "sources/new_files.py",
         "            if number % PROGRESS_EVERY == 0:\n                self._on_progress()\n",
         "",
-        ("tests/unit/sources/test_partitions.py",),
+        ("tests/unit/sources/test_four_million_files.py",),
     ),
     Mutation(
         "sources: a long backlog stays in the source",

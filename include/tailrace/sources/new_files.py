@@ -14,7 +14,7 @@ from itertools import islice
 from tailrace.sources.object_files import ObjectFile
 from tailrace.sources.open_partitions import OpenPartitions, is_before
 from tailrace.sources.reading_progress import ReadFile
-from tailrace.sources.source_directory import Entry, require_suffix
+from tailrace.sources.source_directory import Entry, require_name
 from tailrace.sources.taken_files import TakenFiles
 
 MOST_PENDING = 100_000
@@ -66,7 +66,7 @@ class NewFiles:
             entries = self._after_last(now_s)
             pending = self._first(self._walk("", now_s) if entries is None else entries)
             for entry in pending:
-                require_suffix(f"{self.partitions.source.prefix}{entry.name}", self._suffixes)
+                require_name(f"{self.partitions.source.prefix}{entry.name}", self._suffixes)
             self._pending = pending
         partial = [Entry(path, False) for path in self.partitions.partial]
         return partial + [self._late[path] for path in sorted(self._late)] + self._pending

@@ -206,8 +206,12 @@ def open_directory(path: Path | str, format_name: str, connection: str | None) -
     return SingleFile(path)
 
 
-def require_suffix(where: str, suffixes: tuple[str, ...]) -> None:
-    """Refuse a file that is none of its format by its name."""
+def require_name(where: str, suffixes: tuple[str, ...]) -> None:
+    """Refuse a file that is none of its format by its name, or whose name no table can hold."""
+    try:
+        where.encode()
+    except UnicodeEncodeError:
+        raise refuse(where.encode(errors="backslashreplace").decode(), "its name is no UTF-8", "another name") from None
     if not where.endswith(suffixes):
         kind = suffixes[0].removeprefix(".")
         raise refuse(where, f"this is no {kind} file by its name", f"only files named *{' or *'.join(suffixes)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -88,6 +89,12 @@ def test_a_file_with_another_suffix_is_refused(tmp_path: Path, format_name: str,
         list_files(make(tmp_path, "b.csv", "a.txt"), format_name)
     (problem,) = error_info.value.problems
     assert (problem.where, problem.right) == (f"{tmp_path}/a.txt", f"only files named {right}")
+
+
+def test_a_file_whose_name_is_no_utf_8_is_refused(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9.json")).touch()
+    with pytest.raises(Refused, match=r"caf\\udce9\.json: its name is no UTF-8"):
+        list_files(tmp_path, "json")
 
 
 def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
