@@ -184,8 +184,7 @@ def test_a_removed_partition_is_refused_where_the_source_is_the_history(days, mo
         stream.poll(9)
 
 
-@pytest.mark.parametrize("depth", [1, 2])
-def test_the_oldest_open_partition_is_the_one_before_the_newest(tmp_path, depth):
+def test_the_oldest_open_partition_is_the_one_before_the_newest(tmp_path):
     for path in ("2025/12/31", "2026/1/1", "2026/1/2", "2026/2/1"):
         (tmp_path / path).mkdir(parents=True)
     source = LocalDirectory(tmp_path)
