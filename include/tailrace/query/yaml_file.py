@@ -100,7 +100,8 @@ def read(path: Path) -> str:
         with open_regular(path) as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
-        matches = get_close_matches(path.name, [file.name for file in path.parent.glob("*.y*ml")])
+        others = [file.name for file in path.parent.glob("*.y*ml") if file.name != path.name]
+        matches = get_close_matches(path.name, others)
         right = " or ".join(matches) if matches else "the path of a query file that you may read"
         raise refuse(str(path), f"cannot be read: {error.strerror}", right) from None
     if len(content) > MAX_BYTES:
