@@ -76,7 +76,7 @@ class FakeHost:
         return self.driver
 
     def names(self) -> list[str]:
-        return [] if self.driver.state == "absent" else [self.driver.name]
+        return [self.driver.name] if self.driver.alive or self.driver.name in self.programs else []
 
     def inspect(self, name: str) -> Driver:
         self.on_inspect()

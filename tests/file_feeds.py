@@ -47,7 +47,7 @@ def make_feed(
     at_once: int | None = None,
 ) -> FileFeed:
     """A feed that resumes after these segments; its clock advances by a second per poll."""
-    progress = {Path(path).name: file for path, file in read_files(before, {}).items()}
+    progress = read_files(before, {}).values()
     clock = itertools.count()
     return FileFeed(path, format_name, COLUMNS, types or (TYPES if before else {}), progress, at_once, clock.__next__)
 

@@ -24,6 +24,7 @@ MERGED = "tests/properties/test_merged_batches.py"
 ROOTS, LOADING = "tests/unit/ground/test_source_roots.py", "tests/unit/query/test_loading.py"
 CHECKPOINT, CONDITIONAL = (f"tests/unit/storage/test_{name}.py" for name in ("checkpoint", "conditional_store"))
 TOPIC, MASTERS = "tests/kafka/test_source.py", "tests/unit/spark/test_masters.py"
+PARTITIONS = "tests/unit/sources/test_partitions.py"
 LEASE = tuple(f"tests/{place}/test_lease.py" for place in ("unit/storage", "properties"))
 
 MUTATIONS = (
@@ -826,10 +827,129 @@ MUTATIONS = (
     ),
     Mutation(
         "source roots: a link among a source's files",
-        "sources/formats.py",
-        "if outside := [problem for problem in problems if problem is not None]:",
-        "if outside := list[Problem]():",
+        "sources/source_directory.py",
+        "if VARIABLE in os.environ and file.is_symlink() and (outside := outside_roots(file)) is not None:",
+        "if (outside := None) is not None:",
         ("tests/unit/sources/test_formats.py",),
+    ),
+    Mutation(
+        "regular files: among a source's files",
+        "sources/segments.py",
+        "        now = regular_status(file)\n",
+        "        now = file.stat()\n",
+        ("tests/unit/sources/test_special_files.py",),
+    ),
+    Mutation(
+        "regular files: no link to nothing",
+        "ground/regular_files.py",
+        "if error.errno in (errno.ENOENT, errno.ELOOP) and path.is_symlink():",
+        "if False:",
+        ("tests/unit/sources/test_special_files.py",),
+    ),
+    Mutation(
+        "regular files: Parquet",
+        "sources/parquet_files.py",
+        "        require_regular(path)\n",
+        "",
+        ("tests/unit/sources/test_special_files.py",),
+    ),
+    Mutation(
+        "partitions: no other directories",
+        "sources/source_directory.py",
+        "if not _PARTITION.fullmatch(name):",
+        "if False:",
+        ("tests/unit/sources/test_formats.py",),
+    ),
+    Mutation(
+        "partitions: closed ones are not listed",
+        "sources/new_files.py",
+        "            if self.partitions.is_closed(path):\n                continue\n",
+        "",
+        (f"{PARTITIONS}::test_partitions_before_the_two_newest_are_not_listed_again",),
+    ),
+    Mutation(
+        "partitions: what was closed before a start is not new",
+        "sources/new_files.py",
+        "            if is_before(path, self._begun_with):  # the record may have its files",
+        "            if False:",
+        (f"{PARTITIONS}::test_a_source_that_was_away_at_a_restart_is_not_read_again",),
+    ),
+    Mutation(
+        "partitions: looked at again when the record has them",
+        "sources/open_partitions.py",
+        "for directory, until in self._closed.items() if until <= rows)",
+        "for directory, until in self._closed.items())",
+        (f"{PARTITIONS}::test_a_late_file_of_a_closed_partition_is_read_once_when_the_partition_is_looked_at_again",),
+    ),
+    Mutation(
+        "partitions: a late file in what is below a closed one",
+        "sources/open_partitions.py",
+        "return next((directory[:end] for end in ends if directory[:end] in self._closed), None)",
+        "return directory if directory in self._closed else None",
+        (f"{PARTITIONS}::test_each_file_is_read_once_whenever_it_comes_and_the_driver_dies",),
+    ),
+    Mutation(
+        "taken files: a record that failed is no empty one",
+        "stream/taken_record.py",
+        "        return _FilesSince(self, prefix, boundary)\n",
+        "        return self.files_since(prefix, boundary)\n",
+        ("tests/unit/stream/test_taken_record.py",),
+    ),
+    Mutation(
+        "sources: an empty mount point is away",
+        "sources/file_feed.py",
+        "        if (away := self._away(partitions, bool(new))) is not None:\n",
+        "        if (away := None) is not None:\n",
+        ("tests/unit/sources/test_special_files.py",),
+    ),
+    Mutation(
+        "sources: silence of what is away is none",
+        "sources/file_feed.py",
+        'self.problem, self.holds_back, self.unfinished = f"{self.path}: {away}; it is tried again", True, None',
+        'self.problem, self.holds_back, self.unfinished = f"{self.path}: {away}; it is tried again", False, None',
+        ("tests/unit/sources/test_special_files.py",),
+    ),
+    Mutation(
+        "sources: a long listing is no silence of the driver",
+        "sources/new_files.py",
+        "            if number % PROGRESS_EVERY == 0:\n                self._on_progress()\n",
+        "",
+        ("tests/unit/sources/test_four_million_files.py",),
+    ),
+    Mutation(
+        "sources: a long backlog stays in the source",
+        "stream/batch_planner.py",
+        "feed.fresh() if len(self.waiting[name]) < MOST_WAITING else ()",
+        "feed.fresh()",
+        ("tests/unit/stream/test_live_batch_planner.py",),
+    ),
+    Mutation(
+        "Parquet: memory follows the rows",
+        "sources/parquet_files.py",
+        "            if rows == segment.rows:\n",
+        "            if True:\n",
+        ("tests/unit/sources/test_parquet_rows.py",),
+    ),
+    Mutation(
+        "Parquet: a group that decodes to too much is cut",
+        "sources/parquet_rows.py",
+        "    return max(1, int(SEGMENT_BYTES / max(sample.nbytes / sample.num_rows, stored, 1)))\n",
+        "    return metadata.num_rows\n",
+        ("tests/unit/sources/test_parquet_rows.py",),
+    ),
+    Mutation(
+        "warehouse away: no deployment in it",
+        "orchestration/drivers.py",
+        "    return not deployment(layout) and layout.home.name in host.names()\n",
+        "    return False\n",
+        ("tests/orchestration/test_drivers.py",),
+    ),
+    Mutation(
+        "warehouse away: a driver waits",
+        "drivers/launch.py",
+        "    await_deployment(options.home)\n",
+        "",
+        ("tests/orchestration/test_launch.py",),
     ),
     Mutation(
         "query file: no anchors",

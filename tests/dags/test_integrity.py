@@ -135,6 +135,17 @@ def test_a_wrong_query_is_an_import_error_and_affects_no_other_query(queries):
     assert f"{wrong_file}:9: window.size: 2 has no unit\n    right would be: write 2 ms" in error
 
 
+def test_a_query_file_that_is_a_fifo_is_an_import_error_and_the_other_dags_live(queries):
+    declare(queries, "right")
+    os.mkfifo(queries / "pipe.yaml")
+    (queries / "gone.yaml").symlink_to("none")
+    bag = DagBag(DAGS, load_op_links=False)
+    assert "stream_right" in bag.dags
+    [error] = bag.import_errors.values()
+    assert f"{queries}/pipe.yaml: cannot be read: it is a FIFO (named pipe), and no regular file" in error
+    assert f"{queries}/gone.yaml: cannot be read: it is a symbolic link to none, which is not there" in error
+
+
 def test_a_second_query_of_the_same_name_is_an_import_error(queries):
     declare(queries, "a", QUERY.replace("{name}", "same"))
     declare(queries, "b", QUERY.replace("{name}", "same"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 import time
@@ -15,9 +16,17 @@ from tailrace.ground.errors import Busy
 from tailrace.orchestration import drivers
 
 
+def deploy_before(host, layout):
+    """Give the host a running driver of an earlier deployment."""
+    host.is_now("running")
+    layout.stream.mkdir(parents=True, exist_ok=True)
+    if not drivers.deployment(layout):
+        (layout.stream / "deployment").write_text("before")
+
+
 def let_driver_obey_drain(host, layout):
     """Give the host a running driver that ends when a drain is requested."""
-    host.is_now("running")
+    deploy_before(host, layout)
     host.on_inspect = lambda: layout.drain.exists() and host.is_now("ended", 0, "with code 0")
 
 
@@ -25,7 +34,8 @@ def test_deploy_creates_a_driver_and_clears_restart_count_and_drain_request(host
     layout.request_drain()
     (layout.stream / "starts.json").write_text("{}")
     result = drivers.deploy(host, layout, ["go"], {"A": "1"})
-    assert (result.made, host.deployed) == (True, [(["go"], {"A": "1"})])
+    environment = {"A": "1", "TAILRACE_DEPLOYMENT": result.deployment}
+    assert (result.made, host.deployed) == (True, [(["go"], environment)])
     assert not layout.drain.exists()
     assert not (layout.stream / "starts.json").exists()
 
@@ -36,6 +46,40 @@ def test_deploy_is_idempotent_and_leaves_the_restart_count(host, layout):
     second = drivers.deploy(host, layout, ["another"], {})
     assert (second.made, second.driver, second.deployment) == (False, first.driver, first.deployment)
     assert (layout.stream / "starts.json").exists(), "its restarts still count"
+
+
+@pytest.fixture
+def unmounted(host, layout):
+    """A deployed driver, whose warehouse is an empty mount point now; calling it mounts the disk again."""
+    drivers.deploy(host, layout, ["go"], {})
+    warehouse, disk = layout.home.parent, layout.home.parent.with_name("disk")
+    warehouse.rename(disk)
+    warehouse.mkdir()
+
+    def mount():
+        shutil.rmtree(warehouse)
+        disk.rename(warehouse)
+
+    return mount
+
+
+@pytest.mark.parametrize("state", ["running", "failed", "ended"])
+def test_nothing_is_begun_in_a_warehouse_that_is_away(host, layout, unmounted, state):
+    """The program on the driver host is the record of the stream that an empty mount point lacks."""
+    host.is_now(state, None if state == "running" else 3)
+    for _ in range(2):
+        with pytest.raises(Busy, match=r"the warehouse is away\n.*to mount its disk; or.* tailrace stop readings"):
+            drivers.deploy(host, layout, ["go"], {})
+        drivers.clear_away(host, layout, "")
+    assert list(layout.home.parent.iterdir()) == [], "nothing is written there"
+    assert (len(host.deployed), host.programs, host.stopped) == (1, {"readings"}, [])
+    unmounted()
+    assert drivers.deploy(host, layout, ["go"], {}).made == (state != "running")
+
+
+def test_a_stopped_query_may_begin_anew_in_another_warehouse(host, layout, unmounted):
+    drivers.stop(host, layout, 5)
+    assert drivers.deploy(host, layout, ["go"], {}).made
 
 
 def test_each_new_driver_is_another_deployment(host, layout):
@@ -83,7 +127,7 @@ def test_of_two_concurrent_deployments_exactly_one_creates_the_driver(host, layo
 
 
 def test_deploy_waits_for_a_driver_that_drains(host, layout):
-    host.is_now("running")
+    deploy_before(host, layout)
     layout.request_drain()
     looks = iter(["running"] * 3)
     host.on_inspect = lambda: host.is_now(next(looks, "ended")) if not host.deployed else None
@@ -157,7 +201,7 @@ def test_drain_leaves_a_driver_deployed_after_the_end_of_the_old_one(host, layou
 
 def test_a_drain_request_written_during_a_deployment_is_withdrawn(host, layout, monkeypatch):
     """A race: `drain` has seen the old driver, and writes its request when a new one is deployed already."""
-    host.is_now("running")
+    deploy_before(host, layout)
     drivers.deploy(host, layout, ["go"], {})
     original = type(layout).request_drain
 

@@ -145,6 +145,38 @@ def test_a_drained_driver_is_not_started(home, tmp_path, restarts):
     assert starts_file(home).read_text() == count_before, "it does not count as a start"
 
 
+def test_a_driver_waits_for_a_warehouse_without_its_deployment(home, tmp_path):
+    """An empty mount point would be begun anew."""
+    home.parent.mkdir()
+    command = [sys.executable, "-c", RECORD_CALL, str(tmp_path / "notes")]
+    with launcher(home, *command, env=os.environ | {launch.DEPLOYMENT: "abc"}) as process:
+        assert "its warehouse is away" in process.stderr.readline()
+        assert not (tmp_path / "notes").exists()
+        assert not home.exists(), "nothing is written there"
+        launch.deployment_file(home).parent.mkdir(parents=True)
+        launch.deployment_file(home).write_text("abc")
+        assert process.wait(60) == 0
+    assert len(calls(tmp_path / "notes")) == 1
+
+
+def test_a_wait_for_a_warehouse_grows_and_ends_with_its_deployment(home, monkeypatch, capsys):
+    monkeypatch.setenv(launch.DEPLOYMENT, "abc")
+    waits = []
+
+    def sleep(seconds):
+        waits.append(seconds)
+        if len(waits) == 9:
+            launch.deployment_file(home).parent.mkdir(parents=True)
+            launch.deployment_file(home).touch()
+
+    launch.await_deployment(home, sleep)
+    assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    assert capsys.readouterr().err.count("its warehouse is away") == 1
+    monkeypatch.delenv(launch.DEPLOYMENT)
+    launch.await_deployment(home / "none", sleep)
+    assert len(waits) == 9, "a driver that no deployment has made begins where it is told to"
+
+
 def test_a_driver_drained_during_the_wait_for_its_restart_is_not_started(home, tmp_path):
     write_restarts(home, 1)
     with launcher(home, sys.executable, "-c", RECORD_CALL, str(tmp_path / "notes")) as process:

@@ -206,7 +206,7 @@ def test_deploy_is_idempotent_and_takes_the_settings_of_the_form(make_operator, 
         f"stream.py {place}/queries/readings.yaml --warehouse {place}/warehouse --batch-rows 5"
     )
     names = {"PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_CONF_DIR", "SPARK_HOME", "SPARK_LOCAL_IP"}
-    assert set(environment) == names
+    assert set(environment) == names | {"TAILRACE_DEPLOYMENT"}
     assert Path(environment["SPARK_HOME"], "bin", "spark-submit").exists()
     named = [word for word in command if "log4j2.configurationFile" in word]
     assert named or Path(environment["SPARK_CONF_DIR"], "log4j2.properties").exists()
@@ -298,6 +298,18 @@ def test_a_driver_that_is_over_is_not_restarted_with_its_host(make_operator, hos
         resume(make_operator(SuperviseOperator), context, verdict(kind), [], result.deployment)
     assert host.programs == set()
     assert host.ran[0][1:] == ["-m", "tailrace.drivers.fence", str(layout.home)], "nothing of it is left"
+
+
+def test_a_driver_that_waits_for_its_warehouse_is_watched_and_not_replaced(host, layout, make_operator, context):
+    result = drivers.deploy(host, layout, ["go"], {})
+    layout.home.parent.rename(layout.home.parent.with_name("disk"))
+    layout.home.parent.mkdir()
+    with pytest.raises(TaskDeferred):
+        resume(make_operator(SuperviseOperator), context, verdict("hung", result.driver.pid), [], "")
+    assert (host.stopped, host.programs, len(host.deployed)) == ([], {"readings"}, 1)
+    with pytest.raises(Busy, match="the warehouse is away"):
+        make_operator(CheckOperator).execute(context)
+    assert list(layout.home.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize("kind", ["ended", "failed", "gone", "hung"])

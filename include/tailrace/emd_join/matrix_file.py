@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tailrace.emd_join.ground_distance import Costs, fault
+from tailrace.ground.regular_files import open_regular, regular_status
 
 MOST_BINS = 512
 """The most bins of a matrix: that it is a metric takes a second to check, each time a query is loaded."""
@@ -24,7 +25,7 @@ def read(path: Path) -> Costs:
         When it can't be read, or is no metric; it says which, as the end of a sentence about the file.
     """
     try:
-        stat = path.stat()
+        stat = regular_status(path)
         return _read(path, stat.st_mtime_ns, stat.st_size)
     except OSError as error:
         raise ValueError(f"can't be read: {error.strerror or error}") from None
@@ -32,7 +33,7 @@ def read(path: Path) -> Costs:
 
 @lru_cache(maxsize=4)
 def _read(path: Path, changed_ns: int, size: int) -> Costs:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ValueError("is no file that np.save has written")
     try:

@@ -29,6 +29,7 @@ from tailrace.engine.stream_reader import TABLE, columns_of, named_types
 from tailrace.engine.task import TaskBatch, TaskState
 from tailrace.ground import wire
 from tailrace.ground.facts import Facts
+from tailrace.ground.regular_files import read_regular
 from tailrace.query.query import Query
 from tailrace.sources.check import Columns
 from tailrace.sources.segments import RawSegment, Segment, Types
@@ -83,7 +84,7 @@ def stage_in_memory(query: Query, streams: Mapping[str, MemoryFormat]) -> Stage:
         for name, columns in columns_of(query).items()
     }
     if query.table:
-        types[TABLE] = named_types(query.table.check(query.table.path.read_bytes()).types)
+        types[TABLE] = named_types(query.table.check(read_regular(query.table.path)).types)
     stage = Stage.of(query, types, dict.fromkeys(streams, Path()))
     readers = tuple(replace(reader, format=streams[reader.name], history=None) for reader in stage.readers)
     return replace(stage, readers=readers)

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from tailrace.generators.replay import TIME
 from tailrace.ground.errors import Refused, refuse
+from tailrace.ground.regular_files import regular_status
 
 KICK_OFF_PS = 10_753_295_594_424_116
 PS_IN_MS = 10**9
@@ -75,6 +76,7 @@ def read(path: Path, kick_off_ms: int) -> pa.Table:
     parts: list[pa.Table] = []
     rows = 0
     try:
+        regular_status(path)
         with pc.open_csv(path, pc.ReadOptions(column_names=list(FIELDS), block_size=_BLOCK), None, options) as blocks:
             for block in blocks:
                 parts.append(_positions(block, rows, kick_off_ms))

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tailrace.ground.duration import ms, parse_duration
+from tailrace.ground.regular_files import require_regular_files
 from tailrace.ground.times import INT96_UNIT
 
 
@@ -158,6 +159,7 @@ def _from_data(argument: str) -> DelayModel:
         raise ValueError("it takes a Parquet file or a directory of them, and two of its columns")
     if not Path(path).exists():
         raise ValueError(f"there is no file {path}")
+    require_regular_files(Path(path))
     columns = [event_column, arrival_column]
     names = pq.ParquetDataset(path).schema.names
     missing = [column for column in columns if column not in names]

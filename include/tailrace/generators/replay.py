@@ -15,6 +15,7 @@ from tailrace.generators.delays import DelayModel, epoch_ms
 from tailrace.ground.errors import refuse
 from tailrace.ground.files import new_file
 from tailrace.ground.json_rows import json_rows, require_json
+from tailrace.ground.regular_files import require_regular_files
 from tailrace.ground.times import INT96_UNIT
 
 TIME = pa.timestamp("ms", tz="UTC")
@@ -127,6 +128,7 @@ def read(path: Path) -> pa.Table:
         When there is no such file, or it is no Parquet.
     """
     try:
+        require_regular_files(path)
         return pq.read_table(path, coerce_int96_timestamp_unit=INT96_UNIT)
     except (OSError, pa.ArrowInvalid) as error:
         raise ValueError(f"{path} can't be read as Parquet ({error})") from error

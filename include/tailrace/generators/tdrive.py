@@ -14,6 +14,7 @@ References
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from io import TextIOWrapper
@@ -26,6 +27,7 @@ import pyarrow.compute as pc
 
 from tailrace.generators.fixes import SCHEMA, Fixes, concat, no_fixes, numbers
 from tailrace.ground.errors import refuse
+from tailrace.ground.regular_files import regular_status
 
 LISTED = 100
 """Most rejected lines that are listed; the rest are only counted."""
@@ -107,11 +109,14 @@ def read(path: Path) -> TDrive:
 
 def _files(path: Path) -> list[Path]:
     """The files to read; those of a directory by the length of their names, then by name: 2.txt before 10.txt."""
-    if path.is_file():
+    if not path.is_dir() and os.path.lexists(path):
+        regular_status(path)
         return [path]
     if not path.is_dir():
         raise refuse(str(path), "there is no such file", "a text file of T-Drive, or a directory of them")
-    files = [file for file in path.rglob("*") if file.name.endswith(ENDINGS) and file.is_file()]
+    files = [file for file in path.rglob("*") if file.name.endswith(ENDINGS) and not file.is_dir()]
+    for file in files:
+        regular_status(file)
     if not files:
         raise refuse(str(path), "the directory has no text files", f"files that end with {' or '.join(ENDINGS)}")
     return sorted(files, key=lambda file: (file.parent, len(file.name), file.name))

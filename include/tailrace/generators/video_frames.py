@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailrace.ground.errors import Refused, refuse
+from tailrace.ground.regular_files import NotRegularError, regular_status
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -67,8 +68,12 @@ def read_frames(path: Path, channels: int) -> Iterator[Frame]:
     except ImportError:
         right = "the extra: pip install 'tailrace[video]'; make setup brings it"
         raise refuse("frames", "PyAV, which decodes videos, is not installed", right) from None
-    if not path.is_file():
-        raise refuse(str(path), "it is a directory" if path.is_dir() else "there is no such file", "a video file")
+    try:
+        regular_status(path)
+    except FileNotFoundError:
+        raise refuse(str(path), "there is no such file", "a video file") from None
+    except NotRegularError as error:
+        raise refuse(str(path), str(error.strerror), "a video file") from None
     reformatter, first, number = VideoReformatter(), Fraction(0), 0
     try:
         with av.open(str(path.absolute())) as container:

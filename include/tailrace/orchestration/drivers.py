@@ -11,10 +11,9 @@ from typing import Any
 
 from tailrace.drivers.driver_host import Driver, DriverHost
 from tailrace.drivers.driver_status import DriverStatus
-from tailrace.drivers.launch import starts_file
+from tailrace.drivers.launch import DEPLOYMENT, deployment_file, starts_file
 from tailrace.ground.errors import Busy, Problem
 from tailrace.ground.files import write_atomically
-from tailrace.ground.object_path import Location
 from tailrace.ground.polling import polls
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status, wall_ms
@@ -54,6 +53,7 @@ def deploy(host: DriverHost, layout: Layout, command: Sequence[str], environment
     It waits for a driver that drains. The deployment's name is written before the driver is created: a caller that
     dies in between leaves a driver that the next call finds under that name.
     """
+    require_at_hand(host, layout)
     with alone(layout):
         return get_or_make(host, layout, command, environment)
 
@@ -67,6 +67,7 @@ def alone(layout: Layout) -> AbstractContextManager[Any]:
 def get_or_make(host: DriverHost, layout: Layout, command: Sequence[str], environment: Mapping[str, str]) -> Deployed:
     """Deploy as `deploy` does, for a caller that holds the lock `alone`."""
     name = layout.home.name
+    require_at_hand(host, layout)
     driver = host.inspect(name)
     for _ in polls(_GOING_S, _POLL_S):
         driver = host.inspect(name)
@@ -76,15 +77,34 @@ def get_or_make(host: DriverHost, layout: Layout, command: Sequence[str], enviro
         raise Busy([Problem(name, f"its driver still drains after {_GOING_S:.0f} s", "to stop it, or to wait")])
     if driver.alive:
         return Deployed(driver, False, deployment(layout))
-    write_atomically(_deployment_file(layout), secrets.token_hex(8))  # first: a drain of the old one then stops asking
+    new_name = secrets.token_hex(8)
+    write_atomically(deployment_file(layout.home), new_name)  # first: a drain of the old one then stops asking
     for stale_file in (starts_file(layout.home), layout.drain):
         stale_file.unlink(missing_ok=True)
-    return Deployed(host.deploy(name, command, environment), True, deployment(layout))
+    return Deployed(host.deploy(name, command, {**environment, DEPLOYMENT: new_name}), True, deployment(layout))
+
+
+def is_away(host: DriverHost, layout: Layout) -> bool:
+    """Return True if the warehouse has no deployment, and the driver host has the program of one on record.
+
+    A deployment is written before its program is, and goes with the query's tables: so this is another directory, as
+    the mount point of a disk that is not mounted.
+    """
+    return not deployment(layout) and layout.home.name in host.names()
+
+
+def require_at_hand(host: DriverHost, layout: Layout) -> None:
+    """Refuse to begin anew in a warehouse that is away, see `is_away`."""
+    if is_away(host, layout):
+        wrong = "it has nothing of this query, and the driver host has its driver on record: the warehouse is away"
+        anew = f"tailrace stop {layout.home.name}, and to deploy again"
+        right = f"to mount its disk; or, to begin anew and read the source from its start, {anew}"
+        raise Busy([Problem(str(layout.home), wrong, right)])
 
 
 def deployment(layout: Layout) -> str:
     """Return the name of the last deployment; empty if there was none."""
-    file = _deployment_file(layout)
+    file = deployment_file(layout.home)
     return file.read_text() if file.exists() else ""
 
 
@@ -147,13 +167,16 @@ def stop(host: DriverHost, layout: Layout, wait_s: float) -> Driver:
 def clear_away(host: DriverHost, layout: Layout, ended_deployment: str) -> None:
     """Remove what is left of an ended deployment: processes, and the program that its host would start again.
 
-    Nothing is done where there is a later deployment, whose start has cleaned up, or where the driver is alive.
+    Nothing is done where there is a later deployment, whose start has cleaned up, where the driver is alive, or where
+    the warehouse is away: the program is the only record of the stream then.
 
     Raises
     ------
     RuntimeError
         When one of its processes may be alive.
     """
+    if is_away(host, layout):
+        return
     with alone(layout):
         if deployment(layout) == ended_deployment and not host.inspect(layout.home.name).alive:
             end(host, layout, 0)
@@ -174,7 +197,3 @@ def end(host: DriverHost, layout: Layout, wait_s: float) -> None:
 def last_lines(host: DriverHost, layout: Layout) -> str:
     """Return the last lines of the driver's log, indented; empty if there are none."""
     return "\n".join(f"    {line}" for line in host.last_lines(layout.home.name, LAST_LINES))
-
-
-def _deployment_file(layout: Layout) -> Location:
-    return layout.stream / "deployment"

@@ -69,6 +69,7 @@ class CheckOperator(StreamOperator):
         with refusals_fail():
             check_conf(context)
             layout, query = self.layout(), Declared.read(Path(self.file)).query
+            drivers.require_at_hand(self.host(), layout)
             _check_writable(layout.home)
             check_notifiers(query.alerts)
             self.command(Options.of(context["params"]))
@@ -169,6 +170,8 @@ class SuperviseOperator(TellsLineage, StreamOperator):
     ) -> NoReturn:
         """Replace a driver that hangs by a new one, within the restart budget, and continue the watch."""
         options = Options.of(context["params"])
+        if drivers.is_away(host, layout):
+            self._watch(context, hangs)  # its driver waits for the warehouse, and is the only record of the stream
         with drivers.alone(layout):  # a pid may be another driver's by now, so the deployment is compared too
             if drivers.deployment(layout) == deployment and host.inspect(self.query).pid == verdict.pid:
                 if layout.drain.exists():  # whoever drains it ends it by force at the deadline

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from tailrace.ground.errors import Problem, Refused, refuse
+from tailrace.ground.regular_files import open_regular
 
 MAX_BYTES, MAX_DEPTH, MAX_MESSAGE = 64 * 1024, 20, 300
 FieldPath = tuple[str, ...]
@@ -94,11 +95,13 @@ class YamlFile:
 
 
 def read(path: Path) -> str:
+    """Read the text of a query file; refuse one that is not there, no regular file, too large or no UTF-8."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
-        matches = get_close_matches(path.name, [file.name for file in path.parent.glob("*.y*ml")])
+        others = [file.name for file in path.parent.glob("*.y*ml") if file.name != path.name]
+        matches = get_close_matches(path.name, others)
         right = " or ".join(matches) if matches else "the path of a query file that you may read"
         raise refuse(str(path), f"cannot be read: {error.strerror}", right) from None
     if len(content) > MAX_BYTES:

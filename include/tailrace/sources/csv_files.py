@@ -25,6 +25,7 @@ from tailrace.sources.segments import (
     SegmentReader,
     SourceFile,
     Types,
+    open_source,
     require,
     require_taken,
 )
@@ -208,7 +209,7 @@ def _header(path: SourceFile, file: BinaryIO) -> _Header | None:
 
 def _open(path: SourceFile) -> BinaryIO:
     try:
-        return path.open("rb")
+        return open_source(path)
     except FileNotFoundError as error:  # any other fault may pass, and is no refusal
         raise refuse(str(path), f"it can't be read ({error})", "a file of CSV") from error
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import time
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from tailrace.ground.errors import refuse
-from tailrace.ground.files import is_url
+from tailrace.ground.errors import Refused, SourceChanged, refuse
+from tailrace.ground.source_roots import outside_roots
 from tailrace.sources.check import Columns
-from tailrace.sources.formats import FORMATS, is_history, list_files, merge_types, settled_types
+from tailrace.sources.closed_partitions import ClosedPartitions
+from tailrace.sources.formats import FORMATS, is_history, merge_types, no_types, settled_types
+from tailrace.sources.new_files import NewFiles
 from tailrace.sources.object_files import ObjectFile
+from tailrace.sources.open_partitions import OpenPartitions, TakenRecord
 from tailrace.sources.reading_progress import ReadFile, remaining
 from tailrace.sources.segments import Segment, SourceFile, State, Types, changed, removed, state_of
+from tailrace.sources.source_directory import Entry, ObjectDirectory, SingleFile, SourceDirectory, open_directory
 
 STILL_S = 1.0
 """Seconds without a change after which a file that is written in place may be taken."""
@@ -26,8 +30,9 @@ _BYTES_AT_ONCE = 1 << 30  # most bytes of unread files that a call of a live run
 
 
 class _Observation(NamedTuple):
-    """A file's last state, the time (s) since which it is unchanged, and that of the first observation."""
+    """A file and its last state, the time (s) since which it is unchanged, and the time of the first observation."""
 
+    file: SourceFile | None
     state: State | None
     since_s: float
     first_s: float
@@ -41,11 +46,19 @@ class FileFeed:
 
     Parameters
     ----------
-    before : dict
-        Reading progress in files, by file name.
+    before : iterable of ReadFile
+        Reading progress in files.
     at_once : int or None
         Most unread files that a call of a live run opens, and most taken ones that it checks again: between calls the
         driver has to report that it is alive. None: a bounded run, which takes all files that are there.
+    record : TakenRecord or None
+        The record of what was taken, by which a live run forgets the files of closed partitions.
+    boundary : str
+        The oldest partition of which `before` has the files.
+    known_as : str or None
+        The `identity` of the source when it was first read.
+    on_progress : callable
+        Called again and again while many files are listed or opened.
 
     Attributes
     ----------
@@ -53,7 +66,7 @@ class FileFeed:
         The file that is not complete yet.
     """
 
-    version, identity = 0, ""
+    version = 0
 
     def __init__(
         self,
@@ -61,36 +74,93 @@ class FileFeed:
         format_name: str,
         columns: Columns,
         types: Types,
-        before: dict[str, ReadFile],
+        before: Iterable[ReadFile],
         at_once: int | None = None,
         clock: Callable[[], float] = time.monotonic,
         connection: str | None = None,
+        record: TakenRecord | None = None,
+        boundary: str = "",
+        known_as: str | None = None,
+        on_progress: Callable[[], None] = lambda: None,
     ) -> None:
         """Take a monotonic `clock`, in seconds; a `path` that is the URL of an object store, and a connection to it."""
         self.path, self.format_name, self.columns, self.types = path, format_name, columns, types
         self.holds_back = False
         self.unfinished: SourceFile | None = None
         self.problem: str | None = None
-        self._progress, self._at_once, self._connection = dict(before), at_once, connection
-        # Those read in part first.
-        self._check_queue = deque(sorted(before, key=lambda name: before[name].rows == before[name].of_rows))
-        self._clock = clock
+        self.identity = known_as or ""
+        self._at_once, self._connection, self._clock, self._on_progress = at_once, connection, clock, on_progress
+        self._before, self._record, self._boundary = before, record, boundary
+        self._partitions: OpenPartitions | None = None
         self._observations: dict[str, _Observation] = {}
 
     def fresh(self) -> list[Segment]:
-        files = {file.name: file for file in list_files(self.path, self.format_name, self._connection)}
-        self._recheck(files)
-        new = [file for file in files.values() if self._is_unread(file.name)]
-        new.sort(key=lambda file: file.name not in self._progress)  # stable: files read in part, then by name
-        candidates = new[: self._at_once]
-        newest = cache(partial(self._types_of_newest, files))
-        now_s, budget = self._clock(), _BYTES_AT_ONCE
-        observations = {file.name: self._observe(file, now_s) for file in candidates}
-        new_segments, new_progress, types = list[Segment](), dict[str, ReadFile](), self.types
-        unfinished = problem = None
-        for number, file in enumerate(candidates):
-            before, observed = self._progress.get(file.name), observations[file.name]
-            if observed.state is None:  # removed since the directory was listed
+        source = self._directory()
+        partitions, now_s, identity = self._open(source), self._clock(), source.identity
+        new = self._files.find(now_s)
+        if (away := self._away(partitions, bool(new))) is not None:
+            if self._at_once is None:
+                raise refuse(str(self.path), away, "the directory that it was, or another name for the query")
+            self.problem, self.holds_back, self.unfinished = f"{self.path}: {away}; it is tried again", True, None
+            return []
+        try:
+            self._recheck(partitions, now_s)
+            segments = self._take(partitions, new, now_s)
+        except SourceChanged as error:
+            if source.identity == identity:
+                raise
+            raise OSError(errno.ESTALE, "it was unmounted or replaced while it was read", str(self.path)) from error
+        if not self.identity and partitions.known + len(partitions.partial):
+            self.identity = identity
+        return segments
+
+    def _directory(self) -> SourceDirectory:
+        """Open the source; a prefix of an object store stays open, since a look costs a request."""
+        before = None if self._partitions is None else self._partitions.source
+        if not isinstance(before, ObjectDirectory):
+            return open_directory(self.path, self.format_name, self._connection)
+        if (outside := outside_roots(self.path)) is not None:
+            raise Refused([outside])
+        return before
+
+    def _open(self, source: SourceDirectory) -> OpenPartitions:
+        """Return what was taken of the source; the first call reads the record of it."""
+        if self._partitions is None:
+            record = None if self._at_once is None else self._record
+            self._partitions = OpenPartitions(source, self._before, self._boundary, record)
+            suffixes = ("",) if isinstance(source, SingleFile) else FORMATS[self.format_name].suffixes
+            self._files = NewFiles(self._partitions, suffixes, self._on_progress)
+            self._closed = None if record is None else ClosedPartitions(self._partitions, record, self._at_once or 1)
+            self._before = ()
+        self._partitions.source = source
+        return self._partitions
+
+    def _away(self, partitions: OpenPartitions, has_new: bool) -> str | None:
+        """The reason to take the source for one that is away, as an empty mount point; None where it is there."""
+        taken = partitions.known + len(partitions.partial)
+        is_known = bool(self.identity) and partitions.source.identity == self.identity
+        if not taken or partitions.listed or self._files.listed_partial or is_known or partitions.source.lists_states:
+            return None
+        must_stay = bool(partitions.partial) or is_history(self.format_name, self.columns)
+        if not must_stay and (has_new or not self.identity):  # what was read may go
+            return None
+        return f"none of its files that were read ({taken:,}) is there: its disk may not be mounted"
+
+    def _take(self, partitions: OpenPartitions, new: list[Entry], now_s: float) -> list[Segment]:
+        """Take the first of the new files, as far as they are complete."""
+        candidates, budget = new[: self._at_once], _BYTES_AT_ONCE
+        observations = {entry.name: self._observe(partitions.source, entry, now_s) for entry in candidates}
+        new_segments, taken, types = list[Segment](), list[tuple[ReadFile, int]](), self.types
+        gone, unfinished, problem = list[str](), None, None
+        newest = cache(partial(self._types_of_newest, partitions.source, new))
+        for number, entry in enumerate(candidates):
+            self._on_progress()
+            before, observed = partitions.before(entry.name), observations[entry.name]
+            file = observed.file
+            if before is not None:
+                self._require_same(before, file, observed.state)
+            if file is None or observed.state is None:  # removed since the directory was listed
+                gone.append(entry.name)
                 continue
             budget -= observed.state[0]
             if number and budget < 0 and self._at_once is not None:
@@ -109,65 +179,72 @@ class FileFeed:
                 break
             of_rows = segments[0].of_rows if segments else 0
             size, mtime_ns = (before.size, before.mtime_ns) if before else state
-            new_progress[file.name] = ReadFile(str(file), of_rows, of_rows, size, mtime_ns)
             rest = remaining(segments, before.rows if before else 0)
+            taken.append((ReadFile(str(file), of_rows, of_rows, size, mtime_ns), sum(each.rows for each in rest)))
             new_segments += [replace(segment, size=size, mtime_ns=mtime_ns) for segment in rest]
         types = settled_types(types, self.columns, newest)
         holds_back = unfinished is not None or len(new) > len(candidates)
         if new_segments and not types and not holds_back:  # else what it holds back may show them
-            names = ", ".join(dict.fromkeys(self.columns.named().values()))
-            raise refuse(
-                str(self.path),
-                f"no record has a value of a fitting type in each of {names}",
-                "times as ISO 8601 text or epoch milliseconds, ids and keys as text or integers, values as numbers; "
-                "and some value of each column that answers are to have",
-            )
+            raise no_types(self.path, self.columns)
         # From here on nothing fails, so a call gives all of its segments or none.
-        self._check_queue += [name for name in new_progress if name not in self._progress]
-        self._progress |= new_progress
+        for read, rows in taken:
+            partitions.put(read, rows)
+        self._files.drop([*gone, *(partitions.path_of(read) for read, _ in taken)])
         self.types, self.holds_back, self._observations = types, holds_back, observations
         self.unfinished, self.problem = unfinished, problem
         return new_segments
 
-    def _types_of_newest(self, files: dict[str, SourceFile]) -> Types | None:
+    def _types_of_newest(self, source: SourceDirectory, new: list[Entry]) -> Types | None:
         """Return the types by the newest file: it has the columns that were added after others."""
-        return FORMATS[self.format_name].types(files[next(reversed(files))], self.columns)
+        file = (new[-1].file or source.file(new[-1].name)) if new else None
+        return None if file is None else FORMATS[self.format_name].types(file, self.columns)
 
-    def _observe(self, file: SourceFile, now_s: float) -> _Observation:
-        before, state = self._observations.get(file.name), state_of(file)
+    def _observe(self, source: SourceDirectory, entry: Entry, now_s: float) -> _Observation:
+        before = self._observations.get(entry.name)
+        if before is None:
+            source.require_fit(entry.name)
+        file = entry.file or source.file(entry.name)
+        state = None if file is None else state_of(file)
         since_s = before.since_s if before is not None and before.state == state else now_s
-        return _Observation(state, since_s, now_s if before is None else before.first_s)
-
-    def _is_unread(self, name: str) -> bool:
-        before = self._progress.get(name)
-        return before is None or before.rows < before.of_rows
+        return _Observation(file, state, since_s, now_s if before is None else before.first_s)
 
     def _is_whole(self, file: SourceFile, still: bool) -> bool:
         if self._at_once is None or isinstance(file, ObjectFile):  # an object appears whole
             return True
         return FORMATS[self.format_name].whole(file, still)
 
-    def _recheck(self, files: Mapping[str, SourceFile]) -> None:
+    def _recheck(self, partitions: OpenPartitions, now_s: float) -> None:
         """Refuse a file that changed since it was taken; a live run checks `at_once` of them a call, in turn."""
-        for _ in range(min(len(self._check_queue), self._at_once or len(self._check_queue))):
-            before = self._progress[self._check_queue[0]]
-            file = files.get(self._check_queue[0]) or _unlisted(before.path)
-            state = None if file is None else state_of(file)
-            if state is None:  # where the stream writes a history, a file read in full may go
-                if before.rows < before.of_rows or (before.rows and is_history(self.format_name, self.columns)):
-                    raise removed(before.path)
-            elif (str(file), *state) != (before.path, before.size, before.mtime_ns):
-                if before.of_rows:
-                    wrong = f"a file of this name was read before: {before.path}, {before.size:,} bytes; "
-                    raise changed(str(file), wrong + f"here are {state[0]:,}: it was changed, or is another one")
-                del self._progress[self._check_queue.popleft()]  # it had no rows, so nothing of it was read
-                continue
-            self._check_queue.rotate(-1)
+        if is_history(self.format_name, self.columns) and (gone := partitions.missing()) is not None:
+            raise removed(gone)
+        source = partitions.source
+        if source.lists_states:
+            for before, listed in self._files.listed_states():
+                self._check(partitions, before, listed)
+        else:
+            for before in partitions.turn(self._at_once):
+                self._check(partitions, before, source.file(partitions.path_of(before)))
+        for recorded, entry in self._closed.look(now_s) if self._closed else ():
+            if recorded is not None:
+                self._check(partitions, recorded, None if entry is None else entry.file or source.file(entry.name))
+            elif entry is not None:
+                self._files.add_late(entry)
 
+    def _check(self, partitions: OpenPartitions, before: ReadFile, file: SourceFile | None) -> None:
+        state = None if file is None else state_of(file)
+        if before.of_rows or state is None:
+            self._require_same(before, file, state)
+        elif state != (before.size, before.mtime_ns):
+            partitions.forget(before)  # it had no rows, so nothing of it was read
 
-def _unlisted(path: str) -> Path | None:
-    """A file that its directory does not list any more; None for an object: its listing tells that it is gone."""
-    return None if is_url(path) else Path(path)
+    def _require_same(self, before: ReadFile, file: SourceFile | None, state: State | None) -> None:
+        """Refuse a file that was read, at least in part, and is not as it was taken."""
+        if state is None:  # where the stream writes a history, a file read in full may go
+            if before.rows < before.of_rows or (before.rows and is_history(self.format_name, self.columns)):
+                raise removed(before.path)
+        elif (str(file), *state) != (before.path, before.size, before.mtime_ns) and before.of_rows:
+            wrong = f"a file of this name was read before: {before.path}, {before.size:,} bytes; "
+            raise changed(str(file), wrong + f"here are {state[0]:,}: it was changed, or is another one")
 
 
 def _waiting_problem(file: SourceFile, still: bool, age_s: float) -> str | None:

@@ -5,20 +5,19 @@ A new format is a module beside these and a line in `FORMATS`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 from tailrace.ground.errors import Refused, refuse
-from tailrace.ground.locales import NAME_REMEDY, name_fault
-from tailrace.ground.source_roots import VARIABLE, outside_roots
 from tailrace.sources.carried_columns import carried_type, holds_all
 from tailrace.sources.check import Columns
 from tailrace.sources.csv_files import CsvFiles
 from tailrace.sources.json_files import JsonFiles
-from tailrace.sources.object_files import find_object, list_objects
+from tailrace.sources.new_files import NewFiles
+from tailrace.sources.open_partitions import OpenPartitions
 from tailrace.sources.parquet_files import ParquetFiles
 from tailrace.sources.segments import NULL, Format, MissingColumn, SourceFile, Types, is_integer
+from tailrace.sources.source_directory import SingleFile, open_directory
 
 _PARQUET, _CSV = ParquetFiles(), CsvFiles()
 FORMATS: dict[str, Format] = {
@@ -32,75 +31,24 @@ FORMATS: dict[str, Format] = {
 _TEXT_FORMATS = ("json", "csv")
 """Formats whose files don't state the types of columns, and may go once they were read."""
 
-_SKIPPED_SUFFIXES = (".tmp", ".crc", ".inprogress")
-"""Suffixes of what producers write beside their files; names that begin with `.` or `_` are skipped, too."""
-
 
 def list_files(path: Path | str, format_name: str, connection: str | None = None) -> list[SourceFile]:
-    """List the files of a source in the order of their names, without what producers write beside them.
+    """List the files of a source in the order of their paths, without what producers write beside them.
 
     `path` is a text where it is the URL of an object store, and `connection` that to the store.
 
     Raises
     ------
     Refused
-        When there is no such file or directory, or something in the directory is no file of the format by its name;
-        when one of them lies outside of the roots that sources have: it may have become a symbolic link.
+        When there is no such file or directory, or something in the directory is no file of the format by its name,
+        no regular file, or outside of the roots that sources have.
     """
-    if (outside_path := outside_roots(path)) is not None:
-        raise Refused([outside_path])
-    if isinstance(path, str):
-        return _list_objects(path, format_name, connection)
-    _require_utf_8(path)
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        raise refuse(str(path), "there is no such file or directory", f"a {format_name} file or a directory of them")
-    with os.scandir(path) as entries:  # one request to the file system, however many files there are
-        listing = sorted((entry for entry in entries if _is_of_source(entry.name)), key=lambda entry: entry.name)
-    names = [entry.name for entry in listing]
-    if not "".join(names).isascii():
-        for name in names:
-            _require_utf_8(path / name)
-    _require_names(str(path), names, [entry.name for entry in listing if entry.is_dir()], format_name)
-    if VARIABLE in os.environ:
-        problems = [outside_roots(path / entry.name) for entry in listing if entry.is_symlink()]
-        if outside := [problem for problem in problems if problem is not None]:
-            raise Refused(outside)
-    return [path / entry.name for entry in listing]
-
-
-def _list_objects(url: str, format_name: str, connection: str | None) -> list[SourceFile]:
-    objects, directories = list_objects(url, connection)
-    if not objects and not directories:
-        if (single := find_object(url, connection)) is None:
-            raise refuse(url, "there is no such object, and none below it", f"a {format_name} file or a directory")
-        return [single]
-    listing = sorted((file for file in objects if _is_of_source(file.name)), key=lambda file: file.name)
-    subdirectories = sorted(filter(_is_of_source, directories))
-    _require_names(url, [*(file.name for file in listing), *subdirectories], subdirectories, format_name)
-    return [*listing]
-
-
-def _require_utf_8(path: Path) -> None:
-    if (fault := name_fault(path)) is not None:
-        raise refuse(ascii(str(path)), fault, NAME_REMEDY)
-
-
-def _require_names(where: str, names: list[str], subdirectories: list[str], format_name: str) -> None:
-    """Refuse a directory with another one in it, or with a file that is none of the format by its name."""
-    if subdirectories:
-        raise refuse(
-            f"{where}/{subdirectories[0]}", "this is a directory", "files only: their names tell the order of the log"
-        )
-    suffixes = FORMATS[format_name].suffixes
-    others = [name for name in names if not name.endswith(suffixes)]
-    if others:
-        raise refuse(
-            f"{where}/{others[0]}",
-            f"this is no {format_name} file by its name",
-            f"only files named *{' or *'.join(suffixes)}",
-        )
+    source = open_directory(path, format_name, connection)
+    suffixes = ("",) if isinstance(source, SingleFile) else FORMATS[format_name].suffixes
+    entries = NewFiles(OpenPartitions(source, (), "", None), suffixes).find(0.0)
+    for entry in entries:
+        source.require_fit(entry.name)
+    return [file for entry in entries if (file := entry.file or source.file(entry.name)) is not None]
 
 
 def merge_types(
@@ -167,6 +115,17 @@ def settled_types(types: Types, columns: Columns, newest: Callable[[], Types | N
     return {name: "string" if kind == NULL else kind for name, kind in kinds.items()}
 
 
+def no_types(path: Path | str, columns: Columns) -> Refused:
+    """Build the refusal of a source whose records don't show the types of the query's columns."""
+    names = ", ".join(dict.fromkeys(columns.named().values()))
+    return refuse(
+        str(path),
+        f"no record has a value of a fitting type in each of {names}",
+        "times as ISO 8601 text or epoch milliseconds, ids and keys as text or integers, values as numbers; and some "
+        "value of each column that answers are to have",
+    )
+
+
 def is_history(format_name: str, columns: Columns) -> bool:
     """True if a source is a durable log with arrival times, and so the stream's history itself."""
     return format_name not in (*_TEXT_FORMATS, "kafka") and columns.arrival_time is not None
@@ -181,7 +140,3 @@ def _is_carried_on(before: str, later: str, format_name: str) -> bool:
         return True
     kind, other = carried_type(before), carried_type(later)
     return kind is not None and other is not None and holds_all(kind, other)
-
-
-def _is_of_source(name: str) -> bool:
-    return name[0] not in "._" and not name.endswith(_SKIPPED_SUFFIXES)

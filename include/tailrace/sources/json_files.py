@@ -13,7 +13,16 @@ from tailrace.ground.errors import refuse
 from tailrace.sources.check import Columns
 from tailrace.sources.json_lines import parse
 from tailrace.sources.json_types import CARRIABLE_VALUES, shown_types
-from tailrace.sources.segments import RawSegment, Segment, SegmentReader, SourceFile, Types, require, require_taken
+from tailrace.sources.segments import (
+    RawSegment,
+    Segment,
+    SegmentReader,
+    SourceFile,
+    Types,
+    open_source,
+    require,
+    require_taken,
+)
 
 _BYTES_PER_SEGMENT = 16 << 20  # several readers share a large file, and none holds more of it in memory
 
@@ -63,7 +72,7 @@ class JsonFiles:
 
 def _open(path: SourceFile) -> BinaryIO:
     try:
-        return path.open("rb")
+        return open_source(path)
     except FileNotFoundError as error:  # any other fault may pass, and is no refusal
         raise refuse(str(path), f"it can't be read ({error})", "a file of JSON lines") from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -134,6 +135,30 @@ def list_objects(url: str, connection: str | None) -> tuple[list[ObjectFile], li
         return [], []
     files = [_file(store, connection, meta) for meta in listing["objects"] if meta["path"] != key]
     return files, [prefix.rstrip("/").rpartition("/")[2] for prefix in listing["common_prefixes"]]
+
+
+def list_after(url: str, path: str, connection: str | None) -> Iterator[ObjectFile]:
+    """List the objects below a URL, at any depth, whose relative paths come after one; all of them where it is empty.
+
+    Stores list in the order of paths, and begin where they are asked to: what was listed before costs nothing.
+    """
+    store, key = _parsed(url)
+    prefix = f"{key}/" if key else ""
+    with store_errors(url):
+        pages = obstore.list(store_of(store, connection), prefix or None, offset=f"{prefix}{path}" if path else None)
+        for page in pages:
+            yield from (_file(store, connection, meta) for meta in page if meta["path"] != key)
+
+
+def is_prefix(url: str, connection: str | None) -> bool:
+    """Return True if there is an object below a URL."""
+    store, key = _parsed(url)
+    try:
+        with store_errors(url):
+            pages = obstore.list(store_of(store, connection), f"{key}/" if key else None, chunk_size=1)
+            return any(meta["path"] != key for page in pages for meta in page)
+    except FileNotFoundError:  # there is no such bucket
+        return False
 
 
 def _parsed(url: str) -> ObjectUrl:

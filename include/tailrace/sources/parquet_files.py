@@ -17,8 +17,18 @@ from tailrace.ground.errors import Refused, SourceChanged, refuse
 from tailrace.ground.times import INT96_UNIT
 from tailrace.sources.carried_columns import CARRIABLE, carried_type
 from tailrace.sources.check import Columns
+from tailrace.sources.parquet_rows import read_rows, rows_of_segment, take_rows
 from tailrace.sources.raw_records import raw_records
-from tailrace.sources.segments import RawSegment, Segment, SegmentReader, SourceFile, Types, require, require_taken
+from tailrace.sources.segments import (
+    RawSegment,
+    Segment,
+    SegmentReader,
+    SourceFile,
+    Types,
+    require,
+    require_regular,
+    require_taken,
+)
 
 _ROWS_PER_SEGMENT = 500_000  # large files are cut between row groups, so that several readers share one
 
@@ -48,14 +58,17 @@ class ParquetFiles:
 
     def split(self, path: SourceFile) -> list[Segment]:
         metadata = _open(path).metadata
+        with _named(path, errno.ENOENT):
+            most = rows_of_segment(path, metadata)
         segments: list[Segment] = []
         first = rows = 0
         for group in range(metadata.num_row_groups):
             size = metadata.row_group(group).num_rows
-            if rows and rows + size > _ROWS_PER_SEGMENT:
-                segments.append(Segment(str(path), first, rows, of_rows=metadata.num_rows))
-                first, rows = first + rows, 0
-            rows += size
+            for piece in [most] * (size // most) + [size % most]:
+                if rows and rows + piece > min(_ROWS_PER_SEGMENT, most):
+                    segments.append(Segment(str(path), first, rows, of_rows=metadata.num_rows))
+                    first, rows = first + rows, 0
+                rows += piece
         return [*segments, Segment(str(path), first, rows, of_rows=metadata.num_rows)]
 
     def read(self, segment: Segment, types: Types) -> RawSegment:
@@ -66,7 +79,7 @@ class ParquetFiles:
 
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
         try:
-            return raw_records(self._table(segment, None), rows)
+            return raw_records(self._taken(segment, rows), range(len(rows)))
         except SourceChanged:
             raise
         except (Refused, pa.ArrowNotImplementedError) as error:
@@ -89,16 +102,33 @@ class ParquetFiles:
         unreadable = pa.array(["can't be read"] * segment.rows)
         return pa.table({name: columns.get(name, unreadable) for name in names})
 
-    def _table(self, segment: Segment, columns: list[str] | None) -> pa.Table:
+    def _table(self, segment: Segment, columns: list[str]) -> pa.Table:
         path = require_taken(segment, self.connection)
         with _named(path):
             file = _content(path)
-            sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
-            starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
-            first, stop = segment.first_row, segment.first_row + segment.rows
-            groups = [g for g, size in enumerate(sizes) if starts[g] < stop and first < starts[g] + size]
-            table = file.read_row_groups(groups, columns=columns, use_threads=False)
-        return table.slice(first - starts[groups[0]], segment.rows) if groups else table
+            groups, first, rows = _groups(file.metadata, segment)
+            if rows == segment.rows:
+                return file.read_row_groups(groups, columns=columns, use_threads=False)
+            batches = list(read_rows(path, groups, columns, first, segment.rows))
+        return pa.Table.from_batches(batches)
+
+    def _taken(self, segment: Segment, rows: Sequence[int]) -> pa.Table:
+        """The given rows of a segment, with all columns of its file."""
+        path = require_taken(segment, self.connection)
+        with _named(path):
+            file = _content(path)
+            groups, first, _ = _groups(file.metadata, segment)
+            return take_rows(read_rows(path, groups, None, first, segment.rows), file.schema_arrow, rows)
+
+
+def _groups(metadata: pq.FileMetaData, segment: Segment) -> tuple[list[int], int, int]:
+    """The row groups that hold a segment's rows, the first of these in the groups, and the number of all in them."""
+    sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
+    first, stop = segment.first_row, segment.first_row + segment.rows
+    is_read = [segment.rows and starts[group] < stop and first < starts[group + 1] for group in range(len(sizes))]
+    groups = np.flatnonzero(is_read).tolist()
+    return groups, first - starts[groups[0]] if groups else 0, sum(sizes[group] for group in groups)
 
 
 def schema_types(where: SourceFile | str, schema: pa.Schema, columns: Columns, elsewhere: Types) -> Types:
@@ -132,6 +162,7 @@ def _open(path: SourceFile) -> pq.ParquetFile:
 
 def _content(path: SourceFile) -> pq.ParquetFile:
     if isinstance(path, Path):
+        require_regular(path)
         return pq.ParquetFile(path, coerce_int96_timestamp_unit=INT96_UNIT)
     file = path.open()
     return pq.ParquetFile(file, pre_buffer=True, coerce_int96_timestamp_unit=INT96_UNIT)  # neighbours by one request

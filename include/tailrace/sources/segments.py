@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tailrace.ground.errors import Problem, Refused, SourceChanged, refuse
 from tailrace.ground.files import is_url
+from tailrace.ground.regular_files import NotRegularError, open_regular, regular_status
 from tailrace.sources.check import Columns
 from tailrace.sources.object_files import ObjectFile, find_object
 
@@ -150,16 +151,45 @@ class Format(SegmentReader, Protocol):
 
 
 def state_of(file: SourceFile) -> State | None:
-    """A file's size and time of change, of an object as it was listed; None if it is gone from its directory."""
+    """Return a file's size and time of change, of an object as it was listed; None if it is gone from its directory.
+
+    Raises
+    ------
+    Refused
+        When it is no regular file, or a symbolic link to nothing.
+    """
     if isinstance(file, ObjectFile):
         return file.state
     try:
-        now = file.stat()
+        now = regular_status(file)
+    except NotRegularError as error:
+        raise irregular(error) from None
     except FileNotFoundError:
         if not file.parent.is_dir():
             raise  # the fault is not the file's but on the way to it, which may come back
         return None
     return now.st_size, now.st_mtime_ns
+
+
+def open_source(file: SourceFile) -> BinaryIO:
+    """Open a source's file for reading; refuse one that is no regular file."""
+    try:
+        return open_regular(file) if isinstance(file, Path) else file.open()
+    except NotRegularError as error:
+        raise irregular(error) from None
+
+
+def require_regular(path: Path) -> None:
+    """Refuse a path that is there, and is no regular file."""
+    try:
+        regular_status(path)
+    except NotRegularError as error:
+        raise irregular(error) from None
+
+
+def irregular(error: NotRegularError) -> Refused:
+    """Build the refusal of what is no regular file."""
+    return refuse(str(error.filename), f"it can't be read: {error.strerror}", "a regular file, or a link to one")
 
 
 def require_taken(segment: Segment, connection: str | None) -> SourceFile:

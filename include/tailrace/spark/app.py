@@ -76,18 +76,24 @@ def run(
         When the source is not fit, or the checkpoint is closed, in use, or was begun for another query.
     """
     layout = Layout.of(warehouse, query.name)
+    reporter: StatusReporter | None = None
+
+    def report_progress() -> None:
+        if reporter is not None:
+            reporter.report_alive()
+
     manifest = retry_while_away(partial(checkpoint.resumable, layout, query), lambda: plan.live and layout.is_remote)
     check_answer_topic(query, is_new=manifest is None)
     if manifest is None:  # what is wrong is refused before anything is written
         table = _open_table(query, layout, manifest, plan)
-        feeds, segments = _open(query, layout, manifest, plan)
+        feeds, segments = _open(query, layout, manifest, plan, report_progress)
         if not _have_types(feeds) and not plan.live:  # a stream has no record yet, so its types are not known
             return 0
     with only_driver(layout, waits=plan.live and manifest is not None) as require_held:
         manifest = checkpoint.resumable(layout, query)
         reporter = StatusReporter(layout)
         if manifest is not None:  # read again: another process may have changed or created it meanwhile
-            source = _reopen(partial(_open, query, layout, manifest, plan), plan, reporter)
+            source = _reopen(partial(_open, query, layout, manifest, plan, report_progress), plan, reporter)
             if source is None:
                 reporter.report("drained")
                 return 0
@@ -115,10 +121,14 @@ def run(
 
 
 def _open(
-    query: Query, layout: Layout, manifest: CheckpointManifest | None, plan: RunOptions
+    query: Query,
+    layout: Layout,
+    manifest: CheckpointManifest | None,
+    plan: RunOptions,
+    on_progress: Callable[[], None],
 ) -> tuple[dict[str, Feed], Segments]:
     """Open the sources of a query's streams, and read what is new."""
-    feeds = open_feeds(query, layout, manifest, plan.live)
+    feeds = open_feeds(query, layout, manifest, plan.live, on_progress)
     return feeds, {name: feed.fresh() for name, feed in feeds.items()}
 
 

@@ -23,7 +23,7 @@ from tailrace.sources.parquet_files import schema_types
 from tailrace.sources.reading_progress import ReadFile, remaining
 from tailrace.sources.segments import Segment, Types
 from tailrace.storage.paths import require_fit
-from tailrace.storage.table_files import find_file, identity_of, resolve_file
+from tailrace.storage.table_files import find_file, identity_of, read_commit, require_regular_log, resolve_file
 from tailrace.storage.tables import open_table
 
 _LISTING_INTERVAL_S = 60.0
@@ -101,7 +101,7 @@ class DeltaFeed:
             wrong = f"it was restored to version {table.version()}, and the stream has read it up to version {version}"
             raise self._source_changed(wrong)
         if state is not None:
-            digest = sha256(self._commit(version).read_bytes()).digest()
+            digest = sha256(read_commit(self._commit(version))).digest()
             if self._digest not in (b"", digest):
                 raise self._source_changed(
                     f"it was restored to an older state: its version {version} is not what was read"
@@ -109,7 +109,7 @@ class DeltaFeed:
             self._digest = digest
 
     def _actions(self, commit: Location) -> list[dict[str, Any]]:
-        content = commit.read_bytes()
+        content = read_commit(commit)
         self._digest = sha256(content).digest()
         try:
             return [json.loads(line) for line in content.splitlines()]
@@ -199,6 +199,7 @@ class DeltaFeed:
         wrong, right = "there is no Delta table", "the directory of one, which holds _delta_log"
         if not self._log.is_dir():
             raise refuse(str(self.path), wrong, right)
+        require_regular_log(self._log)
         try:
             return open_table(self.path)
         except DeltaError as error:  # it may be being removed, or created, just now

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -9,9 +10,10 @@ from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.files import is_url
 from tailrace.ground.object_path import Location, ObjectPath
 from tailrace.ground.object_urls import FORMS, parse_object_url
+from tailrace.ground.regular_files import NotRegularError, read_regular, regular_status
 from tailrace.ground.source_roots import outside_roots
 from tailrace.sources.object_files import find_object
-from tailrace.sources.segments import SourceFile, removed
+from tailrace.sources.segments import SourceFile, irregular, removed
 
 
 def resolve_file(uri: str, table: Location) -> Location:
@@ -52,6 +54,27 @@ def find_file(location: Location) -> SourceFile:
     if (found := find_object(location.url, location.connection)) is None:
         raise removed(location.url)
     return found
+
+
+def read_commit(file: Location) -> bytes:
+    """Read a commit from a table's log; refuse one that is no regular file."""
+    try:
+        return read_regular(file)
+    except NotRegularError as error:
+        raise irregular(error) from None
+
+
+def require_regular_log(log: Location) -> None:
+    """Refuse a log on a disk with an entry that is no regular file: Delta's library would wait for its content."""
+    if not isinstance(log, Path):
+        return
+    with os.scandir(log) as entries:  # the kind of an entry is part of the listing, so this asks for no more
+        special = [entry.path for entry in entries if not entry.is_file(follow_symlinks=False) and not entry.is_dir()]
+    try:
+        for path in special:
+            regular_status(Path(path))
+    except NotRegularError as error:
+        raise irregular(error) from None
 
 
 def identity_of(file: Location) -> tuple[int, ...] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC
 from functools import reduce
@@ -195,6 +195,10 @@ class Tables:
             raise FileNotFoundError(path)
         rows = open_table(path).to_pyarrow_dataset().to_table(columns=list(columns) if columns else None, filter=where)
         return in_ms(rows)
+
+    def batches(self, name: str, columns: list[str], where: Any) -> Iterator[pa.RecordBatch]:
+        """Read rows of a table that exists under a condition, some at a time, so that not all are in memory at once."""
+        return iter(open_table(self.layout.table(name)).to_pyarrow_dataset().to_batches(columns=columns, filter=where))
 
 
 def open_table(path: Location) -> DeltaTable:

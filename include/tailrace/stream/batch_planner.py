@@ -16,7 +16,7 @@ from tailrace.ground.facts import Facts
 from tailrace.sources.feed import Feed
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, LogPosition, StreamPosition
-from tailrace.stream.batch_segments import Selection, in_step, place, select
+from tailrace.stream.batch_segments import MOST_WAITING, Selection, in_step, place, select
 from tailrace.stream.batch_size import BatchSize
 from tailrace.stream.ended import ended_refusal
 from tailrace.stream.entry_writer import EntryWriter
@@ -149,7 +149,7 @@ class BatchPlanner:
             if not (self._due(now) or changed):  # what comes meanwhile comes together
                 return None
             for name, feed in self.feeds.items():
-                self.waiting[name] += feed.fresh()
+                self.waiting[name] += feed.fresh() if len(self.waiting[name]) < MOST_WAITING else ()
         new = next((segments[0] for segments in self.waiting.values() if segments), None)
         if self.ended:
             if new is not None:

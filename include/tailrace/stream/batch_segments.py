@@ -14,6 +14,8 @@ from tailrace.sources.segments import Segment
 from tailrace.storage.journal import LogPosition
 
 _SEGMENTS = 10_000  # in a batch, however small they are
+MOST_WAITING = 2 * _SEGMENTS
+"""Segments of a stream that wait for their batch from which on its feed is not asked for more."""
 
 
 class Selection(NamedTuple):

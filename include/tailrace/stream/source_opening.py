@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError
 
 from tailrace.engine.stream_reader import columns_of, records_of
 from tailrace.ground.errors import Problem, Refused, SourceChanged
 from tailrace.ground.object_path import ObjectPath
 from tailrace.query.query import Query
-from tailrace.query.sections import Kafka, Stream
+from tailrace.query.sections import Files, Kafka, Replay, Stream
 from tailrace.sources.check import Columns
+from tailrace.sources.closed_partitions import oldest_open
 from tailrace.sources.feed import Feed
 from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.kafka_client import Topic
 from tailrace.sources.kafka_feed import KafkaFeed
-from tailrace.sources.reading_progress import ReadFile, read_files
 from tailrace.sources.replay_feed import ReplayFeed
 from tailrace.sources.segments import Segment, Types
+from tailrace.sources.source_directory import open_directory
 from tailrace.storage.delta_feed import DeltaFeed
 from tailrace.storage.journal import Journal, StreamPosition
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest
-from tailrace.storage.tables import Tables
+from tailrace.stream.taken_record import StreamRecord, by_path
 
 _FILES_AT_ONCE = 1000
-_OF_FILE = ("of_rows", "size", "mtime_ns")
-_ReadFiles = dict[str, ReadFile]
 
 
 @dataclass(frozen=True)
@@ -68,17 +66,24 @@ class NamedFeed:
             return self.feed.fresh()
 
 
-def open_feeds(query: Query, layout: Layout, manifest: CheckpointManifest | None, live: bool) -> dict[str, Feed]:
+def open_feeds(
+    query: Query,
+    layout: Layout,
+    manifest: CheckpointManifest | None,
+    live: bool,
+    on_progress: Callable[[], None] = lambda: None,
+) -> dict[str, Feed]:
     """Open the growing end of the source of each stream; returns the feeds by the streams' names.
 
-    A bounded run replays at no rate.
+    A bounded run replays at no rate. `on_progress` is called again and again while a feed lists many files.
     """
-    columns, read, positions = columns_of(query), _read_files(query, layout), _positions(layout)
+    columns, positions = columns_of(query), _positions(layout)
     feeds: dict[str, Feed] = {}
     for name, stream in query.streams.items():
         types, identity = (manifest.types[name], manifest.identities.get(name)) if manifest else ({}, None)
         position = positions.get(name, StreamPosition())
-        open_feed = partial(_open, query, stream, columns[name], types, identity, read[name], position, live)
+        record = StreamRecord(layout, name)
+        open_feed = partial(_open, query, stream, columns[name], types, identity, record, position, live, on_progress)
         if len(query.streams) == 1:
             feeds[name] = open_feed()
         else:
@@ -99,9 +104,10 @@ def _open(
     columns: Columns,
     types: Types,
     identity: str | None,
-    read: _ReadFiles,
+    record: StreamRecord,
     position: StreamPosition,
     live: bool,
+    on_progress: Callable[[], None],
 ) -> Feed:
     source = stream.source
     if isinstance(source, Kafka):
@@ -110,17 +116,35 @@ def _open(
         return KafkaFeed(topic, records, columns, types, before, identity, query.idle_ms / 1000, live)
     if source.format == "delta":
         place = source.path if isinstance(source.path, Path) else ObjectPath(source.path, source.connection)
-        delta = DeltaFeed(place, columns, types, read, position.version)
+        delta = DeltaFeed(place, columns, types, by_path(record.since("", "")), position.version)
         if identity is not None and identity != delta.identity:
             wrong = f"it is another table than the stream has read: {delta.identity}, not {identity}"
             right = "the table that it was; or another name for the query, to begin anew"
             raise SourceChanged([Problem(str(source.path), wrong, right)])
         return delta
     kept_as = "parquet" if source.format == "replay" else source.format
-    by_name = {Path(path).name: one for path, one in read.items()}
-    at_once = _FILES_AT_ONCE if live else None
-    files = FileFeed(source.path, kept_as, columns, types, by_name, at_once, connection=source.connection)
+    prefix, boundary = _open_from(source, position) if live and position.path else ("", "")
+    files = FileFeed(
+        source.path,
+        kept_as,
+        columns,
+        types,
+        record.since(prefix, boundary),
+        _FILES_AT_ONCE if live else None,
+        connection=source.connection,
+        record=record if live else None,
+        boundary=boundary,
+        known_as=identity,
+        on_progress=on_progress,
+    )
     return ReplayFeed(files, source.rate) if source.rate is not None and live else files
+
+
+def _open_from(source: Files | Replay, position: StreamPosition) -> tuple[str, str]:
+    """What the paths of a source's files begin with, and the oldest partition that is open after its newest segment."""
+    directory = open_directory(source.path, source.format, source.connection)
+    path = position.path.removeprefix(directory.prefix)
+    return directory.prefix, "" if path == position.path else oldest_open(directory, path)
 
 
 @contextmanager
@@ -142,24 +166,3 @@ def _positions(layout: Layout) -> Mapping[str, StreamPosition]:
     """The state of each stream's log after the newest entry of the journal."""
     last = Journal(layout.journal).last()
     return last.position.streams if last else {}
-
-
-def _read_files(query: Query, layout: Layout) -> dict[str, _ReadFiles]:
-    """Reading progress in each stream's files: by the table `segments`, and by journal entries that it lacks yet."""
-    tables, journal = Tables(layout), Journal(layout.journal)
-    found: dict[str, _ReadFiles] = {name: {} for name in query.streams}
-    batch = 0
-    if tables.has("segments"):
-        rows = tables.read("segments", ["batch", "stream", "path", "first_row", "rows", *_OF_FILE])
-        batch = (pc.max(rows.column("batch")).as_py() or 0) + 1 if rows.num_rows else 0
-        ends = rows.append_column("end", pc.add(rows.column("first_row"), rows.column("rows")))
-        files = ends.group_by(["stream", "path"]).aggregate([(name, "max") for name in ("end", *_OF_FILE)])
-        for file in files.to_pylist():
-            of_file = (file[f"{name}_max"] for name in _OF_FILE)
-            found[file["stream"]][file["path"]] = ReadFile(file["path"], file["end_max"], *of_file)
-    while batch in journal:
-        segments = journal[batch].segments
-        for name, before in found.items():
-            before.update(read_files((segment for segment in segments if segment.stream == name), before))
-        batch += 1
-    return found

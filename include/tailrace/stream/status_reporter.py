@@ -116,6 +116,13 @@ class StatusReporter:
             self._status.write(self.layout)
             self._written_s = now_s
 
+    def report_alive(self) -> None:
+        """Write the status as it was last reported, at most once a second: what the driver does takes long."""
+        if time.monotonic() - self._written_s >= _WRITE_EVERY_S:
+            self._status = replace(self._status, at_ms=wall_ms())
+            self._status.write(self.layout)
+            self._written_s = time.monotonic()
+
     def report_problem(self, part: str, problem: str | None) -> None:
         """Report a problem of a part of the stream, in the status and the log; None: it is over."""
         if problem == self._problems.get(part):

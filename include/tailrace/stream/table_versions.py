@@ -13,6 +13,7 @@ from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.facts import Fact, Facts, newest
 from tailrace.ground.files import write_atomically
 from tailrace.ground.object_path import Location
+from tailrace.ground.regular_files import read_regular
 from tailrace.ground.source_roots import outside_roots
 from tailrace.kind.inputs import ColumnTypes, TableInput
 from tailrace.sources.carried_columns import holds_all
@@ -119,7 +120,7 @@ class TableVersions:
         if (problem := outside_roots(self.table.path)) is not None:  # it may have become a symbolic link
             raise Refused([problem])
         try:
-            return self.table.path.read_bytes()
+            return read_regular(self.table.path)
         except OSError as error:
             wrong = f"it can't be read: {error.strerror or error}"
             raise refuse(str(self.table.path), wrong, "a readable file") from None

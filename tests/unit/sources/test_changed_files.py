@@ -92,10 +92,10 @@ def test_a_file_read_in_full_may_be_removed_if_it_is_not_the_history(tmp_path, s
         write_json(tmp_path, "a.json", record, record)
     else:
         write(tmp_path, "a.parquet", 2, came=[1, 1])
-    (whole,) = FileFeed(tmp_path, suffix, columns, {}, {}).fresh()
-    before = {f"a.{suffix}": read_files([replace(whole, rows=1) if is_partial else whole], {})[whole.path]}
+    (whole,) = FileFeed(tmp_path, suffix, columns, {}, ()).fresh()
+    before = read_files([replace(whole, rows=1) if is_partial else whole], {}).values()
     (tmp_path / f"a.{suffix}").unlink()
-    feed = FileFeed(tmp_path, suffix, columns, TYPES, before, 9)
+    feed = FileFeed(tmp_path, suffix, columns, TYPES, before, 9, known_as=f"inode {tmp_path.stat().st_ino}")
     if is_partial or (suffix, arrival) == ("parquet", "came"):
         assert "it was removed" in refusal(feed, SourceChanged)
     else:

@@ -261,6 +261,7 @@ def test_an_io_error_is_raised_and_is_no_refusal_of_the_file(path: Path, monkeyp
     def fail(self: Path, mode: str) -> None:
         raise PermissionError(errno.EACCES, "not now")
 
+    path.write_bytes(b"t,id\n")
     monkeypatch.setattr(Path, "open", fail)
     with pytest.raises(PermissionError, match="not now"):
         FILES.split(path)

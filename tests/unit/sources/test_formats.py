@@ -43,10 +43,28 @@ def test_temporary_files_of_a_producer_are_ignored(tmp_path: Path, name: str) ->
     assert names(tmp_path) == ["a.json"]
 
 
-def test_subdirectories_are_refused_since_their_files_would_be_lost(tmp_path: Path) -> None:
-    (tmp_path / "day=1").mkdir()
-    with pytest.raises(Refused, match="day=1: this is a directory"):
-        names(make(tmp_path, "a.json"))
+@pytest.mark.parametrize("name", ["archive", "day", "a.json", "=1", "x="])
+def test_subdirectories_that_are_no_partitions_are_refused_since_their_files_would_be_lost(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).mkdir()
+    with pytest.raises(Refused, match=f"{name}: this is a directory"):
+        names(make(tmp_path, "b.json"))
+
+
+def test_partitions_are_read_in_the_order_of_paths_to_any_depth(tmp_path: Path) -> None:
+    paths = ["2026-11-25/b.json", "2026-11-25/a.json", "2026-11-26/a.json", "2026/1/c.json", "0.json", "x.json"]
+    paths += ["dt=2026-11-26/hour=09/a.json", "dt=2026-11-26/hour=10/a.json", "2026-11-26T10:00:00Z/a.json"]
+    for path in [*paths, "_tmp/a.json", "2026-11-25/_b.json", ".hidden/a.json"]:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    assert [str(file.relative_to(tmp_path)) for file in list_files(tmp_path, "json")] == sorted(paths)
+
+
+def test_a_link_to_a_directory_is_no_partition(tmp_path: Path) -> None:
+    (tmp_path / "2026").symlink_to(tmp_path)
+    with pytest.raises(Refused, match="2026: this is no json file"):
+        names(tmp_path)
 
 
 def test_hidden_directories_are_ignored(tmp_path: Path) -> None:

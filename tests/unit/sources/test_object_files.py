@@ -5,12 +5,18 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from obstore.store import LocalStore
 
-from tailrace.sources import object_files
-from tailrace.sources.object_files import find_object, list_objects
+from file_feeds import COLUMNS, TYPES
+from tailrace.ground.errors import Refused, SourceChanged
+from tailrace.sources import file_feed, new_files, object_files, source_directory
+from tailrace.sources.file_feed import FileFeed
+from tailrace.sources.formats import FORMATS
+from tailrace.sources.object_files import find_object, is_prefix, list_after, list_objects
+from tailrace.sources.segments import Segment
 
 
 @pytest.fixture
@@ -33,6 +39,78 @@ def test_a_listing_has_what_is_directly_below_a_url(lake):
     assert directories == ["deep"]
     assert [file.url for file in list_objects("s3://lake", None)[0]] == ["s3://lake/inner"]
     assert list_objects("s3://lake/none", None) == ([], [])
+
+
+def test_a_listing_at_any_depth_begins_after_a_path(lake):
+    paths = ["a", "b", "deep/c"]
+    for first, after in enumerate(["", *paths]):
+        below = [file.url.removeprefix("s3://lake/in/") for file in list_after("s3://lake/in", after, None)]
+        assert sorted(below) == paths[first:]
+
+
+def test_a_prefix_has_objects_below_it(lake):
+    urls = ("s3://lake", "s3://lake/in", "s3://lake/in/deep", "s3://lake/in/a", "s3://lake/i", "s3://lake/none")
+    assert [is_prefix(url, None) for url in urls] == [True, True, True, False, False, False]
+
+
+@pytest.fixture
+def live(lake, monkeypatch):
+    """A live feed over objects that opens no file, and what it asked the store for."""
+    asked = []
+    for name in ("list_objects", "list_after"):
+        original = getattr(source_directory, name)
+
+        def ask(*arguments, name=name, original=original):
+            asked.append(name)
+            return original(*arguments)
+
+        monkeypatch.setattr(source_directory, name, ask)
+    monkeypatch.setattr(type(FORMATS["parquet"]), "split", lambda self, file: [Segment(str(file), 0, 1, of_rows=1)])
+    monkeypatch.setattr(file_feed, "merge_types", lambda *_: TYPES)
+    clock = iter(range(10**6))
+    record = SimpleNamespace(rows=lambda: 0, files=lambda prefix: ())
+    return FileFeed("s3://lake/new", "parquet", COLUMNS, {}, (), 9, clock.__next__, record=record), asked
+
+
+def test_a_long_prefix_is_listed_from_its_last_object_on(lake, live, monkeypatch):
+    monkeypatch.setattr(new_files, "_PAGE", 2)
+    feed, asked = live
+
+    def add(*paths):
+        for path in paths:
+            (lake / "new" / path).parent.mkdir(parents=True, exist_ok=True)
+            (lake / "new" / path).write_bytes(path.encode())
+
+    def fresh():
+        asked.clear()
+        return [segment.path.removeprefix("s3://lake/new/") for segment in feed.fresh()]
+
+    add("2026-11-25/a.parquet", "2026-11-25/b.parquet")
+    assert (fresh(), asked) == (["2026-11-25/a.parquet", "2026-11-25/b.parquet"], ["list_objects"] * 2)
+    add("2026-11-25/c.parquet")
+    assert (fresh(), asked) == (["2026-11-25/c.parquet"], ["list_objects"] * 2), "one request would list all of them"
+    assert (fresh(), asked) == ([], ["list_objects"] * 2), "the first whole listing of a long prefix"
+    add("2026-11-25/d.parquet", "2026-11-26/a.parquet", "2026-11-25/0.parquet", "_tmp/a.parquet")
+    assert (fresh(), asked) == (["2026-11-25/d.parquet", "2026-11-26/a.parquet"], ["list_after"])
+    late = [path for _ in range(70) for path in fresh()]
+    assert late == ["2026-11-25/0.parquet"], "with the next whole listing"
+    (lake / "new" / "2026-11-25" / "b.parquet").write_bytes(b"another")
+    with pytest.raises(SourceChanged, match=r"2026-11-25/b\.parquet: a file of this name was read before"):
+        _ = [fresh() for _ in range(70)]
+
+
+def test_a_directory_in_a_store_that_is_no_partition_is_refused_by_any_listing(lake, live, monkeypatch):
+    monkeypatch.setattr(new_files, "_PAGE", 0)
+    feed, asked = live
+    (lake / "new").mkdir()
+    (lake / "new" / "a.parquet").write_bytes(b"a")
+    feed.fresh(), feed.fresh()
+    (lake / "new" / "b").mkdir()
+    (lake / "new" / "b" / "a.parquet").write_bytes(b"a")
+    asked.clear()
+    with pytest.raises(Refused, match=r"s3://lake/new/b: this is a directory"):
+        feed.fresh()
+    assert asked == ["list_after"]
 
 
 def test_a_single_object_is_found_as_it_is_listed(lake):

@@ -246,14 +246,20 @@ def test_a_segment_within_a_row_group_has_the_types_of_the_file(path: Path) -> N
 
 def test_row_groups_that_hold_none_of_a_segments_rows_are_not_read(path: Path, monkeypatch) -> None:
     pq.write_table(table(11), path, row_group_size=3)
-    read, groups = pq.ParquetFile.read_row_groups, []
+    whole, batches, groups = pq.ParquetFile.read_row_groups, pq.ParquetFile.iter_batches, []
     monkeypatch.setattr(
         pq.ParquetFile,
         "read_row_groups",
-        lambda self, row_groups, **options: groups.append(list(row_groups)) or read(self, row_groups, **options),
+        lambda self, row_groups, **options: groups.append(list(row_groups)) or whole(self, row_groups, **options),
     )
-    FILES.read(Segment(str(path), 4, 4), FILES.types(path, COLUMNS))
-    assert groups == [[1, 2]]
+    monkeypatch.setattr(
+        pq.ParquetFile,
+        "iter_batches",
+        lambda self, rows, row_groups, **more: groups.append(row_groups) or batches(self, rows, row_groups, **more),
+    )
+    for first, rows in ((4, 4), (3, 6)):
+        FILES.read(Segment(str(path), first, rows), FILES.types(path, COLUMNS))
+    assert groups == [[1, 2], [1, 2]]
 
 
 def test_only_the_columns_of_the_query_are_read(path: Path) -> None:

@@ -55,7 +55,7 @@ def test_an_empty_json_file_holds_back_no_other_and_is_read_when_it_is_filled(tm
 
 def test_a_file_must_be_unchanged_for_a_second_however_often_it_is_polled(tmp_path):
     now = [0.0]
-    feed = FileFeed(tmp_path, "json", COLUMNS, {}, {}, 9, lambda: now[0])
+    feed = FileFeed(tmp_path, "json", COLUMNS, {}, (), 9, lambda: now[0])
     (tmp_path / "a.json").write_bytes(LINE + b"\n")
     for _ in range(8):
         assert feed.fresh() == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -126,6 +127,33 @@ def test_a_directory_that_is_no_table_is_refused(path):
     path.mkdir()
     pq.write_table(rows_of("a"), path / "a.parquet")
     assert "there is no Delta table" in refusal(lambda: make_feed(path))
+
+
+@pytest.mark.parametrize("name", ["_last_checkpoint", f"{0:020d}.json", f"{2:020d}.json"])
+def test_a_log_with_a_fifo_is_refused(path, name):
+    append(path, "a", "b")
+    before = make_feed(path)
+    before.fresh()
+    (path / "_delta_log" / name).unlink(missing_ok=True)
+    os.mkfifo(path / "_delta_log" / name)
+    assert "it is a FIFO (named pipe), and no regular file" in refusal(lambda: make_feed(path))
+    if name != "_last_checkpoint":
+        assert "it is a FIFO (named pipe), and no regular file" in refusal(lambda: make_feed_of(before, name))
+
+
+def make_feed_of(feed: DeltaFeed, name: str) -> object:
+    """The next segments of a feed that reads this commit."""
+    feed.version = int(name.removesuffix(".json")) - 1
+    feed._last = feed._state()
+    return feed.fresh()
+
+
+def test_a_data_file_that_is_a_fifo_is_refused(path):
+    append(path, "a")
+    (file,) = path.glob("*.parquet")
+    file.unlink()
+    os.mkfifo(file)
+    assert "it is a FIFO (named pipe), and no regular file" in refusal(make_feed(path).fresh)
 
 
 def test_compacted_rows_are_not_read_again(path):

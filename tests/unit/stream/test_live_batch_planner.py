@@ -52,6 +52,21 @@ class CountingLog(Log):
         return super().fresh()
 
 
+def test_a_source_with_a_long_backlog_is_not_polled_for_more(tmp_path, monkeypatch):
+    monkeypatch.setattr("tailrace.stream.batch_planner.MOST_WAITING", 3)
+    driver = Driver(tmp_path, log := CountingLog(), LIVE)
+    log.there += segments("abd")
+    waiting = []
+    for _ in range(4):
+        driver.plan(after=100)
+        waiting.append((len(driver.planner.waiting[STREAM]), log.looks))
+    assert waiting == [(5, 1), (4, 1), (3, 1), (2, 1)]
+    driver.plan(after=100)
+    assert log.looks == 2
+    driver.go()
+    assert rows_read(tmp_path) == WHOLE
+
+
 def test_a_live_run_polls_at_its_pace_and_plans_all_that_arrived_meanwhile_as_one_batch(tmp_path):
     driver = Driver(tmp_path, log := CountingLog(), LIVE)
     assert driver.plan() is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -92,6 +93,20 @@ def test_the_status_is_written_once_a_second(layout: Layout, clock: Clock) -> No
     assert statuses[9:19] == [("waiting", 1_001_000, 7)] * 10
     assert statuses[-1] == ("waiting", 1_004_000, 7)
     assert Status.read(layout).started_ms == 1_000_000
+
+
+def test_a_driver_that_is_long_at_one_thing_reports_that_it_lives(layout: Layout, clock: Clock) -> None:
+    reporter = StatusReporter(layout)
+    clock.passes(1_000)
+    reporter.report("streaming", 7)
+    before = Status.read(layout)
+    times = []
+    for _ in range(25):
+        clock.passes(100)
+        reporter.report_alive()
+        times.append(Status.read(layout).at_ms)
+    assert times == [1_001_000] * 9 + [1_002_000] * 10 + [1_003_000] * 6
+    assert Status.read(layout) == replace(before, at_ms=1_003_000)
 
 
 @pytest.mark.parametrize("step_ms", [-3_600_000, 3_600_000])

@@ -54,6 +54,17 @@ def test_the_first_version_is_the_files_content(path):
     assert str(path) in version.evidence
 
 
+def test_a_fifo_in_the_place_of_the_table_is_refused_and_the_version_in_force_holds(path):
+    versions = open_versions(path)
+    first = fact_of(versions.take(None))
+    path.unlink()
+    os.mkfifo(path)
+    assert versions.take(first) is None
+    assert "it can't be read: it is a FIFO (named pipe), and no regular file" in versions.problem
+    with pytest.raises(Refused, match="it is a FIFO"):
+        open_versions(path)
+
+
 def test_a_new_content_is_a_new_version_and_the_old_one_stays(path):
     versions = open_versions(path)
     first = fact_of(versions.take(None))

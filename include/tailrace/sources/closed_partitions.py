@@ -1,0 +1,115 @@
+"""Looks again at the closed partitions of a source: for files that came late, that changed, and that are gone."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+
+from tailrace.sources.open_partitions import OpenPartitions, TakenRecord, directory_of
+from tailrace.sources.reading_progress import ReadFile
+from tailrace.sources.source_directory import Entry, SourceDirectory
+from tailrace.sources.taken_files import TakenFiles
+
+PAUSE_S = 600.0
+"""Seconds from the look at one closed partition to the next; those that were there at a start go without pauses."""
+
+_SOON_S = 10.0  # until it is asked again whether there is a closed partition
+
+Look = tuple[ReadFile | None, Entry | None]
+"""A file as it was taken, None for a new one, and as it is listed now, None for one that is gone."""
+
+
+class ClosedPartitions:
+    """Looks at closed partitions in turn, at some files of one a call.
+
+    Parameters
+    ----------
+    at_once : int
+        Files that a call looks at.
+    """
+
+    def __init__(self, partitions: OpenPartitions, record: TakenRecord, at_once: int) -> None:
+        self._partitions, self._record, self._at_once = partitions, record, at_once
+        self._left: deque[str] = deque()
+        self._steps: Iterator[list[Look]] | None = None
+        self._due_s = 0.0
+
+    def look(self, now_s: float) -> list[Look]:
+        """Return the next files that are to be looked at; none while it pauses."""
+        if self._steps is None and (directory := self._next(now_s)) is not None:
+            self._steps = self._below(directory)
+        if self._steps is None:
+            return []
+        steps, self._steps = self._steps, None  # where it fails, the next call goes on with the next partition
+        files = next(steps, None)
+        if files is not None:
+            self._steps = steps
+            return files
+        self._due_s = now_s + PAUSE_S
+        return []
+
+    def _next(self, now_s: float) -> str | None:
+        """The partition that is to be looked at now; None while it pauses."""
+        if self._partitions.unseen:
+            return self._partitions.unseen.popleft()
+        if now_s < self._due_s:
+            return None
+        if not self._left:
+            self._left += self._partitions.closed
+        if not self._left:
+            self._due_s = now_s + _SOON_S
+            return None
+        return self._left.popleft()
+
+    def _below(self, directory: str) -> Iterator[list[Look]]:
+        """Yield the files in a partition and below, some at a time."""
+        prefix = f"{self._partitions.source.prefix}{directory}"
+        recorded = TakenFiles(prefix, self._record.files(prefix))
+        partitions: list[str] = []
+        listed = 0
+        try:
+            entries = self._partitions.source.entries(directory)
+            while chunk := list(islice(entries, self._at_once)):
+                partitions += [f"{directory}{entry.name}/" for entry in chunk if entry.is_partition]
+                files = [entry for entry in chunk if not entry.is_partition]
+                looks: list[Look] = [
+                    (recorded.get(entry.name), Entry(f"{directory}{entry.name}", False, entry.file)) for entry in files
+                ]
+                listed += sum(before is not None for before, _ in looks)
+                yield looks
+        except FileNotFoundError:
+            listed = 0
+        if listed < len(recorded):
+            yield self._missing(directory, recorded)
+        for partition in sorted(partitions):
+            yield from self._below(partition)
+
+    def _missing(self, directory: str, recorded: TakenFiles) -> list[Look]:
+        """The first files of a partition that were taken, and that it does not list any more."""
+        try:
+            names = {entry.name for entry in self._partitions.source.entries(directory)}
+        except FileNotFoundError:
+            names = set()
+        gone: list[Look] = [(recorded.get(name), None) for name in recorded.names() if name not in names]
+        return gone[: self._at_once]
+
+
+def oldest_open(source: SourceDirectory, newest: str) -> str:
+    """Return the partition before the one of a path, which is the newest; the latter's where none is before it."""
+    *partitions, _ = newest.split("/")
+    for depth in reversed(range(len(partitions))):
+        parent, own = "".join(f"{name}/" for name in partitions[:depth]), f"{partitions[depth]}/"
+        if before := [name for name in _partitions(source, parent) if name < own]:
+            directory = parent + max(before)
+            while below := _partitions(source, directory):
+                directory += max(below)
+            return directory
+    return directory_of(newest)
+
+
+def _partitions(source: SourceDirectory, directory: str) -> list[str]:
+    try:
+        return [f"{entry.name}/" for entry in source.entries(directory) if entry.is_partition]
+    except FileNotFoundError:  # of a source that is away; it is looked at later
+        return []

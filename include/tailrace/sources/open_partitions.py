@@ -1,0 +1,206 @@
+"""The files that were taken from a source, as far as its partitions are open; those of closed ones are forgotten.
+
+Open are the root, the two newest partitions of which a file was taken, and the two last ones that came late. Without
+partitions the root has all files.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Protocol
+
+from tailrace.sources.reading_progress import ReadFile
+from tailrace.sources.source_directory import SourceDirectory
+from tailrace.sources.taken_files import TakenFiles
+
+_LATE = 2
+
+
+class TakenRecord(Protocol):
+    """Protocol of the record of the files that entries of the journal name."""
+
+    def rows(self) -> int:
+        """Return the number of the stream's rows in it."""
+
+    def files(self, prefix: str) -> Iterable[ReadFile]:
+        """Return the files whose paths begin with a prefix, and have no slash after it."""
+
+
+class OpenPartitions:
+    """The files that were taken from a source, by open partition.
+
+    Parameters
+    ----------
+    taken : iterable of ReadFile
+        The files that were taken, in whole or in part; those of partitions before `boundary` are passed over.
+    boundary : str
+        The oldest partition that is open; those before it are closed from the start. Empty: none is.
+    record : TakenRecord or None
+        Has the files of closed partitions; None: no partition is ever closed.
+
+    Attributes
+    ----------
+    source : SourceDirectory
+    taken : dict
+        The files that were taken in whole, by open directory.
+    partial : dict
+        Files that were read in part, by path.
+    boundary : str
+        The older one of the two newest partitions.
+    unseen : deque of str
+        Closed partitions that are to be looked at soon.
+    """
+
+    def __init__(
+        self, source: SourceDirectory, taken: Iterable[ReadFile], boundary: str, record: TakenRecord | None
+    ) -> None:
+        self.source, self.record, self.boundary = source, record, boundary
+        self.taken: dict[str, TakenFiles] = {}
+        self.partial: dict[str, ReadFile] = {}
+        self._moved: dict[str, list[ReadFile]] = {}
+        self._newest, self._late = boundary, deque[str]()
+        self._closed: dict[str, int] = {}
+        self._rows = 0 if record is None else record.rows()
+        self._turn, self.unseen = 0, deque[str]()
+        for file in taken:
+            self._add_recorded(file)
+
+    @property
+    def known(self) -> int:
+        """The number of files that were taken in whole."""
+        return sum(map(len, self.taken.values()))
+
+    @property
+    def listed(self) -> int:
+        """The number of these that their directories listed when they were last looked at."""
+        return sum(files.listed for files in self.taken.values())
+
+    def before(self, path: str) -> ReadFile | None:
+        """Return the file of this path that was read in part, or was read in a directory that the source had before."""
+        if (file := self.partial.get(path)) is not None or not self._moved:
+            return file
+        return next((one for one in self._moved.get(_name_of(path), ()) if one.path.endswith(f"/{path}")), None)
+
+    def put(self, file: ReadFile, rows: int) -> None:
+        """Add a file that was taken in whole, `rows` of it now."""
+        self._rows += rows
+        if self.path_of(file) == file.path:  # the rest of a file in a directory that the source had before
+            self.partial.pop(file.path, None)
+            return
+        directory = self._add(file)
+        if self.record is None or not directory:
+            return
+        if (closed := self._closed_above(directory)) is not None:
+            self._closed[closed] = self._rows
+        elif directory > self._newest:
+            self.boundary, self._newest = self._newest, directory
+            for each in [each for each in self.taken if each and is_before(each, self.boundary)]:
+                self.close(each)
+        elif is_before(directory, self.boundary) and directory not in self._late:
+            self._late.append(directory)
+            if len(self._late) > _LATE:
+                self.close(self._late.popleft())
+
+    def close(self, directory: str) -> None:
+        """Close a partition and what is below it; the record has all of its files once it has the present rows."""
+        self._closed[directory] = self._rows
+        self.taken.pop(directory, None)
+
+    def close_unseen(self, directory: str) -> None:
+        """Close a partition that is seen for the first time, and whose files the record may have: it is looked at."""
+        self._closed[directory] = 0
+        self.unseen.append(directory)
+
+    def is_closed(self, directory: str) -> bool:
+        return directory in self._closed
+
+    @property
+    def closed(self) -> list[str]:
+        """The closed partitions of which the record has all files."""
+        if self.record is None or not self._closed:
+            return []
+        rows = self.record.rows()
+        return sorted(directory for directory, until in self._closed.items() if until <= rows)
+
+    def turn(self, most: int | None) -> list[ReadFile]:
+        """Return the files that are to be checked next: so many a call, in turn; None: all."""
+        total = self.known
+        count = total if most is None else min(most, total)
+        first = self._turn % max(total, 1)
+        self._turn = first + count
+        files = self._part(first, count)
+        return files + self._part(0, count - len(files))
+
+    def forget(self, file: ReadFile) -> None:
+        """Forget a file that was taken, so that it is new again."""
+        directory, name = directory_of(path := self.path_of(file)), _name_of(path)
+        if directory in self.taken:
+            self.taken[directory].remove(name)
+
+    def missing(self) -> str | None:
+        """Return the path of a file that was taken and is not listed any more; None where there is none."""
+        for directory, files in self.taken.items():
+            if files.listed < len(files):
+                try:
+                    names = {entry.name for entry in self.source.entries(directory)}
+                except FileNotFoundError:
+                    names = set()
+                if (gone := next((name for name in files.names() if name not in names), None)) is not None:
+                    return f"{files.directory}{gone}"
+        return None
+
+    def path_of(self, file: ReadFile) -> str:
+        """The path of a file in the source."""
+        return file.path.removeprefix(self.source.prefix)
+
+    def _part(self, first: int, count: int) -> list[ReadFile]:
+        part: list[ReadFile] = []
+        for files in self.taken.values():
+            if first < len(files) and len(part) < count:
+                part += files.part(first, count - len(part))
+            first = max(first - len(files), 0)
+        return part
+
+    def _add_recorded(self, file: ReadFile) -> None:
+        path = self.path_of(file)
+        if path == file.path:
+            self._moved.setdefault(_name_of(path), []).append(file)
+        if file.rows < file.of_rows:
+            known, before = self.taken.get(directory_of(path), ()), self.partial.get(path)
+            if _name_of(path) not in known and (before is None or before.rows < file.rows):
+                self.partial[path] = file
+        elif path != file.path and not is_before(directory_of(path), self.boundary):
+            self._add(file)
+        else:
+            self.partial.pop(path, None)
+
+    def _closed_above(self, directory: str) -> str | None:
+        """The closed partition that a directory is, or is in; None where it is open."""
+        ends = (end + 1 for end, character in enumerate(directory) if character == "/") if self._closed else ()
+        return next((directory[:end] for end in ends if directory[:end] in self._closed), None)
+
+    def _add(self, file: ReadFile) -> str:
+        """Add a file unless its partition is closed; returns the directory."""
+        path = self.path_of(file)
+        directory = directory_of(path)
+        self.partial.pop(path, None)
+        if self._closed_above(directory) is None:
+            if directory not in self.taken:
+                self.taken[directory] = TakenFiles(f"{self.source.prefix}{directory}")
+            self.taken[directory].put(file)
+        return directory
+
+
+def directory_of(path: str) -> str:
+    """The directory of a path in a source: empty, or with a slash at its end."""
+    return path[: path.rfind("/") + 1]
+
+
+def is_before(directory: str, boundary: str) -> bool:
+    """True if all that is below a directory comes before a partition."""
+    return directory < boundary and not boundary.startswith(directory)
+
+
+def _name_of(path: str) -> str:
+    return path[path.rfind("/") + 1 :]

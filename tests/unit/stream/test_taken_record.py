@@ -1,0 +1,142 @@
+"""The record of what a stream has read, in the table `segments` and the journal, by partitions of its source."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from oracle import Settings, Tuple
+from tailrace.engine.batch_header import BatchHeader
+from tailrace.ground.times import with_times
+from tailrace.kinds import build
+from tailrace.query.declared import declared_query
+from tailrace.query.query import Query
+from tailrace.sources.file_feed import FileFeed
+from tailrace.sources.reading_progress import ReadFile
+from tailrace.sources.segments import Segment
+from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
+from tailrace.storage.layout import Layout
+from tailrace.storage.manifest import CheckpointManifest
+from tailrace.storage.table_schemas import schemas
+from tailrace.storage.tables import Tables
+from tailrace.stream.source_opening import open_feeds
+from tailrace.stream.taken_record import StreamRecord, by_path
+from warehouse import make_query, write_files
+
+TYPES = {"event_time": "timestamp[ms, tz=UTC]", "id": "string", "key": "string"}
+DAYS = ["2026-11-01", "2026-11-02", "2026-11-03"]
+SCHEMA = schemas(build(make_query(Path("in"), Settings(100, 100, 10))))["segments"]
+
+
+@pytest.fixture
+def query(tmp_path: Path) -> Query:
+    """A query over three partitions with a file of four rows each, and one file beside them."""
+    for number, day in enumerate(["", *DAYS]):
+        tuples = [Tuple(i, i, f"t{number}{i}", "k", 1.0) for i in range(4)]
+        write_files(tuples, tmp_path / "in" / day, [0, 4])
+    declared = make_query(tmp_path / "in", Settings(100, 100, 10), source="parquet").model_dump(
+        mode="json", exclude_none=True
+    )
+    declared["streams"]["readings"]["source"] |= {"format": "parquet", "path": str(tmp_path / "in")}
+    declared["disorder"] = {"policy": "none"}
+    return declared_query(declared)
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    layout = Layout(tmp_path / "wh" / "readings")
+    layout.journal.mkdir(parents=True)
+    return layout
+
+
+def plan(layout: Layout, *segments: Segment) -> None:
+    """Append an entry with these segments to the journal."""
+    last = Journal(layout.journal).last()
+    batch, rows = (last.header.batch + 1, last.position.rows) if last else (0, 0)
+    newest = segments[-1]
+    rows += sum(segment.rows for segment in segments)
+    position = StreamPosition(rows=rows, path=newest.path, row=newest.first_row + newest.rows)
+    named = tuple(replace(segment, stream="readings") for segment in segments)
+    Journal(layout.journal).append(BatchRecord(BatchHeader(batch, ()), named, LogPosition({"readings": position})))
+
+
+def write(layout: Layout, batch: int) -> None:
+    """Write the segments of an entry to the table, as its batch does."""
+    tables = Tables(layout)
+    tables.create({"segments": SCHEMA}, ["segments"])
+    statistics = dict.fromkeys(("accepted", "quarantined", "before_tick", "before_end"), 0) | {"batch": batch}
+    statistics |= dict.fromkeys(("min_event", "max_event", "min_id", "max_id"))
+    rows = [segment.to_json() | statistics for segment in Journal(layout.journal)[batch].segments]
+    table = pa.Table.from_pylist([{name: row[name] for name in SCHEMA.names} for row in rows])
+    tables.append("segments", with_times(table, SCHEMA), "app", batch)
+
+
+def open_feed(query: Query, layout: Layout, live: bool = True) -> FileFeed:
+    manifest = CheckpointManifest("id", query.structure(), {"readings": TYPES}, {})
+    (feed,) = open_feeds(query, layout, manifest, live).values()
+    assert isinstance(feed, FileFeed)
+    return feed
+
+
+def paths(segments: list[Segment], query: Query) -> list[str]:
+    return [segment.path.removeprefix(f"{query.streams['readings'].path}/") for segment in segments]
+
+
+FILES = [*(f"{day}/part-00000.parquet" for day in DAYS), "part-00000.parquet"]
+
+
+@pytest.mark.parametrize("written", range(5))
+def test_files_are_found_in_the_table_and_in_the_journal(query, layout, written):
+    segments = open_feed(query, layout, live=False).fresh()
+    assert paths(segments, query) == FILES
+    for segment in segments:
+        plan(layout, segment)
+    for batch in range(written):
+        write(layout, batch)
+    prefix, record = f"{query.streams['readings'].path}/", StreamRecord(layout, "readings")
+    assert record.rows() == 16
+    found = {one.removeprefix(prefix): file.rows for one, file in by_path(record.since("", "")).items()}
+    assert found == dict.fromkeys(FILES, 4)
+    since = {one.removeprefix(prefix) for one in by_path(record.since(prefix, f"{DAYS[1]}/"))}
+    assert since == {*FILES[1:]}, "the files beside partitions are always open"
+    for directory, names in (("", ["part-00000.parquet"]), (f"{DAYS[0]}/", FILES[:1]), ("2026-11-0/", [])):
+        assert [file.path for file in record.files(f"{prefix}{directory}")] == [f"{prefix}{name}" for name in names]
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+@pytest.mark.parametrize("stop", [1, 2, 3])
+@pytest.mark.parametrize("rows", [1, 4])
+def test_a_live_feed_goes_on_after_a_restart(query, layout, stop, rows, is_written):
+    segments = open_feed(query, layout, live=False).fresh()
+    plan(layout, *segments[: stop - 1], replace(segments[stop - 1], rows=rows))
+    if is_written:
+        write(layout, 0)
+    rest = [FILES[stop - 1]] * (rows < 4) + FILES[stop:]
+    feed = open_feed(query, layout)
+    assert paths(feed.fresh(), query) == rest
+    assert paths([segment for _ in range(9) for segment in feed.fresh()], query) == []
+
+
+def test_a_record_that_could_not_be_read_is_no_empty_one(query, layout, monkeypatch):
+    for segment in open_feed(query, layout, live=False).fresh():
+        plan(layout, segment)
+    feed, original = open_feed(query, layout), Journal.__getitem__
+
+    def fail(self: Journal, batch: int) -> BatchRecord:
+        raise OSError("not now")
+
+    monkeypatch.setattr(Journal, "__getitem__", fail)
+    with pytest.raises(OSError, match="not now"):
+        feed.fresh()
+    monkeypatch.setattr(Journal, "__getitem__", original)
+    assert feed.fresh() == []
+
+
+def test_a_file_has_the_rows_up_to_which_it_was_read_whatever_the_order(query, layout):
+    file = ReadFile("/a", 1, 4, 9)
+    assert by_path([replace(file, rows=2), file, replace(file, rows=3), replace(file, rows=2)]) == {
+        "/a": replace(file, rows=3)
+    }
