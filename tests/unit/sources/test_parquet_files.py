@@ -395,13 +395,14 @@ def test_a_column_that_no_one_asks_for_and_that_cant_be_read_keeps_no_record_fro
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pq.write_table(table(other=pa.array([1, 2])), path)
-    read = pq.ParquetFile.read_row_groups
+    for name in ("read_row_groups", "iter_batches"):
+        read = getattr(pq.ParquetFile, name)
 
-    def fail(self, groups, columns=None, **options):
-        if columns is None or "other" in columns:
-            raise pa.ArrowNotImplementedError("nested data in chunks")
-        return read(self, groups, columns=columns, **options)
+        def fail(self, *args, read=read, columns=None, **options):
+            if columns is None or "other" in columns:
+                raise pa.ArrowNotImplementedError("nested data in chunks")
+            return read(self, *args, columns=columns, **options)
 
-    monkeypatch.setattr(pq.ParquetFile, "read_row_groups", fail)
+        monkeypatch.setattr(pq.ParquetFile, name, fail)
     record = json.loads(FILES.records(Segment(str(path), 0, 2), [1])[0])
     assert (record["name"], record["other"]) == ("n1", "can't be read")
