@@ -21,7 +21,7 @@ from tailrace.sources.segments import NULL, Types
 
 _INTEGER = r"^(0|-?[1-9]\d{0,17})$"  # 007 is a text: as an integer it would be the same as 7
 _NUMBER = r"^\s*-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$|^\s*-?(?i:inf|infinity|nan)\s*$"
-_EXACT = r"^-?((0|[1-9]\d*)(\.\d+)?|\.\d+)([eE][+-]?\d+)?$"
+_EXACT = r"^-?((0|[1-9]\d*)(\.\d+)?|\.\d+)([eE][+-]?\d{1,4})?$"
 _SURELY_EXACT = r"^[-.\d]{1,15}$"  # a double gives 15 digits back
 _TRUTH = r"^(?i:true|false)$"
 _TIME = r"^\s*\d{4}-?\d\d"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from tailrace.sources.segments import MalformedRecord, RawSegment, Types
 
 _OBJECT = re.compile(rb"^[ \t\r]*\{.*\}[ \t\r]*$", re.MULTILINE)
 """A line that may be a record; no other reaches the parser, which crashes on a line `null`."""
+
+_UNREADABLE = "no record that could be read"
 
 _LAST_EXACT = 1 << 53
 """From here on there are integers that doubles have not."""
@@ -54,8 +56,12 @@ def _rounded(lines: list[bytes], table: pa.Table, doubles: Collection[str]) -> d
     for name in doubles:
         numbers = table.column(name).to_numpy()
         for row in np.flatnonzero(np.abs(numbers) >= _LAST_EXACT).tolist():
-            value = json.loads(lines[row])[name]
-            if isinstance(value, int) and (math.isinf(numbers[row]) or value != int(numbers[row])):
+            try:
+                value = json.loads(lines[row], parse_int=Decimal)[name]
+            except (ValueError, RecursionError):  # it is nested deeper than Python reads it
+                reasons[row] = _UNREADABLE
+                continue
+            if isinstance(value, Decimal) and value != Decimal(numbers[row]):
                 reasons[row] = f"{name} is an integer that a double does not hold: {value}"
     return reasons
 
@@ -93,18 +99,21 @@ def _parse(lines: list[bytes], start: int, stop: int, schema: pa.Schema) -> Iter
 def _reason(text: str, types: Types) -> str:
     """Return the reason for which a line is no record of these types."""
     try:
-        record = json.loads(text)
+        return _reason_of_record(text, json.loads(text), types)
     except RecursionError:
         return "broken JSON: nested too deep"
     except ValueError as error:
         return f"broken JSON: {error}"
+
+
+def _reason_of_record(text: str, record: Any, types: Types) -> str:
     if "\ufffd" in text:
         return "no UTF-8"
     if not isinstance(record, dict):
         return "no JSON object"
     if not _is_utf_8(record):
         return "no UTF-8: half of a surrogate pair"
-    return wrong_value(record, types) or _repeated_name(text, types) or "no record that could be read"
+    return wrong_value(record, types) or _repeated_name(text, types) or _UNREADABLE
 
 
 def _is_utf_8(record: dict[str, Any]) -> bool:

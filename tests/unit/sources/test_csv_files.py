@@ -295,6 +295,8 @@ MORE = replace(COLUMNS, carried={"left_more": "more"})
         (["0.1234567890123456789"], "string"),
         (["1e999"], "string"),
         (["1e-999"], "string"),
+        (["1e99999999999999999999"], "string"),
+        (["9" * 5000], "string"),
         (["007.5"], "string"),
         (["1.5", "NaN"], "string"),
         ([" 1.5"], "string"),

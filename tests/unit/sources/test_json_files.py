@@ -360,10 +360,22 @@ def test_an_integer_that_a_double_rounds_is_malformed_where_it_is_to_be_given_ba
     raw = EXACT.read(segment, types)
     (fault,) = raw.malformed
     assert fault.row == place
-    assert fault.reason.startswith(("v is an integer that a double does not hold", "no record that could be read"))
+    assert fault.reason.startswith("v is an integer that a double does not hold: ")
     assert json.loads(fault.record)["v"] == value
     assert raw.row.tolist() == [row for row in range(4) if row != place]
     assert raw.table["v"].to_pylist() == [0.5] * 3
+
+
+@pytest.mark.parametrize("deep", [b"[" * 100_000 + b"]" * 100_000, b"9" * 5000], ids=["nested", "long"])
+def test_a_record_that_python_cant_read_stops_none_where_numbers_are_to_be_given_back(path: Path, deep: bytes) -> None:
+    path.write_bytes(GOOD + b'{"t": 1, "id": "a", "v": 9007199254740993, "more": ' + deep + b"}\n" + GOOD)
+    (segment,) = FILES.split(path)
+    raw = EXACT.read(segment, {"t": "int64", "id": "string", "v": "double"})
+    assert [fault.row for fault in raw.malformed] == [1]
+    path.write_bytes(GOOD + b'{"t": 1, "id": "a", "v": ' + b"9" * 5000 + b"}\n" + GOOD)
+    (segment,) = FILES.split(path)
+    raw = EXACT.read(segment, {"t": "int64", "id": "string", "v": "double"})
+    assert [fault.row for fault in raw.malformed] == [1]
 
 
 def test_integers_that_doubles_have_and_numbers_that_are_no_integers_are_given_back(path: Path) -> None:
