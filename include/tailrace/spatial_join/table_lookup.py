@@ -68,16 +68,7 @@ class TableSource:
         """
         try:
             table = self.read(self.path, content)
-        except (
-            ValueError,
-            TypeError,
-            AttributeError,
-            OSError,
-            RuntimeError,
-            GEOSException,
-            pa.ArrowException,
-        ) as error:
-            # The file is broken, or GEOS fails in a way that nobody knew of: no reason for a stream to end.
+        except _FAILURES as error:
             raise refuse(
                 str(self.path), f"it can't be read: {error}", "a file that is whole and of its format"
             ) from None
