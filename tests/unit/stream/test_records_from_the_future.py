@@ -1,4 +1,4 @@
-"""Records whose times lie in the future, through a whole stream: they stop no clock, and are told apart for good."""
+"""Records whose times lie in the future, through a whole stream: they stop no clock, and stay rejected."""
 
 from __future__ import annotations
 
