@@ -39,6 +39,11 @@ class Progress:
     reached: tuple[int | None, ...] = ()
     newest_event: int | None = None
 
+    @property
+    def has_open(self) -> bool:
+        """True if a tuple has come for answers that are still open."""
+        return self.newest_event is not None and self.newest_event >= self.frontier
+
     @staticmethod
     def of(metrics: Iterable[Mapping[str, Any]]) -> Progress:
         """Take the progress from the rows of one batch in `metrics`, one a task; times in ms."""

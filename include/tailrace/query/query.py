@@ -149,8 +149,8 @@ class Query(Section):
         """Return how far a stream's event times may be ahead of arrival, in ms.
 
         As declared; else the longest of an hour, the span of an answer, and K where the policy declares one. A policy
-        that finds K itself waits for what comes late, and tells nothing of what is ahead. The hour lets pass what is
-        early by nature, as flights are by up to 33 minutes, and clocks that are off by one for summer time.
+        that finds K itself declares none. The hour accepts what is early by nature, as flights are by up to 33 minutes,
+        and clocks that are off by one for summer time.
         """
         ahead = stream.bounds.ahead
         return ms(max(_LEAST_AHEAD, self.span, self.policy.declared_k) if ahead is None else ahead)

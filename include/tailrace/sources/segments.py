@@ -50,8 +50,8 @@ class Segment:
     ordinal, position : int
         The number of segments before it in the log of all streams, and of records before it in its own stream.
     ingested_ms : int or None
-        Arrival time of its records where the source has no column for it; else the time of the clock when they were
-        read, which none of their arrival times may exceed. None in entries of earlier versions.
+        Arrival time of its records where the source has no column for it; else the clock when they were read, which
+        their arrival times exceed by `bounds.skew` at most. None in entries of earlier versions.
     size, of_rows : int
         The file's size in bytes, and the number of its records in all.
     version : int

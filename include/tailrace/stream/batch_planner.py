@@ -72,9 +72,8 @@ class BatchPlanner:
         table: TableVersions | None = None,
     ) -> None:
         self.writer, self.journal = writer, writer.journal
-        self.feeds, self.wanted, self.options = feeds, wanted, plan
         planned_ms = writer.last.position.planned_ms if writer.last else 0
-        self.clock = clock(planned_ms)
+        self.feeds, self.wanted, self.options, self.clock = feeds, wanted, plan, clock(planned_ms)
         self.feedback, self.table, self.size = feedback, table, BatchSize(feedback.kind, plan.batch_rows)
         started_ms = self.clock() if started_ms is None else started_ms
         down_ms = max(started_ms - planned_ms, 0) if writer.last else 0
@@ -211,8 +210,7 @@ class BatchPlanner:
         reached = [ms for ms in progress.reached if ms is not None] if progress else []
         reached_ms = max(reached, default=committed)
         silent = self._holding_nothing([name for name, segments in self.waiting.items() if not segments])
-        newest_ms = progress.newest_event if progress else None
-        has_open = progress is not None and newest_ms is not None and newest_ms >= progress.frontier
+        has_open = progress is not None and progress.has_open
         silence = self.silence.without_rows(self.position, silent, now, reached_ms, has_open)
         return None if silence is None else self._append(self.position, now, (), silence, closes=silence.quiet)
 

@@ -43,6 +43,6 @@ class SteadyClock:
         """Report a wall clock that is apart from this one."""
         ahead_ms = self._wall() - self()
         if abs(ahead_ms) >= _APART_MS:
-            side = "ahead of" if ahead_ms > 0 else "behind"
-            apart = format_duration(abs(ahead_ms) // 60_000 * 60_000)
-            yield f"the wall clock is {apart} {side} the arrival times that the driver gives, which go on steadily"
+            side, advice = ("ahead of", "; a restart takes it up, if it is right") if ahead_ms > 0 else ("behind", "")
+            apart = format_duration(abs(ahead_ms) // _APART_MS * _APART_MS)
+            yield f"the wall clock is {apart} {side} the clock of the driver, which goes on steadily{advice}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,6 +89,13 @@ def make_stream(delays: list[int]) -> list[Arrival]:
 def test_slack_is_alpha_times_k(policy: PDPolicy, base, gains, late):
     tuples = make_stream(late)
     assert slacks(policy, statistics_of(tuples, WINDOWS, ConstantModel()))[0] == expected_slacks(tuples, base, *gains)
+
+
+# ticks of tuples that are all ahead of arrival: t_max is 60 and 70, and 1000 and more has come
+@pytest.mark.parametrize("policy", [HYBRID, AQ])
+def test_tuples_ahead_of_arrival_make_no_slack_negative(policy: PDPolicy):
+    stats = statistics_of([Arrival(0, 1_000), Arrival(1, 1_010)], WINDOWS, ConstantModel())
+    assert slacks(policy, replace(stats, t_max=np.array([60, 70])))[0] == [0, 0]
 
 
 def test_the_gains_are_settings_of_hybrid_alone():

@@ -179,6 +179,15 @@ def test_broken_records_and_rejects_together_in_order(tmp_path: Path) -> None:
     assert content.tuples.column("position").to_pylist() == [100, 103]
 
 
+def test_a_broken_record_has_no_arrival_time_where_records_bring_it(tmp_path: Path) -> None:
+    path = tmp_path / "part.jsonl"
+    good = {"event": NOW, "came": NOW, "name": "x", "sensor": "a", "speed": 1}
+    path.write_text(f"{json.dumps(good)}\nbad\n")
+    stage = stage_of(declared(path, "json"))
+    (row,) = stage.readers[0].read(segment(path, ingested_ms=NOW)).quarantine.to_pylist()
+    assert (row["record"], row["arrival_time"]) == ("bad", None)
+
+
 def test_nothing_wrong_no_quarantine(path: Path) -> None:
     pq.write_table(pq.read_table(path).drop_null(), path)
     assert not unpacked(stage_of(declared(path)).messages(segment(path), PLAIN), "quarantine")

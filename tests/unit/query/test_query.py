@@ -151,6 +151,26 @@ def test_event_times_may_be_ahead_by_an_hour_the_window_or_k(changes: dict[str, 
     assert declare(**changes | declared_bound).structure()["streams.readings.bounds.ahead"] == "7 ms"
 
 
+@pytest.mark.parametrize(
+    ("kind", "ahead_h"),
+    [
+        ({"kind": "emd_join", "window": {"size": "3 h"}, "emd_join": {"threshold": 1, "histogram": "h"}}, 3),
+        ({"spatial_join": {"join": "interval", "interval": {"lower": "-4 h", "upper": "2 h"}}}, 4),
+        ({"spatial_join": {"join": "window"}, "window": {"size": "5 h", "slide": "1 h"}}, 5),
+    ],
+)
+def test_event_times_of_a_join_may_be_ahead_by_its_reach(kind: dict[str, Any], ahead_h: int) -> None:
+    side = {"source": {"format": "json", "path": "in"}, "event_time": "at", "id": "id"}
+    query: dict[str, Any] = {"name": "pairs", "kind": "spatial_join", "streams": {"left": side, "right": side}} | kind
+    if "emd_join" in kind:
+        query["emd_join"] = kind["emd_join"] | {"ground_distance": "line", "bins": 4}
+    else:
+        places = {"left": {"x": "x", "y": "y"}, "right": {"x": "x", "y": "y"}}
+        query["spatial_join"] = {"geometry": places, "relation": "dwithin", "distance": "1 km"} | kind["spatial_join"]
+    declared = declared_query(query)
+    assert [declared.ahead_ms(stream) for stream in declared.streams.values()] == [ahead_h * 3_600_000] * 2
+
+
 def stream_with(**changes: Any) -> dict[str, Any]:
     return {"readings": SMALLEST["streams"]["readings"] | changes}
 

@@ -1,18 +1,23 @@
-"""Records whose times lie in the future, through a whole stream: they stop no clock, and are told apart for good."""
+"""Records whose times lie in the future, through a whole stream: they stop no clock, and stay rejected."""
 
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
 
+from kind_streams import KINDS, Row, query_of, sides_of
+from kind_streams import write_files as write_rows
 from local_app import LocalApp
+from local_driver import Driver
 from oracle import Settings, Tuple, batch
 from tailrace.spark import correct as module
 from tailrace.spark.correct import correct
 from tailrace.storage.results import read_answers
-from warehouse import make_query, make_stream, write_files
+from tailrace.storage.tables import Tables
+from warehouse import EPOCH, make_query, make_stream, tables_of, write_files
 
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 2_000))
 HOUR, YEAR = 3_600_000, 365 * 86_400_000
@@ -89,3 +94,36 @@ def test_one_record_ahead_within_the_bound_makes_others_late_by_no_more_than_the
     app = run_stream(tmp_path, with_record(HOUR, 0), "json", bounds={"skew": skew})
     assert app.tables.read("quarantine", ["reason"]).num_rows == 0
     assert sum(app.tables.read("late", ["tuples"]).column("tuples").to_pylist()) in late
+
+
+def stream_of(directory: Path, wrong: list[Row]) -> None:
+    """Write a stream, and after a third of it the wrong records."""
+    draw, arrival, rows = random.Random(directory.name), EPOCH, list[Row]()
+    for number in range(120):
+        arrival += draw.randrange(60)
+        rows.append(Row.draw(arrival - draw.choice([0, 50, 150]), arrival, f"{directory.name[0]}{number}", draw))
+    write_rows([*rows[:40], *wrong, *rows[40:]], directory, 8)
+
+
+def results_of(directory: Path, name: str, wrong: list[Row]) -> tuple[list[str], int]:
+    """The answers of a kind, and how many records were rejected."""
+    for side in sides_of(name):
+        stream_of(directory / side, wrong if side in ("left", "readings") else [])
+    Driver(query_of(name, directory), directory / "wh").run(24, flush=True)
+    tables = tables_of(directory / "wh")
+    rows = [{column: row[column] for column in row if column != "emitted_at"} for row in results_in(tables)]
+    return sorted(map(str, rows)), tables.read("quarantine", ["reason"]).num_rows
+
+
+def results_in(tables: Tables) -> list[dict[str, object]]:
+    return tables.read("results").to_pylist() if tables.has("results") else []
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_records_from_the_future_change_no_answer_of_any_kind(tmp_path, name):
+    later = [EPOCH + 23 * HOUR, EPOCH + 80 * YEAR]
+    draw = random.Random(1)
+    wrong = [Row.draw(later[0], EPOCH + 2_000, "ahead", draw), Row.draw(later[1], later[1], "arrival", draw)]
+    usual, disturbed = (results_of(tmp_path / str(len(some)), name, some) for some in ([], wrong))
+    assert disturbed == (usual[0], 2)
+    assert len(usual[0]) > 20
