@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,20 @@ from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.formats import FORMATS
 from tailrace.sources.reading_progress import ReadFile, read_files
 from tailrace.sources.segments import Segment
+
+
+@pytest.fixture(autouse=True)
+def within_a_while() -> Iterator[None]:
+    """Interrupt a read that does not end, so that it fails its test."""
+
+    def fail(number: int, frame: object) -> None:
+        raise TimeoutError("it waits for a FIFO")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @contextmanager
