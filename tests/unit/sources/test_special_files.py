@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,17 +22,22 @@ from tailrace.sources.segments import Segment
 
 
 @pytest.fixture(autouse=True)
-def within_a_while() -> Iterator[None]:
-    """Interrupt a read that does not end, so that it fails its test."""
+def ends_of_fifos(tmp_path: Path) -> Iterator[None]:
+    """End whatever is read of a FIFO here: else a test without its guard would wait, and not fail."""
+    is_over = threading.Event()
 
-    def fail(number: int, frame: object) -> None:
-        raise TimeoutError("it waits for a FIFO")
+    def end() -> None:
+        while not is_over.wait(0.1):
+            for path in tmp_path.rglob("*"):
+                with suppress(OSError):  # it is gone, or has no reader
+                    if path.is_fifo():
+                        os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
 
-    before = signal.signal(signal.SIGALRM, fail)
-    signal.alarm(60)
+    thread = threading.Thread(target=end, daemon=True)
+    thread.start()
     yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+    is_over.set()
+    thread.join()
 
 
 @contextmanager
