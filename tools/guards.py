@@ -940,8 +940,8 @@ MUTATIONS = (
     Mutation(
         "Parquet: a group that decodes to too much is cut",
         "sources/parquet_rows.py",
-        "    return max(1, int(SEGMENT_BYTES / max(sample.nbytes / sample.num_rows, stored, 1)))\n",
-        "    return metadata.num_rows\n",
+        "    return [max(1, int(SEGMENT_BYTES / size)) for size in sizes]\n",
+        "    return [metadata.num_rows] * len(groups)\n",
         ("tests/unit/sources/test_parquet_rows.py",),
     ),
     Mutation(

@@ -59,10 +59,10 @@ class ParquetFiles:
     def split(self, path: SourceFile) -> list[Segment]:
         metadata = _open(path).metadata
         with _named(path, errno.ENOENT):
-            most = rows_of_segment(path, metadata)
+            rows_of_groups = rows_of_segment(path, metadata)
         segments: list[Segment] = []
         first = rows = 0
-        for group in range(metadata.num_row_groups):
+        for group, most in enumerate(rows_of_groups):
             size = metadata.row_group(group).num_rows
             for piece in [most] * (size // most) + [size % most]:
                 if rows and rows + piece > min(_ROWS_PER_SEGMENT, most):

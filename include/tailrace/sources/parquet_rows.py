@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,8 @@ SEGMENT_BYTES = 256 << 20
 _BATCH_ROWS = 4096
 _BUFFER_BYTES = 1 << 20  # of a column that is read; without it the column's whole chunk is
 _SAMPLED_ROWS = 1024
-_FEW_ROWS = 16_384  # files with no more are not sampled: their rows would have to be 16 kB wide
+_FEW_ROWS = 65_536  # of a file that is not sampled, which takes some ms: its rows would have to be 4 kB wide
+_FEW_ROWS_OF_OBJECT = 262_144  # a sample of an object takes requests
 
 
 def open_buffered(file: SourceFile) -> pq.ParquetFile:
@@ -27,20 +29,20 @@ def open_buffered(file: SourceFile) -> pq.ParquetFile:
     )
 
 
-def rows_of_segment(file: SourceFile, metadata: pq.FileMetaData) -> int:
-    """Return how many rows of a file fit in a segment, by the decoded size of its first rows and the size of all.
+def rows_of_segment(file: SourceFile, metadata: pq.FileMetaData) -> list[int]:
+    """Return how many rows of each row group fit in a segment, by their size in the file and that of a decoded sample.
 
     Text that is repeated takes little room in the file, and much when it is decoded.
     """
-    sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-    if metadata.num_rows <= _FEW_ROWS:
-        return _FEW_ROWS
-    largest = int(np.argmax(sizes))
-    with open_buffered(file) as opened:
-        batches = opened.iter_batches(_SAMPLED_ROWS, row_groups=[largest], use_threads=False)
-        sample = next(batches)
-    stored = metadata.row_group(largest).total_byte_size / sizes[largest]
-    return max(1, int(SEGMENT_BYTES / max(sample.nbytes / sample.num_rows, stored, 1)))
+    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+    row_bytes = 1.0
+    if metadata.num_rows > (_FEW_ROWS if isinstance(file, Path) else _FEW_ROWS_OF_OBJECT):
+        largest = int(np.argmax([group.num_rows for group in groups]))
+        with open_buffered(file) as opened:
+            sample = next(opened.iter_batches(_SAMPLED_ROWS, row_groups=[largest], use_threads=False))
+        row_bytes = max(row_bytes, sample.nbytes / sample.num_rows)
+    sizes = [max(row_bytes, group.total_byte_size / max(group.num_rows, 1)) for group in groups]
+    return [max(1, int(SEGMENT_BYTES / size)) for size in sizes]
 
 
 def read_rows(

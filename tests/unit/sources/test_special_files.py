@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,25 @@ from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.formats import FORMATS
 from tailrace.sources.reading_progress import ReadFile, read_files
 from tailrace.sources.segments import Segment
+
+
+@pytest.fixture(autouse=True)
+def ends_of_fifos(tmp_path: Path) -> Iterator[None]:
+    """End whatever is read of a FIFO here: else a test without its guard would wait, and not fail."""
+    is_over = threading.Event()
+
+    def end() -> None:
+        while not is_over.wait(0.1):
+            for path in tmp_path.rglob("*"):
+                with suppress(OSError):  # it is gone, or has no reader
+                    if path.is_fifo():
+                        os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+
+    thread = threading.Thread(target=end, daemon=True)
+    thread.start()
+    yield
+    is_over.set()
+    thread.join()
 
 
 @contextmanager
