@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ from pyarrow import csv
 
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import refuse
-from tailrace.ground.files import new_file
+from tailrace.terminal.output_file import open_output
 from tailrace.terminal.tables import print_table, table_text
 
 _TIMES = ("window_start", "window_end", "left_time", "right_time", "as_of", "bucket_start", "bucket_end")
@@ -39,8 +37,8 @@ def write_answers(
         for name in _time_columns(columns):
             position = rows.schema.get_field_index(name)
             rows = rows.set_column(position, name, rows.column(name).cast(pa.int64()).cast(pa.timestamp("ms", "UTC")))
-        with _atomic_file(output) as new:
-            pq.write_table(rows, new)
+        with open_output(output) as file:
+            pq.write_table(rows, file)
         return
     if form == "table" and output is None:
         shown = _with_text_times(rows.slice(0, limit)).to_pylist()
@@ -60,21 +58,8 @@ def write_answers(
     if output is None:
         print(body, end="")
     else:
-        with _atomic_file(output) as new:
-            new.write_text(body)
-
-
-@contextmanager
-def _atomic_file(output: Path) -> Iterator[Path]:
-    """Give a path to write to; its file becomes `output` at the end of the block, as a whole or not at all."""
-    if output.is_dir() or not output.name:
-        raise refuse(f"--output {output}", "it is a directory", "the name of a file")
-    if not output.parent.is_dir():
-        raise refuse(
-            f"--output {output}", f"there is no directory {output.parent}", "a file in a directory that exists"
-        )
-    with new_file(output) as new:
-        yield new
+        with open_output(output) as file:
+            file.write(body.encode())
 
 
 def _without_nan(rows: pa.Table) -> pa.Table:
