@@ -30,7 +30,7 @@ MUTATIONS = (
     Mutation(
         "app transactions: the check",
         "storage/tables.py",
-        "if _last_batch(table, app, name) >= batch:",
+        "if last_batch_of(table, app, name) >= batch:",
         "if False:",
         (SINK,),
     ),
