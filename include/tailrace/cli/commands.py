@@ -16,12 +16,14 @@ from typer.exceptions import TyperException
 
 from tailrace import __version__
 from tailrace.cli import drivers, leaving
+from tailrace.cli.backups import backup, restore
 from tailrace.cli.calibrate import calibrate
 from tailrace.cli.frames import frames
-from tailrace.cli.interruption import interruptible
+from tailrace.cli.interruption import AFTER_INTERRUPTION, RESUMPTION, interruptible
 from tailrace.cli.readers import File, Warehouse, explain, quality, results, validate
 from tailrace.cli.replay import replay
-from tailrace.cli.tools import bench, demo, schema, time_option
+from tailrace.cli.time_options import time_option
+from tailrace.cli.tools import bench, demo, schema
 from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground import json_log
 from tailrace.ground.errors import Busy, Refused, refuse
@@ -34,12 +36,6 @@ from tailrace.terminal import screen
 from tailrace.terminal.stream_progress import StreamProgress
 
 _INTERRUPTED = 130
-_RESUMPTION = "what is committed stays, and the same command goes on from there"
-_AFTER_INTERRUPTION = {"demo": "nothing of it runs any more", "frames": "nothing is written"}
-_AFTER_INTERRUPTION["rebuild"] = "everything is as it was, or is rebuilt; the same command begins anew"
-_AFTER_INTERRUPTION |= {
-    "replay": "no file of it stays; what a topic has of it does, and the same command sends all again"
-}
 
 app = typer.Typer(
     help="Continuous queries over out-of-order streams that answer early and end up right.",
@@ -162,6 +158,8 @@ app.command(
 app.command(epilog="Example: [bold]tailrace quality flights.yaml --warehouse warehouse[/]")(quality)
 app.command(epilog="Example: [bold]tailrace calibrate flights.yaml --warehouse warehouse --dry-run[/]")(calibrate)
 app.command(epilog="Example: [bold]tailrace rebuild flights.yaml --warehouse warehouse --dry-run[/]")(drivers.rebuild)
+app.command(epilog="Example: [bold]tailrace backup flights --warehouse warehouse --output /mnt/flights[/]")(backup)
+app.command(epilog="Example: [bold]tailrace restore /mnt/flights --warehouse warehouse[/]")(restore)
 for verb in (drivers.deploy, drivers.status, drivers.drain, drivers.stop):
     app.command(epilog=f"Example: [bold]tailrace {verb.__name__} flights[/]")(verb)
 app.command(epilog="Example: [bold]tailrace replay --model game1 --rows 100000 --output data/readings[/]")(replay)
@@ -217,7 +215,7 @@ def main(retried: bool = False) -> None:
     code = _run(command, signals, retried)
     if signals or code == _INTERRUPTED:  # typer makes this code of a KeyboardInterrupt
         with suppress(OSError):
-            screen.err.print(f"interrupted: {_AFTER_INTERRUPTION.get(command, _RESUMPTION)}")
+            screen.err.print(f"interrupted: {AFTER_INTERRUPTION.get(command, RESUMPTION)}")
         leaving.leave(_INTERRUPTED, waits=False)
     leaving.leave(code)
 

@@ -12,7 +12,6 @@ import typer
 
 from tailrace.cli.local_paths import local_path
 from tailrace.cli.readers import Output, Wide
-from tailrace.ground.duration import parse_time_ms
 from tailrace.ground.errors import refuse
 from tailrace.terminal import screen
 from tailrace.terminal.output_file import open_output
@@ -170,13 +169,3 @@ def schema(
         return
     with open_output(output) as file:
         file.write(f"{text}\n".encode())
-
-
-def time_option(option: str, text: str | None) -> int | None:
-    """Parse the value of a time option to epoch milliseconds; None where the option is absent."""
-    try:
-        return None if text is None else parse_time_ms(text)
-    except ValueError:
-        raise refuse(
-            option, f"{text!r} is no time", "ISO 8601, in UTC unless it says otherwise: 2013-02-01T06:30:00Z"
-        ) from None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tailrace.ground.errors import Busy, Damaged, Problem, Refused
+from tailrace.ground.errors import Busy, Damaged, Problem, Refused, refuse
 from tailrace.ground.facts import newest
 from tailrace.query.query import Query
 from tailrace.storage.journal import Journal
@@ -41,12 +41,20 @@ def readable(layout: Layout, query: Query) -> CheckpointManifest | None:
     last = tables.last_batch("metrics", manifest.id) if tables.has("metrics") else -1
     note = read_written(layout)  # read second: a running stream notes a batch once `metrics` has it
     if note or tables.has("metrics"):  # the table that is created last
-        _check_journal_of(layout, _check_tables(layout, query, manifest, note))
+        _check_journal_of(layout, _check_tables(layout, query, manifest, note, resumes=False))
     _check_corrections(layout)
     newest = max(note.values(), default=-1)
     if newest + 1 < last:
         wrong = f"its batches are to be run again, {newest + 1} of {last + 1} so far: its tables are not whole yet"
         raise Busy([Problem(str(layout.home), wrong, "to start the stream, and to wait for it")])
+    return manifest
+
+
+def require_begun(layout: Layout, query: Query) -> CheckpointManifest:
+    """Return the manifest of a query's stream as `readable` does; a query that never ran is refused."""
+    manifest = readable(layout, query)
+    if manifest is None:
+        raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
     return manifest
 
 
@@ -69,7 +77,7 @@ def resumable(layout: Layout, query: Query) -> CheckpointManifest | None:
     note = read_written(layout)
     if committed and not note:
         raise _damage(str(path_of(layout)), "it is lost, though Spark has committed batches", repair(layout))
-    in_tables = _check_tables(layout, query, manifest, note, with_files=True)
+    in_tables = _check_tables(layout, query, manifest, note, resumes=True)
     check_journal(layout, max(committed, in_offsets, in_tables, *(batch + 1 for batch in note.values()), 0))
     return manifest
 
@@ -128,19 +136,19 @@ def _require_entries(layout: Layout, entries: int, batches: int) -> None:
 
 
 def _check_tables(
-    layout: Layout, query: Query, manifest: CheckpointManifest, note: Mapping[str, int], with_files: bool = False
+    layout: Layout, query: Query, manifest: CheckpointManifest, note: Mapping[str, int], resumes: bool
 ) -> int:
     """Return the number of batches of which any of the stream's tables has rows.
 
-    Tables that are missing, or hold fewer batches than the note of written batches, are refused; `with_files`: so are
-    those that name files which are gone.
+    Tables that are missing, or hold fewer batches than the note of written batches, are refused. A driver that
+    `resumes` needs their files; without a note it runs all batches again, and gives a missing table its rows.
     """
     tables, histories = Tables(layout), [table.name for table in layout.histories(query.streams).values()]
     batches = 0
     for name in stream_tables(histories):
         where, last = str(layout.table(name)), note.get(name, -1)
         if not tables.has(name):
-            if note and (name not in histories or last >= 0):
+            if (note or not resumes) and (name not in histories or last >= 0):
                 raise _damage(where, "the table is lost, though the stream has written it", repair(layout))
             continue
         table = tables.open(name)
@@ -148,7 +156,7 @@ def _check_tables(
         if actual < last:
             wrong = f"it ends with batch {actual}, though the stream has written batch {last}: it is an older table"
             raise _damage(where, wrong, repair(layout))
-        if with_files:
+        if resumes:
             require_files(layout, name, table)
         batches = max(batches, actual + 1)
     return batches

@@ -85,7 +85,9 @@ def repair_of(layout: Layout, name: str) -> str:
     if name == "proposals":
         return f"{away} and then tailrace calibrate FILE --warehouse {home}"
     if layout.is_remote:
-        again = f"{away}, {moving_away(layout.checkpoint)} and then to start the stream again, which runs its journal again"
+        again = (
+            f"{away}, {moving_away(layout.checkpoint)} and then to start the stream again, which runs its journal again"
+        )
         return f"{again}; what it has read of its source must still be there"
     source = "from history"
     if Layout.is_history(name) or name in ("segments", "quarantine"):

@@ -22,6 +22,12 @@ _INTEGERS = {pa.int8(): pd.Int8Dtype(), pa.int16(): pd.Int16Dtype(), pa.int32():
 _INTEGERS |= {pa.int64(): pd.Int64Dtype()}
 
 
+def require_output(form: str, output: Path | None) -> None:
+    """Refuse a form that needs a file, without one."""
+    if form == "parquet" and output is None:
+        raise refuse("--output", "Parquet can't go to the terminal", "--output FILE.parquet")
+
+
 def write_answers(
     answers: pa.Table, columns: list[str], form: str, output: Path | None, limit: int, wide: bool = False
 ) -> None:
@@ -30,10 +36,9 @@ def write_answers(
     Timestamps of the source's own are in microseconds. But for Parquet, dates and decimals are text.
     A table on the terminal has the columns that fit, unless it is `wide`.
     """
+    require_output(form, output)
     rows = _without_nan(answers.select(columns))
-    if form == "parquet":
-        if output is None:
-            raise refuse("--output", "Parquet can't go to the terminal", "--output FILE.parquet")
+    if form == "parquet" and output is not None:
         for name in _time_columns(columns):
             position = rows.schema.get_field_index(name)
             rows = rows.set_column(position, name, rows.column(name).cast(pa.int64()).cast(pa.timestamp("ms", "UTC")))

@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[3]
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "include"), "PYTHONUNBUFFERED": ""}
 FLIGHTS = ROOT / "include" / "queries" / "flights.yaml"
 COMMANDS = (
+    "backup",
+    "restore",
     "validate",
     "explain",
     "run",
