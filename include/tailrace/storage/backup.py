@@ -68,7 +68,7 @@ def back_up(layout: Layout, output: Path) -> BackupManifest:
         copy.take_journal()
         copy.take_directory(on_disk(layout.table_versions))
         if not has_state:
-            copy.write_note({name: batch for name, batch in batches.items() if batch >= 0})
+            copy.write_note(batches)
         check_journal(copy.target, max(batches.values(), default=-1) + 1)
         found = BackupManifest(home.name, Journal(copy.target.journal).count, has_state, made_at, copy.files)
         found.write(new)
@@ -123,9 +123,10 @@ class _Copy:
         name = str(file.relative_to(on_disk(self.layout.home)))
         self.files[name] = copy_file(file, on_disk(self.target.home) / name)
 
-    def write_note(self, note: Mapping[str, int]) -> None:
-        """Note the last batch of each table in place of the state, so that they can be read."""
-        write_note(self.target, note)
+    def write_note(self, batches: Mapping[str, int]) -> None:
+        """Write the note of written batches, which is a part of the state: `metrics` has those that all tables have."""
+        in_all = {name: min(batch, batches.get("metrics", -1)) for name, batch in batches.items()}
+        write_note(self.target, {name: batch for name, batch in in_all.items() if batch >= 0})
         file = on_disk(path_of(self.target))
         self.files[str(file.relative_to(on_disk(self.target.home)))] = FileRecord.of(file)
 

@@ -42,7 +42,6 @@ def readable(layout: Layout, query: Query) -> CheckpointManifest | None:
     note = read_written(layout)  # read second: a running stream notes a batch once `metrics` has it
     if note or tables.has("metrics"):  # the table that is created last
         _check_journal_of(layout, _check_tables(layout, query, manifest, note, resumes=False))
-    _check_corrections(layout)
     newest = max(note.values(), default=-1)
     if newest + 1 < last:
         wrong = f"its batches are to be run again, {newest + 1} of {last + 1} so far: its tables are not whole yet"
@@ -55,6 +54,7 @@ def require_begun(layout: Layout, query: Query) -> CheckpointManifest:
     manifest = readable(layout, query)
     if manifest is None:
         raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
+    require_corrections(layout)
     return manifest
 
 
@@ -162,8 +162,14 @@ def _check_tables(
     return batches
 
 
-def _check_corrections(layout: Layout) -> None:
-    """Refuse to read without a table of corrections that is lost: they are created one after the other."""
+def require_corrections(layout: Layout) -> None:
+    """Refuse to go on without a table of corrections that is lost: they are created one after the other.
+
+    Raises
+    ------
+    Damaged
+        With the repair, a correction of everything.
+    """
     tables = Tables(layout)
     there = [tables.has(name) for name in CORRECTION_TABLES]
     for place, name in enumerate(CORRECTION_TABLES):

@@ -84,15 +84,12 @@ def repair_of(layout: Layout, name: str) -> str:
         return f"{away} and then tailrace correct FILE --warehouse {home}, which gives all corrections again"
     if name == "proposals":
         return f"{away} and then tailrace calibrate FILE --warehouse {home}"
-    if layout.is_remote:
-        again = (
-            f"{away}, {moving_away(layout.checkpoint)} and then to start the stream again, which runs its journal again"
+    if layout.is_remote or Layout.is_history(name) or name in ("segments", "quarantine"):
+        return (
+            f"{away} and {moving_away(layout.checkpoint)}, and then to start the stream again: it runs its journal "
+            "again from the source, which must still have all of it; or to restore a backup (tailrace restore)"
         )
-        return f"{again}; what it has read of its source must still be there"
-    source = "from history"
-    if Layout.is_history(name) or name in ("segments", "quarantine"):
-        source = "from the source, which must still have all that was read of it; or to restore a backup"
-    return f"{away} and then {layout.rebuild_command()}, which makes the table again, {source}"
+    return f"{away} and then {layout.rebuild_command()}, which makes the table again, from history"
 
 
 def _problem(layout: Layout, name: str, error: Exception) -> Problem | None:

@@ -419,6 +419,32 @@ def test_a_query_that_never_ran_has_nothing_to_read(tailrace, tmp_path, command)
     assert not output.stdout
 
 
+def test_a_range_of_answers_that_is_none_is_refused(tailrace, tmp_path):
+    for options, fragment in {
+        ("--from", "yesterday"): "--from: 'yesterday' is no time",
+        ("--to", "2013-02-30"): "--to: '2013-02-30' is no time",
+        ("--from", "2013-02-02", "--to", "2013-02-01"): "is not after 2013-02-02",
+    }.items():
+        output = tailrace("results", query(tmp_path), "--warehouse", tmp_path / "wh", *options, code=2)
+        assert fragment in output.stderr
+
+
+@pytest.mark.parametrize("names", ["flights", "its file"])
+def test_a_query_is_backed_up_by_its_name_or_file_and_restored(tailrace, tmp_path, names):
+    layout, file = Layout.of(tmp_path / "wh", "flights"), query(tmp_path)
+    layout.create_checkpoint(load(file).structure(), {}, {})
+    named = file if names == "its file" else names
+    warehouse, output = ("--warehouse", tmp_path / "wh"), ("--output", tmp_path / "backup")
+    assert "backed up flights: 0 batches, 2 files" in tailrace("backup", named, *warehouse, *output).stderr
+    assert "not empty" in tailrace("backup", named, *warehouse, *output, code=2).stderr
+    assert "restored flights" in tailrace("restore", tmp_path / "backup", "--warehouse", tmp_path / "other").stderr
+    assert Layout.of(tmp_path / "other", "flights").manifest() == layout.manifest()
+    assert "has this query already" in tailrace("restore", tmp_path / "backup", *warehouse, code=2).stderr
+    for nothing, wrong in {"nobody": "never run", "no.yaml": "No such file"}.items():
+        assert wrong in tailrace("backup", nothing, *warehouse, "--output", tmp_path / "none", code=2).stderr
+    assert sorted(path.name for path in (tmp_path / "wh").iterdir()) == ["flights"]
+
+
 def test_replay_writes_a_stream(tailrace, tmp_path):
     tailrace("replay", "--output", tmp_path / "a", "--rows", 1000, "--files", 3)
     tailrace("replay", "--output", tmp_path / "b", "--rows", 1000, "--files", 3, "--format", "json")
