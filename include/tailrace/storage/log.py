@@ -30,7 +30,7 @@ from tailrace.sources.history import PARTITIONS
 from tailrace.sources.object_files import open_location
 from tailrace.sources.segments import Segment
 from tailrace.storage.layout import Layout
-from tailrace.storage.lost_files import lost
+from tailrace.storage.lost_files import lost, require_files
 from tailrace.storage.tables import Tables
 
 ORDER = ["id", "tick", "arrival_time", "position"]
@@ -212,8 +212,10 @@ def _files(history: Location, segments: pd.DataFrame) -> pd.DataFrame:
 
     The name of a file that the stream wrote gives its segment; a compacted file's statistics give its positions.
     """
-    tables = Tables(Layout(history.parent))
-    actions = pa.table(tables.open(history.name).get_add_actions(flatten=True)).to_pandas()
+    layout = Layout(history.parent)
+    table = Tables(layout).open(history.name)
+    require_files(layout, history.name, table)  # before other processes read them, whose errors are long
+    actions = pa.table(table.get_add_actions(flatten=True)).to_pandas()
     if actions.empty:
         return pd.DataFrame(columns=["path", "rows", "first", "last", "hour"])
     date, hour = (actions[f"partition.{name}"] for name in PARTITIONS)

@@ -57,10 +57,10 @@ def test_a_pipe_is_written_through_in_every_form(tmp_path, form):
     pipe, answers = tmp_path / "pipe", pa.table({"value": pa.array(range(30_000), pa.float64())})
     os.mkfifo(pipe)
     read: list[bytes] = []
-    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
     reader.start()
     write_answers(answers, ["value"], form, pipe, 0)
-    reader.join()
+    reader.join(30)
     assert stat.S_ISFIFO(pipe.lstat().st_mode)
     write_answers(answers, ["value"], form, tmp_path / "file", 0)
     assert read == [(tmp_path / "file").read_bytes()]
