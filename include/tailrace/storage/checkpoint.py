@@ -40,8 +40,7 @@ def readable(layout: Layout, query: Query) -> CheckpointManifest | None:
         return None
     last = tables.last_batch("metrics", manifest.id) if tables.has("metrics") else -1
     note = read_written(layout)  # read second: a running stream notes a batch once `metrics` has it
-    if note or tables.has("metrics"):  # the table that is created last
-        _check_journal_of(layout, _check_tables(layout, query, manifest, note, resumes=False))
+    _check_journal_of(layout, _check_tables(layout, query, manifest, note, resumes=False))
     newest = max(note.values(), default=-1)
     if newest + 1 < last:
         wrong = f"its batches are to be run again, {newest + 1} of {last + 1} so far: its tables are not whole yet"
@@ -144,11 +143,11 @@ def _check_tables(
     `resumes` needs their files; without a note it runs all batches again, and gives a missing table its rows.
     """
     tables, histories = Tables(layout), [table.name for table in layout.histories(query.streams).values()]
-    batches = 0
+    batches, is_begun = 0, bool(note) or (not resumes and tables.has("metrics"))  # the table that is created last
     for name in stream_tables(histories):
         where, last = str(layout.table(name)), note.get(name, -1)
         if not tables.has(name):
-            if (note or not resumes) and (name not in histories or last >= 0):
+            if (is_begun or (batches and not resumes)) and (name not in histories or last >= 0):
                 raise _damage(where, "the table is lost, though the stream has written it", repair(layout))
             continue
         table = tables.open(name)
@@ -180,7 +179,7 @@ def require_corrections(layout: Layout) -> None:
 
 def _has_ledger(tables: Tables, there: Sequence[bool]) -> bool:
     """Whether a correction has ended: it writes the ledger last."""
-    return there[1] and tables.open("correction_runs").to_pyarrow_dataset().count_rows() > 0
+    return there[1] and tables.read("correction_runs", ["interval"]).num_rows > 0
 
 
 def entries_in_tables(layout: Layout, manifest: CheckpointManifest, names: Iterable[str]) -> dict[str, int]:

@@ -54,17 +54,12 @@ def require_files(layout: Layout, name: str, table: DeltaTable) -> None:
         raise Damaged([lost])
 
 
-def require_no_leftovers(layout: Layout, name: str) -> None:
-    """Refuse the files of a table without its log; a process that was killed while creating one leaves no files.
-
-    Raises
-    ------
-    Damaged
-        With the repair.
-    """
+def has_leftovers(layout: Layout, name: str) -> bool:
+    """Whether a table's directory has data files; a process that was killed while creating a table leaves none."""
     path = layout.table(name)
-    if any(path.rglob("*.parquet")) if isinstance(path, Path) else path.is_dir():
-        raise Damaged([Problem(str(path / "_delta_log"), "the table's log is lost", repair_of(layout, name))])
+    if isinstance(path, Path):
+        return any(path.rglob("*.parquet"))
+    return any(part.suffix == ".parquet" or "=" in part.name for part in path.iterdir())
 
 
 def lost(where: str, wrong: str) -> Damaged:

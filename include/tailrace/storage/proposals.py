@@ -17,7 +17,6 @@ from tailrace.engine.next_facts import DECLARED
 from tailrace.ground.object_path import Location
 from tailrace.ground.times import with_times
 from tailrace.storage.layout import Layout
-from tailrace.storage.lost_files import require_no_leftovers
 from tailrace.storage.table_schemas import CALIBRATION_TABLES, PROPOSALS
 from tailrace.storage.tables import Tables
 
@@ -77,8 +76,8 @@ class Proposals:
     def newest(self, declared: SlackPolicy) -> Proposal | None:
         """The newest proposal made for these settings, whatever their text; None where there is none."""
         version = _version(self.tables.layout.table("proposals"))
-        if version is None:
-            require_no_leftovers(self.tables.layout, "proposals")
+        if version is None and not self.tables.layout.is_remote:
+            self.tables.has("proposals")  # raises an error where only its log is lost
         if version is not None and version != self._version:
             rows = self.tables.read("proposals").sort_by("made_at").to_pylist()
             self._proposals = [made for row in rows if (made := _proposal(row)) is not None]

@@ -14,13 +14,14 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
+from tailrace.ground.errors import Damaged, Problem
 from tailrace.ground.object_path import Location
 from tailrace.ground.times import TIME, in_ms
 from tailrace.ground.written_files import FILES
 from tailrace.sources import history
 from tailrace.storage.added_files import add_actions
 from tailrace.storage.layout import Layout
-from tailrace.storage.lost_files import naming_what_is_lost, require_no_leftovers
+from tailrace.storage.lost_files import has_leftovers, naming_what_is_lost, repair_of
 from tailrace.storage.retention import adapt_retention, properties
 from tailrace.storage.warehouses import storage_options
 
@@ -163,10 +164,15 @@ class Tables:
             When its files are there, and its log is lost.
         """
         path = self.layout.table(name)
-        if DeltaTable.is_deltatable(str(path), storage_options(path)):
+        if self._is_table(path):
             return True
-        require_no_leftovers(self.layout, name)
+        if has_leftovers(self.layout, name) and not self._is_table(path):  # it may have been created meanwhile
+            raise Damaged([Problem(str(path / "_delta_log"), "the table's log is lost", repair_of(self.layout, name))])
         return False
+
+    @staticmethod
+    def _is_table(path: Location) -> bool:
+        return DeltaTable.is_deltatable(str(path), storage_options(path))
 
     def open(self, name: str) -> DeltaTable:
         """Open a table that exists, at its newest version; one whose log is damaged is `Damaged`."""
