@@ -7,4 +7,4 @@ import sys
 from tailrace.cli.commands import main
 
 sys.argv.insert(1, "correct")
-main()
+main(retried=True)

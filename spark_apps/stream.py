@@ -9,4 +9,4 @@ from tailrace.ground.passed_variables import restore
 
 restore()
 sys.argv.insert(1, "run")
-main()
+main(retried=True)

@@ -23,6 +23,8 @@ REBUILD, PAIRS = (f"tests/unit/stream/test_rebuild{name}.py" for name in ("", "_
 MERGED = "tests/properties/test_merged_batches.py"
 ROOTS, LOADING = "tests/unit/ground/test_source_roots.py", "tests/unit/query/test_loading.py"
 CHECKPOINT, CONDITIONAL = (f"tests/unit/storage/test_{name}.py" for name in ("checkpoint", "conditional_store"))
+LOST, RANGE, BACKUP = (f"tests/unit/storage/test_{name}.py" for name in ("lost_files", "answer_range", "backup"))
+OUTPUT = "tests/unit/terminal/test_output_file.py"
 TOPIC, MASTERS = "tests/kafka/test_source.py", "tests/unit/spark/test_masters.py"
 PARTITIONS = "tests/unit/sources/test_partitions.py"
 LEASE = tuple(f"tests/{place}/test_lease.py" for place in ("unit/storage", "properties"))
@@ -31,7 +33,7 @@ MUTATIONS = (
     Mutation(
         "app transactions: the check",
         "storage/tables.py",
-        "if _last_batch(table, app, name) >= batch:",
+        "if last_batch_of(table, app, name) >= batch:",
         "if False:",
         (SINK,),
     ),
@@ -1038,16 +1040,135 @@ MUTATIONS = (
     Mutation(
         "checkpoint: a lost table",
         "storage/checkpoint.py",
-        "if name not in histories or last >= 0:",
+        "if (is_begun or (batches and not resumes)) and (name not in histories or last >= 0):",
         "if False:",
         (CHECKPOINT,),
     ),
     Mutation(
         "checkpoint: a table of an older backup",
         "storage/checkpoint.py",
-        ":= tables.last_batch(name, manifest.id)) < last:",
-        ":= tables.last_batch(name, manifest.id)) < -1:",
+        "if actual < last:",
+        "if actual < -1:",
         (CHECKPOINT,),
+    ),
+    Mutation(
+        "checkpoint: tables that are ahead of the journal",
+        "storage/checkpoint.py",
+        "batches = max(batches, actual + 1)",
+        "pass",
+        (CHECKPOINT,),
+    ),
+    Mutation(
+        "checkpoint: readers refuse tables that are ahead of the journal",
+        "storage/checkpoint.py",
+        "_check_journal_of(layout, _check_tables(layout, query, manifest, note, resumes=False))",
+        "_check_tables(layout, query, manifest, note, resumes=False)",
+        (CHECKPOINT,),
+    ),
+    Mutation(
+        "lost files: a driver does not go on without them",
+        "storage/checkpoint.py",
+        "if resumes:",
+        "if False:",
+        (LOST,),
+    ),
+    Mutation(
+        "lost files: an error of a table is looked into",
+        "storage/lost_files.py",
+        "if (problem := _problem(layout, name, error)) is not None:",
+        "if False:",
+        (LOST,),
+    ),
+    Mutation(
+        "lost files: a table's files without its log",
+        "storage/tables.py",
+        "if has_leftovers(self.layout, name) and not self._is_table(path):",
+        "if False:",
+        (LOST,),
+    ),
+    Mutation(
+        "lost files: a table of corrections that is gone",
+        "storage/checkpoint.py",
+        "if not there[place] and is_used:",
+        "if False:",
+        (LOST,),
+    ),
+    Mutation(
+        "results of a query that never ran",
+        "storage/checkpoint.py",
+        "if manifest is None:\n        raise refuse(",
+        "if False:\n        raise refuse(",
+        ("tests/unit/cli/test_commands.py::test_a_query_that_never_ran_has_nothing_to_read",),
+    ),
+    Mutation(
+        "a range of answers: no file of other ones",
+        "storage/answer_range.py",
+        "return reduce(and_, conditions) if conditions else None",
+        "return None",
+        (RANGE,),
+    ),
+    Mutation(
+        "a range of answers: late tuples of other windows",
+        "storage/answer_range.py",
+        "if self == ALL or not answers.num_rows:",
+        "if True:",
+        (RANGE,),
+    ),
+    Mutation(
+        "a range of answers: corrections with times elsewhere",
+        "storage/answer_range.py",
+        'return ds.field("left_id").isin(ids["left_id"].unique())',
+        "return None",
+        (RANGE,),
+    ),
+    Mutation(
+        "backup: the journal is copied last",
+        "storage/backup.py",
+        "batches = copy.take_tables()\n        copy.take_journal()",
+        "copy.take_journal()\n        batches = copy.take_tables()",
+        (BACKUP,),
+    ),
+    Mutation(
+        "backup: a version of a table, and not what was written since",
+        "storage/backup.py",
+        "int(number) <= table.version()",
+        "True",
+        (BACKUP,),
+    ),
+    Mutation(
+        "backup: no state of a stream that runs",
+        "storage/backup.py",
+        "except Busy:\n            return False",
+        "except ZeroDivisionError:\n            return False",
+        (BACKUP,),
+    ),
+    Mutation(
+        "backup: a batch that not all tables have is not noted",
+        "storage/backup.py",
+        'min(batch, batches.get("metrics", -1))',
+        "batch",
+        (BACKUP,),
+    ),
+    Mutation(
+        "restore: a file that is not what was backed up",
+        "storage/restore.py",
+        "if copy_file(source / name, new / name) != record:",
+        "if copy_file(source / name, new / name) is None:",
+        (BACKUP,),
+    ),
+    Mutation(
+        "restore: a query that is there",
+        "storage/restore.py",
+        "if home.exists() and (not home.is_dir() or any(home.iterdir())):",
+        "if False:",
+        (BACKUP,),
+    ),
+    Mutation(
+        "restore: nothing outside of the query's directory",
+        "storage/backup_manifest.py",
+        "not all(map(_is_below, files))",
+        "False",
+        (BACKUP,),
     ),
     Mutation(
         "checkpoint: corrections wait for batches that run again",
@@ -1181,6 +1302,41 @@ MUTATIONS = (
         "near.pieces(ranges), log.reader()",
         "near.pieces(ranges), near.reader()",
         ("tests/unit/correction/test_correct.py",),
+        "a command that is done leaves without finalising Python",
+        "cli/leaving.py",
+        "os._exit(code)",
+        "sys.exit(code)",
+        ("tests/unit/cli/test_commands.py::test_a_command_that_is_done_leaves_as_a_normal_exit_does",),
+    ),
+    Mutation(
+        "a reader that goes away ends a command quietly",
+        "cli/commands.py",
+        "if isinstance(error, BrokenPipeError) and not signals and leaving.is_output_closed():",
+        "if False:",
+        (OUTPUT,),
+    ),
+    Mutation(
+        "a query in use is tried again by a supervisor",
+        "cli/commands.py",
+        "if retried and isinstance(refused, Busy)",
+        "if False",
+        (
+            "tests/unit/cli/test_commands.py::test_a_query_in_use_fails_in_a_supervised_driver_so_that_it_is_tried_again",
+        ),
+    ),
+    Mutation(
+        "--output: links are followed",
+        "terminal/output_file.py",
+        "if not path.is_symlink():",
+        "if True:",
+        (OUTPUT,),
+    ),
+    Mutation(
+        "--output: devices and pipes are written through",
+        "terminal/output_file.py",
+        "elif target.exists() and not target.is_file():",
+        "elif False:",
+        (f"{OUTPUT}::test_a_pipe_is_written_through_in_every_form",),
     ),
     Mutation(
         "an interruption that a finalizer swallows",

@@ -1,10 +1,13 @@
-"""The command `tailrace`. Exit codes: 0 done, 1 failed, 2 refused before anything was written, 130 interrupted."""
+"""The command `tailrace`. Exit codes: 0 done, 1 failed, 2 refused before anything was written.
+
+130: interrupted; 141: nobody reads its output any more, as after `| head`.
+"""
 
 from __future__ import annotations
 
 import logging
-import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,16 +15,18 @@ import typer
 from typer.exceptions import TyperException
 
 from tailrace import __version__
-from tailrace.cli import drivers
+from tailrace.cli import drivers, leaving
+from tailrace.cli.backups import backup, restore
 from tailrace.cli.calibrate import calibrate
 from tailrace.cli.frames import frames
-from tailrace.cli.interruption import interruptible
+from tailrace.cli.interruption import AFTER_INTERRUPTION, RESUMPTION, interruptible
 from tailrace.cli.readers import File, Warehouse, explain, quality, results, validate
 from tailrace.cli.replay import replay
-from tailrace.cli.tools import bench, demo, schema, time_option
+from tailrace.cli.time_options import time_option
+from tailrace.cli.tools import bench, demo, schema
 from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground import json_log
-from tailrace.ground.errors import Refused, refuse
+from tailrace.ground.errors import Busy, Refused, refuse
 from tailrace.ground.files import is_url
 from tailrace.ground.source_roots import outside_roots
 from tailrace.ground.words import counted
@@ -31,12 +36,6 @@ from tailrace.terminal import screen
 from tailrace.terminal.stream_progress import StreamProgress
 
 _INTERRUPTED = 130
-_RESUMPTION = "what is committed stays, and the same command goes on from there"
-_AFTER_INTERRUPTION = {"demo": "nothing of it runs any more", "frames": "nothing is written"}
-_AFTER_INTERRUPTION["rebuild"] = "everything is as it was, or is rebuilt; the same command begins anew"
-_AFTER_INTERRUPTION |= {
-    "replay": "no file of it stays; what a topic has of it does, and the same command sends all again"
-}
 
 app = typer.Typer(
     help="Continuous queries over out-of-order streams that answer early and end up right.",
@@ -159,6 +158,8 @@ app.command(
 app.command(epilog="Example: [bold]tailrace quality flights.yaml --warehouse warehouse[/]")(quality)
 app.command(epilog="Example: [bold]tailrace calibrate flights.yaml --warehouse warehouse --dry-run[/]")(calibrate)
 app.command(epilog="Example: [bold]tailrace rebuild flights.yaml --warehouse warehouse --dry-run[/]")(drivers.rebuild)
+app.command(epilog="Example: [bold]tailrace backup flights --warehouse warehouse --output /mnt/flights[/]")(backup)
+app.command(epilog="Example: [bold]tailrace restore /mnt/flights --warehouse warehouse[/]")(restore)
 for verb in (drivers.deploy, drivers.status, drivers.drain, drivers.stop):
     app.command(epilog=f"Example: [bold]tailrace {verb.__name__} flights[/]")(verb)
 app.command(epilog="Example: [bold]tailrace replay --model game1 --rows 100000 --output data/readings[/]")(replay)
@@ -204,32 +205,45 @@ def _is_wanted(record: logging.LogRecord, interrupted: bool) -> bool:
     return not (repeats or (interrupted and record.name.startswith("py4j.")))
 
 
-def main() -> None:
-    """The entry point of the command; SIGTERM and SIGHUP end it as cleanly as Ctrl-C."""
+def main(retried: bool = False) -> None:
+    """The entry point of the command; SIGTERM and SIGHUP end it as cleanly as Ctrl-C.
+
+    `retried`: whether a supervisor starts it, which takes exit code 2 for final; a query in use is 1 then.
+    """
     signals = interruptible()
     for name in (None, "py4j.clientserver", "py4j.java_gateway"):
         logging.getLogger(name).addFilter(lambda record: _is_wanted(record, interrupted=bool(signals)))
-    code: int | None = 1
     command = sys.argv[1] if len(sys.argv) > 1 else ""
+    code = _run(command, signals, retried)
+    if signals or code == _INTERRUPTED:  # typer makes this code of a KeyboardInterrupt
+        with suppress(OSError):
+            screen.err.print(f"interrupted: {AFTER_INTERRUPTION.get(command, RESUMPTION)}")
+        leaving.leave(_INTERRUPTED, waits=False)
+    leaving.leave(code)
+
+
+def _run(command: str, signals: list[int], retried: bool) -> int:
+    """Run the command of the arguments, say how it failed if it did, and return its exit code."""
     try:
         json_log.use_if_asked(command=command)
         code = app(standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # else a full disk would show after the end
+        return code or 0
     except Refused as refused:
         screen.refusal(refused)
-        code = refused.exit_code
+        return 1 if retried and isinstance(refused, Busy) else refused.exit_code
     except TyperException as wrong:
         screen.err.print("[bold red]refused[/] ", end="")
         message = getattr(wrong, "format_message", wrong.__str__)()  # names the option, where one is wrong
         screen.err.print(message, "(--help tells what there is)", markup=False, soft_wrap=True)
-        code = 2
+        return 2
     except BaseException as error:
+        if isinstance(error, SystemExit) and isinstance(error.__context__, OSError):  # typer's, at a closed pipe
+            error = error.__context__
+        if isinstance(error, BrokenPipeError) and not signals and leaving.is_output_closed():
+            return leaving.CLOSED_PIPE
         if not signals:  # an error on the way out of an interruption is no failure
             screen.err.print(f"[bold red]failed[/] {type(error).__name__}: ", end="")
             screen.err.print(str(error), markup=False, soft_wrap=True)
-    if signals or code == _INTERRUPTED:  # typer makes this code of a KeyboardInterrupt
-        screen.err.print(f"interrupted: {_AFTER_INTERRUPTION.get(command, _RESUMPTION)}")
-        try:
-            sys.stdout.flush()  # it may be a pipe that nobody reads any more
-        finally:
-            os._exit(_INTERRUPTED)  # Arrow may still be reading through Python, and would abort a normal exit
-    sys.exit(code or 0)
+        return 1

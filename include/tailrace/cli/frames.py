@@ -9,7 +9,7 @@ import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from tailrace.cli.local_paths import local_path
-from tailrace.cli.tools import time_option
+from tailrace.cli.time_options import time_option
 from tailrace.generators.frame_histograms import Bins
 from tailrace.ground.errors import refuse
 from tailrace.ground.words import counted

@@ -11,6 +11,18 @@ from typing import Any
 
 _AGAIN_S = 0.5
 
+RESUMPTION = "what is committed stays, and the same command goes on from there"
+"""What remains of a command that was interrupted, unless `AFTER_INTERRUPTION` says otherwise."""
+
+AFTER_INTERRUPTION = {
+    "demo": "nothing of it runs any more",
+    "frames": "nothing is written",
+    "backup": "nothing of it stays",
+    "restore": "nothing of it stays",
+    "rebuild": "everything is as it was, or is rebuilt; the same command begins anew",
+    "replay": "no file of it stays; what a topic has of it does, and the same command sends all again",
+}
+
 
 def interruptible() -> list[int]:
     """Raise KeyboardInterrupt at each of these signals from now on; returns the list to which their numbers are added.

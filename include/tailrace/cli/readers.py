@@ -10,6 +10,7 @@ import pyarrow as pa
 import typer
 
 from tailrace.cli.local_paths import local_path
+from tailrace.cli.time_options import time_option
 from tailrace.ground.errors import Problem, Refused
 from tailrace.query.loading import load
 from tailrace.terminal import screen
@@ -76,12 +77,24 @@ def results(
     output: Output = None,
     limit: Annotated[int, typer.Option(help="How many rows a table on the terminal shows.", min=0)] = 50,
     wide: Wide = False,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", help="Event time, ISO 8601: windows that end after it, pairs from it on.", metavar="T"),
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", help="Event time: windows that start before it, pairs before it.", metavar="T")
+    ] = None,
+    key: Annotated[str | None, typer.Option(help="Only the answers of this key.")] = None,
 ) -> None:
-    """Read answers, without starting Spark."""
+    """Read answers, without starting Spark; of a range or a key, only the files that may hold them."""
+    from tailrace.storage.answer_range import ALL, AnswerRange
     from tailrace.storage.results import read_answers
-    from tailrace.terminal.answers import write_answers
+    from tailrace.terminal.answers import require_output, write_answers
 
-    answers, columns = read_answers(load(file), warehouse, streamed=as_of is Version.stream)
+    require_output(format.value, output)
+    first, last = time_option("--from", start), time_option("--to", end)
+    part = AnswerRange(ALL.start if first is None else first, ALL.end if last is None else last, key)
+    answers, columns = read_answers(load(file), warehouse, as_of is Version.stream, part)
     write_answers(answers, columns, format.value, output, limit, wide)
 
 
@@ -95,8 +108,9 @@ def quality(
 ) -> None:
     """Show how far answers were from what corrections found, over time, against what is promised."""
     from tailrace.correction.quality import read_quality
-    from tailrace.terminal.answers import write_answers
+    from tailrace.terminal.answers import require_output, write_answers
 
+    require_output(format.value, output)
     rows, columns = read_quality(load(file), warehouse)
     if format is Form.table and output is None:
         columns = _what_tells_most_first(rows, columns)

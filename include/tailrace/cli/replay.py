@@ -10,7 +10,7 @@ import typer
 from pydantic import ValidationError
 
 from tailrace.cli.local_paths import local_path
-from tailrace.cli.tools import time_option
+from tailrace.cli.time_options import time_option
 from tailrace.ground.errors import refuse
 from tailrace.ground.words import counted
 from tailrace.terminal import screen

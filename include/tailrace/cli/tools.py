@@ -12,9 +12,9 @@ import typer
 
 from tailrace.cli.local_paths import local_path
 from tailrace.cli.readers import Output, Wide
-from tailrace.ground.duration import parse_time_ms
 from tailrace.ground.errors import refuse
 from tailrace.terminal import screen
+from tailrace.terminal.output_file import open_output
 
 _FEWEST_ROWS = 10_000  # of a measurement of joins: 10 s of both streams of histograms
 
@@ -167,18 +167,5 @@ def schema(
     if output is None:
         print(text)
         return
-    try:
-        output.write_text(f"{text}\n", encoding="utf-8")
-    except OSError as error:
-        right = "a file that you may write, in a directory that exists"
-        raise refuse(f"--output {output}", f"cannot be written: {error.strerror}", right) from None
-
-
-def time_option(option: str, text: str | None) -> int | None:
-    """Parse the value of a time option to epoch milliseconds; None where the option is absent."""
-    try:
-        return None if text is None else parse_time_ms(text)
-    except ValueError:
-        raise refuse(
-            option, f"{text!r} is no time", "ISO 8601, in UTC unless it says otherwise: 2013-02-01T06:30:00Z"
-        ) from None
+    with open_output(output) as file:
+        file.write(f"{text}\n".encode())

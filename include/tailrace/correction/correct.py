@@ -20,7 +20,7 @@ from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.errors import refuse
 from tailrace.ground.times import TIME, with_times
 from tailrace.query.query import Query, require_late_tuples
-from tailrace.storage.checkpoint import readable
+from tailrace.storage.checkpoint import readable, require_corrections
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
 from tailrace.storage.progress import frontier_at, read_progress
@@ -69,6 +69,8 @@ def correct(query: Query, warehouse: Warehouse, span: CorrectionRange, distribut
     origin = readable(layout, query)
     if origin is None:
         raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
+    if span != CorrectionRange():  # one of everything gives again what is lost of earlier ones
+        require_corrections(layout)
     started = datetime.now(UTC)
     stage, tables = Stage.of(query, origin.types, layout.histories(query.streams)), Tables(layout)
     wanted, model = schemas(stage.kind), stage.kind.answers

@@ -21,7 +21,7 @@ from tailrace.ground.times import in_ms, with_times
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
 from tailrace.query.query import Query
-from tailrace.storage.checkpoint import readable
+from tailrace.storage.checkpoint import require_begun
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.table_schemas import schemas
@@ -141,6 +141,6 @@ def read_quality(query: Query, warehouse: Warehouse) -> tuple[pa.Table, list[str
     """The table in order of time, and its columns; empty where nothing was ever corrected."""
     layout = Layout.of(warehouse, query.name)
     schema, tables = schemas(build(query))["quality"], Tables(layout)
-    readable(layout, query)
+    require_begun(layout, query)
     rows = tables.read("quality") if tables.has("quality") else in_ms(schema.empty_table())
     return rows.sort_by("bucket_start"), schema.names

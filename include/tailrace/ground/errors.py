@@ -42,6 +42,12 @@ class Busy(Refused):
     exit_code = 1
 
 
+class InUse(Busy):
+    """Raised when another process runs, corrects or rebuilds the query, before anything was written: exit code 2."""
+
+    exit_code = 2
+
+
 class SourceChanged(Refused):
     """Raised when the source log changed in a part that was read already; no retry helps."""
 

@@ -7,17 +7,18 @@ next one holds. One that holds fewer was lost, damaged, or restored from an olde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from tailrace.ground.errors import Busy, Damaged, Problem, Refused
+from tailrace.ground.errors import Busy, Damaged, Problem, Refused, refuse
 from tailrace.ground.facts import newest
 from tailrace.query.query import Query
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
+from tailrace.storage.lost_files import repair_of, require_files
 from tailrace.storage.manifest import CheckpointManifest
 from tailrace.storage.replay import Replay
-from tailrace.storage.table_schemas import stream_tables
-from tailrace.storage.tables import Tables
+from tailrace.storage.table_schemas import CORRECTION_TABLES, stream_tables
+from tailrace.storage.tables import Tables, last_batch_of
 from tailrace.storage.warehouses import moving_away
 from tailrace.storage.written_batches import path_of, read_written, repair
 
@@ -30,7 +31,7 @@ def readable(layout: Layout, query: Query) -> CheckpointManifest | None:
     Refused
         When the checkpoint was made for another query.
     Damaged
-        When the manifest or a table is lost, damaged, or older than the checkpoint.
+        When the manifest or a table is lost, damaged, or older than the checkpoint, or newer than the journal.
     Busy
         While the stream still has to run batches again, to restore what was lost.
     """
@@ -39,12 +40,20 @@ def readable(layout: Layout, query: Query) -> CheckpointManifest | None:
         return None
     last = tables.last_batch("metrics", manifest.id) if tables.has("metrics") else -1
     note = read_written(layout)  # read second: a running stream notes a batch once `metrics` has it
-    if note or tables.has("metrics"):  # the table that is created last
-        _check_tables(layout, query, manifest, note)
+    _check_journal_of(layout, _check_tables(layout, query, manifest, note, resumes=False))
     newest = max(note.values(), default=-1)
     if newest + 1 < last:
         wrong = f"its batches are to be run again, {newest + 1} of {last + 1} so far: its tables are not whole yet"
         raise Busy([Problem(str(layout.home), wrong, "to start the stream, and to wait for it")])
+    return manifest
+
+
+def require_begun(layout: Layout, query: Query) -> CheckpointManifest:
+    """Return the manifest of a query's stream as `readable` does; a query that never ran is refused."""
+    manifest = readable(layout, query)
+    if manifest is None:
+        raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
+    require_corrections(layout)
     return manifest
 
 
@@ -64,13 +73,11 @@ def resumable(layout: Layout, query: Query) -> CheckpointManifest | None:
     if manifest is None:
         return None
     committed, in_offsets = committed_batches(layout), _batches(layout, "offsets")
-    note, tables = read_written(layout), Tables(layout)
+    note = read_written(layout)
     if committed and not note:
         raise _damage(str(path_of(layout)), "it is lost, though Spark has committed batches", repair(layout))
-    in_metrics = tables.last_batch("metrics", manifest.id) + 1 if tables.has("metrics") else 0
-    if note:
-        _check_tables(layout, query, manifest, note)
-    check_journal(layout, max(committed, in_offsets, in_metrics, *(batch + 1 for batch in note.values()), 0))
+    in_tables = _check_tables(layout, query, manifest, note, resumes=True)
+    check_journal(layout, max(committed, in_offsets, in_tables, *(batch + 1 for batch in note.values()), 0))
     return manifest
 
 
@@ -109,22 +116,70 @@ def check_journal(layout: Layout, batches: int) -> None:
     table = newest(last.header.facts, "table") if last else None
     if table is not None and not (file := layout.table_versions / table.value["file"]).is_file():
         raise _damage(str(file), "this version of the dimension table is lost", _restore_advice(layout))
+    _require_entries(layout, entries, batches)
+
+
+def _check_journal_of(layout: Layout, batches: int) -> None:
+    """Refuse a journal that has fewer entries than batches are in the tables; they were read before it."""
+    if batches:
+        _require_entries(layout, Journal(layout.journal).count, batches)
+
+
+def _require_entries(layout: Layout, entries: int, batches: int) -> None:
     if entries < batches:
-        wrong = f"it has {entries} entries, and the stream has run {batches} batches: it is lost, or an older one"
+        wrong = (
+            f"it has {entries} entries, and the stream has run {batches} batches: it is lost, or an older one, as in a "
+            "copy of tables that were being written"
+        )
         raise _damage(str(layout.journal), wrong, _restore_advice(layout))
 
 
-def _check_tables(layout: Layout, query: Query, manifest: CheckpointManifest, note: Mapping[str, int]) -> None:
-    """Refuse tables that are missing, or hold fewer batches than the note of written batches."""
+def _check_tables(
+    layout: Layout, query: Query, manifest: CheckpointManifest, note: Mapping[str, int], resumes: bool
+) -> int:
+    """Return the number of batches of which any of the stream's tables has rows.
+
+    Tables that are missing, or hold fewer batches than the note of written batches, are refused. A driver that
+    `resumes` needs their files; without a note it runs all batches again, and gives a missing table its rows.
+    """
     tables, histories = Tables(layout), [table.name for table in layout.histories(query.streams).values()]
+    batches, is_begun = 0, bool(note) or (not resumes and tables.has("metrics"))  # the table that is created last
     for name in stream_tables(histories):
         where, last = str(layout.table(name)), note.get(name, -1)
         if not tables.has(name):
-            if name not in histories or last >= 0:
+            if (is_begun or (batches and not resumes)) and (name not in histories or last >= 0):
                 raise _damage(where, "the table is lost, though the stream has written it", repair(layout))
-        elif (actual := tables.last_batch(name, manifest.id)) < last:
+            continue
+        table = tables.open(name)
+        actual = last_batch_of(table, manifest.id, name)
+        if actual < last:
             wrong = f"it ends with batch {actual}, though the stream has written batch {last}: it is an older table"
             raise _damage(where, wrong, repair(layout))
+        if resumes:
+            require_files(layout, name, table)
+        batches = max(batches, actual + 1)
+    return batches
+
+
+def require_corrections(layout: Layout) -> None:
+    """Refuse to go on without a table of corrections that is lost: they are created one after the other.
+
+    Raises
+    ------
+    Damaged
+        With the repair, a correction of everything.
+    """
+    tables = Tables(layout)
+    there = [tables.has(name) for name in CORRECTION_TABLES]
+    for place, name in enumerate(CORRECTION_TABLES):
+        is_used = any(there[place + 1 :]) or (any(there[:place]) and _has_ledger(tables, there))
+        if not there[place] and is_used:
+            raise _damage(str(layout.table(name)), "the table is lost", repair_of(layout, name))
+
+
+def _has_ledger(tables: Tables, there: Sequence[bool]) -> bool:
+    """Whether a correction has ended: it writes the ledger last."""
+    return there[1] and tables.read("correction_runs", ["interval"]).num_rows > 0
 
 
 def entries_in_tables(layout: Layout, manifest: CheckpointManifest, names: Iterable[str]) -> dict[str, int]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from tailrace.ground.errors import Busy, Problem
+from tailrace.ground.errors import Busy, InUse, Problem
 from tailrace.storage.lease import Lease, LeaseLostError
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ def _acquire(lease: Lease, where: str, wrong: str, wait_s: float | None, tries_a
     while not retry_while_away(lease.acquire, tries_again):
         until_s = until_s or time.monotonic() + max(wait_s or 0.0, least_s)  # from the store's first answer on
         if time.monotonic() >= until_s:
-            raise Busy([Problem(where, wrong, "to wait for it, or to stop it")])
+            raise InUse([Problem(where, wrong, "to wait for it, or to stop it")])
         if not told:
             left_s = until_s - time.monotonic()
             print(f"lease: another machine has it; waiting up to {left_s:.0f} s", file=sys.stderr, flush=True)

@@ -131,6 +131,11 @@ class Journal:
         numbers = self._single_entries()
         return self[max(numbers)] if numbers else None
 
+    @property
+    def count(self) -> int:
+        """The number of its entries, by the newest one."""
+        return max(self._single_entries(), default=-1) + 1
+
     def missing(self) -> int | None:
         """The number of the first missing entry before a later one; None where there is no gap."""
         blocks = {int(file.name.split(".")[0]) for file in self.directory.glob("[0-9]*.jsonl.gz")}

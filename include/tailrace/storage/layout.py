@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.engine.task_states import VERSION as STATE_VERSION
-from tailrace.ground.errors import Busy, Damaged, Problem, Refused, refuse
+from tailrace.ground.errors import Busy, Damaged, InUse, Problem, Refused, refuse
 from tailrace.ground.object_path import Location
 from tailrace.sources.segments import Types
 from tailrace.storage.holding import RequireHeld
@@ -116,7 +116,7 @@ class Layout:
         """
         if holds(self.switch):
             wrong = "tailrace rebuild is putting in force what it has built, or was killed while it did"
-            raise Busy([Problem(str(self.home), wrong, "to wait for it, or to run it again: it goes on from there")])
+            raise InUse([Problem(str(self.home), wrong, "to wait for it, or to run it again: it goes on from there")])
         return self.read_manifest()
 
     def read_manifest(self) -> CheckpointManifest | None:

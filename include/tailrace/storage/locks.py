@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from tailrace.ground.errors import Busy, Problem
+from tailrace.ground.errors import InUse, Problem
 from tailrace.ground.object_path import Location, ObjectPath
 from tailrace.storage.conditional_store import BucketStore, require_conditions
 from tailrace.storage.holding import OnLoss, RequireHeld, hold, retry_while_away
@@ -140,8 +140,8 @@ def _lease(home: ObjectPath, writer: str, machine: str, term_s: float) -> Lease:
     return Lease(BucketStore(home / "lease"), machine, term_s, name=writer)
 
 
-def _busy(where: str, writer: str) -> Busy:
-    return Busy([Problem(where, _busy_text(writer), "to wait for it, or to stop it")])
+def _busy(where: str, writer: str) -> InUse:
+    return InUse([Problem(where, _busy_text(writer), "to wait for it, or to stop it")])
 
 
 def _busy_text(writer: str) -> str:

@@ -29,7 +29,9 @@ from tailrace.ground.times import in_ms
 from tailrace.sources.history import PARTITIONS
 from tailrace.sources.object_files import open_location
 from tailrace.sources.segments import Segment
-from tailrace.storage.tables import Tables, open_table
+from tailrace.storage.layout import Layout
+from tailrace.storage.lost_files import lost, require_files
+from tailrace.storage.tables import Tables
 
 ORDER = ["id", "tick", "arrival_time", "position"]
 """The columns that decide which of the tuples with the same id arrived first."""
@@ -81,7 +83,10 @@ class Reader:
             stream = self.stream.without_values() if skips_values else self.stream
             return self.arrived(stream.read(piece).tuples).select(columns)
         names = list(dict.fromkeys([*columns, "position", "tick", "end"]))
-        table = in_ms(pq.read_table(open_location(piece.path), columns=names, partitioning=None))
+        try:
+            table = in_ms(pq.read_table(open_location(piece.path), columns=names, partitioning=None))
+        except FileNotFoundError:
+            raise lost(str(piece.path), "this file of history is lost") from None
         for name, kind in self.stream.value_types.items():  # a compacted file may name a list's elements anew
             if name in names and table.schema.field(name).type != kind:
                 table = table.set_column(table.schema.get_field_index(name), name, table.column(name).cast(kind))
@@ -229,7 +234,10 @@ def _files(history: Location, segments: pd.DataFrame) -> pd.DataFrame:
 
     The name of a file that the stream wrote gives its segment; a compacted file's statistics give its positions.
     """
-    actions = pa.table(open_table(history).get_add_actions(flatten=True)).to_pandas()
+    layout = Layout(history.parent)
+    table = Tables(layout).open(history.name)
+    require_files(layout, history.name, table)  # before other processes read them, whose errors are long
+    actions = pa.table(table.get_add_actions(flatten=True)).to_pandas()
     if actions.empty:
         return pd.DataFrame(columns=["path", "rows", "first", "last", "hour"])
     date, hour = (actions[f"partition.{name}"] for name in PARTITIONS)

@@ -76,6 +76,8 @@ class Proposals:
     def newest(self, declared: SlackPolicy) -> Proposal | None:
         """The newest proposal made for these settings, whatever their text; None where there is none."""
         version = _version(self.tables.layout.table("proposals"))
+        if version is None and not self.tables.layout.is_remote:
+            self.tables.has("proposals")  # raises an error where only its log is lost
         if version is not None and version != self._version:
             rows = self.tables.read("proposals").sort_by("made_at").to_pylist()
             self._proposals = [made for row in rows if (made := _proposal(row)) is not None]

@@ -12,16 +12,21 @@ import pyarrow as pa
 
 from tailrace.answers.model import AnswerModel
 from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
+from tailrace.ground.matching import select
 from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import in_ms
 from tailrace.kinds import build
 from tailrace.query.query import Query
-from tailrace.storage.checkpoint import readable
+from tailrace.storage.answer_range import ALL, AnswerRange
+from tailrace.storage.checkpoint import require_begun
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables, within_any
 from tailrace.storage.warehouses import Warehouse
+
+Part = Ranges | AnswerRange | None
+"""The answers to be read: those whose horizon lies in one of the ranges (low, high], those of a range, or all."""
 
 _MAX_RANGES = 16  # in one condition on a table; of more, the nearest are merged
 
@@ -33,17 +38,21 @@ class AnswerTables:
     tables: Tables
     model: AnswerModel
 
-    def streamed(self, ends: Ranges | None = None) -> pa.Table:
-        """The stream's answers, uncorrected: all, or those whose horizon lies in (low, high], and some others."""
-        return as_streamed(self._read("results", ends))
+    def streamed(self, part: Part = None) -> pa.Table:
+        """The stream's answers, uncorrected: all, or those of a part, and some others."""
+        return as_streamed(self._read("results", part))
 
-    def versions(self, ends: Ranges | None = None) -> pa.Table:
-        """All versions, the stream's and the corrections' (column `corrected`); ranges as in `streamed`."""
-        streamed = self.streamed(ends)
-        try:
-            corrected = as_corrections(self._read("corrections", ends))
-        except FileNotFoundError:  # nothing was ever corrected
+    def versions(self, part: Part = None) -> pa.Table:
+        """All versions, the stream's and the corrections' (column `corrected`); a part as in `streamed`."""
+        streamed = self.streamed(part)
+        if not self.tables.has("corrections"):  # nothing was ever corrected
             return streamed
+        where = self._where("corrections", part)
+        if isinstance(part, AnswerRange) and where is not None:
+            in_part = [streamed, self.tables.read("corrections", where=where)]
+            elsewhere = part.versions_elsewhere(self.model, in_part)
+            where = where if elsewhere is None else where | elsewhere
+        corrected = as_corrections(self.tables.read("corrections", where=where))
         return pa.concat_tables([streamed, corrected], promote_options="default")
 
     def ends(self, ends: Ranges) -> Ints:
@@ -52,38 +61,45 @@ class AnswerTables:
         columns, where = self.model.horizon_columns, self._condition(ends)
         return np.concatenate([self.model.horizon(self.tables.read(name, columns, where)) for name in names])
 
-    def _read(self, name: str, ends: Ranges | None) -> pa.Table:
-        return self.tables.read(name, where=None if ends is None else self._condition(ends))
+    def _read(self, name: str, part: Part) -> pa.Table:
+        return self.tables.read(name, where=self._where(name, part))
+
+    def _where(self, name: str, part: Part) -> Any:
+        """The condition on rows of a part; None for all."""
+        if isinstance(part, AnswerRange):
+            return None if part == ALL else part.condition(self.model, self.tables.schema(name))
+        return None if part is None else self._condition(part)
 
     def _condition(self, ends: Ranges) -> Any:
         """The condition that a time which may be the horizon lies in one of some ranges (low, high], or near one."""
         low, high = _as_lists(coarsen_ranges(ends, _MAX_RANGES))
         return reduce(or_, (within_any(name, low, high) for name in self.model.horizon_columns))
 
-    def latest(self) -> pa.Table:
-        """The latest version of each answer, without retracted ones."""
-        return without_retracted(self.model.identity.latest(self.versions()))
+    def latest(self, part: Part = None) -> pa.Table:
+        """The latest version of each answer, without retracted ones; a part as in `streamed`."""
+        return without_retracted(self.model.identity.latest(self.versions(part)))
 
     def late(self, events: Ranges) -> pa.Table:
         """Rows of the table `late`: all whose event time, or pane's start, is in one of the ranges, and some others."""
         low, high = coarsen_ranges(events, _MAX_RANGES)
         return self.tables.read("late", where=within_any(self.model.late_time, *_as_lists((low - 1, high - 1))))
 
-    def with_coverage(self, answers: pa.Table) -> pa.Table:
+    def with_coverage(self, answers: pa.Table, part: AnswerRange = ALL) -> pa.Table:
         """Add coverage = tuples / (tuples + those late for the answer so far), and sort as readers get it.
 
-        `answers` has one version of each.
+        `answers` has one version of each, of those in `part`.
         """
-        tuples, missing = answers["tuples"].to_numpy(), self._missing(answers)
+        tuples, missing = answers["tuples"].to_numpy(), self._missing(answers, part)
         answers = answers.append_column("coverage", pa.array(tuples / (tuples + missing)))
         return answers.sort_by([(name, "ascending") for name in self.model.order])
 
-    def _missing(self, answers: pa.Table) -> Ints:
+    def _missing(self, answers: pa.Table, part: AnswerRange) -> Ints:
         """The number of late tuples that each of these answers lacks; each answer has one version."""
         none = np.zeros(answers.num_rows, np.int64)
-        if not self.model.can_lack_tuples:
+        if not self.model.can_lack_tuples or not answers.num_rows:
             return none
-        late = self.model.missed(self.tables.read("late"), "tuples", "arrived")
+        where = None if part == ALL else part.late_condition(self.model, answers, self.tables.schema("late"))
+        late = self.model.missed(self.tables.read("late", where=where), "tuples", "arrived")
         if not late.num_rows:
             return none
         number, late_number = self.model.identity.number(answers, late)
@@ -96,24 +112,36 @@ class AnswerTables:
         return np.bincount(late_number[is_missing], late["tuples"].to_numpy()[is_missing], count)[number]
 
 
-def read_answers(query: Query, warehouse: Warehouse, streamed: bool) -> tuple[pa.Table, list[str]]:
+def read_answers(
+    query: Query, warehouse: Warehouse, streamed: bool, part: AnswerRange = ALL
+) -> tuple[pa.Table, list[str]]:
     """Read a query's answers with coverage, in the order of their model; returns them and the columns for users.
 
     Parameters
     ----------
     streamed : bool
         True: the answers as the stream gave them; False: the latest version of each.
+    part : AnswerRange
+        The answers that are read; files of others are not opened.
+
+    Raises
+    ------
+    Refused
+        When the query never ran here, or the part is none.
+    Damaged
+        When a table, or a file of it, is lost.
     """
+    part.check(query)
     layout = Layout.of(warehouse, query.name)
     kind, tables = build(query), Tables(layout)
-    readable(layout, query)
+    require_begun(layout, query)
     columns = [name for name in kind.answer.names if name != "tuples"] + ["tuples", "coverage", "k_ms", "as_of"]
-    try:
-        answers = AnswerTables(tables, kind.answers)
-        return answers.with_coverage(answers.streamed() if streamed else answers.latest()), columns
-    except FileNotFoundError:  # the query never ran here, so it has no answers yet
+    if not tables.has("metrics"):  # the table that is created last: no batch has begun
         empty = in_ms(schemas(kind)["results"].empty_table())
         return empty.append_column("coverage", pa.array([], pa.float64())), columns
+    answers = AnswerTables(tables, kind.answers)
+    rows = answers.streamed(part) if streamed else answers.latest(part)
+    return answers.with_coverage(select(rows, part.contains(kind.answers, rows)), part), columns
 
 
 def _as_lists(ranges: Ranges) -> tuple[list[int], list[int]]:

@@ -16,11 +16,11 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from tailrace.ground.errors import Damaged, Problem
 from tailrace.ground.object_path import on_disk
 from tailrace.ground.times import in_ms
 from tailrace.sources.segments import MalformedRecord, RawSegment, Segment, SegmentReader, Types
 from tailrace.storage.log import ordinals_of
+from tailrace.storage.lost_files import lost
 from tailrace.storage.tables import Tables
 
 _FILES_IN_MEMORY = 4
@@ -78,7 +78,7 @@ class StoredSegments:
             When a file of history is lost.
         """
         directory = on_disk(tables.layout.table(history))
-        actions = pa.table(DeltaTable(directory).get_add_actions(flatten=True)).to_pylist()
+        actions = pa.table(tables.open(history).get_add_actions(flatten=True)).to_pylist()
         ordinals = ordinals_of([action["path"] for action in actions])
         rows = tables.read(
             "segments", ["ordinal", "position", "rows"], ds.field("ordinal").isin(set(ordinals) - {None})
@@ -98,7 +98,7 @@ class StoredSegments:
         named = {name: _Column(*column) for name, column in columns.items()}
         places_of_files = np.array(first, np.float64), np.array(last, np.float64)
         quarantine = on_disk(tables.layout.table("quarantine"))
-        rejects = quarantine, DeltaTable(quarantine).version()
+        rejects = quarantine, tables.open("quarantine").version()
         return StoredSegments(count, otherwise, named, tuple(files), *places_of_files, *rejects)
 
     def read(self, segment: Segment, types: Types) -> RawSegment:
@@ -154,12 +154,6 @@ class StoredSegments:
         parts = {name: column.part for name, column in self.columns.items()} | {"position": "position"}
         # A compacted file may name a list's elements anew.
         return pa.table({name: tuples.column(part).cast(kinds[name]) for name, part in parts.items()})
-
-
-def lost(where: str, wrong: str) -> Damaged:
-    """Build the error for a part of the log that is in no table, though the stream has written it."""
-    right = "to restore the query's tables from a backup; or, where the source still has all, another name or warehouse"
-    return Damaged([Problem(where, wrong, f"{right}, to begin anew")])
 
 
 @lru_cache(maxsize=_FILES_IN_MEMORY)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -14,16 +12,16 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
-from deltalake.transaction import AddAction
 
+from tailrace.ground.errors import Damaged, Problem
 from tailrace.ground.object_path import Location
 from tailrace.ground.times import TIME, in_ms
 from tailrace.ground.written_files import FILES
 from tailrace.sources import history
-from tailrace.sources.object_files import open_location
+from tailrace.storage.added_files import add_actions
 from tailrace.storage.layout import Layout
+from tailrace.storage.lost_files import has_leftovers, naming_what_is_lost, repair_of
 from tailrace.storage.retention import adapt_retention, properties
 from tailrace.storage.warehouses import storage_options
 
@@ -82,12 +80,12 @@ class Tables:
             True if the rows were appended.
         """
         table = self.open(name)
-        if _last_batch(table, app, name) >= batch:
+        if last_batch_of(table, app, name) >= batch:
             return False
         commit = CommitProperties(app_transactions=[Transaction(_app_id(app, name), batch)])
         if rows.schema.names[: len(FILES)] == FILES.names:
             has_as_of = any(field.name == "as_of" for field in table.schema().fields)
-            actions = _add_actions(rows, self.layout.table(name) if has_as_of else None)
+            actions = add_actions(rows, self.layout.table(name) if has_as_of else None)
             table.create_write_transaction(actions, "append", table.schema(), commit_properties=commit)
         else:
             write_deltalake(table, rows, mode="append", commit_properties=commit)
@@ -95,7 +93,7 @@ class Tables:
 
     def last_batch(self, name: str, app: str) -> int:
         """The last batch appended to a table by the writer `app`, the id of a checkpoint; -1 where there is none."""
-        return _last_batch(self.open(name), app, name)
+        return last_batch_of(self.open(name), app, name)
 
     def sweep(self, name: str) -> int:
         """Remove the files of a table that no commit has ever named, of attempts that ended; returns their number.
@@ -129,7 +127,8 @@ class Tables:
         for name in names:
             if self.has(name):
                 table = self.open(name)
-                table.optimize.compact(target_size=_FILE_BYTES)
+                with naming_what_is_lost(self.layout, name):
+                    table.optimize.compact(target_size=_FILE_BYTES)
                 if removes:
                     adapt_retention(table)
                     table.vacuum(dry_run=False, full=True)  # also files of attempts that committed nothing
@@ -148,25 +147,43 @@ class Tables:
         """
         table = self.open(name) if table is None else table
         predicate = f"\"{column}\" = '{value}'"  # quoted: `interval` is a keyword of SQL
-        if rows.num_rows:
-            write_deltalake(table, rows, mode="overwrite", predicate=predicate)
-        else:
-            table.delete(predicate)
+        with naming_what_is_lost(self.layout, name):
+            if rows.num_rows:
+                write_deltalake(table, rows, mode="overwrite", predicate=predicate)
+            else:
+                table.delete(predicate)
 
     def put(self, name: str, rows: pa.Table, column: str) -> None:
         """Upsert rows in one commit: a row replaces the one with the same value in a column, or else is added."""
         condition = f'old."{column}" = new."{column}"'
-        merge = self.open(name).merge(rows, condition, source_alias="new", target_alias="old")
-        merge.when_matched_update_all().when_not_matched_insert_all().execute()
+        table = self.open(name)
+        with naming_what_is_lost(self.layout, name):
+            merge = table.merge(rows, condition, source_alias="new", target_alias="old")
+            merge.when_matched_update_all().when_not_matched_insert_all().execute()
 
     def has(self, name: str) -> bool:
-        """True if the table exists: a process that was killed while creating it leaves just the directory."""
+        """True if the table exists: a process that was killed while creating it leaves just the directory.
+
+        Raises
+        ------
+        Damaged
+            When its files are there, and its log is lost.
+        """
         path = self.layout.table(name)
+        if self._is_table(path):
+            return True
+        if has_leftovers(self.layout, name) and not self._is_table(path):  # it may have been created meanwhile
+            raise Damaged([Problem(str(path / "_delta_log"), "the table's log is lost", repair_of(self.layout, name))])
+        return False
+
+    @staticmethod
+    def _is_table(path: Location) -> bool:
         return DeltaTable.is_deltatable(str(path), storage_options(path))
 
     def open(self, name: str) -> DeltaTable:
-        """Open a table that exists, at its newest version."""
-        return open_table(self.layout.table(name))
+        """Open a table that exists, at its newest version; one whose log is damaged is `Damaged`."""
+        with naming_what_is_lost(self.layout, name):
+            return open_table(self.layout.table(name))
 
     def schema(self, name: str) -> pa.Schema:
         """The schema of a table that exists."""
@@ -189,16 +206,20 @@ class Tables:
         ------
         FileNotFoundError
             When the query has no such table, as before its first run in this warehouse.
+        Damaged
+            When the table's log, or a file that it names, is lost or damaged.
         """
-        path = self.layout.table(name)
         if not self.has(name):
-            raise FileNotFoundError(path)
-        rows = open_table(path).to_pyarrow_dataset().to_table(columns=list(columns) if columns else None, filter=where)
-        return in_ms(rows)
+            raise FileNotFoundError(self.layout.table(name))
+        dataset = self.open(name).to_pyarrow_dataset()
+        with naming_what_is_lost(self.layout, name):
+            return in_ms(dataset.to_table(columns=list(columns) if columns else None, filter=where))
 
     def batches(self, name: str, columns: list[str], where: Any) -> Iterator[pa.RecordBatch]:
         """Read rows of a table that exists under a condition, some at a time, so that not all are in memory at once."""
-        return iter(open_table(self.layout.table(name)).to_pyarrow_dataset().to_batches(columns=columns, filter=where))
+        dataset = self.open(name).to_pyarrow_dataset()
+        with naming_what_is_lost(self.layout, name):
+            yield from dataset.to_batches(columns=columns, filter=where)
 
 
 def open_table(path: Location) -> DeltaTable:
@@ -211,7 +232,8 @@ def _app_id(app: str, name: str) -> str:
     return f"{app}:{name}"
 
 
-def _last_batch(table: DeltaTable, app: str, name: str) -> int:
+def last_batch_of(table: DeltaTable, app: str, name: str) -> int:
+    """The last batch that a writer has appended to a table, as it was opened; -1 where there is none."""
     last = table.transaction_version(_app_id(app, name))
     return -1 if last is None else last
 
@@ -225,30 +247,3 @@ def within(column: str, low: int, high: int) -> Any:
 def within_any(column: str, low: Iterable[int], high: Iterable[int]) -> Any:
     """The condition that a time lies in one of the ranges (low, high], in ms."""
     return reduce(or_, (within(column, *ends) for ends in zip(low, high, strict=True)), ds.scalar(False))
-
-
-def _add_actions(written: pa.Table, answers: Location | None) -> list[Any]:
-    """The actions that add files to a table; `answers` is its directory where its rows have an `as_of`."""
-    parts = [name for name in written.schema.names if name not in FILES.names]
-    return [
-        AddAction(
-            file["path"],
-            file["size"],
-            {name: str(file[name]) for name in parts},
-            0,
-            True,
-            json.dumps({"numRecords": file["rows"]} | (_as_of_statistics(answers / file["path"]) if answers else {})),
-        )
-        for file in written.to_pylist()
-    ]
-
-
-def _as_of_statistics(file: Location) -> dict[str, Any]:
-    """The least and the greatest `as_of` of a file of answers, for the table's log."""
-    metadata = pq.read_metadata(open_location(file))
-    column = metadata.schema.names.index("as_of")
-    groups = [metadata.row_group(group).column(column).statistics for group in range(metadata.num_row_groups)]
-    if not all(group is not None and group.has_min_max for group in groups):
-        return {}
-    ends = {"minValues": min(group.min for group in groups), "maxValues": max(group.max for group in groups)}
-    return {name: {"as_of": f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"} for name, time in ends.items()}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +13,17 @@ from pyarrow import csv
 
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import refuse
-from tailrace.ground.files import new_file
 from tailrace.ground.json_rows import json_rows
+from tailrace.terminal.output_file import open_output
 from tailrace.terminal.tables import print_table, table_text
 
 _TIMES = ("window_start", "window_end", "left_time", "right_time", "as_of", "bucket_start", "bucket_end")
+
+
+def require_output(form: str, output: Path | None) -> None:
+    """Refuse a form that needs a file, without one."""
+    if form == "parquet" and output is None:
+        raise refuse("--output", "Parquet can't go to the terminal", "--output FILE.parquet")
 
 
 def write_answers(
@@ -30,15 +34,14 @@ def write_answers(
     Timestamps of the source's own are in microseconds. But for Parquet, dates and decimals are text.
     A table on the terminal has the columns that fit, unless it is `wide`.
     """
+    require_output(form, output)
     rows = _without_nan(answers.select(columns))
-    if form == "parquet":
-        if output is None:
-            raise refuse("--output", "Parquet can't go to the terminal", "--output FILE.parquet")
+    if form == "parquet" and output is not None:
         for name in _time_columns(columns):
             position = rows.schema.get_field_index(name)
             rows = rows.set_column(position, name, rows.column(name).cast(pa.int64()).cast(pa.timestamp("ms", "UTC")))
-        with _atomic_file(output) as new:
-            pq.write_table(rows, new)
+        with open_output(output) as file:
+            pq.write_table(rows, file)
         return
     if form == "table" and output is None:
         shown = _with_text_times(rows.slice(0, limit)).to_pylist()
@@ -57,21 +60,8 @@ def write_answers(
     if output is None:
         print(body, end="")
     else:
-        with _atomic_file(output) as new:
-            new.write_text(body, encoding="utf-8")
-
-
-@contextmanager
-def _atomic_file(output: Path) -> Iterator[Path]:
-    """Give a path to write to; its file becomes `output` at the end of the block, as a whole or not at all."""
-    if output.is_dir() or not output.name:
-        raise refuse(f"--output {output}", "it is a directory", "the name of a file")
-    if not output.parent.is_dir():
-        raise refuse(
-            f"--output {output}", f"there is no directory {output.parent}", "a file in a directory that exists"
-        )
-    with new_file(output) as new:
-        yield new
+        with open_output(output) as file:
+            file.write(body.encode())
 
 
 def _without_nan(rows: pa.Table) -> pa.Table:

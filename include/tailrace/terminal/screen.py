@@ -9,7 +9,16 @@ from rich.console import Console
 
 from tailrace.ground.errors import Refused
 
-out, err = Console(highlight=False), Console(stderr=True, highlight=False)
+
+class _Console(Console):
+    """A console that leaves it to the command to end where nobody reads its output any more."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise the `BrokenPipeError` that is being handled."""
+        raise  # noqa: PLE0704 (its caller handles the error)
+
+
+out, err = _Console(highlight=False), _Console(stderr=True, highlight=False)
 
 
 def refusal(refused: Refused) -> None:

@@ -20,8 +20,11 @@ from tailrace.spark import session
 from tailrace.storage.layout import Layout
 
 ROOT = Path(__file__).parents[3]
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "include"), "PYTHONUNBUFFERED": ""}
 FLIGHTS = ROOT / "include" / "queries" / "flights.yaml"
 COMMANDS = (
+    "backup",
+    "restore",
     "validate",
     "explain",
     "run",
@@ -86,7 +89,6 @@ def test_a_signal_interrupts_a_command_and_its_message_says_what_remains(
             events.append("cleaned up")
 
     monkeypatch.setattr(commands, "app", interrupted_app)
-    monkeypatch.setattr(os, "_exit", sys.exit)
     assert tailrace(command, code=130).stderr == message
     assert events == ["cleaned up"]
 
@@ -144,7 +146,6 @@ def test_an_interruption_is_reported_though_stdout_is_a_closed_pipe(tailrace, ha
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(commands, "app", interrupted_app)
-    monkeypatch.setattr(os, "_exit", sys.exit)
     assert tailrace("results", code=130).stderr == RESUMABLE
 
 
@@ -164,28 +165,74 @@ class Slow(io.BytesIO):
 def reads(**_):
     form = ds.ParquetFileFormat()
     parts = [form.make_fragment(pa.PythonFile(Slow(written.getvalue()), "r")) for _ in range(20)]
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     table = ds.FileSystemDataset(parts, pa.schema({"a": pa.int64()}), form)
-    print("begun")
-    while True:
-        table.to_table()
+    REST
 
 commands.app = reads
 commands.main()
 """
+INTERRUPTED = READING_SCRIPT.replace(
+    "REST",
+    """threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    print("begun")
+    while True:
+        table.to_table()""",
+)
+DONE = READING_SCRIPT.replace(
+    "REST",
+    """commands.batches = table.to_batches()  # Arrow reads ahead of the first one, through Python
+    next(commands.batches)
+    print("done")""",
+)
 
 
 @pytest.mark.slow
-def test_reads_in_progress_do_not_abort_an_interrupted_command():
-    for _ in range(4):  # without os._exit, the interpreter's shutdown aborts two of three runs
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [(INTERRUPTED, (130, "begun\n", RESUMABLE)), (DONE, (0, "done\n", ""))],
+    ids=["interrupted", "done"],
+)
+def test_reads_in_progress_do_not_abort_a_command(script, expected):
+    for _ in range(4):  # without os._exit, the interpreter's shutdown aborts two of three runs, or hangs
         process = subprocess.run(
-            [sys.executable, "-c", READING_SCRIPT],
-            env=os.environ | {"PYTHONPATH": str(ROOT / "include"), "PYTHONUNBUFFERED": ""},
+            [sys.executable, "-c", script],
+            env=ENVIRONMENT,
             capture_output=True,
             text=True,
+            timeout=60,
             check=False,
         )
-        assert (process.returncode, process.stdout, process.stderr) == (130, "begun\n", RESUMABLE)
+        assert (process.returncode, process.stdout, process.stderr) == expected
+
+
+def test_a_command_that_is_done_leaves_as_a_normal_exit_does():
+    """Its threads are joined, pools included, and the functions of `atexit` called; then nothing is finalised."""
+    code = """
+import atexit, threading, time
+from concurrent.futures import ThreadPoolExecutor
+from tailrace.cli import commands
+
+class Finalized:
+    def __del__(self):
+        print("finalized", flush=True)
+
+held = Finalized()
+
+def app(**_):
+    threading.Thread(target=lambda: (time.sleep(0.2), print("joined"))).start()
+    ThreadPoolExecutor().submit(print, "in a pool")
+    atexit.register(print, "at exit")
+    print("to the end")
+    return 3
+
+commands.app = app
+commands.main()
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False, env=ENVIRONMENT
+    )
+    assert (result.returncode, result.stderr) == (3, "")
+    assert sorted(result.stdout.splitlines()) == ["at exit", "in a pool", "joined", "to the end"]
 
 
 def test_under_nohup_a_hangup_is_ignored(tailrace, handlers, monkeypatch):
@@ -324,11 +371,22 @@ def test_options_that_do_not_fit_are_refused(tailrace, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_lock_held_by_another_process_fails_with_exit_code_1(tailrace, tmp_path):
+@pytest.mark.parametrize(("command", "writer"), [("run", "stream"), ("rebuild", "correction")])
+def test_a_query_that_another_process_is_at_is_refused(tailrace, tmp_path, command, writer):
     file = query(tmp_path, source=f"source: {{format: parquet, path: {ROOT / 'samples' / 'flights'}}}")
-    with Layout.of(tmp_path / "wh", "flights").lock("stream"):
-        output = tailrace("run", file, "--warehouse", tmp_path / "wh", code=1)  # not 2: a supervisor tries again
-    assert "another process runs this query's driver" in output.stderr
+    with Layout.of(tmp_path / "wh", "flights").lock(writer):
+        output = tailrace(command, file, "--warehouse", tmp_path / "wh", code=2)
+    assert "another process" in output.stderr
+
+
+def test_a_query_in_use_fails_in_a_supervised_driver_so_that_it_is_tried_again(monkeypatch, tmp_path):
+    file = query(tmp_path, source=f"source: {{format: parquet, path: {ROOT / 'samples' / 'flights'}}}")
+    monkeypatch.setattr(sys, "argv", ["tailrace", "run", str(file), "--warehouse", str(tmp_path / "wh")])
+    with Layout.of(tmp_path / "wh", "flights").lock("stream"), pytest.raises(SystemExit) as ended:
+        commands.main(retried=True)
+    assert ended.value.code == 1
+    apps = sorted((ROOT / "spark_apps").glob("*.py"))
+    assert [app.stem for app in apps if "main(retried=True)" in app.read_text()] == ["calibrate", "correct", "stream"]
 
 
 def test_a_changed_query_that_its_checkpoint_does_not_fit_is_refused_with_its_file(tailrace, tmp_path):
@@ -354,9 +412,37 @@ def test_an_invalid_driver_memory_is_refused(tailrace, memory):
     assert "right would be: a number and m or g, from 500m to 999g" in output.stderr
 
 
-def test_results_of_a_query_that_never_ran_are_empty(tailrace, tmp_path):
-    output = tailrace("results", query(tmp_path), "--warehouse", tmp_path / "wh", "--format", "csv")
-    assert output.stdout.strip() == '"key","window_start","window_end","value","tuples","coverage","k_ms","as_of"'
+@pytest.mark.parametrize("command", ["results", "quality"])
+def test_a_query_that_never_ran_has_nothing_to_read(tailrace, tmp_path, command):
+    output = tailrace(command, query(tmp_path), "--warehouse", tmp_path / "wh", "--format", "csv", code=2)
+    assert "the query has never run in this warehouse" in output.stderr
+    assert not output.stdout
+
+
+def test_a_range_of_answers_that_is_none_is_refused(tailrace, tmp_path):
+    for options, fragment in {
+        ("--from", "yesterday"): "--from: 'yesterday' is no time",
+        ("--to", "2013-02-30"): "--to: '2013-02-30' is no time",
+        ("--from", "2013-02-02", "--to", "2013-02-01"): "is not after 2013-02-02",
+    }.items():
+        output = tailrace("results", query(tmp_path), "--warehouse", tmp_path / "wh", *options, code=2)
+        assert fragment in output.stderr
+
+
+@pytest.mark.parametrize("names", ["flights", "its file"])
+def test_a_query_is_backed_up_by_its_name_or_file_and_restored(tailrace, tmp_path, names):
+    layout, file = Layout.of(tmp_path / "wh", "flights"), query(tmp_path)
+    layout.create_checkpoint(load(file).structure(), {}, {})
+    named = file if names == "its file" else names
+    warehouse, output = ("--warehouse", tmp_path / "wh"), ("--output", tmp_path / "backup")
+    assert "backed up flights: 0 batches, 2 files" in tailrace("backup", named, *warehouse, *output).stderr
+    assert "not empty" in tailrace("backup", named, *warehouse, *output, code=2).stderr
+    assert "restored flights" in tailrace("restore", tmp_path / "backup", "--warehouse", tmp_path / "other").stderr
+    assert Layout.of(tmp_path / "other", "flights").manifest() == layout.manifest()
+    assert "has this query already" in tailrace("restore", tmp_path / "backup", *warehouse, code=2).stderr
+    for nothing, wrong in {"nobody": "never run", "no.yaml": "No such file"}.items():
+        assert wrong in tailrace("backup", nothing, *warehouse, "--output", tmp_path / "none", code=2).stderr
+    assert sorted(path.name for path in (tmp_path / "wh").iterdir()) == ["flights"]
 
 
 def test_replay_writes_a_stream(tailrace, tmp_path):

@@ -24,7 +24,10 @@ def test_the_warehouse_of_the_environment_is_the_default(tailrace, monkeypatch, 
     (tmp_path / "file").touch()
     monkeypatch.setenv("TAILRACE_WAREHOUSE", str(tmp_path / "file"))
     assert f"{tmp_path / 'file'}: it is a file" in tailrace("results", FLIGHTS, code=2).stderr
-    tailrace("results", FLIGHTS, "--warehouse", tmp_path / "other")  # is taken before that of the environment
+    other = tailrace("results", FLIGHTS, "--warehouse", tmp_path / "other", code=2).stderr
+    assert (
+        f"{tmp_path / 'other' / 'flights'}: the query has never run" in other
+    )  # is taken before that of the environment
     monkeypatch.delenv("TAILRACE_WAREHOUSE")
     assert "--warehouse" in tailrace("results", FLIGHTS, code=2).stderr
 

@@ -86,6 +86,23 @@ def test_a_journal_that_lacks_its_newest_entries_is_refused(layout, entry_count,
     assert f"mv {layout.home} {layout.home}.damaged" in message
 
 
+@pytest.mark.parametrize("name", STREAM_TABLES)
+@pytest.mark.parametrize("without_checkpoint", [False, True])
+def test_a_table_that_is_ahead_of_the_journal_is_refused(layout, name, without_checkpoint):
+    """As in a copy of files that were being written; whichever table it is."""
+    table, app = Tables(layout), layout.manifest().id
+    table.append(name, table.open(name).to_pyarrow_table().slice(0, 0), app, BATCHES)
+    if without_checkpoint:
+        shutil.rmtree(layout.checkpoint)
+    message = damage_message(layout, "it has 3 entries, and the stream has run 4 batches")
+    assert f"to restore all of {layout.home} from one backup" in message
+    with pytest.raises(Damaged, match="it has 3 entries"):
+        read_answers(QUERY, layout.home.parent, False)
+    journal = Journal(layout.journal)  # it was read while the stream went on
+    journal.append(BatchRecord(BatchHeader(BATCHES, ()), (), LogPosition()))
+    assert checkpoint.resumable(layout, QUERY) == layout.manifest()
+
+
 def test_a_lost_journal_directory_is_refused(layout):
     shutil.rmtree(layout.journal)
     damage_message(layout, "it has 0 entries")

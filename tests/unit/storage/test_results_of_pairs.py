@@ -64,8 +64,8 @@ def test_readers_get_pairs_with_their_times_in_order_and_without_those_taken_bac
     tmp_path, desk, tables, monkeypatch, capsys
 ):
     monkeypatch.setattr(results, "build", lambda query: desk.kind)
-    monkeypatch.setattr(results, "readable", lambda layout, query: None)
-    query = SimpleNamespace(name="pairs")
+    monkeypatch.setattr(results, "require_begun", lambda layout, query: None)
+    query = SimpleNamespace(name="pairs", streams={})
     answers, columns = read_answers(query, tmp_path, streamed=False)
     assert columns == COLUMNS
     assert [tuple(row.values()) for row in answers.select(columns).to_pylist()] == [
@@ -82,7 +82,8 @@ def test_readers_get_pairs_with_their_times_in_order_and_without_those_taken_bac
     write_answers(answers, columns, "csv", None, 10)
     first = capsys.readouterr().out.splitlines()[1]
     assert first.count("1970-01-01T00:00:00.") == 3  # left_time, right_time, as_of
-    read_answers(SimpleNamespace(name="never"), tmp_path, streamed=False)[0].select(COLUMNS)
+    begun = SimpleNamespace(name="begun", streams={})  # its first batch has not come
+    assert read_answers(begun, tmp_path, streamed=False)[0].select(COLUMNS).num_rows == 0
 
 
 def test_versions_and_late_rows_are_read_by_ranges_of_event_time(desk, tables):
@@ -131,7 +132,7 @@ def test_quality_counts_missing_pairs_and_those_taken_back(tmp_path, desk, table
     answers = AnswerTables(tables, desk.kind.answers)
     put_quality(query, desk.kind, answers, versions["left_time"].to_numpy(), desk.end)
     monkeypatch.setattr("tailrace.correction.quality.build", lambda query: desk.kind)
-    monkeypatch.setattr("tailrace.correction.quality.readable", lambda layout, query: None)
+    monkeypatch.setattr("tailrace.correction.quality.require_begun", lambda layout, query: None)
     rows, _ = read_quality(query, tmp_path)
     assert rows.select(["answers", "missing", "off"]).to_pylist() == [{"answers": 2, "missing": 1, "off": 2}]
 

@@ -1,0 +1,50 @@
+"""Ends a command's process, by the one way out of all commands.
+
+Threads of other languages, Arrow's and Delta's, may still be calling into Python when a command is done. Python's
+finalisation ends such a thread by an unwind that C++ forbids, and the process aborts: exit code 134, its output whole.
+So a command does what a normal exit does before that, and leaves without finalising the interpreter.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import select
+import sys
+import threading
+from contextlib import suppress
+from typing import Any, NoReturn
+
+CLOSED_PIPE = 141
+"""Exit code where nobody reads the output any more: what a shell says of a program that SIGPIPE ends."""
+
+_STDOUT, _STDERR = 1, 2
+
+
+def leave(code: int, waits: bool = True) -> NoReturn:
+    """End the process with an exit code.
+
+    Parameters
+    ----------
+    waits : bool
+        Whether Python's own threads are joined and the functions of `atexit` called, as at a normal exit; a command
+        that was interrupted waits for nobody.
+    """
+    try:
+        if waits:
+            join_threads: Any = threading._shutdown  # type: ignore[attr-defined]
+            join_threads()  # also ends the pools of `concurrent.futures`
+            atexit._run_exitfuncs()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):  # a pipe that nobody reads; closed; none
+                stream.flush()
+        os._exit(code)
+
+
+def is_output_closed() -> bool:
+    """Whether stdout or stderr is a pipe that nobody reads any more, as after `| head`."""
+    poll = select.poll()
+    for descriptor in (_STDOUT, _STDERR):
+        poll.register(descriptor, 0)
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))

@@ -1,0 +1,121 @@
+"""A part of a query's answers, by event time and key: what of the tables' files is read for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_, or_
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from numpy.typing import NDArray
+
+from tailrace.answers.by_pair import ByPair
+from tailrace.answers.model import AnswerModel
+from tailrace.ground.duration import format_time
+from tailrace.ground.errors import refuse
+from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
+from tailrace.query.query import Query
+from tailrace.storage.tables import within
+
+
+@dataclass(frozen=True)
+class AnswerRange:
+    """The windows that overlap the event times [start, end), or the pairs with a tuple in them; of one key, or of all.
+
+    Attributes
+    ----------
+    start, end : int
+        In ms.
+    key : str or None
+        The key as text; None for all keys.
+    """
+
+    start: int = BEFORE_ALL
+    end: int = AFTER_ALL
+    key: str | None = None
+
+    def check(self, query: Query) -> None:
+        """Refuse an empty range, and a key of a query that has none.
+
+        Raises
+        ------
+        Refused
+            With what would be right.
+        """
+        if self.start >= self.end:
+            wrong = f"{format_time(self.end)} is not after {format_time(self.start)}"
+            raise refuse("--from, --to", wrong, "an end after the start")
+        if self.key is not None and all(stream.key is None for stream in query.streams.values()):
+            raise refuse(f"--key {self.key}", "the query's answers have no key", "none")
+
+    def condition(self, model: AnswerModel, schema: pa.Schema) -> Any:
+        """The condition on rows of `results` or `corrections` with this schema; None where all are in the range.
+
+        Every version of a window in the range meets it. A repeat of an id brings the same pair with other times, two
+        reaches away at most; farther away only where both ids came again: see `versions_elsewhere`.
+        """
+        conditions = [] if self.key is None else [ds.field("key") == self._key_of(schema.field("key").type)]
+        if self._has_times:
+            if "window_end" in model.identity.columns:
+                conditions += [
+                    within("window_end", self.start, AFTER_ALL),
+                    within("window_start", BEFORE_ALL, self.end - 1),
+                ]
+            else:
+                around_ms = 2 * model.reach_ms if isinstance(model, ByPair) else 0
+                low, high = self.start - 1 - around_ms, self.end - 1 + around_ms
+                conditions.append(reduce(or_, (within(name, low, high) for name in model.horizon_columns)))
+        return reduce(and_, conditions) if conditions else None
+
+    def versions_elsewhere(self, model: AnswerModel, in_range: Sequence[pa.Table]) -> Any:
+        """The condition on corrections that may be versions of these answers with times elsewhere; None for windows."""
+        if not isinstance(model, ByPair):
+            return None
+        ids = pa.concat_tables([rows.select(["left_id"]) for rows in in_range])
+        return ds.field("left_id").isin(ids["left_id"].unique())
+
+    def late_condition(self, model: AnswerModel, answers: pa.Table, schema: pa.Schema) -> Any:
+        """The condition on rows of `late`, with this schema, that may lack in these answers by window."""
+        if self == ALL or not answers.num_rows:
+            return None
+        low, high = pc.min(answers["window_start"]).as_py(), pc.max(answers["window_end"]).as_py()
+        condition = within(model.late_time, low - 1, high - 1)
+        return (
+            condition if self.key is None else condition & (ds.field("key") == self._key_of(schema.field("key").type))
+        )
+
+    def contains(self, model: AnswerModel, answers: pa.Table) -> NDArray[np.bool_]:
+        """Test which answers by their times, in ms, are in the range; they are of its key."""
+        if not self._has_times:
+            return np.ones(answers.num_rows, bool)
+        if "window_end" in model.identity.columns:
+            start, end = (answers[name].to_numpy() for name in ("window_start", "window_end"))
+            return np.asarray((end > self.start) & (start < self.end))
+        times = [answers[name].to_numpy() for name in model.horizon_columns]
+        return np.asarray(reduce(or_, ((time >= self.start) & (time < self.end) for time in times)))
+
+    @property
+    def _has_times(self) -> bool:
+        return (self.start, self.end) != (BEFORE_ALL, AFTER_ALL)
+
+    def _key_of(self, dtype: pa.DataType) -> pa.Scalar:
+        """The key as a value of the tables' type.
+
+        Raises
+        ------
+        Refused
+            When it is none.
+        """
+        try:
+            return pa.scalar(self.key).cast(dtype)
+        except pa.ArrowInvalid:
+            raise refuse(f"--key {self.key}", f"it is no {dtype}, as the query's keys are", f"a key, {dtype}") from None
+
+
+ALL = AnswerRange()
+"""All answers."""

@@ -1,0 +1,180 @@
+"""Backs up a query while its stream lives: its parts are copied in the reverse of the order in which they are written.
+
+A batch is written to the journal first, then to the tables one after the other, and noted last. A copy that begins with
+the tasks' state and ends with the journal is therefore what a stream leaves that was killed: each part holds at least
+the batches of the next one. Of a table a version is copied, with the files that it names; none of them is removed
+meanwhile, as corrections hold it off, too. A stream that runs changes its state as it is copied, so it is left out: the
+tables have all that `tailrace rebuild` needs to make it again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from tailrace.engine.stream_reader import TABLE
+from tailrace.ground.errors import Busy, Problem, refuse
+from tailrace.ground.object_path import on_disk
+from tailrace.storage.backup_manifest import BackupManifest, FileRecord, copy_file
+from tailrace.storage.checkpoint import check_journal
+from tailrace.storage.journal import Journal
+from tailrace.storage.layout import Layout
+from tailrace.storage.lost_files import require_files
+from tailrace.storage.manifest import FORMAT, CheckpointManifest
+from tailrace.storage.table_schemas import CALIBRATION_TABLES, CORRECTION_TABLES, stream_tables
+from tailrace.storage.tables import VACUUM, Tables, last_batch_of
+from tailrace.storage.writer import only_driver
+from tailrace.storage.written_batches import path_of, write_note
+
+_WAIT_S = 60.0  # for a correction, or for a removal of files
+_TRIES = 10  # of a table whose files go while it is copied: its writer compacts it, which is seldom
+
+
+def back_up(layout: Layout, output: Path) -> BackupManifest:
+    """Copy a query's tables, journal and, unless its stream runs, state to a directory: all of it, or nothing.
+
+    Raises
+    ------
+    Refused
+        When the query never ran, or the directory is not empty.
+    Damaged
+        When a part of what is to be copied is lost.
+    Busy
+        While a correction runs.
+    """
+    home = on_disk(layout.home)
+    require_empty(output, "--output")
+    manifest = layout.manifest()
+    if manifest is None:
+        raise refuse(str(home), "the query has never run in this warehouse", "tailrace run, first")
+    if manifest.format != FORMAT:
+        raise refuse(str(home), f"its stream is of format {manifest.format}, not {FORMAT}", "that version of tailrace")
+    with layout.lock(VACUUM, _WAIT_S), new_directory(output, home.name) as new:
+        made_at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        copy = _Copy(layout, manifest, Layout(new / home.name))
+        has_state = copy.take_state()
+        copy.take_file(on_disk(layout.manifest_file))
+        batches = copy.take_tables()
+        copy.take_journal()
+        copy.take_directory(on_disk(layout.table_versions))
+        if not has_state:
+            copy.write_note(batches)
+        check_journal(copy.target, max(batches.values(), default=-1) + 1)
+        found = BackupManifest(home.name, Journal(copy.target.journal).count, has_state, made_at, copy.files)
+        found.write(new)
+    return found
+
+
+@dataclass
+class _Copy:
+    """A copy that is being made of a query's directory; `files` has what was copied."""
+
+    layout: Layout
+    manifest: CheckpointManifest
+    target: Layout
+    files: dict[str, FileRecord] = field(default_factory=dict)
+
+    def take_state(self) -> bool:
+        """Copy the checkpoint, unless the stream runs; it can't start meanwhile."""
+        try:
+            with only_driver(self.layout):
+                self.take_directory(on_disk(self.layout.checkpoint))
+        except Busy:
+            return False
+        return on_disk(self.layout.checkpoint).is_dir()
+
+    def take_tables(self) -> dict[str, int]:
+        """Copy the tables; returns the last batch of each of the stream's."""
+        tables, streams = Tables(self.layout), sorted(self.manifest.types.keys() - {TABLE})
+        histories = [path.name for path in self.layout.histories(streams).values()]
+        for name in (*reversed(CORRECTION_TABLES), *CALIBRATION_TABLES):  # they follow from the stream's
+            if tables.has(name):
+                self._take_table(name)
+        names = [name for name in reversed(stream_tables(histories)) if tables.has(name)]
+        return {name: self._take_table(name) for name in names}
+
+    def take_journal(self) -> None:
+        """Copy the journal: entries first, as one that is merged into a block meanwhile is in the block afterwards."""
+        journal = on_disk(self.layout.journal)
+        for pattern in ("[0-9]*.json", "[0-9]*.jsonl.gz"):
+            for file in sorted(journal.glob(pattern)):
+                try:
+                    self.take_file(file)
+                except FileNotFoundError:
+                    on_disk(self.target.journal / file.name).unlink(missing_ok=True)
+
+    def take_directory(self, directory: Path) -> None:
+        """Copy the files of a directory that nobody changes; hidden ones are being written, or were left."""
+        for file in sorted(directory.rglob("*")):
+            if file.is_file() and not file.name.endswith(".new"):
+                self.take_file(file)
+
+    def take_file(self, file: Path) -> None:
+        name = str(file.relative_to(on_disk(self.layout.home)))
+        self.files[name] = copy_file(file, on_disk(self.target.home) / name)
+
+    def write_note(self, batches: Mapping[str, int]) -> None:
+        """Write the note of written batches, which is a part of the state: `metrics` has those that all tables have."""
+        in_all = {name: min(batch, batches.get("metrics", -1)) for name, batch in batches.items()}
+        write_note(self.target, {name: batch for name, batch in in_all.items() if batch >= 0})
+        file = on_disk(path_of(self.target))
+        self.files[str(file.relative_to(on_disk(self.target.home)))] = FileRecord.of(file)
+
+    def _take_table(self, name: str) -> int:
+        """Copy a version of a table; returns its last batch, −1 where it has none."""
+        tables, target = Tables(self.layout), on_disk(self.target.table(name))
+        for _ in range(_TRIES):
+            table = tables.open(name)
+            try:
+                self._take_version(name, table)
+                copied = DeltaTable(target)
+                if copied.version() == table.version():
+                    return last_batch_of(table, self.manifest.id, name)
+            except (FileNotFoundError, DeltaError):
+                require_files(self.layout, name, tables.open(name))
+            shutil.rmtree(target / "_delta_log", ignore_errors=True)
+            self.files = {file: record for file, record in self.files.items() if not file.startswith(f"{name}/")}
+        raise Busy([Problem(str(tables.layout.table(name)), "its files go while they are copied", "to try again")])
+
+    def _take_version(self, name: str, table: DeltaTable) -> None:
+        directory = on_disk(self.layout.table(name))
+        for path in pa.table(table.get_add_actions()).column("path").to_pylist():
+            self.take_file(directory / unquote(path))
+        for file in sorted((directory / "_delta_log").iterdir()):
+            number = file.name.split(".")[0]
+            # A hint to a checkpoint after this version would mislead; without one the log is listed.
+            if number.isdigit() and int(number) <= table.version() and file.suffix in (".json", ".parquet"):
+                self.take_file(file)
+
+
+def require_empty(directory: Path, option: str) -> None:
+    """Refuse a directory that is none, or that holds anything."""
+    if directory.exists() and not directory.is_dir():
+        raise refuse(f"{option} {directory}", "it is a file", "a directory that is empty, or not there yet")
+    if directory.is_dir() and any(directory.iterdir()):
+        raise refuse(f"{option} {directory}", "the directory is not empty", "one that is empty, or not there yet")
+
+
+@contextmanager
+def new_directory(target: Path, owner: str) -> Iterator[Path]:
+    """Yield a hidden directory beside the target, which it becomes at the end of the block, or which is removed."""
+    target = Path(os.path.abspath(target))
+    new = target.with_name(f".{target.name}.{owner}.new")
+    shutil.rmtree(new, ignore_errors=True)  # of a process that was killed
+    new.mkdir(parents=True)
+    try:
+        yield new
+        os.sync()
+        new.rename(target)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)

@@ -1,0 +1,118 @@
+"""Finds what is lost of a query's tables, and names the command that repairs it.
+
+A lost file shows when something is read: as an error of Delta's library, of Arrow's or of the disk. So whatever fails
+on a table is looked into. A table that is whole has failed for another reason, and its error is raised as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from tailrace.ground.errors import Damaged, Problem
+from tailrace.storage.layout import Layout
+from tailrace.storage.warehouses import moving_away, storage_options
+
+_CORRECTIONS = ("corrections", "correction_runs", "quality")
+_DAMAGED_LOG = (
+    "Expected contiguous commit files",
+    "No table metadata or protocol",
+    "Invalid Checkpoint",
+    "No files in log segment",
+    "Json error",
+    "not found",
+)
+"""Texts by which Delta's library says that a table's log is lost in part, or damaged; others may be of a disk's."""
+
+
+@contextmanager
+def naming_what_is_lost(layout: Layout, name: str) -> Iterator[None]:
+    """Raise `Damaged`, with the repair, where the block fails as the table's log or files are lost or damaged."""
+    try:
+        yield
+    except (OSError, DeltaError, pa.ArrowInvalid) as error:
+        if (problem := _problem(layout, name, error)) is not None:
+            raise Damaged([problem]) from None
+        raise
+
+
+def require_files(layout: Layout, name: str, table: DeltaTable) -> None:
+    """Refuse a table, as it was opened, that names files which are not there; on a disk only, as a store keeps them.
+
+    Raises
+    ------
+    Damaged
+        With the repair.
+    """
+    if (lost := _lost_files(layout, name, table)) is not None:
+        raise Damaged([lost])
+
+
+def has_leftovers(layout: Layout, name: str) -> bool:
+    """Whether a table's directory has data files; a process that was killed while creating a table leaves none."""
+    path = layout.table(name)
+    if isinstance(path, Path):
+        return any(path.rglob("*.parquet"))
+    return any(part.suffix == ".parquet" or "=" in part.name for part in path.iterdir())
+
+
+def lost(where: str, wrong: str) -> Damaged:
+    """Build the error for a part of the log that is in no table, though the stream has written it."""
+    right = (
+        "to restore the query's tables from a backup (tailrace restore); or, where the source still has all, another "
+        "name or warehouse, to begin anew"
+    )
+    return Damaged([Problem(where, wrong, right)])
+
+
+def repair_of(layout: Layout, name: str) -> str:
+    """The advice that makes a table again whose log or files are lost."""
+    home = layout.home.parent
+    away = moving_away(layout.table(name))
+    if name in _CORRECTIONS:
+        return f"{away} and then tailrace correct FILE --warehouse {home}, which gives all corrections again"
+    if name == "proposals":
+        return f"{away} and then tailrace calibrate FILE --warehouse {home}"
+    if layout.is_remote or Layout.is_history(name) or name in ("segments", "quarantine"):
+        return (
+            f"{away} and {moving_away(layout.checkpoint)}, and then to start the stream again: it runs its journal "
+            "again from the source, which must still have all of it; or to restore a backup (tailrace restore)"
+        )
+    return f"{away} and then {layout.rebuild_command()}, which makes the table again, from history"
+
+
+def _problem(layout: Layout, name: str, error: Exception) -> Problem | None:
+    """Return what is lost or damaged of a table that failed; None where it is whole, or can't be asked."""
+    path = layout.table(name)
+    try:
+        table = DeltaTable(str(path), storage_options=storage_options(path))
+        lost_files = _lost_files(layout, name, table)
+    except (OSError, DeltaError) as other:
+        if not any(text in str(other) for text in _DAMAGED_LOG):
+            return None
+        wrong = f"a part of its log is lost or damaged ({str(other).splitlines()[0][:200]})"
+        return Problem(str(path / "_delta_log"), wrong, repair_of(layout, name))
+    if lost_files is None and isinstance(error, pa.ArrowInvalid):
+        return Problem(str(path), f"a file of it is damaged ({error})", repair_of(layout, name))
+    return lost_files
+
+
+def _lost_files(layout: Layout, name: str, table: DeltaTable) -> Problem | None:
+    """Return the problem of files that a table names and that are gone; None where all are there."""
+    path = layout.table(name)
+    if not isinstance(path, Path):
+        return None
+    names = pa.table(table.get_add_actions()).column("path").to_pylist()
+    gone = [file for file in (path / unquote(each) for each in names) if not file.exists()]
+    if not gone:
+        return None
+    wrong = "it is lost, though the table names it"
+    if len(gone) > 1:
+        wrong = f"it and {len(gone) - 1:,} more of the table's files are lost, though the table names them"
+    return Problem(str(gone[0]), wrong, repair_of(layout, name))

@@ -1,0 +1,197 @@
+"""A lost or damaged log or file of any table is named with the command that repairs it, and that command does."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from json_stream import records_of, write_json
+from local_driver import Driver, no_spark
+from oracle import Settings, stream
+from oracle_assertions import assert_streamed
+from tailrace.correction.correct import correct
+from tailrace.correction.correction_range import CorrectionRange
+from tailrace.correction.quality import read_quality
+from tailrace.correction.uncorrected import corrected_intervals
+from tailrace.ground.errors import Damaged
+from tailrace.query.query import Query
+from tailrace.storage import checkpoint
+from tailrace.storage.layout import Layout
+from tailrace.storage.proposals import Proposals
+from tailrace.storage.results import read_answers
+from tailrace.storage.table_schemas import CORRECTION_TABLES, STREAM_TABLES
+from tailrace.storage.tables import Tables
+from warehouse import make_query, make_stream, propose, rows_of
+
+SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 200))
+TUPLES = make_stream(120, 2)
+TABLES = (*STREAM_TABLES, *CORRECTION_TABLES, "proposals")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """A query that has run, was corrected and calibrated."""
+    home = tmp_path_factory.mktemp("whole")
+    for number in range(4):
+        write_json(records_of(TUPLES[30 * number : 30 * number + 30]), home / "in", number)
+    query = query_over(home)
+    Driver(query, home / "wh").run(30, flush=True)
+    correct(query, home / "wh", CorrectionRange(), no_spark)
+    propose(query, home / "wh", 300)
+    return home
+
+
+def query_over(home: Path) -> Query:
+    return make_query(home / "in", SETTINGS, source="json", calibrated=True)
+
+
+@pytest.fixture
+def layout(whole, tmp_path) -> Layout:
+    shutil.copytree(whole / "wh", tmp_path / "wh")
+    return Layout.of(tmp_path / "wh", "readings")
+
+
+def readers(layout: Layout, query: Query) -> dict[str, Callable[[], object]]:
+    """All that reads a table; by what it reads."""
+    warehouse = layout.home.parent
+    return {
+        "results": lambda: read_answers(query, warehouse, streamed=True),
+        "late": lambda: read_answers(query, warehouse, streamed=True),
+        "corrections": lambda: read_answers(query, warehouse, streamed=False),
+        "correction_runs": lambda: corrected_intervals(Tables(layout)),
+        "quality": lambda: read_quality(query, warehouse),
+        "proposals": lambda: Proposals(layout).newest(query.policy),
+        "history": lambda: correct(query, warehouse, CorrectionRange(), no_spark),
+        "segments": lambda: correct(query, warehouse, CorrectionRange(), no_spark),
+        "metrics": lambda: correct(query, warehouse, CorrectionRange(), no_spark),
+        "facts": lambda: checkpoint.resumable(layout, query),
+        "quarantine": lambda: checkpoint.resumable(layout, query),
+    }
+
+
+def lose_file(table: Path) -> str:
+    """Remove a file that the table names."""
+    path = pa.table(Tables(Layout(table.parent)).open(table.name).get_add_actions()).column("path")[0].as_py()
+    (table / path).unlink()
+    return Path(path).name
+
+
+def lose_log(table: Path) -> str:
+    shutil.rmtree(table / "_delta_log")
+    return "_delta_log: the table's log is lost"
+
+
+def lose_commit(table: Path) -> str:
+    commits = sorted((table / "_delta_log").glob("*.json"))
+    assert len(commits) > 1
+    for file in (table / "_delta_log").glob("*checkpoint*"):
+        file.unlink()
+    commits[0].unlink()
+    return "_delta_log: a part of its log is lost or damaged"
+
+
+def damage_commit(table: Path) -> str:
+    for file in (table / "_delta_log").glob("*checkpoint*"):
+        file.unlink()
+    sorted((table / "_delta_log").glob("*.json"))[-1].write_text('{"add')
+    return "_delta_log: a part of its log is lost or damaged"
+
+
+def damage_file(table: Path) -> str:
+    path = pa.table(Tables(Layout(table.parent)).open(table.name).get_add_actions()).column("path")[0].as_py()
+    (table / path).write_bytes(b"no Parquet")
+    return "a file of it is damaged"
+
+
+HAS_ROWS = tuple(name for name in TABLES if name not in ("quarantine", "quality"))
+
+
+FROM_SOURCE = ("history", "segments", "quarantine")
+COMMANDS = dict.fromkeys(CORRECTION_TABLES, "tailrace correct") | {"proposals": "tailrace calibrate"}
+
+
+def advice_of(error: Damaged) -> str:
+    return error.problems[0].right
+
+
+@pytest.mark.parametrize("lose", [lose_file, lose_log, lose_commit, damage_commit], ids=lambda lose: lose.__name__)
+@pytest.mark.parametrize("name", HAS_ROWS)
+def test_what_is_lost_is_named_with_the_command_that_repairs_it(whole, layout, name, lose):
+    query, wrong = query_over(whole), lose(layout.table(name))
+    with pytest.raises(Damaged, match=wrong) as error:
+        readers(layout, query)[name]()
+    advice = advice_of(error.value)
+    assert advice.startswith(f"mv {layout.table(name)} {layout.table(name)}.damaged and ")
+    assert {**COMMANDS, **dict.fromkeys(FROM_SOURCE, "tailrace restore")}.get(name, "tailrace rebuild") in advice
+    if name in STREAM_TABLES:  # neither is it gone on with
+        with pytest.raises(Damaged, match=wrong):
+            checkpoint.resumable(layout, query)
+
+
+@pytest.mark.parametrize("name", ["results", "late", "corrections"])
+def test_a_damaged_file_is_named_as_well(whole, layout, name):
+    wrong = damage_file(layout.table(name))
+    with pytest.raises(Damaged, match=wrong):
+        readers(layout, query_over(whole))[name]()
+
+
+@pytest.mark.parametrize("name", CORRECTION_TABLES)
+def test_a_table_of_corrections_that_is_gone_altogether_is_missed(whole, layout, name):
+    shutil.rmtree(layout.table(name))
+    for streamed in (False, True):
+        with pytest.raises(Damaged, match=f"{name}: the table is lost"):
+            read_answers(query_over(whole), layout.home.parent, streamed)
+
+
+def test_a_correction_that_was_killed_while_it_created_its_tables_is_no_loss(whole, layout):
+    for name in CORRECTION_TABLES[1:]:
+        shutil.rmtree(layout.table(name))
+    (layout.table("quality") / "_delta_log").mkdir(parents=True)
+    query = query_over(whole)
+    read_answers(query, layout.home.parent, streamed=False)
+    correct(query, layout.home.parent, CorrectionRange(), no_spark)
+    read_answers(query, layout.home.parent, streamed=False)
+
+
+def follow(advice: str) -> None:
+    """Run the commands of an advice that move things away."""
+    for before, after in re.findall(r"mv (\S+) ([^ ,]+)", advice):
+        shutil.move(before, after)
+
+
+@pytest.mark.parametrize("name", HAS_ROWS)
+def test_the_repair_gives_everything_again(whole, layout, name):
+    query = query_over(whole)
+    before = read_answers(query, layout.home.parent, streamed=False)[0].drop_columns(["emitted_at"])
+    lose_log(layout.table(name))
+    with pytest.raises(Damaged) as error:
+        readers(layout, query)[name]()
+    follow(advice_of(error.value))
+    driver = Driver(query, layout.home.parent)
+    if name in CORRECTION_TABLES:
+        correct(query, layout.home.parent, CorrectionRange(), no_spark)
+    elif name in FROM_SOURCE:
+        driver.run(30, flush=True)
+    elif name in STREAM_TABLES:
+        driver.rebuild(query)
+    assert read_answers(query, layout.home.parent, streamed=False)[0].drop_columns(["emitted_at"]).equals(before)
+    assert_streamed(rows_of(layout.home.parent, "results", "late"), stream(TUPLES, SETTINGS))
+
+
+def test_what_fails_for_another_reason_is_no_loss(layout, monkeypatch):
+    """A disk that is away for a moment: the error comes as it is, and is tried again."""
+    tables = Tables(layout)
+
+    def fails(path):
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tailrace.storage.tables.open_table", fails)
+        with pytest.raises(OSError, match="Input/output"):
+            tables.open("results")
+    assert tables.read("results").num_rows
