@@ -17,6 +17,7 @@ from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from fake_host import LOCAL_CONF, QUERY, declare
 from tailrace.cli import drivers as commands
 from tailrace.drivers.driver_host import DriverHostDown
+from tailrace.drivers.homes import program_of
 from tailrace.ground.errors import Busy, Refused
 from tailrace.orchestration import drivers, settings, stream_operators
 from tailrace.orchestration.stream_operators import (
@@ -301,7 +302,8 @@ def test_the_end_of_a_driver_does_not_affect_a_later_deployment(make_operator, h
     host.driver = replace(host.driver, pid=old.driver.pid)
     with suppress(AirflowFailException, TaskDeferred):
         resume(make_operator(SuperviseOperator), context, verdict(kind, old.driver.pid), [], old.deployment)
-    assert (host.driver.state, host.stopped, host.ran, host.programs) == ("running", [], [], {"readings"})
+    assert (host.driver.state, host.stopped, host.ran) == ("running", [], [])
+    assert host.programs == {program_of(host, layout.home)}
 
 
 def test_supervise_continues_with_the_driver_that_replaced_its_own(make_operator, host, context, layout):

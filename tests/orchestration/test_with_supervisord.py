@@ -18,9 +18,11 @@ from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 from tailrace.drivers import fence
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.fence import dead
+from tailrace.drivers.homes import program_of
 from tailrace.drivers.liveness import LivenessJudge
-from tailrace.orchestration import settings, stream_operators
+from tailrace.orchestration import drivers, settings, stream_operators
 from tailrace.orchestration.stream_operators import CheckOperator, DeployOperator, DrainOperator, SuperviseOperator
+from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 
 # Stand-in for spark-submit: a driver that reports its status and drains, or fails as the warehouse's `mode` says.
@@ -143,7 +145,7 @@ def reporting_pid(layout):
 
 
 def look():
-    return settings.driver_host().inspect("readings")
+    return drivers.inspect(settings.driver_host(), Layout.of(settings.warehouse(), "readings"))
 
 
 def test_two_runs_share_one_driver_and_both_see_it_drain(make_operator, context, layout):
@@ -303,7 +305,7 @@ def test_a_driver_that_someone_stopped_fails_the_task(make_operator, context, la
     monkeypatch.setattr("tailrace.drivers.liveness.GONE_S", 0.2)
     make_operator(DeployOperator).execute(context)
     trigger, arguments = deferral_of(make_operator(SuperviseOperator).execute, context)
-    settings.driver_host().stop("readings", 5)
+    settings.driver_host().stop(program_of(settings.driver_host(), layout.home), 5)
     event = fire(trigger)
     with pytest.raises(AirflowFailException, match="stopped or removed"):
         make_operator(SuperviseOperator).resume(context, event, **arguments)

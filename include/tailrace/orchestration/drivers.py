@@ -11,6 +11,7 @@ from typing import Any
 
 from tailrace.drivers.driver_host import Driver, DriverHost
 from tailrace.drivers.driver_status import DriverStatus
+from tailrace.drivers.homes import program_of
 from tailrace.drivers.launch import starts_file
 from tailrace.ground.errors import Busy, Problem
 from tailrace.ground.files import write_atomically
@@ -45,7 +46,12 @@ class Deployed:
 
 def status(host: DriverHost, layout: Layout) -> DriverStatus:
     """Return the status of a query's driver, by its host and by its own status file."""
-    return DriverStatus(host.inspect(layout.home.name), Status.read(layout), wall_ms())
+    return DriverStatus(inspect(host, layout), Status.read(layout), wall_ms())
+
+
+def inspect(host: DriverHost, layout: Layout) -> Driver:
+    """Return the state of a query's driver by its host; no other warehouse's driver is taken for it."""
+    return host.inspect(program_of(host, layout.home))
 
 
 def deploy(host: DriverHost, layout: Layout, command: Sequence[str], environment: Mapping[str, str]) -> Deployed:
@@ -67,9 +73,9 @@ def alone(layout: Layout) -> AbstractContextManager[Any]:
 def get_or_make(host: DriverHost, layout: Layout, command: Sequence[str], environment: Mapping[str, str]) -> Deployed:
     """Deploy as `deploy` does, for a caller that holds the lock `alone`."""
     name = layout.home.name
-    driver = host.inspect(name)
+    driver = inspect(host, layout)
     for _ in polls(_GOING_S, _POLL_S):
-        driver = host.inspect(name)
+        driver = inspect(host, layout)
         if not (driver.alive and layout.drain.exists()):
             break
     if driver.alive and layout.drain.exists():
@@ -79,7 +85,7 @@ def get_or_make(host: DriverHost, layout: Layout, command: Sequence[str], enviro
     write_atomically(_deployment_file(layout), secrets.token_hex(8))  # first: a drain of the old one then stops asking
     for stale_file in (starts_file(layout.home), layout.drain):
         stale_file.unlink(missing_ok=True)
-    return Deployed(host.deploy(name, command, environment), True, deployment(layout))
+    return Deployed(host.deploy(program_of(host, layout.home), command, environment), True, deployment(layout))
 
 
 def deployment(layout: Layout) -> str:
@@ -114,11 +120,11 @@ def drain(
     """
     name = layout.home.name
     only = deployment(layout) if only is None else only
-    driver = host.inspect(name)
+    driver = inspect(host, layout)
     if driver.alive:
         tell(f"{name}: to be drained, pid {driver.pid}")
     for _ in polls(deadline_s, _POLL_S):
-        driver = host.inspect(name)
+        driver = inspect(host, layout)
         if not driver.alive or deployment(layout) != only:
             break
         layout.request_drain()  # repeated: a driver that is starting removes an older request
@@ -130,7 +136,7 @@ def drain(
         return driver
     if driver.alive:
         tell(f"{name}: not drained after {deadline_s:.0f} s, now it is stopped")
-        driver = host.stop(name, stop_s)
+        driver = host.stop(program_of(host, layout.home), stop_s)
     clear_away(host, layout, only)
     tell(f"{name}: {driver.state}, {driver.detail}")
     return driver
@@ -139,7 +145,7 @@ def drain(
 def stop(host: DriverHost, layout: Layout, wait_s: float) -> Driver:
     """End a driver by SIGTERM, after `wait_s` seconds by SIGKILL; none of its processes is left on return."""
     ended_deployment = deployment(layout)
-    driver = host.stop(layout.home.name, wait_s)
+    driver = host.stop(program_of(host, layout.home), wait_s)
     clear_away(host, layout, ended_deployment)
     return driver
 
@@ -155,25 +161,27 @@ def clear_away(host: DriverHost, layout: Layout, ended_deployment: str) -> None:
         When one of its processes may be alive.
     """
     with alone(layout):
-        if deployment(layout) == ended_deployment and not host.inspect(layout.home.name).alive:
+        if deployment(layout) == ended_deployment and not inspect(host, layout).alive:
             end(host, layout, 0)
 
 
 def end(host: DriverHost, layout: Layout, wait_s: float) -> None:
     """Stop a driver and kill what is left of it, for a caller that holds the lock `alone`."""
-    name = layout.home.name
+    name = program_of(host, layout.home)
     host.stop(name, wait_s)
     # PySpark's daemon has its own process group, and once a signal has stopped it, it does not end with its JVM.
     command = [sys.executable, "-m", "tailrace.drivers.fence", str(layout.home)]
     code = host.run(f"{name}-fence", command, _FENCE_S)
     if code != 0:
         how = "has not ended in time" if code is None else f"ended with exit code {code}"
-        raise RuntimeError(f"something of the driver of {name} may live on: on its host `{' '.join(command)}` {how}")
+        raise RuntimeError(
+            f"something of the driver of {layout.home.name} may live on: on its host `{' '.join(command)}` {how}"
+        )
 
 
 def last_lines(host: DriverHost, layout: Layout) -> str:
     """Return the last lines of the driver's log, indented; empty if there are none."""
-    return "\n".join(f"    {line}" for line in host.last_lines(layout.home.name, LAST_LINES))
+    return "\n".join(f"    {line}" for line in host.last_lines(program_of(host, layout.home), LAST_LINES))
 
 
 def _deployment_file(layout: Layout) -> Location:

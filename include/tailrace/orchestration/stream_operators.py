@@ -139,7 +139,7 @@ class SuperviseOperator(TellsLineage, StreamOperator):
         message = str(drivers.status(host, layout)) if verdict.kind == "ended" else explain(verdict, host, layout)
         driver = None
         if verdict.kind != "unreachable":  # else a driver host that restarts would start it again
-            driver = host.inspect(self.query)  # before it is removed, with its exit code
+            driver = drivers.inspect(host, layout)  # before it is removed, with its exit code
             drivers.clear_away(host, layout, deployment)
         if verdict.kind == "ended":
             return message
@@ -170,7 +170,7 @@ class SuperviseOperator(TellsLineage, StreamOperator):
         """Replace a driver that hangs by a new one, within the restart budget, and continue the watch."""
         options = Options.of(context["params"])
         with drivers.alone(layout):  # a pid may be another driver's by now, so the deployment is compared too
-            if drivers.deployment(layout) == deployment and host.inspect(self.query).pid == verdict.pid:
+            if drivers.deployment(layout) == deployment and drivers.inspect(host, layout).pid == verdict.pid:
                 if layout.drain.exists():  # whoever drains it ends it by force at the deadline
                     self.log.info("the driver hangs, and is being drained: it is not replaced")
                     self._watch(context, hangs)
