@@ -21,7 +21,8 @@ from tailrace.drivers.fence import dead
 from tailrace.drivers.homes import program_of
 from tailrace.drivers.liveness import LivenessJudge
 from tailrace.orchestration import drivers, settings, stream_operators
-from tailrace.orchestration.stream_operators import CheckOperator, DeployOperator, DrainOperator, SuperviseOperator
+from tailrace.orchestration.drain_operator import DrainOperator
+from tailrace.orchestration.stream_operators import CheckOperator, DeployOperator, SuperviseOperator
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 

@@ -6,7 +6,7 @@ import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tailrace.drivers.driver_host import Driver, DriverHost
@@ -17,6 +17,9 @@ from tailrace.ground.errors import Busy, Problem
 from tailrace.ground.files import write_atomically
 from tailrace.ground.object_path import Location
 from tailrace.ground.polling import polls
+from tailrace.orchestration.edits import not_in_force
+from tailrace.query.differences import Difference
+from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status, wall_ms
 
@@ -35,6 +38,8 @@ class Deployed:
     ----------
     made : bool
         True if this call created the driver; False if it was there already.
+    not_in_force : list of Difference
+        The settings of a living driver that are others than those asked for.
     deployment : str
         Name of the deployment, the same through all restarts; each driver that is created gets another one.
     """
@@ -42,6 +47,7 @@ class Deployed:
     driver: Driver
     made: bool
     deployment: str
+    not_in_force: list[Difference] = field(default_factory=list)
 
 
 def status(host: DriverHost, layout: Layout) -> DriverStatus:
@@ -54,14 +60,25 @@ def inspect(host: DriverHost, layout: Layout) -> Driver:
     return host.inspect(program_of(host, layout.home))
 
 
-def deploy(host: DriverHost, layout: Layout, command: Sequence[str], environment: Mapping[str, str]) -> Deployed:
+def deploy(
+    host: DriverHost,
+    layout: Layout,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    query: DeployedQuery | None = None,
+) -> Deployed:
     """Return the query's only driver: the live one, or a new one with a new count of restarts (idempotent).
 
     It waits for a driver that drains. The deployment's name is written before the driver is created: a caller that
     dies in between leaves a driver that the next call finds under that name.
+
+    Parameters
+    ----------
+    query : DeployedQuery, optional
+        The copy that a new driver runs; by default the one on record stays. A live driver keeps its own.
     """
     with alone(layout):
-        return get_or_make(host, layout, command, environment)
+        return get_or_make(host, layout, command, environment, query)
 
 
 def alone(layout: Layout) -> AbstractContextManager[Any]:
@@ -70,7 +87,13 @@ def alone(layout: Layout) -> AbstractContextManager[Any]:
     return layout.lock("deploy", _LOCK_S)
 
 
-def get_or_make(host: DriverHost, layout: Layout, command: Sequence[str], environment: Mapping[str, str]) -> Deployed:
+def get_or_make(
+    host: DriverHost,
+    layout: Layout,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    query: DeployedQuery | None = None,
+) -> Deployed:
     """Deploy as `deploy` does, for a caller that holds the lock `alone`."""
     name = layout.home.name
     driver = inspect(host, layout)
@@ -81,10 +104,12 @@ def get_or_make(host: DriverHost, layout: Layout, command: Sequence[str], enviro
     if driver.alive and layout.drain.exists():
         raise Busy([Problem(name, f"its driver still drains after {_GOING_S:.0f} s", "to stop it, or to wait")])
     if driver.alive:
-        return Deployed(driver, False, deployment(layout))
+        return Deployed(driver, False, deployment(layout), not_in_force(layout, query) if query else [])
     write_atomically(_deployment_file(layout), secrets.token_hex(8))  # first: a drain of the old one then stops asking
     for stale_file in (starts_file(layout.home), layout.drain):
         stale_file.unlink(missing_ok=True)
+    if query is not None:
+        query.write(layout)
     return Deployed(host.deploy(program_of(host, layout.home), command, environment), True, deployment(layout))
 
 

@@ -20,7 +20,12 @@ def load(path: Path) -> Query:
     Refused
         With all problems, in the order of the file.
     """
-    tree = YamlFile(path, read(path))
+    return parse(path, read(path))
+
+
+def parse(path: Path, text: str) -> Query:
+    """Return the query that the text of a file declares, as `load` does."""
+    tree = YamlFile(path, text)
     try:
         query = declared_query(tree.data, path.parent)
     except ValidationError as error:
