@@ -20,6 +20,7 @@ SINK = "tests/unit/spark/test_sink.py"
 PLATFORMS = "tests/orchestration/test_cluster_platforms.py"
 SUBMISSION = "tests/orchestration/test_cluster_submission.py"
 REBUILD, PAIRS = (f"tests/unit/stream/test_rebuild{name}.py" for name in ("", "_of_pairs"))
+WATCH, EDITS = (f"tests/orchestration/test_{name}.py" for name in ("stream_operators", "edits"))
 MERGED = "tests/properties/test_merged_batches.py"
 ROOTS, LOADING = "tests/unit/ground/test_source_roots.py", "tests/unit/query/test_loading.py"
 CHECKPOINT, CONDITIONAL = (f"tests/unit/storage/test_{name}.py" for name in ("checkpoint", "conditional_store"))
@@ -375,6 +376,70 @@ MUTATIONS = (
         "if any(_RANDOM.match(field) for field in schedule.split()):",
         "if False:",
         ("tests/unit/query/test_manners.py",),
+    ),
+    Mutation(
+        "a second run is skipped",
+        "orchestration/watch_claim.py",
+        "if run in states and states[run].get(_TASK) not in OVER:",
+        "if False:",
+        (f"{WATCH}::test_a_second_run_is_skipped_and_names_the_one_that_watches",),
+    ),
+    Mutation(
+        "a second run is skipped before it is refused",
+        "orchestration/stream_operators.py",
+        "leave_to_watcher(layout, context, self.log.warning)  # first: nothing that is wrong with a second run fails it",
+        "pass",
+        (f"{WATCH}::test_a_second_run_that_would_be_refused_is_skipped_too",),
+    ),
+    Mutation(
+        "a run follows one that was deleted",
+        "orchestration/watch_claim.py",
+        "if run in states and states[run].get(_TASK) not in OVER:",
+        "if states.get(run, {}).get(_TASK) not in OVER:",
+        (f"{WATCH}::test_a_run_follows_one_that_is_over_or_deleted",),
+    ),
+    Mutation(
+        "the end of a skipped run drains nothing",
+        "orchestration/drain_operator.py",
+        'not in ("", ti.run_id):',
+        'not in ("", ti.run_id, watcher):',
+        (f"{WATCH}::test_the_end_of_a_skipped_run_drains_nothing",),
+    ),
+    Mutation(
+        "a driver runs the copy that was deployed",
+        "cli/commands.py",
+        "load(file) if deployed is None else",
+        "load(file) if True else",
+        (f"{EDITS}::test_a_driver_starts_with_the_copy_and_not_with_an_edited_file",),
+    ),
+    Mutation(
+        "a hung driver's replacement takes up no edit",
+        "orchestration/stream_operators.py",
+        "if on_record is None:",
+        "if True:",
+        (f"{WATCH}::test_the_driver_that_replaces_a_hung_one_takes_up_no_edit",),
+    ),
+    Mutation(
+        "a living driver's copy stays on record",
+        "orchestration/drivers.py",
+        "        return Deployed(driver, False, deployment(layout), not_in_force(layout, query) if query else [])\n",
+        "        changed = not_in_force(layout, query) if query else []\n        if query:\n            query.write(layout)\n"
+        "        return Deployed(driver, False, deployment(layout), changed)\n",
+        (f"{EDITS}::test_a_living_driver_keeps_its_copy_and_a_deployment_says_what_differs",),
+    ),
+    Mutation(
+        "a driver whose warehouse is away waits",
+        "storage/deployed.py",
+        "except FileNotFoundError:\n            return None",
+        "except ZeroDivisionError:\n            return None",
+        (f"{EDITS}::test_a_driver_whose_warehouse_is_away_waits_and_begins_nothing",),
+    ),
+    Mutation(
+        "no value of a rejected record in a log",
+        "storage/rejects.py",
+        'Counter(_QUOTED.sub("…", row["reason"]) for row in rows)',
+        'Counter(row["reason"] for row in rows)',
+        ("tests/orchestration/test_driver_warnings.py",),
     ),
     Mutation(
         "drivers are known by warehouse and name",

@@ -32,6 +32,7 @@ from tailrace.orchestration.submit import Options
 from tailrace.orchestration.watch_claim import watching_run
 from tailrace.query.loading import load
 from tailrace.spark.cluster_master import SECRET
+from tailrace.storage.deployed import DeployedQuery
 
 PARAMS = {"batch_rows": 5, "restarts": 2, "within_s": 600, "hang_after_s": 77, "driver_memory": "3g"}
 
@@ -331,6 +332,29 @@ def test_supervise_replaces_a_driver_that_hangs(make_operator, host, context, la
     [hang_s] = deferral.value.kwargs["hangs"]
     assert abs(hang_s - time.time()) < 60
     assert context["ti"].notes == {WATCHED: drivers.deployment(layout)}
+
+
+def test_the_driver_that_replaces_a_hung_one_takes_up_no_edit(make_operator, host, context, layout, place):
+    context["params"] = PARAMS | {"batch_rows": 9}
+    make_operator(DeployOperator).execute(context)
+    deployment, on_record = drivers.deployment(layout), DeployedQuery.read(layout)
+    [(command, _)] = host.deployed
+    declare(place / "queries", "readings", QUERY.replace("tick: 1 min", "tick: 1 min, idle: 20 s"))
+    context["params"] = PARAMS | {"batch_rows": 8}
+    with pytest.raises(TaskDeferred):
+        resume(make_operator(SuperviseOperator), context, verdict("hung", host.driver.pid), [], deployment)
+    assert DeployedQuery.read(layout) == on_record
+    assert [command_of for command_of, _ in host.deployed] == [command, command]
+
+
+def test_a_second_deployment_warns_of_settings_that_are_not_in_force(make_operator, host, context, capsys):
+    make_operator(DeployOperator).execute(context)
+    context["params"] = PARAMS | {"batch_rows": 6}
+    make_operator(DeployOperator).execute(context)
+    assert "readings: 1 setting not in force, its driver runs what was deployed: batch_rows: 5 → 6" in (
+        capsys.readouterr().out
+    )
+    assert len(host.deployed) == 1
 
 
 def test_supervise_does_not_replace_a_driver_that_hangs_while_it_is_drained(make_operator, host, context, layout):
