@@ -387,8 +387,8 @@ MUTATIONS = (
     Mutation(
         "a second run is skipped before it is refused",
         "orchestration/stream_operators.py",
-        "leave_to_watcher(layout, context, self.log.warning)  # first: nothing that is wrong with a second run fails it",
-        "pass",
+        "leave_to_watcher(layout, context, self.log.warning)  # first",
+        "pass  # first",
         (f"{WATCH}::test_a_second_run_that_would_be_refused_is_skipped_too",),
     ),
     Mutation(
@@ -422,9 +422,8 @@ MUTATIONS = (
     Mutation(
         "a living driver's copy stays on record",
         "orchestration/drivers.py",
-        "        return Deployed(driver, False, deployment(layout), not_in_force(layout, query) if query else [])\n",
-        "        changed = not_in_force(layout, query) if query else []\n        if query:\n            query.write(layout)\n"
-        "        return Deployed(driver, False, deployment(layout), changed)\n",
+        "    if driver.alive:\n        return Deployed(",
+        "    if driver.alive:\n        query and query.write(layout)\n        return Deployed(",
         (f"{EDITS}::test_a_living_driver_keeps_its_copy_and_a_deployment_says_what_differs",),
     ),
     Mutation(
@@ -440,6 +439,20 @@ MUTATIONS = (
         'Counter(_QUOTED.sub("…", row["reason"]) for row in rows)',
         'Counter(row["reason"] for row in rows)',
         ("tests/orchestration/test_driver_warnings.py",),
+    ),
+    Mutation(
+        "the log of the embedded Airflow rotates",
+        "orchestration/airflow_parts.py",
+        "            rotation.run_if_due()\n",
+        "",
+        ("tests/orchestration/test_log_rotation.py",),
+    ),
+    Mutation(
+        "a command is tried again while SQLite is locked",
+        "orchestration/airflow_command.py",
+        "if not process.returncode or not is_transient",
+        "if True or not is_transient",
+        ("tests/orchestration/test_embedded_airflow.py",),
     ),
     Mutation(
         "drivers are known by warehouse and name",

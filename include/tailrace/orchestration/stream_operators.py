@@ -73,9 +73,7 @@ class CheckOperator(StreamOperator):
     def execute(self, context: Context) -> None:
         with refusals_fail():
             layout = self.layout()
-            leave_to_watcher(
-                layout, context, self.log.warning
-            )  # first: nothing that is wrong with a second run fails it
+            leave_to_watcher(layout, context, self.log.warning)  # first, so that no refusal fails a second run
             check_conf(context)
             query = self.declared().query
             _check_writable(layout.home)
