@@ -387,7 +387,7 @@ MUTATIONS = (
     Mutation(
         "a second run is skipped before it is refused",
         "orchestration/stream_operators.py",
-        "leave_to_watcher(layout, context, self.log.warning)  # first",
+        "leave_to_watcher(layout, context, self.log.warning)  # first, so that no refusal fails a second run",
         "pass  # first",
         (f"{WATCH}::test_a_second_run_that_would_be_refused_is_skipped_too",),
     ),
