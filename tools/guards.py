@@ -20,6 +20,7 @@ SINK = "tests/unit/spark/test_sink.py"
 PLATFORMS = "tests/orchestration/test_cluster_platforms.py"
 SUBMISSION = "tests/orchestration/test_cluster_submission.py"
 REBUILD, PAIRS = (f"tests/unit/stream/test_rebuild{name}.py" for name in ("", "_of_pairs"))
+EMBEDDED = "tests/orchestration/test_embedded.py"
 WATCH, EDITS = (f"tests/orchestration/test_{name}.py" for name in ("stream_operators", "edits"))
 MERGED = "tests/properties/test_merged_batches.py"
 ROOTS, LOADING = "tests/unit/ground/test_source_roots.py", "tests/unit/query/test_loading.py"
@@ -453,6 +454,27 @@ MUTATIONS = (
         "if not process.returncode or not is_transient",
         "if True or not is_transient",
         ("tests/orchestration/test_embedded_airflow.py",),
+    ),
+    Mutation(
+        "a copy of an embedded host's directory does not stop the original",
+        "drivers/embedded.py",
+        "                if self._ours():  # a copy",
+        "                if True:  # a copy",
+        (f"{EMBEDDED}::test_a_copy_of_a_hosts_directory_neither_stops_the_original_nor_runs_its_drivers",),
+    ),
+    Mutation(
+        "a copy of an embedded host's directory runs none of the original's drivers",
+        "drivers/embedded.py",
+        'not in ("", str(self.directory))',
+        "is None",
+        (f"{EMBEDDED}::test_a_copy_of_a_hosts_directory_neither_stops_the_original_nor_runs_its_drivers",),
+    ),
+    Mutation(
+        "the claim in a copy of a warehouse is the original's",
+        "orchestration/watch_claim.py",
+        "return run if resolved(home) == resolved(layout.home) else",
+        "return run if True else",
+        (f"{WATCH}::test_the_claim_in_a_copy_of_a_warehouse_is_the_originals",),
     ),
     Mutation(
         "drivers are known by warehouse and name",

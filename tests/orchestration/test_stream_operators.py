@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from contextlib import suppress
@@ -652,6 +653,13 @@ def test_of_two_runs_that_begin_at_once_one_is_skipped(make_operator, host, layo
         thread.join()
     assert len(skipped) == 1
     assert [watching_run(layout), *skipped] in (["a", "b"], ["b", "a"])
+
+
+def test_the_claim_in_a_copy_of_a_warehouse_is_the_originals(make_operator, host, context, place, monkeypatch):
+    make_operator(CheckOperator).execute(context)
+    shutil.copytree(place / "warehouse", place / "copy")
+    monkeypatch.setenv("TAILRACE_WAREHOUSE", str(place / "copy"))
+    make_operator(CheckOperator).execute(run_of("second", {"r": "deferred"}))
 
 
 def test_the_end_of_a_skipped_run_drains_nothing(make_operator, host, context, layout):

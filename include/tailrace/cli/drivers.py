@@ -66,9 +66,10 @@ def status(
 
     if query is not None:
         host, layout = _find_begun(query)
-        screen.out.print(str(drivers.status(host, layout)), markup=False, soft_wrap=True)
+        status = drivers.status(host, layout)
+        screen.out.print(str(status), markup=False, soft_wrap=True)
         with suppress(Refused):  # it is not declared any more
-            if warning := edits.warning(layout, settings.find(query).file):
+            if status.driver.alive and (warning := edits.warning(layout, settings.find(query).file)):
                 screen.out.print(f"WARNING: {warning}", markup=False, soft_wrap=True)
         return
     columns, rows, problems = overview()

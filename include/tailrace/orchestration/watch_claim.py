@@ -12,6 +12,7 @@ from typing import Any
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
 
+from tailrace.drivers.homes import resolved
 from tailrace.ground.files import write_atomically
 from tailrace.orchestration.triggers import OVER
 from tailrace.storage.layout import Layout
@@ -24,11 +25,12 @@ _LOCK_S = 30.0
 
 
 def watching_run(layout: Layout) -> str:
-    """Return the run that claimed the stream last; empty where none has."""
+    """Return the run that claimed the stream last; empty where none has, as in a copy of the warehouse."""
     try:
-        return layout.watched_by.read_text()
+        run, _, home = layout.watched_by.read_text().partition("\n")
     except FileNotFoundError:
         return ""
+    return run if resolved(home) == resolved(layout.home) else ""
 
 
 def leave_to_watcher(layout: Layout, context: Context, log: Log) -> None:
@@ -63,4 +65,4 @@ def claim(layout: Layout, context: Context, log: Log) -> None:
         leave_to_watcher(layout, context, log)
         if watching_run(layout) != context["ti"].run_id:
             layout.stream.mkdir(parents=True, exist_ok=True)
-            write_atomically(layout.watched_by, context["ti"].run_id)
+            write_atomically(layout.watched_by, f"{context['ti'].run_id}\n{layout.home}")

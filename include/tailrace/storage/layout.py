@@ -94,7 +94,7 @@ class Layout:
 
     @property
     def watched_by(self) -> Location:
-        """The id of the run of Airflow's that watches the stream."""
+        """The id of the run of Airflow's that watches the stream, and the home of that stream."""
         return self.stream / "watched_by"
 
     @property
