@@ -128,7 +128,7 @@ def platform(tmp_path_factory) -> Iterator[Platform]:
         }
         airflow = EmbeddedAirflow(home / "airflow", home / "dags", environment)
         running_platform = Platform(home, hosting, airflow, Api("", ""))
-        running_platform.declare(200)
+        running_platform.declare(150)
         with airflow:
             running_platform.api = airflow.api()
             for dag in ("stream_flights", "correct_flights"):

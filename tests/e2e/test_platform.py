@@ -44,7 +44,7 @@ def run_state(platform, run):
 
 def test_of_two_runs_one_is_skipped_and_the_others_driver_survives_clears_restarts_and_a_kill(platform):
     both = [platform.trigger(STREAM), platform.trigger(STREAM)]
-    run = platform.until(lambda: next((each for each in both if is_deferred(platform, each)()), None))
+    run = platform.until(lambda: next((each for each in both if is_deferred(platform, each)()), None), 300)
     [second] = set(both) - {run}
     platform.until(lambda: run_state(platform, second) == "success")
     assert set(platform.states(STREAM, second).values()) == {"skipped"}
