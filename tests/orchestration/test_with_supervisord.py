@@ -20,7 +20,7 @@ from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.fence import dead
 from tailrace.drivers.homes import program_of
 from tailrace.drivers.liveness import LivenessJudge
-from tailrace.orchestration import drivers, settings, stream_operators
+from tailrace.orchestration import drain_operator, drivers, settings, stream_operators
 from tailrace.orchestration.drain_operator import DrainOperator
 from tailrace.orchestration.stream_operators import CheckOperator, DeployOperator, SuperviseOperator
 from tailrace.storage.layout import Layout
@@ -76,7 +76,7 @@ def embedded(place, mode, monkeypatch):
     spark = {"conn_type": "spark", "host": "local[*]", "extra": {"spark-binary": "spark2-submit"}}
     monkeypatch.setenv("AIRFLOW_CONN_TAILRACE_SPARK", json.dumps(spark))
     monkeypatch.setattr(stream_operators, "POLL_S", 0.05)
-    monkeypatch.setattr(stream_operators, "DRAIN_S", 1.0)
+    monkeypatch.setattr(drain_operator, "DRAIN_S", 1.0)
     with EmbeddedHost(place / "host") as embedded:
         access = embedded.access
         connection = {
