@@ -1,4 +1,4 @@
-"""The stream app, for spark-submit: FILE --warehouse DIR [--batch-rows N]. It is `tailrace run`, live."""
+"""The stream app, for spark-submit: it is `tailrace run`, live, and takes the same arguments."""
 
 from __future__ import annotations
 

@@ -58,6 +58,7 @@ class FakeHost:
     on_inspect: Callable[[], None] = lambda: None
     down: bool = False
     programs: set[str] = field(default_factory=set)  # those that a restart of the host would start again
+    known_homes: dict[str, str] = field(default_factory=dict)  # of programs that a test did not deploy here
     deployed: list[tuple[list[str], dict[str, str]]] = field(default_factory=list)
     stopped: list[float] = field(default_factory=list)
     ran: list[list[str]] = field(default_factory=list)
@@ -77,6 +78,9 @@ class FakeHost:
 
     def names(self) -> list[str]:
         return [self.driver.name] if self.driver.alive or self.driver.name in self.programs else []
+
+    def homes(self, query: str) -> dict[str, str]:
+        return {name: home for name, home in self.known_homes.items() if name.partition(".")[0] == query}
 
     def inspect(self, name: str) -> Driver:
         self.on_inspect()

@@ -20,6 +20,8 @@ SINK = "tests/unit/spark/test_sink.py"
 PLATFORMS = "tests/orchestration/test_cluster_platforms.py"
 SUBMISSION = "tests/orchestration/test_cluster_submission.py"
 REBUILD, PAIRS = (f"tests/unit/stream/test_rebuild{name}.py" for name in ("", "_of_pairs"))
+EMBEDDED = "tests/orchestration/test_embedded.py"
+WATCH, EDITS = (f"tests/orchestration/test_{name}.py" for name in ("stream_operators", "edits"))
 MERGED = "tests/properties/test_merged_batches.py"
 ROOTS, LOADING = "tests/unit/ground/test_source_roots.py", "tests/unit/query/test_loading.py"
 CHECKPOINT, CONDITIONAL = (f"tests/unit/storage/test_{name}.py" for name in ("checkpoint", "conditional_store"))
@@ -567,6 +569,139 @@ MUTATIONS = (
         "except KafkaException as error:\n        right",
         "except ZeroDivisionError as error:\n        right",
         ("tests/unit/sources/test_kafka_access.py",),
+    ),
+    Mutation(
+        "a random schedule is refused",
+        "query/sections.py",
+        "if any(_RANDOM.match(field) for field in schedule.split()):",
+        "if False:",
+        ("tests/unit/query/test_manners.py",),
+    ),
+    Mutation(
+        "a second run is skipped",
+        "orchestration/watch_claim.py",
+        "if run in states and states[run].get(_TASK) not in OVER:",
+        "if False:",
+        (f"{WATCH}::test_a_second_run_is_skipped_and_names_the_one_that_watches",),
+    ),
+    Mutation(
+        "a second run is skipped before it is refused",
+        "orchestration/stream_operators.py",
+        "leave_to_watcher(layout, context, self.log.warning)  # first, so that no refusal fails a second run",
+        "pass  # first",
+        (f"{WATCH}::test_a_second_run_that_would_be_refused_is_skipped_too",),
+    ),
+    Mutation(
+        "a run follows one that was deleted",
+        "orchestration/watch_claim.py",
+        "if run in states and states[run].get(_TASK) not in OVER:",
+        "if states.get(run, {}).get(_TASK) not in OVER:",
+        (f"{WATCH}::test_a_run_follows_one_that_is_over_or_deleted",),
+    ),
+    Mutation(
+        "the end of a skipped run drains nothing",
+        "orchestration/drain_operator.py",
+        'not in ("", ti.run_id):',
+        'not in ("", ti.run_id, watcher):',
+        (f"{WATCH}::test_the_end_of_a_skipped_run_drains_nothing",),
+    ),
+    Mutation(
+        "a driver runs the copy that was deployed",
+        "cli/commands.py",
+        "load(file) if deployed is None else",
+        "load(file) if True else",
+        (f"{EDITS}::test_a_driver_starts_with_the_copy_and_not_with_an_edited_file",),
+    ),
+    Mutation(
+        "a hung driver's replacement takes up no edit",
+        "orchestration/stream_operators.py",
+        "if on_record is None:",
+        "if True:",
+        (f"{WATCH}::test_the_driver_that_replaces_a_hung_one_takes_up_no_edit",),
+    ),
+    Mutation(
+        "a living driver's copy stays on record",
+        "orchestration/drivers.py",
+        "    if driver.alive:\n        return Deployed(",
+        "    if driver.alive:\n        query and query.write(layout)\n        return Deployed(",
+        (f"{EDITS}::test_a_living_driver_keeps_its_copy_and_a_deployment_says_what_differs",),
+    ),
+    Mutation(
+        "a driver whose warehouse is away waits",
+        "storage/deployed.py",
+        "except FileNotFoundError:\n            return None",
+        "except ZeroDivisionError:\n            return None",
+        (f"{EDITS}::test_a_driver_whose_warehouse_is_away_waits_and_begins_nothing",),
+    ),
+    Mutation(
+        "no value of a rejected record in a log",
+        "storage/rejects.py",
+        'Counter(_QUOTED.sub("…", row["reason"]) for row in rows)',
+        'Counter(row["reason"] for row in rows)',
+        ("tests/orchestration/test_driver_warnings.py",),
+    ),
+    Mutation(
+        "the log of the embedded Airflow rotates",
+        "orchestration/airflow_parts.py",
+        "            rotation.run_if_due()\n",
+        "",
+        ("tests/orchestration/test_log_rotation.py",),
+    ),
+    Mutation(
+        "a command is tried again while SQLite is locked",
+        "orchestration/airflow_command.py",
+        "if not process.returncode or not is_transient",
+        "if True or not is_transient",
+        ("tests/orchestration/test_embedded_airflow.py",),
+    ),
+    Mutation(
+        "a copy of an embedded host's directory does not stop the original",
+        "drivers/embedded.py",
+        "                if self._ours():  # a copy",
+        "                if True:  # a copy",
+        (f"{EMBEDDED}::test_a_copy_of_a_hosts_directory_neither_stops_the_original_nor_runs_its_drivers",),
+    ),
+    Mutation(
+        "a copy of an embedded host's directory runs none of the original's drivers",
+        "drivers/embedded.py",
+        'not in ("", str(self.directory))',
+        "is None",
+        (f"{EMBEDDED}::test_a_copy_of_a_hosts_directory_neither_stops_the_original_nor_runs_its_drivers",),
+    ),
+    Mutation(
+        "the claim in a copy of a warehouse is the original's",
+        "orchestration/watch_claim.py",
+        "return run if resolved(home) == resolved(layout.home) else",
+        "return run if True else",
+        (f"{WATCH}::test_the_claim_in_a_copy_of_a_warehouse_is_the_originals",),
+    ),
+    Mutation(
+        "drivers are known by warehouse and name",
+        "drivers/homes.py",
+        "if resolved(text) == wanted",
+        "if True",
+        ("tests/orchestration/test_homes.py",),
+    ),
+    Mutation(
+        "no two warehouses share a program's name",
+        "drivers/homes.py",
+        "sha256(place.encode(errors='surrogateescape'))",
+        "sha256(b'')",
+        ("tests/orchestration/test_homes.py::test_no_query_or_warehouse_shares_a_programs_name",),
+    ),
+    Mutation(
+        "a program of a link's earlier target is left alone",
+        "drivers/homes.py",
+        "not in taken",
+        "not in ()",
+        ("tests/orchestration/test_homes.py::test_a_link_that_has_another_target_takes_no_program_of_the_earlier_one",),
+    ),
+    Mutation(
+        "cluster mode: a copy of a warehouse ends none of the original's applications",
+        "drivers/applications.py",
+        "return described if is_own else None",
+        "return described",
+        (PLATFORMS,),
     ),
     Mutation(
         "cluster mode: the launcher ends earlier applications",

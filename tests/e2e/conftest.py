@@ -15,6 +15,7 @@ import pytest
 
 from tailrace.drivers import fence
 from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.orchestration import drivers
 from tailrace.orchestration.airflow_api import Api
 from tailrace.orchestration.airflow_parts import KEPT_HOST
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
@@ -77,7 +78,7 @@ class Platform:
 
     def driver(self) -> int | None:
         """The pid of the living driver."""
-        driver = self.hosting.host.inspect("flights")
+        driver = drivers.inspect(self.hosting.host, self.layout)
         return driver.pid if driver.alive else None
 
     def processes(self) -> list[psutil.Process]:
@@ -95,8 +96,8 @@ class Platform:
             if answer:
                 return answer
             time.sleep(0.3)
-        driver = self.hosting.host
-        state, lines = driver.inspect("flights"), driver.last_lines("flights", 20)
+        host = self.hosting.host
+        state, lines = drivers.inspect(host, self.layout), drivers.last_lines(host, self.layout)
         pytest.fail(f"waited in vain: {state}, {Status.read(self.layout)}: {lines}")
 
     def streams(self) -> bool:
@@ -127,7 +128,7 @@ def platform(tmp_path_factory) -> Iterator[Platform]:
         }
         airflow = EmbeddedAirflow(home / "airflow", home / "dags", environment)
         running_platform = Platform(home, hosting, airflow, Api("", ""))
-        running_platform.declare(200)
+        running_platform.declare(150)
         with airflow:
             running_platform.api = airflow.api()
             for dag in ("stream_flights", "correct_flights"):

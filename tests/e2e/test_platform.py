@@ -38,24 +38,38 @@ def is_deferred(platform, run):
     return lambda: platform.states(STREAM, run)["supervise"] == "deferred"
 
 
-def test_two_runs_share_one_driver_that_survives_clears_restarts_and_a_kill(platform):
-    runs = [platform.trigger(STREAM), platform.trigger(STREAM)]
-    for run in runs:
-        platform.until(is_deferred(platform, run))
+def run_state(platform, run):
+    return platform.api.call("GET", f"dags/{STREAM}/dagRuns/{run}")["state"]
+
+
+def test_of_two_runs_one_is_skipped_and_the_others_driver_survives_clears_restarts_and_a_kill(platform):
+    both = [platform.trigger(STREAM), platform.trigger(STREAM)]
+    run = platform.until(lambda: next((each for each in both if is_deferred(platform, each)()), None), 300)
+    [second] = set(both) - {run}
+    platform.until(lambda: run_state(platform, second) == "success")
+    assert set(platform.states(STREAM, second).values()) == {"skipped"}
+    assert f"run {run} watches the stream of flights already" in platform.log(STREAM, second, "check")
     assert platform.streams()
     first_pid = platform.driver()
     submits = [process for process in platform.processes() if "org.apache.spark.deploy.SparkSubmit" in command(process)]
     assert [process.pid for process in submits] == [first_pid]
-    assert "found the driver" in "".join(platform.log(STREAM, run, "deploy") for run in runs)
     assert platform.api.call("GET", "pools/default_pool")["running_slots"] == 0  # no worker slot is held
 
     # Clearing `supervise` resumes the watch over the same driver.
-    body = {"dry_run": False, "dag_run_id": runs[0], "task_ids": ["supervise"], "only_failed": False}
+    body = {"dry_run": False, "dag_run_id": run, "task_ids": ["supervise"], "only_failed": False}
     platform.api.call("POST", f"dags/{STREAM}/clearTaskInstances", body)
-    platform.until(lambda: platform.states(STREAM, runs[0])["supervise"] != "deferred")
-    platform.until(is_deferred(platform, runs[0]))
+    platform.until(lambda: platform.states(STREAM, run)["supervise"] != "deferred")
+    platform.until(is_deferred(platform, run))
     assert platform.streams()
     assert platform.driver() == first_pid
+
+    # Clearing the run that was skipped leaves the driver as it is, and watched.
+    tasks = ["deploy", "supervise", "drain"]
+    platform.api.call("POST", f"dags/{STREAM}/clearTaskInstances", {**body, "dag_run_id": second, "task_ids": tasks})
+    platform.until(lambda: run_state(platform, second) == "success")
+    assert set(platform.states(STREAM, second).values()) == {"skipped"}
+    assert platform.driver() == first_pid
+    assert is_deferred(platform, run)()
 
     # A kill and restart of scheduler, triggerer and API server leaves the driver as it is, and watched.
     platform.airflow.kill()
@@ -63,8 +77,7 @@ def test_two_runs_share_one_driver_that_survives_clears_restarts_and_a_kill(plat
     assert platform.streams()
     platform.api = platform.airflow.start()
     assert platform.driver() == first_pid
-    for run in runs:
-        assert is_deferred(platform, run)()
+    assert is_deferred(platform, run)()
 
     # A killed driver is restarted within a minute.
     os.kill(first_pid, signal.SIGKILL)
@@ -74,11 +87,10 @@ def test_two_runs_share_one_driver_that_survives_clears_restarts_and_a_kill(plat
     platform.until(platform.batches, 60)
     assert time.monotonic() - start_s < 60
 
-    # Marking one run as failed drains the driver within a minute, which ends the other run too.
-    platform.mark(runs[0], "failed")
+    # Marking the run as failed drains the driver within a minute.
+    platform.mark(run, "failed")
     platform.until(lambda: platform.driver() is None and not platform.processes(), GONE_S)
     assert Status.read(platform.layout).state == "drained"
-    platform.until(lambda: platform.states(STREAM, runs[1])["supervise"] == "success")
 
 
 def test_a_run_marked_success_during_its_start_is_drained(platform):

@@ -68,7 +68,8 @@ def test_on_yarn(command, place, monkeypatch):
     app = f"{settings.spark_apps()}/stream.py"
     module = [sys.executable, "-m", "tailrace.drivers.cluster_submission"]
     assert submission == [*module, "--home", str(home), "--app", app, "--url", URL, "--pass", "TAILRACE_SOURCES"]
-    arguments = [str(place / "queries" / "readings.yaml"), "--warehouse", str(place / "warehouse"), "--batch-rows", "7"]
+    options = ["--warehouse", str(place / "warehouse"), "--batch-rows", "7", "--deployed", "readings"]
+    arguments = [str(place / "queries" / "readings.yaml"), *options]
     assert submit == [
         *(
             "spark-submit",
@@ -163,7 +164,7 @@ def test_a_connections_settings_hold_in_client_mode_too_but_not_against_the_mast
     made = driver_command(settings.find("readings"), place / "warehouse", Options())
     assert "cluster_submission" not in " ".join(made)
     assert {"spark.authenticate=true", "spark.executor.memory=3g"} <= set(made)
-    assert os.path.basename(made[-6]) == "stream.py"
+    assert os.path.basename(made[-8]) == "stream.py"
 
 
 @pytest.mark.parametrize("host", ["yarn", "k8s://https://api:6443"])

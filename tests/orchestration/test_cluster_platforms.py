@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
 from simulated_platform import SimulatedPlatform
-from tailrace.drivers.applications import end_applications, platform_file, platform_of, write_platform
+from tailrace.drivers.applications import end_applications, platform_file, platform_of, tag_of, write_platform
 from tailrace.drivers.cluster_platform import PlatformDown
 from tailrace.drivers.kubernetes import Kubernetes
 from tailrace.drivers.platform_http import Answer, Credentials
@@ -126,6 +127,31 @@ def test_the_end_is_waited_for(kind):
 def test_no_news_of_a_platform_is_no_end():
     with pytest.raises(TimeoutError, match="gives no answer"):
         end_applications(yarn(lambda *_: (_ for _ in ()).throw(OSError("unreachable"))), print, 0.0, lambda _: None)
+
+
+def test_a_copy_of_a_warehouse_has_a_tag_of_its_own_and_ends_no_application_of_the_original(tmp_path):
+    home, copy, link = (tmp_path / name / "readings" for name in ("warehouse", "copy", "link"))
+    tag = tag_of(home)
+    write_platform(home, Yarn(tag, ("http://a",)))
+    shutil.copytree(home.parent, copy.parent)
+    assert platform_of(copy) is None
+    assert tag_of(copy) != tag
+    write_platform(copy, Yarn("another", ("http://a",)))
+    assert (tag_of(home), tag_of(copy)) == (tag, "another")
+    link.parent.symlink_to(home.parent)
+    assert tag_of(link) == tag, "one warehouse, by two paths"
+    home.parent.rename(tmp_path / "moved")
+    home.parent.symlink_to(tmp_path / "moved")
+    assert tag_of(home) == tag, "what was submitted by that path writes there"
+
+
+def test_a_note_of_an_earlier_version_is_the_homes_own(tmp_path):
+    home = tmp_path / "warehouse" / "readings"
+    write_platform(home, Yarn("tag", ("http://a",)))
+    note = json.loads(platform_file(home).read_text())
+    del note["home"]
+    platform_file(home).write_text(json.dumps(note))
+    assert tag_of(home) == "tag"
 
 
 def test_the_note_of_a_platform_gives_it_back_and_holds_no_secret(tmp_path):

@@ -12,19 +12,23 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from types import SimpleNamespace
 
+import pendulum
 import psutil
 import pytest
 from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, TaskDeferred
 from airflow.sdk.execution_time.context import TriggeringAssetEventsAccessor
+from airflow.timetables.base import TimeRestriction
+from airflow.timetables.interval import CronDataIntervalTimetable
 
 from fake_host import LOCAL_CONF, QUERY, declare
 from late_tables import LateTables
 from tailrace.drivers.fence import dead
 from tailrace.engine.progress import Progress
 from tailrace.orchestration import correction_operators
-from tailrace.orchestration.correction_dags import FORM
+from tailrace.orchestration.correction_dags import EPOCH, FORM
 from tailrace.orchestration.correction_operators import CorrectOperator, WaitOperator
+from tailrace.query.sections import Correction
 from tailrace.storage import progress
 from tailrace.storage.status import Status
 
@@ -386,3 +390,30 @@ def test_a_deferred_run_is_skipped_when_the_past_ended_before_its_interval_and_e
     with pytest.raises(AirflowSkipException, match="never"):
         wait_task.resume(context(), event | {"past_end_ms": ms("2013-01-01T00:00:00")})
     assert wait_task.resume(context(), event | {"past_end_ms": ms("2013-01-01T00:00:01")}) is None
+
+
+FORMS = [
+    "@hourly",
+    "@monthly",
+    "0 0 29 2 *",
+    "0 0 * mar fri",
+    "0 0 L * *",
+    "0 0 * * 5#3",
+    "0 0 15W * *",
+    "*/7 3-5 * * 1,5",
+]
+
+
+@pytest.mark.parametrize("schedule", FORMS)
+def test_airflow_steps_from_run_to_run_by_each_form_of_schedule_that_is_taken(schedule):
+    timetable = CronDataIntervalTimetable(Correction(schedule=schedule).schedule, timezone="UTC")
+    restriction = TimeRestriction(earliest=pendulum.instance(EPOCH), latest=None, catchup=True)
+    interval = None
+    for _ in range(3):
+        before, run = (
+            interval,
+            timetable.next_dagrun_info(last_automated_data_interval=interval, restriction=restriction),
+        )
+        interval = run.data_interval
+        assert interval.start < interval.end
+        assert before is None or interval.start == before.end

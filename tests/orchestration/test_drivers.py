@@ -12,6 +12,7 @@ import pytest
 from deaths import Died
 from fake_host import write_status
 from tailrace.drivers.driver_status import DriverStatus
+from tailrace.drivers.homes import program_of
 from tailrace.ground.errors import Busy
 from tailrace.orchestration import drivers
 
@@ -196,7 +197,7 @@ def test_drain_leaves_a_driver_deployed_after_the_end_of_the_old_one(host, layou
     monkeypatch.setattr(drivers, "clear_away", deploy_another_first)
     drivers.drain(host, layout, 30, 5, messages.append)
     assert messages[-1] == "readings: ended, with code 0"
-    assert (host.driver.alive, host.programs, host.stopped, host.ran) == (True, {"readings"}, [], [])
+    assert (host.driver.alive, host.programs, host.stopped, host.ran) == (True, {program_of(host, layout.home)}, [], [])
 
 
 def test_a_drain_request_written_during_a_deployment_is_withdrawn(host, layout, monkeypatch):

@@ -101,6 +101,23 @@ def test_files_of_the_host_and_its_drivers_are_private_to_the_user(embedded):
     assert [str(file) for file in files if file.stat().st_mode & 0o077] == []
 
 
+def test_a_copy_of_a_hosts_directory_neither_stops_the_original_nor_runs_its_drivers(embedded, tmp_path):
+    """Else the copy's drivers would fence the original's, whose warehouse they name."""
+    host = embedded.start()
+    pid = host.deploy("flights", [sys.executable, "-c", "import time; time.sleep(600)"], {}).pid
+    copies = [tmp_path / name for name in ("stopped", "started")]
+    for copy in copies:
+        shutil.copytree(embedded.directory, copy)
+    EmbeddedHost(copies[0]).stop()
+    with EmbeddedHost(copies[1]) as second:
+        assert second.access.port != embedded.access.port
+        assert second.access.password != embedded.access.password
+        assert second.host.names() == []
+        assert second.host.inspect("flights").state == "absent"
+    driver = host.inspect("flights")
+    assert (driver.state, driver.pid) == ("running", pid)
+
+
 def test_the_host_listens_on_loopback_only(embedded):
     server = psutil.Process(pid_of(embedded.start()))
     assert [

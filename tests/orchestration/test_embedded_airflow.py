@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
+from tailrace.orchestration import airflow_command
 from tailrace.orchestration import embedded_airflow as module
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
 
@@ -22,30 +23,52 @@ def run_command(monkeypatch, tmp_path):
 
     def run(*errors: str) -> tuple[int, int]:
         results = [subprocess.CompletedProcess([], int(bool(error)), "", error) for error in errors]
-        monkeypatch.setattr(module.subprocess, "run", lambda *_, **__: results.pop(0))
-        monkeypatch.setattr(module, "_TRY_AGAIN_S", 0.0)
-        final = EmbeddedAirflow(tmp_path, Path("dags"), {}).command("backfill", "create")
+        monkeypatch.setattr(airflow_command.subprocess, "run", lambda *_, **__: results.pop(0))
+        monkeypatch.setattr(airflow_command, "pause_s", lambda tries: tries / 1000)
+        run.told = []
+        final = EmbeddedAirflow(tmp_path, Path("dags"), {}, tell=run.told.append).command("backfill", "create")
         return len(errors) - len(results), final.returncode
 
     return run
 
 
-def test_a_command_that_met_a_locked_database_is_retried(run_command):
+def test_a_command_that_met_a_locked_database_is_retried_with_growing_pauses_and_says_so(run_command):
     assert run_command(LOCKED, LOCKED, "") == (3, 0)
+    assert run_command.told == [
+        "airflow backfill: Airflow's SQLite database is locked; trying again in 0.001 s",
+        "airflow backfill: Airflow's SQLite database is locked; trying again in 0.002 s",
+    ]
 
 
 def test_a_backfill_that_a_locked_try_has_begun_is_waited_for(run_command):
     assert run_command(LOCKED, HALF_DONE, HALF_DONE, "") == (4, 0)
+    assert "a backfill that a lock stopped half-way still runs" in run_command.told[1]
 
 
 @pytest.mark.parametrize("error", [HALF_DONE, "no such dag"])
 def test_any_other_error_is_returned_at_once(run_command, error):
     assert run_command(error, "") == (1, 1)
+    assert run_command.told == []
 
 
 def test_retries_end_after_a_time_limit(run_command, monkeypatch):
-    monkeypatch.setattr(module, "_TRIES_S", -1.0)
+    monkeypatch.setattr(airflow_command, "_TRIES_S", -1.0)
     assert run_command(LOCKED, "") == (1, 1)
+
+
+def test_a_command_in_a_shell_gives_its_output_and_its_exit_code(monkeypatch, capsys):
+    results = [
+        subprocess.CompletedProcess([], 1, "", LOCKED),
+        subprocess.CompletedProcess([], 3, "made\n", "refused\n"),
+    ]
+    monkeypatch.setattr(airflow_command.subprocess, "run", lambda *_, **__: results.pop(0))
+    monkeypatch.setattr(airflow_command, "pause_s", lambda tries: 0.0)
+    monkeypatch.setattr("sys.argv", ["airflow_command", "backfill", "create"])
+    assert airflow_command.main() == 3
+    told = capsys.readouterr()
+    assert told.out == "made\n"
+    assert told.err.startswith("airflow backfill: Airflow's SQLite database is locked; trying again in 0 s\n")
+    assert told.err.endswith("refused\n")
 
 
 @pytest.fixture

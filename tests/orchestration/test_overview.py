@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fake_host import declare, write_status
@@ -23,7 +25,8 @@ def gone(place, host, layout):
     host.is_now("running")
     inspect = type(host).inspect
     absent = host.driver.__class__("", "absent", None, None, "unknown")
-    host.inspect = lambda name: inspect(host, name) if name == "readings" else absent
+    host.known_homes = {"readings": str(layout.home)}
+    host.inspect = lambda name: inspect(host, name) if name.partition(".")[0] == "readings" else absent
     return host
 
 
@@ -37,6 +40,15 @@ def test_all_queries_and_drivers_are_listed(gone):
     assert problems == [
         "readings: a driver without a query file; tailrace drain readings or tailrace stop readings ends it"
     ]
+
+
+def test_a_driver_of_another_warehouse_is_no_driver_of_this_one(gone, place):
+    gone.known_homes = {"readings": "/other/warehouse/readings"}
+    inspected = gone.inspect
+    gone.inspect = lambda name: inspected(name) if name in gone.known_homes else replace(gone.driver, state="absent")
+    _, rows, problems = overview()
+    assert [row[1] for row in rows if row[0] == "readings"] == ["absent"]
+    assert problems == ["readings: the host has a driver of another warehouse, too: /other/warehouse"]
 
 
 def test_a_wrong_query_file_is_reported_beside_the_others(place, gone):

@@ -16,6 +16,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_home import HOME
 from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.drivers.homes import program_of
 from tailrace.ground.errors import Refused
 from tailrace.orchestration import driver_host_hook, settings
 from tailrace.orchestration.driver_host_hook import DriverHostHook
@@ -143,9 +144,9 @@ def test_tasks_link_to_the_drivers_log_and_to_the_tables(place, connect, embedde
     dag = stream_dags()["stream_readings"]
     supervise = dag.get_task("supervise")
     links = {link.name: link.get_link(supervise, ti_key=None) for link in supervise.operator_extra_links}
-    access = embedded.access
+    access, program = embedded.access, program_of(settings.driver_host(), place / "warehouse" / "readings")
     assert links == {
-        "Driver log": f"http://{access.host}:{access.port}/tail.html?processname=readings",
+        "Driver log": f"http://{access.host}:{access.port}/tail.html?processname={program}",
         "Tables": "http://airflow:8080/assets?name_pattern=readings.",
     }
     restored = DagSerialization.from_dict(DagSerialization.to_dict(dag)).get_task("supervise")

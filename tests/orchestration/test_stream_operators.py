@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from contextlib import suppress
@@ -11,24 +12,28 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException, TaskDeferralError, TaskDeferred
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, TaskDeferralError, TaskDeferred
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from fake_host import LOCAL_CONF, QUERY, declare
 from tailrace.cli import drivers as commands
 from tailrace.drivers.driver_host import DriverHostDown
+from tailrace.drivers.homes import program_of
 from tailrace.ground.errors import Busy, Refused
 from tailrace.orchestration import drivers, settings, stream_operators
+from tailrace.orchestration.drain_operator import DrainOperator
 from tailrace.orchestration.stream_operators import (
     DEPLOYED,
     WATCHED,
     CheckOperator,
     DeployOperator,
-    DrainOperator,
     SuperviseOperator,
 )
+from tailrace.orchestration.submit import Options
+from tailrace.orchestration.watch_claim import watching_run
 from tailrace.query.loading import load
 from tailrace.spark.cluster_master import SECRET
+from tailrace.storage.deployed import DeployedQuery
 
 PARAMS = {"batch_rows": 5, "restarts": 2, "within_s": 600, "hang_after_s": 77, "driver_memory": "3g"}
 
@@ -40,6 +45,7 @@ class FakeTaskInstance:
 
     def __init__(self, state="failed", **notes):
         self.state, self.notes = state, notes
+        self.others = {}
 
     def xcom_push(self, key, value):
         self.notes[key] = value
@@ -50,8 +56,9 @@ class FakeTaskInstance:
 
     def get_task_states(self, dag_id, task_ids, run_ids):
         assert callable(RuntimeTaskInstance.get_task_states)
-        assert (dag_id, task_ids, run_ids) == ("stream_readings", ["supervise"], ["r"])
-        return {"r": {"supervise": self.state}}
+        assert (dag_id, task_ids) == ("stream_readings", ["supervise"])
+        states = self.others | {self.run_id: self.state}
+        return {run: {"supervise": states[run]} for run in run_ids if run in states}
 
 
 @pytest.fixture
@@ -203,7 +210,7 @@ def test_deploy_is_idempotent_and_takes_the_settings_of_the_form(make_operator, 
     assert "--master local[*]" in command_line
     assert "--driver-memory 3g" in command_line
     assert command_line.endswith(
-        f"stream.py {place}/queries/readings.yaml --warehouse {place}/warehouse --batch-rows 5"
+        f"stream.py {place}/queries/readings.yaml --warehouse {place}/warehouse --batch-rows 5 --deployed readings"
     )
     names = {"PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_CONF_DIR", "SPARK_HOME", "SPARK_LOCAL_IP"}
     assert set(environment) == names | {"TAILRACE_DEPLOYMENT"}
@@ -321,7 +328,8 @@ def test_the_end_of_a_driver_does_not_affect_a_later_deployment(make_operator, h
     host.driver = replace(host.driver, pid=old.driver.pid)
     with suppress(AirflowFailException, TaskDeferred):
         resume(make_operator(SuperviseOperator), context, verdict(kind, old.driver.pid), [], old.deployment)
-    assert (host.driver.state, host.stopped, host.ran, host.programs) == ("running", [], [], {"readings"})
+    assert (host.driver.state, host.stopped, host.ran) == ("running", [], [])
+    assert host.programs == {program_of(host, layout.home)}
 
 
 def test_supervise_continues_with_the_driver_that_replaced_its_own(make_operator, host, context, layout):
@@ -345,6 +353,29 @@ def test_supervise_replaces_a_driver_that_hangs(make_operator, host, context, la
     [hang_s] = deferral.value.kwargs["hangs"]
     assert abs(hang_s - time.time()) < 60
     assert context["ti"].notes == {WATCHED: drivers.deployment(layout)}
+
+
+def test_the_driver_that_replaces_a_hung_one_takes_up_no_edit(make_operator, host, context, layout, place):
+    context["params"] = PARAMS | {"batch_rows": 9}
+    make_operator(DeployOperator).execute(context)
+    deployment, on_record = drivers.deployment(layout), DeployedQuery.read(layout)
+    [(command, _)] = host.deployed
+    declare(place / "queries", "readings", QUERY.replace("tick: 1 min", "tick: 1 min, idle: 20 s"))
+    context["params"] = PARAMS | {"batch_rows": 8}
+    with pytest.raises(TaskDeferred):
+        resume(make_operator(SuperviseOperator), context, verdict("hung", host.driver.pid), [], deployment)
+    assert DeployedQuery.read(layout) == on_record
+    assert [command_of for command_of, _ in host.deployed] == [command, command]
+
+
+def test_a_second_deployment_warns_of_settings_that_are_not_in_force(make_operator, host, context, capsys):
+    make_operator(DeployOperator).execute(context)
+    context["params"] = PARAMS | {"batch_rows": 6}
+    make_operator(DeployOperator).execute(context)
+    assert "readings: 1 setting not in force, its driver runs what was deployed: batch_rows: 5 → 6" in (
+        capsys.readouterr().out
+    )
+    assert len(host.deployed) == 1
 
 
 def test_supervise_does_not_replace_a_driver_that_hangs_while_it_is_drained(make_operator, host, context, layout):
@@ -519,11 +550,16 @@ def test_deploy_refuses_a_spark_binary_that_the_provider_does_not_allow(make_ope
     assert host.deployed == []
 
 
+def environment_of(make_operator):
+    operator = make_operator(DeployOperator)
+    return operator.deployment(operator.declared(), Options())[1]
+
+
 def test_the_roots_of_sources_are_passed_on_to_drivers(make_operator, place, monkeypatch):
     monkeypatch.setenv("TAILRACE_SOURCES", str(place))
-    assert make_operator(DeployOperator).environment()["TAILRACE_SOURCES"] == str(place)
+    assert environment_of(make_operator)["TAILRACE_SOURCES"] == str(place)
     monkeypatch.delenv("TAILRACE_SOURCES")
-    assert "TAILRACE_SOURCES" not in make_operator(DeployOperator).environment()
+    assert "TAILRACE_SOURCES" not in environment_of(make_operator)
 
 
 TOPIC = QUERY.replace(
@@ -550,4 +586,112 @@ def test_the_connections_of_a_query_are_passed_on_to_its_driver_alone(
 def test_a_connection_that_airflow_does_not_know_is_left_to_the_driver_host(make_operator, place, monkeypatch):
     declare(place / "queries", "readings", TOPIC)
     monkeypatch.delenv("AIRFLOW_CONN_MAIN_KAFKA", raising=False)
-    assert "AIRFLOW_CONN_MAIN_KAFKA" not in make_operator(DeployOperator).environment()
+    assert "AIRFLOW_CONN_MAIN_KAFKA" not in environment_of(make_operator)
+
+
+def run_of(run_id, states):
+    """The context of another run, while `supervise` of the runs in `states` is as given."""
+    ti = FakeTaskInstance("running")
+    ti.run_id, ti.others = run_id, states
+    return {"params": PARAMS, "ti": ti, "dag": SimpleNamespace(params=PARAMS), "dag_run": SimpleNamespace(conf={})}
+
+
+TASKS = [CheckOperator, DeployOperator, SuperviseOperator]
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("state", [None, "queued", "running", "deferred", "up_for_retry"])
+def test_a_second_run_is_skipped_and_names_the_one_that_watches(
+    make_operator, host, context, layout, capsys, task, state
+):
+    """Whatever it was triggered by, and whichever of its tasks was cleared."""
+    for cls in (CheckOperator, DeployOperator):
+        make_operator(cls).execute(context)
+    before = files(layout.home.parent)
+    with pytest.raises(AirflowSkipException, match="run r watches the stream of readings already: this run ends"):
+        make_operator(task).execute(run_of("second", {"r": state}))
+    assert "run r watches the stream" in capsys.readouterr().out.splitlines()[-1]
+    assert len(host.deployed) == 1
+    assert (host.stopped, host.ran) == ([], [])
+    assert files(layout.home.parent) == before
+
+
+@pytest.mark.parametrize("wrong", ["conf", "query", "host"])
+def test_a_second_run_that_would_be_refused_is_skipped_too(make_operator, host, context, place, wrong):
+    """Else the DAG of a healthy stream would turn red."""
+    make_operator(CheckOperator).execute(context)
+    second = run_of("second", {"r": "deferred"})
+    if wrong == "conf":
+        second["dag_run"] = SimpleNamespace(conf={"restart": 1})
+    elif wrong == "query":
+        declare(place / "queries", "readings", QUERY.replace("size: 2 h", "size: 2"))
+    else:
+        host.down = True
+    for task in TASKS:
+        with pytest.raises(AirflowSkipException):
+            make_operator(task).execute(second)
+
+
+@pytest.mark.parametrize(
+    "states", [{"r": state} for state in ("success", "failed", "skipped", "upstream_failed")] + [{}]
+)
+def test_a_run_follows_one_that_is_over_or_deleted(make_operator, host, context, states):
+    make_operator(CheckOperator).execute(context)
+    second = run_of("second", states)
+    make_operator(CheckOperator).execute(second)
+    make_operator(DeployOperator).execute(second)
+    with pytest.raises(TaskDeferred):
+        make_operator(SuperviseOperator).execute(second)
+    with pytest.raises(AirflowSkipException, match="run second watches"):
+        make_operator(SuperviseOperator).execute(run_of("r", {"second": "deferred"}))
+
+
+def test_a_run_that_is_refused_has_claimed_nothing(make_operator, host, context, place):
+    declare(place / "queries", "readings", QUERY.replace("size: 2 h", "size: 2"))
+    for task in (CheckOperator, DeployOperator):
+        with pytest.raises(AirflowFailException):
+            make_operator(task).execute(context)
+    declare(place / "queries", "readings", QUERY)
+    make_operator(CheckOperator).execute(run_of("second", {"r": None}))
+
+
+def test_of_two_runs_that_begin_at_once_one_is_skipped(make_operator, host, layout):
+    barrier, skipped = threading.Barrier(2), []
+
+    def check(context):
+        barrier.wait()
+        try:
+            make_operator(CheckOperator).execute(context)
+        except AirflowSkipException:
+            skipped.append(context["ti"].run_id)
+
+    contexts = [run_of(run_id, {"a": None, "b": None}) for run_id in ("a", "b")]
+    threads = [threading.Thread(target=check, args=[context]) for context in contexts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(skipped) == 1
+    assert [watching_run(layout), *skipped] in (["a", "b"], ["b", "a"])
+
+
+def test_the_claim_in_a_copy_of_a_warehouse_is_the_originals(make_operator, host, context, place, monkeypatch):
+    make_operator(CheckOperator).execute(context)
+    shutil.copytree(place / "warehouse", place / "copy")
+    monkeypatch.setenv("TAILRACE_WAREHOUSE", str(place / "copy"))
+    make_operator(CheckOperator).execute(run_of("second", {"r": "deferred"}))
+
+
+def test_the_end_of_a_skipped_run_drains_nothing(make_operator, host, context, layout):
+    """Clearing `supervise` of an old run, while another one watches, runs its `drain` too."""
+    make_operator(CheckOperator).execute(context)
+    deployment = deploy_drainable_driver(host, layout)
+    old = run_of("old", {"r": "deferred"})
+    old["ti"].state = "skipped"
+    old["ti"].notes = {DEPLOYED: deployment}
+    make_operator(DrainOperator).execute(old)
+    assert host.driver.alive
+    assert not layout.drain.exists()
+    context["ti"].state, context["ti"].notes = "success", {WATCHED: deployment}
+    make_operator(DrainOperator).execute(context)
+    assert not host.driver.alive

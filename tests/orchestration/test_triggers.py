@@ -11,6 +11,7 @@ from airflow._shared.module_loading import import_string
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from fake_host import write_status
+from tailrace.drivers.homes import program_of
 from tailrace.engine.progress import Progress
 from tailrace.orchestration import drivers, triggers
 from tailrace.orchestration.triggers import DriverTrigger, FrontierTrigger
@@ -236,7 +237,7 @@ def test_a_reloaded_watch_never_takes_over_the_driver_of_another_run(place, host
     asyncio.run(trigger.on_kill())
     assert host.driver.state == "running"
     assert not layout.drain.exists()
-    assert host.programs == {"readings"}
+    assert host.programs == {program_of(host, layout.home)}
 
 
 def test_a_watch_fires_replaced_as_soon_as_there_is_a_later_deployment(place, host, layout, log_lines):

@@ -18,9 +18,12 @@ from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 from tailrace.drivers import fence
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.fence import dead
+from tailrace.drivers.homes import program_of
 from tailrace.drivers.liveness import LivenessJudge
-from tailrace.orchestration import settings, stream_operators
-from tailrace.orchestration.stream_operators import CheckOperator, DeployOperator, DrainOperator, SuperviseOperator
+from tailrace.orchestration import drain_operator, drivers, settings, stream_operators
+from tailrace.orchestration.drain_operator import DrainOperator
+from tailrace.orchestration.stream_operators import CheckOperator, DeployOperator, SuperviseOperator
+from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 
 # Stand-in for spark-submit: a driver that reports its status and drains, or fails as the warehouse's `mode` says.
@@ -73,7 +76,7 @@ def embedded(place, mode, monkeypatch):
     spark = {"conn_type": "spark", "host": "local[*]", "extra": {"spark-binary": "spark2-submit"}}
     monkeypatch.setenv("AIRFLOW_CONN_TAILRACE_SPARK", json.dumps(spark))
     monkeypatch.setattr(stream_operators, "POLL_S", 0.05)
-    monkeypatch.setattr(stream_operators, "DRAIN_S", 1.0)
+    monkeypatch.setattr(drain_operator, "DRAIN_S", 1.0)
     with EmbeddedHost(place / "host") as embedded:
         access = embedded.access
         connection = {
@@ -143,7 +146,7 @@ def reporting_pid(layout):
 
 
 def look():
-    return settings.driver_host().inspect("readings")
+    return drivers.inspect(settings.driver_host(), Layout.of(settings.warehouse(), "readings"))
 
 
 def test_two_runs_share_one_driver_and_both_see_it_drain(make_operator, context, layout):
@@ -303,7 +306,7 @@ def test_a_driver_that_someone_stopped_fails_the_task(make_operator, context, la
     monkeypatch.setattr("tailrace.drivers.liveness.GONE_S", 0.2)
     make_operator(DeployOperator).execute(context)
     trigger, arguments = deferral_of(make_operator(SuperviseOperator).execute, context)
-    settings.driver_host().stop("readings", 5)
+    settings.driver_host().stop(program_of(settings.driver_host(), layout.home), 5)
     event = fire(trigger)
     with pytest.raises(AirflowFailException, match="stopped or removed"):
         make_operator(SuperviseOperator).resume(context, event, **arguments)
@@ -343,6 +346,7 @@ def test_a_watch_outlives_a_restart_of_the_driver_host(make_operator, context, e
     event = asyncio.run(restart_the_host())
     assert event["kind"] == "replaced"  # a stop of this host removes its programs
     trigger, _ = deferral_of(lambda: make_operator(SuperviseOperator).resume(context, event, **arguments))
+    trigger.hang_after_s = 60.0  # a busy machine may take longer than the others' to end a driver
     until(layout.status.exists)
     layout.request_drain()
     assert fire(trigger)["kind"] == "ended"

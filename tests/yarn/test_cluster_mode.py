@@ -7,6 +7,7 @@ import airflow_home  # isort: skip  (before any module that imports airflow)
 import json
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -20,7 +21,7 @@ from tailrace.answers.by_window import ByWindow
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.fence import carrying
 from tailrace.orchestration import drivers, settings
-from tailrace.orchestration.submit import Options, driver_command, environment
+from tailrace.orchestration.submit import Options, deployed_query, driver_command, environment
 from tailrace.spark.correct import correct
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
@@ -100,14 +101,15 @@ def test_a_driver_on_yarn_is_killed_and_started_again_and_stopped(place, yarn):
             try:
                 return until(what, WAIT_S)
             except AssertionError:
-                lines = [*host.last_lines("readings", 60), str(Status.read(layout)), str(yarn.applications())]
+                lines = [drivers.last_lines(host, layout), str(Status.read(layout)), str(yarn.applications())]
                 pytest.fail("\n".join(lines))
 
-        command = driver_command(query, place / "wh", Options(batch_rows=100))
-        drivers.deploy(host, layout, command, environment(query.query))
+        options = Options(batch_rows=100)
+        command = driver_command(query, place / "wh", options)
+        drivers.deploy(host, layout, command, environment(query.query), deployed_query(query, options))
         wait(lambda: has_committed(layout, BOUNDS[4]))
         [first] = running(yarn)
-        os.kill(host.inspect("readings").pid, signal.SIGKILL)  # the submission: its driver goes on
+        os.kill(drivers.inspect(host, layout).pid, signal.SIGKILL)  # the submission: its driver goes on
         assert running(yarn) == [first]
         write_files(TUPLES, place / "in", BOUNDS[4:], first=4)
         wait(lambda: running(yarn) not in ([], [first]))
@@ -118,7 +120,7 @@ def test_a_driver_on_yarn_is_killed_and_started_again_and_stopped(place, yarn):
         drivers.stop(host, layout, 60)
         assert not running(yarn)
         wait(lambda: not container_processes(second))
-        assert host.inspect("readings").state == "ended"
+        assert drivers.inspect(host, layout).state == "ended"
     assert [one["finalStatus"] for one in yarn.applications()] == ["KILLED", "KILLED"]
     status = Status.read(layout)
     complete = [one for one in TUPLES if one.arrival_time < status.committed]
@@ -137,16 +139,16 @@ def test_a_refusal_on_yarn_is_the_drivers_exit_code_and_it_gets_the_hosts_variab
     monkeypatch.setenv("TAILRACE_LOG", "json")
     layout, query = Layout.of(place / "wh", "readings"), settings.find("readings")
     command = driver_command(query, place / "wh", Options())
-    query.file.unlink()
+    refused_copy = replace(deployed_query(query, Options()), text="name: readings\n")
     with EmbeddedHost(place / "host") as embedded:
-        drivers.deploy(embedded.host, layout, command, environment(query.query))
-        until(lambda: not embedded.host.inspect("readings").alive, WAIT_S)
-        driver = embedded.host.inspect("readings")
-        assert (driver.state, driver.exit_code) == ("failed", 2), embedded.host.last_lines("readings", 60)
+        drivers.deploy(embedded.host, layout, command, environment(query.query), refused_copy)
+        until(lambda: not drivers.inspect(embedded.host, layout).alive, WAIT_S)
+        driver = drivers.inspect(embedded.host, layout)
+        assert (driver.state, driver.exit_code) == ("failed", 2), drivers.last_lines(embedded.host, layout)
     newest = max(yarn.logs.iterdir(), key=lambda directory: directory.name)
     refused, right = map(json.loads, next(newest.rglob("stdout")).read_text().splitlines())
-    assert refused["message"].endswith("readings.yaml: cannot be read: No such file or directory")
-    assert "a query file that you may read" in right["message"]
+    assert refused["message"].endswith("readings.yaml:1: kind: is missing")
+    assert "kind: aggregate" in right["message"]
     [script] = newest.rglob("launch_container.sh")  # which YARN keeps with the logs
     assert "TAILRACE_PASSED" in script.read_text()
     assert "TAILRACE_LOG" not in script.read_text()

@@ -80,15 +80,20 @@ def run(
     batch_rows: Annotated[
         int, typer.Option(help="At most so many rows make a batch; no answer depends on it.", min=1)
     ] = BATCH_ROWS,
+    deployed: Annotated[
+        str | None, typer.Option(help="Run the copy of FILE with which this query was deployed.", hidden=True)
+    ] = None,
 ) -> None:
     """Run a query on Spark in the foreground: live, or --bounded. Ctrl-C stops it; the next run goes on from there."""
     from tailrace.spark import app as stream_app
     from tailrace.spark.correct import correct as correct_all
+    from tailrace.storage.deployed import await_deployed
     from tailrace.storage.layout import Layout
     from tailrace.stream.ended import Ended
     from tailrace.stream.run_options import RunOptions
 
-    query = _with_inputs(load(file), input or [])
+    query = load(file) if deployed is None else await_deployed(Layout.of(warehouse, deployed)).query()
+    query = _with_inputs(query, input or [])
     if not bounded and (keep_open or correct):
         wrong = "without --bounded the stream goes on until it is stopped"
         raise refuse("--keep-open" if keep_open else "--correct", wrong, "--bounded beside it")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -35,12 +36,16 @@ def deploy(
 ) -> None:
     """Get the query's driver on the driver host, or make it: there is only ever one."""
     from tailrace.orchestration import drivers
-    from tailrace.orchestration.submit import Options, driver_command, environment
+    from tailrace.orchestration.edits import in_words
+    from tailrace.orchestration.submit import Options, deployed_query, driver_command, environment
 
     options = Options(batch_rows, restarts, within_s, driver_memory)
     declaration, host, layout = _find(query)
     command = driver_command(declaration, str(layout.home.parent), options)
-    deployment = drivers.deploy(host, layout, command, environment(declaration.query))
+    asked = deployed_query(declaration, options)
+    deployment = drivers.deploy(host, layout, command, environment(declaration.query), asked)
+    if deployment.not_in_force:
+        screen.err.print(f"WARNING: {in_words(layout, deployment.not_in_force)}", markup=False, soft_wrap=True)
     outcome = "made a driver" if deployment.made else "found the driver, it stays as it is"
     screen.out.print(f"{query}: {outcome}, {deployment.driver.state}, pid {deployment.driver.pid}", soft_wrap=True)
 
@@ -55,13 +60,17 @@ def status(
 
     Without a name: a line for each declared query, each query of the warehouse, and each driver.
     """
-    from tailrace.orchestration import drivers
+    from tailrace.orchestration import drivers, edits, settings
     from tailrace.orchestration.overview import overview
     from tailrace.terminal.tables import print_table
 
     if query is not None:
         host, layout = _find_begun(query)
-        screen.out.print(str(drivers.status(host, layout)), markup=False, soft_wrap=True)
+        status = drivers.status(host, layout)
+        screen.out.print(str(status), markup=False, soft_wrap=True)
+        with suppress(Refused):  # it is not declared any more
+            if status.driver.alive and (warning := edits.warning(layout, settings.find(query).file)):
+                screen.out.print(f"WARNING: {warning}", markup=False, soft_wrap=True)
         return
     columns, rows, problems = overview()
     print_table(columns, rows, wide)

@@ -12,6 +12,7 @@ import json
 import os
 import shlex
 import shutil
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -32,6 +33,14 @@ from tailrace.terminal import screen
 
 FLIGHTS = Path("include/queries/flights.yaml")
 MAP = "taxis.png"
+_BACKFILL_FUNCTION = """\
+airflow() {{  # a backfill is tried again while SQLite is locked
+  case "$1" in
+    backfill) {python} -m tailrace.orchestration.airflow_command "$@" ;;
+    *) command airflow "$@" ;;
+  esac
+}}
+"""
 
 
 def demonstrate(
@@ -153,7 +162,8 @@ def _write_environment(home: Path, airflow: EmbeddedAirflow) -> None:
     Its umask makes the files that such a shell creates for this user alone, too.
     """
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in airflow.environment.items())
-    write_atomically(home / "env.sh", f"umask {UMASK:03o}\n{exports}", 0o600)
+    backfill = _BACKFILL_FUNCTION.format(python=shlex.quote(sys.executable))
+    write_atomically(home / "env.sh", f"umask {UMASK:03o}\n{exports}{backfill}", 0o600)
 
 
 def _start_afresh(home: Path) -> None:

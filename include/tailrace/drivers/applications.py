@@ -1,7 +1,8 @@
 """The applications of a query's driver on a cluster platform: where they may run, and their end.
 
-The file `_stream/cluster.json` of a query's home holds the platform's address and the query's tag there. It is written
-before the first submission, and stays: a fence asks that platform after any crash, and before any other start.
+The file `_stream/cluster.json` of a query's home holds the platform's address, the query's tag there, and the home. It
+is written before the first submission, and stays: a fence asks that platform after any crash, and before any other
+start. A copy of a warehouse has the original's file, and ends none of the original's applications.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.drivers.cluster_platform import ClusterPlatform, PlatformDown
+from tailrace.drivers.homes import resolved
 from tailrace.drivers.kubernetes import Kubernetes
 from tailrace.drivers.platform_http import Credentials
 from tailrace.drivers.yarn import Yarn
@@ -32,7 +34,7 @@ def platform_file(home: Path) -> Path:
 
 
 def tag_of(home: Path) -> str:
-    """The tag of a home's applications: drawn when there is no file yet, since two warehouses may share a platform.
+    """The tag of a home's applications: drawn when it has none yet, since two warehouses may share a platform.
 
     Raises
     ------
@@ -47,7 +49,7 @@ def write_platform(home: Path, platform: ClusterPlatform) -> None:
     """Note that a home's driver may run there from now on."""
     file = platform_file(home)
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(file, json.dumps(platform.description()))
+    write_atomically(file, json.dumps({**platform.description(), "home": resolved(home)}))
 
 
 def platform_of(home: Location) -> ClusterPlatform | None:
@@ -121,6 +123,7 @@ def _until(deadline_s: float | None) -> Iterator[int]:
 
 
 def _described(home: Path) -> Mapping[str, Any] | None:
+    """Read a home's platform file; None where there is none, or only the one of the home that this is a copy of."""
     file = platform_file(home)
     if not os.path.exists(file):  # False, and no error, where it must not be looked for
         return None
@@ -130,7 +133,8 @@ def _described(home: Path) -> Mapping[str, Any] | None:
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise _damaged(home, str(error)) from None
     assert isinstance(described, dict)
-    return described
+    is_own = resolved(described.get("home", home)) == resolved(home)  # earlier versions have noted no home
+    return described if is_own else None
 
 
 def _damaged(home: Path, wrong: str) -> Damaged:

@@ -15,6 +15,8 @@ class Driver:
 
     Attributes
     ----------
+    name : str
+        Name of its program on the host, which begins with the query's.
     state : str
         ``ended``: it exited with code 0, or was stopped by request; ``failed``: it exited otherwise and its host
         won't start it again; ``starting``: also between a crash and the pending restart.
@@ -34,13 +36,18 @@ class Driver:
     detail: str
 
     @property
+    def query(self) -> str:
+        """The name of its query."""
+        return self.name.partition(".")[0]
+
+    @property
     def alive(self) -> bool:
         """True while it has a process, or its host is about to start one."""
         return self.state in ("starting", "running", "stopping")
 
 
 class DriverHost(Protocol):
-    """Deploys drivers, one per name, and keeps them alive."""
+    """Deploys drivers, one per program name, and keeps them alive; `homes.program_of` gives the name."""
 
     def deploy(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> Driver:
         """Get or create the driver (idempotent): one that is alive stays as it is, also when two deploy at once."""
@@ -52,6 +59,10 @@ class DriverHost(Protocol):
 
     def names(self) -> list[str]:
         """The names of the drivers that the host knows."""
+        ...
+
+    def homes(self, query: str) -> dict[str, str]:
+        """The homes of the drivers of a query's name, as their commands spell them, by the names of their programs."""
         ...
 
     def stop(self, name: str, wait_s: float) -> Driver:

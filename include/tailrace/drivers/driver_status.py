@@ -58,7 +58,7 @@ class DriverStatus:
         driver, status = self.driver, self.reported
         pid = f", pid {driver.pid}" if driver.pid is not None else ""
         detail = f" ({driver.detail})" if driver.detail and not driver.alive else ""
-        head = f"{driver.name}: {driver.state}{pid}{detail}"
+        head = f"{driver.query}: {driver.state}{pid}{detail}"
         if status is None:
             return f"{head}; it has said nothing yet"
         age_ms, silence_ms = self.commit_age_ms, self.silent_ms or 0

@@ -129,8 +129,10 @@ class EmbeddedHost:
     def _start(self, wait_s: float) -> SupervisorHost:
         """Start supervisord, for a caller that holds the lock."""
         fence.kill(self._ours, wait_s)  # leftovers of a killed one, which can't be adopted
-        self._wanted.touch(mode=0o600)
-        previous = self.access if self._file.exists() else None
+        if is_copy := self._is_copy():  # its drivers would end the original's, and its address is the original's
+            self._remove_programs()
+        write_atomically(self._wanted, str(self.directory), 0o600)
+        previous = self.access if self._file.exists() and not is_copy else None
         port, password = (previous.port, previous.password) if previous else (free_port(), secrets.token_hex(16))
         for _ in range(_PORT_ATTEMPTS):
             write_atomically(self._file, CONFIGURATION.format(port=port, user=_USER, password=password), 0o600)
@@ -138,6 +140,15 @@ class EmbeddedHost:
                 return self.host
             port = free_port()
         raise DriverHostDown(f"driver host in {self.directory}: no port of loopback stays free; try again")
+
+    def _is_copy(self) -> bool:
+        """True in a copy of the directory of another host."""
+        started_in = self._wanted.read_text() if self._wanted.exists() else ""
+        return started_in not in ("", str(self.directory))
+
+    def _remove_programs(self) -> None:
+        for program in (self.directory / "programs").glob("*.conf"):
+            program.unlink()
 
     def stop(self, wait_s: float = 10.0) -> None:
         """Stop supervisord and all its programs: TERM, KILL after wait_s seconds; nothing is left or restarted.
@@ -152,11 +163,11 @@ class EmbeddedHost:
         with self._lock():
             self._wanted.unlink(missing_ok=True)
             try:
-                self._request_shutdown(wait_s)
+                if self._ours():  # a copy of the directory has the address of the original's supervisord
+                    self._request_shutdown(wait_s)
             finally:  # also at a second Ctrl-C
                 fence.kill(self._ours, wait_s=30.0)
-                for program in (self.directory / "programs").glob("*.conf"):
-                    program.unlink()
+                self._remove_programs()
         if self._child is not None:
             self._child.wait()
 

@@ -9,6 +9,8 @@ CONFIGURATION = """\
 nodaemon=true
 silent=true
 logfile=supervisord.log
+logfile_maxbytes=20MB
+logfile_backups=3
 pidfile=supervisord.pid
 childlogdir=.
 

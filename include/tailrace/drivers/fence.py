@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 
 from tailrace.drivers.applications import end_applications, platform_of
-from tailrace.ground.files import is_url
+from tailrace.drivers.homes import resolved
 from tailrace.ground.object_path import Location
 from tailrace.ground.polling import polls
 from tailrace.storage.warehouses import location_of
@@ -30,7 +30,7 @@ _APPLICATIONS_S = 90.0  # for those of a cluster platform to end
 
 def mark(home: Location, token: str) -> str:
     """The value of `MARK` for one start of the driver of a home (the directory WAREHOUSE/QUERY)."""
-    return f"{_real(home)}#{token}"
+    return f"{resolved(home)}#{token}"
 
 
 def marked(home: Location) -> list[psutil.Process]:
@@ -62,19 +62,13 @@ def fence(home: Location, token: str | None, wait_s: float = 30.0) -> list[int]:
 
 
 def _processes_of(home: Location, but: str | None) -> list[psutil.Process]:
-    real = _real(home)
+    wanted = resolved(home)
 
     def belongs(value: str) -> bool:
         place, _, token = value.rpartition("#")
-        return _real(place) == real and (but is None or token != but)
+        return resolved(place) == wanted and (but is None or token != but)
 
     return carrying(MARK, belongs)
-
-
-def _real(home: Location | str) -> str:
-    """The path of a home without symbolic links; a URL as it is."""
-    text = str(home)
-    return text if is_url(text) else os.path.realpath(text)
 
 
 def carrying(name: str, fits: Callable[[str], bool]) -> list[psutil.Process]:

@@ -7,12 +7,15 @@ environment have no escape, and are stripped from both ends of a value.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
+from configparser import Error, RawConfigParser
+from itertools import pairwise
 
 from tailrace.ground.errors import refuse
 
 FINAL = (0, 2, 3, 126, 127, 130)  # no restart would help: done, refused, crash loop, can't be run, interrupted
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}(\.[0-9a-f]{12})?")  # a query's, and the hash that homes.py gives
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPES = {"'": "'\"'\"'", "%": "%%''", ";": "'';", "#": "''#"}  # '' parts %% from (here)s, ; and # from a blank
 _UNQUOTABLE = re.compile(r"""['"]|\s[;#]|%\(here\)s""")  # what a quoted value of an environment can't hold
@@ -89,6 +92,17 @@ def once(name: str, command: Sequence[str]) -> str:
     for number, word in enumerate(command):
         _require_line(f"program {name}: word {number} of its command", word)
     return _ONE_SHOT_TEMPLATE.format(name=name, command=" ".join(map(_quote, command)))
+
+
+def home_of(text: str) -> str | None:
+    """Return the home in the command of a configuration that `driver` has made; None where it has none."""
+    parser = RawConfigParser(strict=False)
+    try:
+        parser.read_string(text)
+        words = [word for name in parser.sections() for word in shlex.split(parser[name].get("command", ""))]
+    except (Error, ValueError):  # someone else's
+        return None
+    return next((value.replace("%%", "%") for word, value in pairwise(words) if word == "--home"), None)
 
 
 def _require_line(where: str, text: str) -> None:

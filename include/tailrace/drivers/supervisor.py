@@ -1,4 +1,4 @@
-"""The driver host on supervisord, local or remote, with one program per query."""
+"""The driver host on supervisord, local or remote, with one program per warehouse and query."""
 
 from __future__ import annotations
 
@@ -92,6 +92,17 @@ class SupervisorHost:
         """The names of the drivers that supervisord knows; a temporary program has a hyphen in its name."""
         names = [str(info["name"]) for info in self.rpc.call("getAllProcessInfo")]
         return sorted(name for name in names if "-" not in name and self._file(name).exists())
+
+    def homes(self, query: str) -> dict[str, str]:
+        """The homes of the drivers of a query's name, by the names of their programs; others' programs have none."""
+        homes = {}
+        for file in self.programs.glob(f"{query}.*"):
+            if file.suffix == ".conf" and file.stem.partition(".")[0] == query and "-" not in file.name:
+                with suppress(FileNotFoundError, UnicodeDecodeError):  # it was removed meanwhile, or is someone else's
+                    home = configurations.home_of(file.read_text(encoding="utf-8"))
+                    if home is not None:
+                        homes[file.stem] = home
+        return homes
 
     def stop(self, name: str, wait_s: float) -> Driver:
         """Stop the driver: TERM to its process group, KILL after wait_s seconds; then it is dead and stays down.

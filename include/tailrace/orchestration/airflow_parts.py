@@ -7,7 +7,8 @@ machine the API server reads the files itself.
 
 A component that ends is started again, as a service manager would: a scheduler gives up when two transactions collide
 in SQLite. One that ends again and again ends all components; so do SIGINT and SIGTERM. The embedded driver host that
-the environment variable TAILRACE_EMBEDDED_HOST names by its directory is started again too, where it was killed.
+the environment variable TAILRACE_EMBEDDED_HOST names by its directory is started again too, where it was killed. The
+logs in the working directory, which is AIRFLOW_HOME, are rotated.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 from filelock import Timeout
 
 from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.orchestration.log_rotation import LogRotation
 
 KEPT_HOST = "TAILRACE_EMBEDDED_HOST"
 """The environment variable that names the directory of the embedded driver host to keep."""
@@ -50,8 +52,10 @@ def main() -> int:
             parts[arguments[0]] = subprocess.Popen([*_AIRFLOW, *arguments])
         directory = os.environ.get(KEPT_HOST)
         host = EmbeddedHost(Path(directory)) if directory else None
+        rotation = LogRotation(Path.cwd())
         while True:
             _keep(host)
+            rotation.run_if_due()
             for arguments in PARTS:
                 name = arguments[0]
                 try:

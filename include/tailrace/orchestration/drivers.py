@@ -6,15 +6,19 @@ import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tailrace.drivers.driver_host import Driver, DriverHost
 from tailrace.drivers.driver_status import DriverStatus
+from tailrace.drivers.homes import deployed_program, program_of
 from tailrace.drivers.launch import DEPLOYMENT, deployment_file, starts_file
 from tailrace.ground.errors import Busy, Problem
 from tailrace.ground.files import write_atomically
 from tailrace.ground.polling import polls
+from tailrace.orchestration.edits import not_in_force
+from tailrace.query.differences import Difference
+from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status, wall_ms
 
@@ -33,6 +37,8 @@ class Deployed:
     ----------
     made : bool
         True if this call created the driver; False if it was there already.
+    not_in_force : list of Difference
+        The settings of a living driver that are others than those asked for.
     deployment : str
         Name of the deployment, the same through all restarts; each driver that is created gets another one.
     """
@@ -40,22 +46,39 @@ class Deployed:
     driver: Driver
     made: bool
     deployment: str
+    not_in_force: list[Difference] = field(default_factory=list)
 
 
 def status(host: DriverHost, layout: Layout) -> DriverStatus:
     """Return the status of a query's driver, by its host and by its own status file."""
-    return DriverStatus(host.inspect(layout.home.name), Status.read(layout), wall_ms())
+    return DriverStatus(inspect(host, layout), Status.read(layout), wall_ms())
 
 
-def deploy(host: DriverHost, layout: Layout, command: Sequence[str], environment: Mapping[str, str]) -> Deployed:
+def inspect(host: DriverHost, layout: Layout) -> Driver:
+    """Return the state of a query's driver by its host; no other warehouse's driver is taken for it."""
+    return host.inspect(program_of(host, layout.home))
+
+
+def deploy(
+    host: DriverHost,
+    layout: Layout,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    query: DeployedQuery | None = None,
+) -> Deployed:
     """Return the query's only driver: the live one, or a new one with a new count of restarts (idempotent).
 
     It waits for a driver that drains. The deployment's name is written before the driver is created: a caller that
     dies in between leaves a driver that the next call finds under that name.
+
+    Parameters
+    ----------
+    query : DeployedQuery, optional
+        The copy that a new driver runs; by default the one on record stays. A live driver keeps its own.
     """
     require_at_hand(host, layout)
     with alone(layout):
-        return get_or_make(host, layout, command, environment)
+        return get_or_make(host, layout, command, environment, query)
 
 
 def alone(layout: Layout) -> AbstractContextManager[Any]:
@@ -64,24 +87,33 @@ def alone(layout: Layout) -> AbstractContextManager[Any]:
     return layout.lock("deploy", _LOCK_S)
 
 
-def get_or_make(host: DriverHost, layout: Layout, command: Sequence[str], environment: Mapping[str, str]) -> Deployed:
+def get_or_make(
+    host: DriverHost,
+    layout: Layout,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    query: DeployedQuery | None = None,
+) -> Deployed:
     """Deploy as `deploy` does, for a caller that holds the lock `alone`."""
     name = layout.home.name
     require_at_hand(host, layout)
-    driver = host.inspect(name)
+    driver = inspect(host, layout)
     for _ in polls(_GOING_S, _POLL_S):
-        driver = host.inspect(name)
+        driver = inspect(host, layout)
         if not (driver.alive and layout.drain.exists()):
             break
     if driver.alive and layout.drain.exists():
         raise Busy([Problem(name, f"its driver still drains after {_GOING_S:.0f} s", "to stop it, or to wait")])
     if driver.alive:
-        return Deployed(driver, False, deployment(layout))
+        return Deployed(driver, False, deployment(layout), not_in_force(layout, query) if query else [])
     new_name = secrets.token_hex(8)
     write_atomically(deployment_file(layout.home), new_name)  # first: a drain of the old one then stops asking
     for stale_file in (starts_file(layout.home), layout.drain):
         stale_file.unlink(missing_ok=True)
-    return Deployed(host.deploy(name, command, {**environment, DEPLOYMENT: new_name}), True, deployment(layout))
+    if query is not None:
+        query.write(layout)
+    program = host.deploy(program_of(host, layout.home), command, {**environment, DEPLOYMENT: new_name})
+    return Deployed(program, True, deployment(layout))
 
 
 def is_away(host: DriverHost, layout: Layout) -> bool:
@@ -90,7 +122,7 @@ def is_away(host: DriverHost, layout: Layout) -> bool:
     A deployment is written before its program is, and goes with the query's tables: so this is another directory, as
     the mount point of a disk that is not mounted.
     """
-    return not deployment(layout) and layout.home.name in host.names()
+    return not deployment(layout) and deployed_program(host, layout.home) is not None
 
 
 def require_at_hand(host: DriverHost, layout: Layout) -> None:
@@ -134,11 +166,11 @@ def drain(
     """
     name = layout.home.name
     only = deployment(layout) if only is None else only
-    driver = host.inspect(name)
+    driver = inspect(host, layout)
     if driver.alive:
         tell(f"{name}: to be drained, pid {driver.pid}")
     for _ in polls(deadline_s, _POLL_S):
-        driver = host.inspect(name)
+        driver = inspect(host, layout)
         if not driver.alive or deployment(layout) != only:
             break
         layout.request_drain()  # repeated: a driver that is starting removes an older request
@@ -150,7 +182,7 @@ def drain(
         return driver
     if driver.alive:
         tell(f"{name}: not drained after {deadline_s:.0f} s, now it is stopped")
-        driver = host.stop(name, stop_s)
+        driver = host.stop(program_of(host, layout.home), stop_s)
     clear_away(host, layout, only)
     tell(f"{name}: {driver.state}, {driver.detail}")
     return driver
@@ -159,7 +191,7 @@ def drain(
 def stop(host: DriverHost, layout: Layout, wait_s: float) -> Driver:
     """End a driver by SIGTERM, after `wait_s` seconds by SIGKILL; none of its processes is left on return."""
     ended_deployment = deployment(layout)
-    driver = host.stop(layout.home.name, wait_s)
+    driver = host.stop(program_of(host, layout.home), wait_s)
     clear_away(host, layout, ended_deployment)
     return driver
 
@@ -178,22 +210,24 @@ def clear_away(host: DriverHost, layout: Layout, ended_deployment: str) -> None:
     if is_away(host, layout):
         return
     with alone(layout):
-        if deployment(layout) == ended_deployment and not host.inspect(layout.home.name).alive:
+        if deployment(layout) == ended_deployment and not inspect(host, layout).alive:
             end(host, layout, 0)
 
 
 def end(host: DriverHost, layout: Layout, wait_s: float) -> None:
     """Stop a driver and kill what is left of it, for a caller that holds the lock `alone`."""
-    name = layout.home.name
+    name = program_of(host, layout.home)
     host.stop(name, wait_s)
     # PySpark's daemon has its own process group, and once a signal has stopped it, it does not end with its JVM.
     command = [sys.executable, "-m", "tailrace.drivers.fence", str(layout.home)]
     code = host.run(f"{name}-fence", command, _FENCE_S)
     if code != 0:
         how = "has not ended in time" if code is None else f"ended with exit code {code}"
-        raise RuntimeError(f"something of the driver of {name} may live on: on its host `{' '.join(command)}` {how}")
+        raise RuntimeError(
+            f"something of the driver of {layout.home.name} may live on: on its host `{' '.join(command)}` {how}"
+        )
 
 
 def last_lines(host: DriverHost, layout: Layout) -> str:
     """Return the last lines of the driver's log, indented; empty if there are none."""
-    return "\n".join(f"    {line}" for line in host.last_lines(layout.home.name, LAST_LINES))
+    return "\n".join(f"    {line}" for line in host.last_lines(program_of(host, layout.home), LAST_LINES))

@@ -8,7 +8,6 @@ import secrets
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -23,13 +22,11 @@ from tailrace.drivers.embedded import AIRFLOW_MARK, UMASK, free_port, private
 from tailrace.ground.files import write_atomically
 from tailrace.ground.polling import polls
 from tailrace.orchestration.airflow_api import Api
+from tailrace.orchestration.airflow_command import run_airflow
 
 USER = "admin"
 START_S = 600.0  # it took 155 s on a busy laptop
 _LOOK_AGAIN_S, _TELL_S = 0.5, 15.0
-_LOCK_MESSAGE = "database is locked"  # SQLite says so to a transaction with an old snapshot at once, without waiting
-_BACKFILL_MESSAGE = "Another backfill is running"  # ours, if a lock stopped it half-way: Airflow ends it in 2 min or so
-_TRY_AGAIN_S, _TRIES_S = 2.0, 240.0
 _LOCK_TIMEOUT_S = 60  # how long one process waits for another's write; the default of 5 s is too short on a busy laptop
 _SETTINGS = {
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
@@ -69,7 +66,7 @@ class EmbeddedAirflow:
     start_s : float
         Time limit of a start, in s.
     tell : callable
-        Called during a start with lines that say what it waits for.
+        Called with lines that say what a start or a command waits for.
     """
 
     def __init__(
@@ -174,21 +171,8 @@ class EmbeddedAirflow:
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run `airflow …` on the same database, as from a shell; retry it where SQLite was locked."""
-        deadline_s, was_locked = time.monotonic() + _TRIES_S, False
-        while True:
-            process = subprocess.run(
-                [sys.executable, "-m", "airflow", *words],
-                env=self._base_environment | self.environment,
-                cwd=self.directory,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            was_locked = was_locked or _LOCK_MESSAGE in process.stderr
-            is_transient = _LOCK_MESSAGE in process.stderr or (was_locked and _BACKFILL_MESSAGE in process.stderr)
-            if not process.returncode or not is_transient or time.monotonic() > deadline_s:
-                return process
-            time.sleep(_TRY_AGAIN_S)
+        environment = self._base_environment | self.environment
+        return run_airflow(words, environment, self.directory, self._tell)
 
     def processes(self) -> list[psutil.Process]:
         """Return its living processes: those with its mark in their environment, and those of its session.

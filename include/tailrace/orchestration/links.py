@@ -8,7 +8,10 @@ from urllib.parse import quote
 from airflow.configuration import conf
 from airflow.sdk import BaseOperator, BaseOperatorLink
 
+from tailrace.drivers.homes import program_of
+from tailrace.orchestration import settings
 from tailrace.orchestration.driver_host_hook import DriverHostHook
+from tailrace.storage.layout import Layout
 
 if TYPE_CHECKING:
     from airflow.sdk.types import TaskInstanceKey
@@ -20,7 +23,9 @@ class DriverLogLink(BaseOperatorLink):
     name = "Driver log"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        return f"{DriverHostHook().get_conn().rpc.url}/tail.html?processname={quote(_query(operator))}"
+        host = DriverHostHook().get_conn()
+        program = program_of(host, Layout.of(settings.warehouse(), _query(operator)).home)
+        return f"{host.rpc.url}/tail.html?processname={quote(program)}"
 
 
 class TablesLink(BaseOperatorLink):

@@ -6,6 +6,7 @@ import re
 
 from tailrace.drivers.driver_host import DriverHost
 from tailrace.drivers.driver_status import DriverStatus
+from tailrace.drivers.homes import deployed_program, resolved
 from tailrace.ground.duration import format_time
 from tailrace.orchestration import drivers, settings
 from tailrace.storage.layout import Layout
@@ -25,21 +26,36 @@ def overview() -> tuple[tuple[str, ...], list[list[str]], list[str]]:
     homes = location_of(warehouse).glob("[a-z]*")
     begun = [home.name for home in homes if _NAME.fullmatch(home.name) and (home / "_stream").is_dir()]
     rows, notes = [], [str(problem) for problem in problems]
-    for name in sorted({*files, *begun, *host.names()}):
+    hosted, others = _hosted(host, resolved(location_of(warehouse)))
+    for name in sorted({*files, *begun, *hosted}):
         status = drivers.status(host, Layout.of(warehouse, name))
         rows.append(_row(name, status, files.get(name)))
         if name not in files and status.driver.alive:
             notes.append(
                 f"{name}: a driver without a query file; tailrace drain {name} or tailrace stop {name} ends it"
             )
-    return COLUMNS, rows, notes
+    return COLUMNS, rows, notes + others
 
 
 def is_begun(host: DriverHost, name: str) -> bool:
     """Whether a query has a stream in the warehouse, or a driver of ours, whether or not it is declared."""
     if not _NAME.fullmatch(name):
         return False
-    return Layout.of(settings.warehouse(), name).stream.is_dir() or name in host.names()
+    layout = Layout.of(settings.warehouse(), name)
+    return layout.stream.is_dir() or deployed_program(host, layout.home) is not None
+
+
+def _hosted(host: DriverHost, warehouse: str) -> tuple[set[str], list[str]]:
+    """The queries of a warehouse that have a driver on the host, and a note of each driver of another warehouse."""
+    ours, notes = set(), []
+    for query in sorted({name.partition(".")[0] for name in host.names()}):
+        for home in map(resolved, host.homes(query).values()):
+            other, _, _ = home.rpartition("/")
+            if other == warehouse:
+                ours.add(query)
+            else:
+                notes.append(f"{query}: the host has a driver of another warehouse, too: {other}")
+    return ours, notes
 
 
 def _row(name: str, status: DriverStatus, file: str | None) -> list[str]:

@@ -16,8 +16,9 @@ from tailrace.drivers.driver_host import DriverHost
 from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.ground.files import is_url
 from tailrace.orchestration import driver_host_hook
-from tailrace.query.loading import load
+from tailrace.query.loading import parse
 from tailrace.query.query import Query
+from tailrace.query.yaml_file import read
 from tailrace.spark import masters
 from tailrace.storage.warehouses import Warehouse
 
@@ -32,14 +33,16 @@ _ADD_COMMANDS = {
 
 @dataclass(frozen=True)
 class Declared:
-    """A query and the file that declares it."""
+    """A query, the file that declares it, and the text that the file had."""
 
     file: Path
     query: Query
+    text: str
 
     @staticmethod
     def read(file: Path) -> Declared:
-        return Declared(file, load(file))
+        text = read(file)
+        return Declared(file, parse(file, text), text)
 
 
 def queries() -> Path:

@@ -7,8 +7,9 @@ from datetime import timedelta
 from airflow.sdk import DAG, Param
 
 from tailrace.orchestration import assets, settings, submit
+from tailrace.orchestration.drain_operator import DrainOperator
 from tailrace.orchestration.settings import Declared
-from tailrace.orchestration.stream_operators import CheckOperator, DeployOperator, DrainOperator, SuperviseOperator
+from tailrace.orchestration.stream_operators import CheckOperator, DeployOperator, SuperviseOperator
 from tailrace.orchestration.submit import Options
 
 RETRIES = {
@@ -73,7 +74,11 @@ Runs the query **{name}** (`{file}`) as a live stream.
 
 **To end the stream**, mark `supervise` (or the run) as success or failed: its driver finishes its batch and is gone
 within a minute. What is open stays open, and the next run goes on from there. **To watch it again**, clear `supervise`:
-the driver is not touched. A second run finds the same driver, and watches it too.
+the driver is not touched. **A second run**, however it is triggered, is skipped while another one watches the stream:
+its first line names that run, and the driver is not touched.
+
+An edit of the query file comes into force by a deployment: end the stream, and trigger this DAG again. Until then the
+driver runs what was deployed, also after a restart, and the log of `supervise` says in what the file differs.
 
 How it stands is in the log of `supervise`, every minute and when something changes. {late}
 """

@@ -1,4 +1,4 @@
-"""Operators of the DAG stream_<query>: check, deploy, supervise, drain."""
+"""Operators of the DAG stream_<query>: check, deploy, supervise."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.object_path import Location
 from tailrace.orchestration import drivers, settings
 from tailrace.orchestration.alert_watch import alert_of_end
+from tailrace.orchestration.edits import in_words
 from tailrace.orchestration.explanations import explain
 from tailrace.orchestration.form import check_conf
 from tailrace.orchestration.links import DriverLogLink, TablesLink
 from tailrace.orchestration.notifiers import check_notifiers
 from tailrace.orchestration.refusals import refusals_fail
 from tailrace.orchestration.settings import Declared
-from tailrace.orchestration.submit import Options, driver_command, environment
+from tailrace.orchestration.submit import Options, deployed_query, driver_command, environment
 from tailrace.orchestration.tells_lineage import TellsLineage
-from tailrace.orchestration.triggers import DRAIN_S, STOP_S, DriverTrigger
+from tailrace.orchestration.triggers import DriverTrigger
+from tailrace.orchestration.watch_claim import claim, leave_to_watcher
+from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
 
 POLL_S, PATIENCE_S = 5.0, 1800.0
@@ -55,11 +58,13 @@ class StreamOperator(BaseOperator):
     def host(self) -> DriverHost:
         return settings.driver_host()
 
-    def command(self, options: Options) -> list[str]:
-        return driver_command(Declared.read(Path(self.file)), settings.warehouse(), options)
+    def declared(self) -> Declared:
+        return Declared.read(Path(self.file))
 
-    def environment(self) -> dict[str, str]:
-        return environment(Declared.read(Path(self.file)).query)
+    def deployment(self, declared: Declared, options: Options) -> tuple[list[str], dict[str, str], DeployedQuery]:
+        """Return the command and environment of a driver, and what is put on record of it."""
+        command = driver_command(declared, settings.warehouse(), options)
+        return command, environment(declared.query), deployed_query(declared, options)
 
 
 class CheckOperator(StreamOperator):
@@ -67,14 +72,17 @@ class CheckOperator(StreamOperator):
 
     def execute(self, context: Context) -> None:
         with refusals_fail():
+            layout = self.layout()
+            leave_to_watcher(layout, context, self.log.warning)  # first, so that no refusal fails a second run
             check_conf(context)
-            layout, query = self.layout(), Declared.read(Path(self.file)).query
             drivers.require_at_hand(self.host(), layout)
+            query = self.declared().query
             _check_writable(layout.home)
             check_notifiers(query.alerts)
-            self.command(Options.of(context["params"]))
+            self.deployment(self.declared(), Options.of(context["params"]))
             goes_on = layout.manifest() is not None
             status = drivers.status(self.host(), layout)
+            claim(layout, context, self.log.warning)
         self.log.info("%s is right; its stream %s", self.file, "goes on" if goes_on else "begins anew")
         self.log.info("%s", status)
 
@@ -86,8 +94,13 @@ class DeployOperator(TellsLineage, StreamOperator):
 
     def execute(self, context: Context) -> None:
         with refusals_fail():
-            command = self.command(Options.of(context["params"]))
-            result = drivers.deploy(self.host(), self.layout(), command, self.environment())
+            options, layout = Options.of(context["params"]), self.layout()
+            leave_to_watcher(layout, context, self.log.warning)
+            deployment = self.deployment(self.declared(), options)
+            claim(layout, context, self.log.warning)  # also where this task alone was cleared
+            result = drivers.deploy(self.host(), layout, *deployment)
+        if result.not_in_force:
+            self.log.warning("%s", in_words(layout, result.not_in_force))
         context["ti"].xcom_push(DEPLOYED, result.deployment)
         how = "made a driver" if result.made else "found the driver, it stays as it is"
         self.log.info("%s: %s, %s, pid %s", self.query, how, result.driver.state, result.driver.pid)
@@ -99,6 +112,8 @@ class SuperviseOperator(TellsLineage, StreamOperator):
     lineage_of = "of_stream"
 
     def execute(self, context: Context) -> NoReturn:
+        with refusals_fail():
+            claim(self.layout(), context, self.log.warning)
         self._watch(context, [])
 
     def _watch(self, context: Context, hangs: list[float]) -> NoReturn:
@@ -140,7 +155,7 @@ class SuperviseOperator(TellsLineage, StreamOperator):
         message = str(drivers.status(host, layout)) if verdict.kind == "ended" else explain(verdict, host, layout)
         driver = None
         if verdict.kind != "unreachable":  # else a driver host that restarts would start it again
-            driver = host.inspect(self.query)  # before it is removed, with its exit code
+            driver = drivers.inspect(host, layout)  # before it is removed, with its exit code
             drivers.clear_away(host, layout, deployment)
         if verdict.kind == "ended":
             return message
@@ -173,7 +188,7 @@ class SuperviseOperator(TellsLineage, StreamOperator):
         if drivers.is_away(host, layout):
             self._watch(context, hangs)  # its driver waits for the warehouse, and is the only record of the stream
         with drivers.alone(layout):  # a pid may be another driver's by now, so the deployment is compared too
-            if drivers.deployment(layout) == deployment and host.inspect(self.query).pid == verdict.pid:
+            if drivers.deployment(layout) == deployment and drivers.inspect(host, layout).pid == verdict.pid:
                 if layout.drain.exists():  # whoever drains it ends it by force at the deadline
                     self.log.info("the driver hangs, and is being drained: it is not replaced")
                     self._watch(context, hangs)
@@ -183,58 +198,32 @@ class SuperviseOperator(TellsLineage, StreamOperator):
                     drivers.end(host, layout, 0)
                     self._alert(verdict, None)
                     raise AirflowFailException(explain(verdict, host, layout))
-                command = self._command_of_replacement(options, verdict)
+                replacement = self._replacement(options, layout, verdict)
                 self.log.warning("the driver hangs, %s; pid %s is killed", verdict.detail, verdict.pid)
                 drivers.end(host, layout, 0)
                 with refusals_fail():
-                    driver = drivers.get_or_make(host, layout, command, self.environment()).driver
+                    driver = drivers.get_or_make(host, layout, *replacement).driver
                 self.log.info("a new driver: %s, pid %s", driver.state, driver.pid)
         self._watch(context, hangs)
 
-    def _command_of_replacement(self, options: Options, verdict: Verdict) -> list[str]:
-        """The command of the driver that replaces a hung one, which stays as it is if the query file is refused."""
+    def _replacement(
+        self, options: Options, layout: Layout, verdict: Verdict
+    ) -> tuple[list[str], dict[str, str], DeployedQuery]:
+        """Return the deployment of the driver that replaces a hung one: of the copy on record, else of the file.
+
+        Where it is refused, the hung driver stays as it is.
+        """
         try:
-            return self.command(options)
+            on_record = DeployedQuery.read(layout)
+            if on_record is None:
+                return self.deployment(self.declared(), options)
+            declared = Declared(on_record.file, on_record.query(), on_record.text)
+            return self.deployment(declared, Options.of(on_record.options))
         except Refused as refused:
             self._alert(verdict, None)
             left = f"the driver hangs, {verdict.detail}, and pid {verdict.pid} is left as it is: no other can follow it"
             advice = "once that is mended, clear supervise: it is replaced then"
             raise AirflowFailException(f"{left}\n{refused}\n{advice}") from None
-
-
-class DrainOperator(StreamOperator):
-    """Drains the driver if someone marked the stream's task, or ended its run.
-
-    The trigger's `on_kill` is faster and drains most drivers; it is not called while the triggerer is down. The rules
-    follow from the behaviour of Airflow 3.3:
-
-    - A task that is marked while deferred ends without running again, so its XCom `WATCHED` still has the deployment:
-      drain.
-    - Only the end of a run makes a task `skipped` that was to run or to be retried: drain.
-    - `supervise` reaches `success` by itself only in `resume`; one that never watched was marked: drain.
-    - A `supervise` that fails before it defers looks like one that is marked failed in these seconds: do not drain,
-      since a healthy stream is worth more. The run's state does not help: while a teardown is to run, it is `running`,
-      also after the run was marked.
-
-    Airflow deletes the XComs of a task when a new try begins to run, and keeps them through a deferral.
-    """
-
-    def execute(self, context: Context) -> None:
-        ti = context["ti"]
-        watched_deployment = ti.xcom_pull(task_ids="supervise", key=WATCHED)
-        states = ti.get_task_states(dag_id=ti.dag_id, task_ids=["supervise"], run_ids=[ti.run_id])
-        state = states.get(ti.run_id, {}).get("supervise")
-        if not (watched_deployment or state == "skipped" or (state == "success" and watched_deployment is None)):
-            self.log.info(
-                "nothing is drained: supervise (%s) came to its own end, nobody marked it. A driver that lives goes "
-                "on. To watch it again, clear supervise; to end it, `tailrace drain %s`",
-                state,
-                self.query,
-            )
-            return
-        deployment = watched_deployment or ti.xcom_pull(task_ids="deploy", key=DEPLOYED)
-        with refusals_fail():
-            drivers.drain(self.host(), self.layout(), DRAIN_S, STOP_S, self.log.info, deployment)
 
 
 def _check_writable(home: Location) -> None:

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -23,6 +23,7 @@ from tailrace.orchestration.settings import Declared
 from tailrace.query.query import Query
 from tailrace.spark import package_archive
 from tailrace.storage import warehouses
+from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
 from tailrace.storage.warehouses import Warehouse
 
@@ -65,6 +66,11 @@ class Options:
     def of(cls, params: Mapping[str, Any]) -> Self:
         """Take the options from the params of a form, which may hold other fields too."""
         return cls(**{name: params[name] for name in cls.__dataclass_fields__ if name in params})
+
+
+def deployed_query(declared: Declared, options: Options) -> DeployedQuery:
+    """Return what is put on record of a deployment: the driver that `driver_command` starts runs that copy."""
+    return DeployedQuery(declared.file, declared.text, asdict(options))
 
 
 def driver_command(query: Declared, warehouse: Warehouse, options: Options) -> list[str]:
@@ -114,11 +120,16 @@ def cluster_command(query: Declared, layout: Layout, options: Options) -> list[s
 
 
 def _parts(query: Declared, warehouse: Warehouse | Location, options: Options) -> dict[str, Any]:
+    arguments = {
+        "--warehouse": str(warehouse),
+        "--batch-rows": str(options.batch_rows),
+        "--deployed": query.query.name,
+    }
     return {
         "conn_id": settings.SPARK,
         "name": f"tailrace {query.query.name}",
         "driver_memory": options.driver_memory,
-        "application_args": [str(query.file), "--warehouse", str(warehouse), "--batch-rows", str(options.batch_rows)],
+        "application_args": [str(query.file), *(word for pair in arguments.items() for word in pair)],
     }
 
 

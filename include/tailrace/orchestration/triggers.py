@@ -18,6 +18,7 @@ from tailrace.ground.duration import format_time
 from tailrace.orchestration import drivers, settings
 from tailrace.orchestration.alert_watch import AlertWatch
 from tailrace.orchestration.driver_metrics import DriverMetrics
+from tailrace.orchestration.driver_warnings import DriverWarnings
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 
@@ -75,6 +76,7 @@ class DriverTrigger(BaseTrigger):
         judge = LivenessJudge(self.hang_after_s, self.patience_s)
         last_logged: tuple[object, float] = (None, -math.inf)
         alerts = await asyncio.to_thread(self._alert_watch)
+        warnings = DriverWarnings(self.layout, Path(self.file) if self.file else None)
         metrics = await asyncio.to_thread(DriverMetrics, self.query, self.log.info)
         while True:
             status, early_verdict, line = await asyncio.to_thread(self._poll)
@@ -86,6 +88,8 @@ class DriverTrigger(BaseTrigger):
             if verdict is not None or summary != last_logged[0] or now_s - last_logged[1] >= TELL_S:
                 self.log.info(line)
                 last_logged = summary, now_s
+            for warning in await asyncio.to_thread(warnings.observe, status, now_s):
+                self.log.warning(warning)
             if verdict is not None:
                 yield TriggerEvent(verdict.as_event())  # type: ignore[no-untyped-call]
                 return

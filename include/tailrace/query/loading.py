@@ -24,7 +24,12 @@ def load(path: Path) -> Query:
     """
     if (fault := name_fault(path.absolute())) is not None:  # tables hold the paths of its sources
         raise refuse(ascii(str(path)), fault, NAME_REMEDY)
-    tree = YamlFile(path, read(path))
+    return parse(path, read(path))
+
+
+def parse(path: Path, text: str) -> Query:
+    """Return the query that the text of a file declares, as `load` does."""
+    tree = YamlFile(path, text)
     try:
         query = declared_query(tree.data, path.parent)
     except ValidationError as error:

@@ -34,6 +34,7 @@ from tailrace.query.kafka_topic import KafkaTopic
 
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly")
 CRON_FIELDS = 5
+_RANDOM = re.compile(r"r($|[(/])", re.IGNORECASE)  # a field that croniter draws at each reading
 _FORMAT = "how the tuples are stored: parquet"
 _MOST_WINDOWS = 20_000
 """The windows that a tuple lies in at most: a late one is held, and a key answered, in each of them."""
@@ -233,6 +234,9 @@ class Correction(Section):
         if schedule not in PRESETS and not (len(schedule.split()) == CRON_FIELDS and croniter.is_valid(schedule)):
             right = f"five fields (minute, hour, day, month, weekday) as in '0 0 * * *', or one of {', '.join(PRESETS)}"
             raise field_error(f"{schedule!r} is no cron expression", right)
+        if any(_RANDOM.match(field) for field in schedule.split()):
+            wrong = f"{schedule!r} is another time at each reading (R is random), so Airflow can't step from run to run"
+            raise field_error(wrong, "a number in place of each R")
         try:
             croniter(schedule, EPOCH).get_next()
         except CroniterBadDateError:

@@ -88,6 +88,16 @@ class Layout:
         return self.stream / "status.json"
 
     @property
+    def deployed(self) -> Location:
+        """The copy of the query file with which the driver was deployed, and its options."""
+        return self.stream / "deployed.json"
+
+    @property
+    def watched_by(self) -> Location:
+        """The id of the run of Airflow's that watches the stream, and the home of that stream."""
+        return self.stream / "watched_by"
+
+    @property
     def drain(self) -> Location:
         """The drain request: a file whose presence ends the driver after its current batch; windows stay open."""
         return self.stream / "drain"

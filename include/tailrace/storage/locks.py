@@ -26,6 +26,7 @@ _ACTIVITIES = {
     "correction": "corrects this query",
     "calibration": "calibrates this query",
     "deploy": "deploys a driver of this query",
+    "watch": "claims this query's stream for its run",
     "alerts": "writes this query's alerts",
     "asking": "asks for a correction of this query",
     "vacuum": "reads this query's tables, or removes old files of theirs",

@@ -71,6 +71,20 @@ def test_a_schedule_that_never_comes_is_refused(tmp_path: Path, schedule: str) -
     assert "never comes" in refusal(tmp_path, GOOD.replace("@daily", schedule))
 
 
+@pytest.mark.parametrize(
+    "schedule", ["R 0 * * *", "r(0-9) 0 * * *", "0 R/5 * * *", "0 0 R * *", "0 0 1 R *", "0 0 * * r"]
+)
+def test_a_random_schedule_is_refused_since_airflow_cannot_advance_it(tmp_path: Path, schedule: str) -> None:
+    assert "can't step from run to run" in refusal(tmp_path, GOOD.replace("@daily", schedule))
+
+
+@pytest.mark.parametrize("schedule", ["@reboot", "@yearly", "0 0 1 1 * *", "H 0 * * *", "0 0 * * * 2030"])
+def test_a_schedule_of_another_form_is_refused_with_the_forms_that_are_right(tmp_path: Path, schedule: str) -> None:
+    message = refusal(tmp_path, GOOD.replace("@daily", schedule))
+    assert "is no cron expression" in message
+    assert "five fields (minute, hour, day, month, weekday)" in message
+
+
 def test_the_29th_of_february_comes(tmp_path: Path) -> None:
     file = tmp_path / "query.yaml"
     file.write_text(GOOD.replace("@daily", "0 0 29 2 *"))

@@ -1,0 +1,73 @@
+"""Runs `airflow …` on an embedded Airflow, whose SQLite database may be locked, and tries again while it is.
+
+    python -m tailrace.orchestration.airflow_command backfill create …
+
+SQLite refuses a transaction with an old snapshot at once, however long it may wait for a lock.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tailrace.ground.retries import pause_s
+
+_LOCK_MESSAGE = "database is locked"
+_BACKFILL_MESSAGE = "Another backfill is running"  # ours, if a lock stopped it half-way: Airflow ends it in 2 min or so
+_TRIES_S = 600.0
+
+
+def run_airflow(
+    words: tuple[str, ...],
+    environment: Mapping[str, str],
+    directory: Path,
+    tell: Callable[[str], Any],
+    pause: Callable[[float], Any] = time.sleep,
+) -> subprocess.CompletedProcess[str]:
+    """Run `airflow …` to its end; try again, with growing pauses, where SQLite was locked.
+
+    Parameters
+    ----------
+    tell : callable
+        Called before each pause with a line that says why.
+    """
+    deadline_s, was_locked, tries = time.monotonic() + _TRIES_S, False, 0
+    while True:
+        process = subprocess.run(
+            [sys.executable, "-m", "airflow", *words],
+            env=environment,
+            cwd=directory,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        is_locked = _LOCK_MESSAGE in process.stderr
+        was_locked = was_locked or is_locked
+        is_transient = is_locked or (was_locked and _BACKFILL_MESSAGE in process.stderr)
+        if not process.returncode or not is_transient or time.monotonic() > deadline_s:
+            return process
+        tries += 1
+        why = (
+            "Airflow's SQLite database is locked" if is_locked else "a backfill that a lock stopped half-way still runs"
+        )
+        tell(f"airflow {words[0]}: {why}; trying again in {pause_s(tries):g} s")
+        pause(pause_s(tries))
+
+
+def main() -> int:
+    """Run the command that is given, as a shell would, and return its exit code."""
+    told = run_airflow(
+        tuple(sys.argv[1:]), os.environ, Path.cwd(), lambda line: print(line, file=sys.stderr, flush=True)
+    )
+    sys.stdout.write(told.stdout)
+    sys.stderr.write(told.stderr)
+    return told.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""Edits of a query file that are not in force: its driver runs the copy with which it was deployed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tailrace.ground.errors import Refused
+from tailrace.ground.words import counted
+from tailrace.query.differences import Difference, changed_fields, differences
+from tailrace.query.loading import parse
+from tailrace.query.query import Query
+from tailrace.query.yaml_file import read
+from tailrace.storage.deployed import DeployedQuery
+from tailrace.storage.layout import Layout
+
+_SHOWN = 5
+
+
+def not_in_force(layout: Layout, now: DeployedQuery) -> list[Difference]:
+    """Return the settings in which a query file and options differ from those that the driver was deployed with.
+
+    There are none where nothing is on record, as of a driver that an earlier version has deployed.
+    """
+    before = DeployedQuery.read(layout)
+    if before is None or before == now:
+        return []
+    options = changed_fields(dict(before.options), dict(now.options))
+    return options if before.text == now.text else _edits(before, now.query()) + options
+
+
+def warning(layout: Layout, file: Path) -> str | None:
+    """Return a warning of an edit that is not in force; None while the file says what the driver runs."""
+    before = DeployedQuery.read(layout)
+    if before is None:
+        return None
+    try:
+        text = read(file)
+        changed = [] if text == before.text else _edits(before, parse(file, text))
+    except Refused as refused:
+        fault = refused.problems[0]
+        name, as_deployed = layout.home.name, "its driver runs what was deployed"
+        return f"{name}: the file would be refused ({fault.where}: {fault.wrong}); {as_deployed}"
+    return in_words(layout, changed) if changed else None
+
+
+def in_words(layout: Layout, changed: list[Difference]) -> str:
+    """Describe settings that are not in force, and what to do."""
+    name = layout.home.name
+    shown = "; ".join(map(str, changed[:_SHOWN]))
+    more = f"; and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+    return (
+        f"{name}: {counted(len(changed), 'setting')} not in force, its driver runs what was deployed: {shown}{more}. "
+        f"To put it in force: tailrace drain {name}, then tailrace deploy {name}"
+    )
+
+
+def _edits(before: DeployedQuery, now: Query) -> list[Difference]:
+    try:
+        return differences(before.query(), now)
+    except Refused:  # it was written for another version
+        return [Difference("the deployed copy", "refused by this version", "the file")]

@@ -1,0 +1,53 @@
+"""The fields in which two versions of a query file differ, in the words of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tailrace.query.query import Query
+
+_NOT_IN_FILES = ".policy."  # a section's policy has its settings, which a file has beside its name
+_ABSENT = "not set"
+
+
+class Difference(NamedTuple):
+    """A field, and its values before and now, as text."""
+
+    field: str
+    before: str
+    now: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.before} → {self.now}"
+
+
+def differences(before: Query, now: Query) -> list[Difference]:
+    """Return the fields whose values differ, defaults included; how a value is written makes no difference."""
+    return changed_fields(before.model_dump(), now.model_dump())
+
+
+def changed_fields(before: dict[str, Any], now: dict[str, Any]) -> list[Difference]:
+    """Return the leaves of two nested mappings whose values differ, by their paths."""
+    old, new = dict(_leaves(before)), dict(_leaves(now))
+    fields = sorted(old.keys() | new.keys())
+    return [
+        Difference(field, old.get(field, _ABSENT), new.get(field, _ABSENT))
+        for field in fields
+        if old.get(field, _ABSENT) != new.get(field, _ABSENT)
+    ]
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from _leaves(part, f"{path}.{name}" if path else str(name))
+    else:
+        yield path.replace(_NOT_IN_FILES, "."), _ABSENT if value is None else _in_words(value)
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_in_words, value))}]"
+    return str(value) if not isinstance(value, Path) else value.as_posix()

@@ -1,0 +1,169 @@
+"""Edits of a query file while its driver lives: the copy that was deployed is in force, and what differs is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fake_host import QUERY, declare
+from tailrace.cli import commands as tailrace
+from tailrace.cli import drivers as commands
+from tailrace.ground.errors import Damaged, Refused
+from tailrace.orchestration import drivers, edits, settings
+from tailrace.orchestration.settings import Declared
+from tailrace.orchestration.submit import Options, deployed_query, driver_command
+from tailrace.query.loading import load
+from tailrace.spark import app as stream_app
+from tailrace.storage.deployed import DeployedQuery, await_deployed
+from tailrace.terminal import screen
+
+EDITED = QUERY.replace("tick: 1 min", "tick: 1 min, idle: 20 s")
+
+
+@pytest.fixture
+def file(place):
+    return place / "queries" / "readings.yaml"
+
+
+@pytest.fixture(autouse=True)
+def shell(monkeypatch):
+    """The terminal is wide, and Airflow's environment stays that of a task."""
+    monkeypatch.setattr(settings, "use_in_shell", lambda: None)
+    for console in (screen.out, screen.err):
+        monkeypatch.setattr(console, "width", 1000)
+
+
+def deploy(host, layout, file, options=Options()):  # noqa: B008 (frozen)
+    declared = Declared.read(file)
+    return drivers.deploy(host, layout, ["go"], {}, deployed_query(declared, options))
+
+
+def test_a_deployment_puts_a_copy_of_the_file_on_record(host, layout, file):
+    deploy(host, layout, file)
+    on_record = DeployedQuery.read(layout)
+    assert on_record.text == file.read_text()
+    assert on_record.query() == load(file), "relative paths start where the file is"
+    assert Options.of(on_record.options) == Options()
+
+
+def test_a_living_driver_keeps_its_copy_and_a_deployment_says_what_differs(host, layout, file, place):
+    deploy(host, layout, file)
+    before = DeployedQuery.read(layout)
+    declare(place / "queries", "readings", EDITED)
+    found = deploy(host, layout, file, Options(batch_rows=7, driver_memory="3g"))
+    assert not found.made
+    assert [str(each) for each in found.not_in_force] == [
+        "disorder.idle: 1 min → 20 s",
+        "batch_rows: 4000000 → 7",
+        "driver_memory: 2g → 3g",
+    ]
+    assert DeployedQuery.read(layout) == before
+    host.is_now("ended", 0)
+    assert deploy(host, layout, file, Options(batch_rows=7)).not_in_force == []
+    assert DeployedQuery.read(layout).query().disorder.idle == load(file).disorder.idle
+
+
+@pytest.mark.parametrize("text", [QUERY, QUERY + "# a remark\n", QUERY.replace("1 min", "60 s")])
+def test_what_says_the_same_in_other_words_is_in_force(host, layout, file, place, text):
+    deploy(host, layout, file)
+    declare(place / "queries", "readings", text)
+    assert deploy(host, layout, file).not_in_force == []
+    assert edits.warning(layout, file) is None
+
+
+def test_nothing_is_said_of_a_driver_that_an_earlier_version_has_deployed(host, layout, file, place):
+    drivers.deploy(host, layout, ["go"], {})
+    declare(place / "queries", "readings", EDITED)
+    assert deploy(host, layout, file).not_in_force == []
+    assert edits.warning(layout, file) is None
+
+
+def test_the_commands_warn_of_an_edit_that_is_not_in_force(host, layout, file, place, capsys):
+    commands.deploy("readings")
+    capsys.readouterr()
+    declare(place / "queries", "readings", EDITED)
+    commands.deploy("readings")
+    told = capsys.readouterr()
+    assert told.err.startswith("WARNING: readings: 1 setting not in force, its driver runs what was deployed")
+    assert "disorder.idle: 1 min → 20 s" in told.err
+    assert "tailrace drain readings, then tailrace deploy readings" in told.err
+    assert "found the driver, it stays as it is" in told.out
+    commands.status("readings")
+    assert "WARNING: readings: 1 setting not in force" in capsys.readouterr().out
+    declare(place / "queries", "readings")
+    commands.status("readings")
+    assert "WARNING" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", [QUERY.replace("size: 2 h", "size: 2"), None])
+def test_a_file_that_would_be_refused_or_is_gone_is_warned_of(host, layout, file, place, text):
+    deploy(host, layout, file)
+    file.unlink() if text is None else declare(place / "queries", "readings", text)
+    assert f"readings: the file would be refused ({file}" in edits.warning(layout, file)
+
+
+def test_a_copy_that_this_version_refuses_differs_as_a_whole(host, layout, file):
+    deploy(host, layout, file)
+    replace(DeployedQuery.read(layout), text="name: readings\nkind: of old\n").write(layout)
+    [difference] = deploy(host, layout, file).not_in_force
+    assert str(difference) == "the deployed copy: refused by this version → the file"
+
+
+def test_many_edits_are_told_shortly(host, layout, file, place):
+    deploy(host, layout, file)
+    many = QUERY.replace("event_time: event_time", "event_time: other").replace("id: id", "id: no\n    key: k")
+    many = (
+        many.replace("2 h, slide: 1 h", "4 h, slide: 4 h").replace("column: value", "column: v").replace("sum", "avg")
+    )
+    declare(place / "queries", "readings", many)
+    assert "7 settings not in force" in edits.warning(layout, file)
+    assert edits.warning(layout, file).count("→") == 5
+    assert "; and 2 more" in edits.warning(layout, file)
+
+
+def test_a_driver_starts_with_the_copy_and_not_with_an_edited_file(layout, file, place, host, monkeypatch):
+    """So a restart of the driver or of its host takes up no edit."""
+    options = Options(batch_rows=7)
+    command = driver_command(Declared.read(file), place / "warehouse", options)
+    deploy(host, layout, file, options)
+    in_force = load(file)
+    declare(place / "queries", "readings", EDITED)
+    begun = []
+    monkeypatch.setattr(stream_app, "run", lambda query, *_: begun.append(query) or 1)
+    monkeypatch.setattr(type(layout), "manifest", lambda self: True)
+    monkeypatch.setattr(type(layout), "require_deployable", lambda *_: None)
+    app = command.index(str(settings.spark_apps() / "stream.py"))
+    tailrace.app(["run", *command[app + 1 :]], standalone_mode=False)
+    file.unlink()
+    tailrace.app(["run", *command[app + 1 :]], standalone_mode=False)
+    assert begun == [in_force, in_force]
+
+
+def test_a_driver_whose_warehouse_is_away_waits_and_begins_nothing(layout, file, host, capsys):
+    """As after a restart of a machine, before the disk is mounted."""
+    deploy(host, layout, file)
+    on_record = DeployedQuery.read(layout)
+    away = layout.home.rename(layout.home.with_name("away"))
+    pauses = []
+
+    def mount(seconds):
+        assert not layout.home.exists()
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            away.rename(layout.home)
+
+    assert await_deployed(layout, mount) == on_record
+    assert capsys.readouterr().err.count("waiting for the warehouse: no deployment of readings is on record") == 1
+
+
+def test_a_damaged_record_is_refused_with_its_repair(layout, host, file):
+    deploy(host, layout, file)
+    layout.deployed.write_text("{")
+    with pytest.raises(Damaged, match="tailrace stop readings, then tailrace deploy readings"):
+        DeployedQuery.read(layout)
+    with pytest.raises(Refused):
+        deploy(host, layout, file)
+    host.is_now("ended", 0)
+    assert deploy(host, layout, file).made
+    assert DeployedQuery.read(layout).text == file.read_text()
