@@ -573,6 +573,27 @@ MUTATIONS = (
         (LOADING,),
     ),
     Mutation(
+        "a topic: the password goes to the brokers of its connection alone",
+        "sources/kafka_servers.py",
+        "if server and server.casefold() not in known",
+        "if False",
+        ("tests/unit/sources/test_kafka_servers.py", "tests/unit/stream/test_answer_topic.py"),
+    ),
+    Mutation(
+        "an alert: a connection that is not meant for alerts",
+        "orchestration/notifiers.py",
+        'if str(connection.extra_dejson.get(MARK)).lower() != "true":',
+        "if False:",
+        ("tests/orchestration/test_alerts.py",),
+    ),
+    Mutation(
+        "a topic: a connection without brokers gives its password to none",
+        "sources/kafka_servers.py",
+        "brokers, where = brokers_of(read), ",
+        "brokers, where = brokers_of(read) or self.bootstrap, ",
+        ("tests/unit/sources/test_kafka_servers.py",),
+    ),
+    Mutation(
         "a topic: records that its retention has deleted",
         "sources/kafka_feed.py",
         "if first[part] > offset:",
