@@ -580,6 +580,27 @@ MUTATIONS = (
         ("tests/unit/sources/test_kafka_servers.py", "tests/unit/stream/test_answer_topic.py"),
     ),
     Mutation(
+        "a driver host: no pages",
+        "drivers/rpc_only.py",
+        "        page.match = _is_never_a_request",
+        "        pass",
+        ("tests/unit/deploy/test_driver_host.py",),
+    ),
+    Mutation(
+        "a driver host: no request that a form of another page can send",
+        "drivers/rpc_only.py",
+        "return is_xml and request",
+        "return request",
+        ("tests/unit/deploy/test_driver_host.py",),
+    ),
+    Mutation(
+        "an embedded driver host: its part without pages",
+        "drivers/embedded_configuration.py",
+        "supervisor.rpcinterface_factory=tailrace.drivers.rpc_only:make_interface",
+        "supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface",
+        ("tests/orchestration/test_embedded.py",),
+    ),
+    Mutation(
         "an alert: a connection that is not meant for alerts",
         "orchestration/notifiers.py",
         'if str(connection.extra_dejson.get(MARK)).lower() != "true":',

@@ -36,6 +36,6 @@ def _in_json(name: str) -> str | None:
         connection = BaseHook.get_connection(name)
     except AirflowNotFoundException:
         return None
-    known = {"host": connection.host, "port": connection.port, "login": connection.login}
+    known: dict[str, object] = {"host": connection.host, "port": connection.port, "login": connection.login}
     known |= {"password": connection.password, "extra": connection.extra_dejson}
     return json.dumps({field: value for field, value in known.items() if value})
