@@ -580,6 +580,13 @@ MUTATIONS = (
         ("tests/unit/sources/test_kafka_servers.py", "tests/unit/stream/test_answer_topic.py"),
     ),
     Mutation(
+        "a driver's log: only for who may read the logs of its DAG",
+        "orchestration/driver_log_page.py",
+        '@app.get("/driver_log/{dag_id}", dependencies=[Depends(_may_read_logs)])',
+        '@app.get("/driver_log/{dag_id}")',
+        ("tests/orchestration/test_driver_log_page.py",),
+    ),
+    Mutation(
         "a driver host: no pages",
         "drivers/rpc_only.py",
         "        page.match = _is_never_a_request",

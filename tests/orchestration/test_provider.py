@@ -19,6 +19,7 @@ from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.ground.errors import Refused
 from tailrace.orchestration import driver_host_hook, settings
 from tailrace.orchestration.driver_host_hook import DriverHostHook
+from tailrace.orchestration.links import PAGES
 from tailrace.orchestration.provider import get_provider_info
 from tailrace.orchestration.stream_dags import stream_dags
 
@@ -137,15 +138,19 @@ def test_a_missing_connection_is_refused_with_the_command_of_its_own_type(place)
         settings.driver_host()
 
 
-def test_tasks_link_to_the_drivers_log_and_to_the_tables(place, connect, embedded, monkeypatch):
-    connect()
+def test_airflow_loads_the_plugin_that_has_the_page_of_the_link(airflow):
+    plugins = json.loads(airflow("plugins", "-o", "json").stdout)
+    (ours,) = [plugin for plugin in plugins if plugin["name"] == "tailrace"]
+    assert PAGES in str(ours["fastapi_apps"])
+
+
+def test_tasks_link_to_the_drivers_log_and_to_the_tables(place, monkeypatch):
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "http://airflow:8080/")
     dag = stream_dags()["stream_readings"]
     supervise = dag.get_task("supervise")
     links = {link.name: link.get_link(supervise, ti_key=None) for link in supervise.operator_extra_links}
-    access = embedded.access
     assert links == {
-        "Driver log": f"http://{access.host}:{access.port}/tail.html?processname=readings",
+        "Driver log": "http://airflow:8080/tailrace/driver_log/stream_readings",
         "Tables": "http://airflow:8080/assets?name_pattern=readings.",
     }
     restored = DagSerialization.from_dict(DagSerialization.to_dict(dag)).get_task("supervise")

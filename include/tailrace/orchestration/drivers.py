@@ -171,9 +171,9 @@ def end(host: DriverHost, layout: Layout, wait_s: float) -> None:
         raise RuntimeError(f"something of the driver of {name} may live on: on its host `{' '.join(command)}` {how}")
 
 
-def last_lines(host: DriverHost, layout: Layout) -> str:
+def last_lines(host: DriverHost, layout: Layout, lines: int = LAST_LINES) -> str:
     """Return the last lines of the driver's log, indented; empty if there are none."""
-    return "\n".join(f"    {line}" for line in host.last_lines(layout.home.name, LAST_LINES))
+    return "\n".join(f"    {line}" for line in host.last_lines(layout.home.name, lines))
 
 
 def _deployment_file(layout: Layout) -> Location:
