@@ -608,6 +608,13 @@ MUTATIONS = (
         ("tests/orchestration/test_embedded.py",),
     ),
     Mutation(
+        "the benchmark: Spark's own contestants start without our JVM's options",
+        "bench/spark_peer.py",
+        "inherited = {name: value for name, value in os.environ.items() if name not in _OURS}",
+        "inherited = dict(os.environ)",
+        ("tests/unit/bench/test_spark_peer.py",),
+    ),
+    Mutation(
         "an alert: a connection that is not meant for alerts",
         "orchestration/notifiers.py",
         'if str(connection.extra_dejson.get(MARK)).lower() != "true":',

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from asyncio import to_thread
+from importlib import import_module
 from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
@@ -10,10 +12,9 @@ from tailrace.orchestration.links import PAGES
 
 
 async def _pages(scope: Any, receive: Any, send: Any) -> None:
-    """Answer a request (ASGI), importing the page at the first one."""
-    from tailrace.orchestration.driver_log_page import app  # noqa: PLC0415 (takes long to import)
-
-    await app(scope, receive, send)
+    """Answer a request (ASGI); the page is imported at the first one, in a thread, as other requests must not wait."""
+    module = await to_thread(import_module, "tailrace.orchestration.driver_log_page")
+    await module.app(scope, receive, send)
 
 
 _APPS = [{"name": "tailrace", "app": _pages, "url_prefix": PAGES}]
