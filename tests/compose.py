@@ -48,7 +48,7 @@ class Here:
         self.ports = {port: str(free_port()) for port in sorted(set(_PORTS.findall(FILE.read_text())))}
         self.log = self.home / "logs"
         self.log.mkdir(parents=True)
-        for name in ("airflow", "tailrace", "drivers/programs", "work", "kafka", "spark"):
+        for name in ("airflow", "tailrace", "drivers/programs", "work", "kafka", "spark", "sources"):
             (self.home / "srv" / name).mkdir(parents=True, mode=0o700)
 
     def translate(self, text: str) -> str:
