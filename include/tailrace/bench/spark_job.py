@@ -25,11 +25,10 @@ def start(settings: dict[str, str]) -> SparkSession:
 
 
 def jvm_options(spark: SparkSession) -> list[str]:
-    """Return the options of the session's JVM, as the JVM itself has them."""
+    """Return the options of the session's JVM that may bear on its speed, as the JVM itself has them."""
     java: Any = spark.sparkContext._jvm
-    return [
-        str(option) for option in java.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
-    ]
+    options = java.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
+    return [str(option) for option in options if str(option).startswith("-X")]
 
 
 def run(spark: SparkSession, job: dict[str, Any]) -> Any:

@@ -41,7 +41,11 @@ class SparkPeer(PeerProcess):
 
     def __enter__(self) -> Self:
         super().__enter__()
-        self.jvm_options: list[str] = self.submit({"settings": self._settings})["jvm_options"]
+        try:
+            self.jvm_options: list[str] = self.submit({"settings": self._settings})["jvm_options"]
+        except BaseException:  # nobody else would end it
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
