@@ -47,6 +47,8 @@ class Inventory:
         text = self._file.read_text(encoding="utf-8")
         try:
             places = json.loads(text) if text else dict.fromkeys(whole)
+            if any(Path(place).is_absolute() or {"", ".", ".."} & set(place.split("/")) for place in places):
+                raise ValueError("a place that is not in the directory")
             return {place: _stamps(stamps) for place, stamps in places.items()}
         except (ValueError, TypeError, AttributeError):
             wrong = "it is no record of what a demonstration made"
@@ -103,7 +105,7 @@ class Inventory:
         path = self._home / place
         files = sorted(path.rglob("*")) if path.is_dir() and not path.is_symlink() else [path]
         for file in files:
-            if file.is_symlink() or file.is_file():
+            if file.is_symlink() or (file.exists() and not file.is_dir()):
                 found = file.lstat()
                 yield str(file.relative_to(self._home)), (found.st_size, found.st_mtime_ns)
 

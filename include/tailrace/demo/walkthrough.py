@@ -91,8 +91,9 @@ def demonstrate(
     runners |= {COPIES: courses.copies} if emd else {}
     runners |= {DISTRICTS: courses.districts, MEETINGS: courses.meetings} if spatial else {}
     copied = list(runners) if len(runners) > 1 else []
-    inventory = _start_afresh(home, list(runners), places(copied), [MAP] if spatial else [])
-    files = declare(home, copied) or [FLIGHTS]
+    more = [*([MAP] if spatial else []), *([CLUSTER] if cluster else [])]
+    inventory = _start_afresh(home, list(runners), places(copied), more)
+    files = declare(home, copied) if copied else [FLIGHTS]
     inventory.complete(places(copied))
     tell = _Steps(2 * len(runners) + 2 + spatial)
     tell(f"starting Airflow{', a Spark cluster' if cluster else ''} and the driver host")
@@ -182,7 +183,7 @@ def _start_afresh(home: Path, files: list[Path], copies: list[str], more: list[s
         When `home` has contents and no record of a demonstration, or others have something where this one writes.
     """
     inventory = Inventory(home, [*map(_tables, QUERIES), *places(list(QUERIES)), MAP, ENVIRONMENT, CLUSTER])
-    written = [*map(_tables, files), *copies, *more, ENVIRONMENT, CLUSTER]
+    written = [*map(_tables, files), *copies, *more, ENVIRONMENT]
     inventory.require_free(written)
     airflow = EmbeddedAirflow(home / "airflow", Path("dags"), {})
     EmbeddedHost(home / "drivers").stop()  # leftovers of a demonstration that was killed

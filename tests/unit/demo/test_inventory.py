@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -64,6 +65,12 @@ def test_what_others_changed_or_added_is_refused_where_it_would_be_replaced(home
     assert "tables/flights/log" not in files(home)
 
 
+def test_a_pipe_among_what_was_made_is_somebody_elses(home):
+    os.mkfifo(home / "data" / "game2" / "pipe")
+    with pytest.raises(Refused, match="data/game2/pipe"):
+        Inventory(home, ()).require_free(PLACES)
+
+
 @pytest.mark.parametrize("place", ["tables/trades", "queries/trades.yaml"])
 def test_a_place_that_others_have_taken_is_refused(home, place):
     put(home / place / "log" if place == "tables/trades" else home / place, "mine")
@@ -103,6 +110,15 @@ def test_an_empty_record_is_an_earlier_versions_whose_places_are_known(tmp_path)
     inventory.require_free(["tables/flights"])
     inventory.clear()
     assert files(tmp_path) == {"tables/mine/log"}
+
+
+@pytest.mark.parametrize("place", ["../mine", "/tmp/mine", "tables/../../mine", "", "."])
+def test_a_record_of_places_elsewhere_is_refused(tmp_path, place):
+    put(tmp_path / "demo" / MARK, json.dumps({place: None}))
+    put(tmp_path / "mine")
+    with pytest.raises(Refused, match="it is no record"):
+        Inventory(tmp_path / "demo", ())
+    assert (tmp_path / "mine").exists()
 
 
 @pytest.mark.parametrize("text", ["[", "[1]", json.dumps({"a": 1}), json.dumps({"a": {"a": 1}})])
