@@ -594,6 +594,13 @@ MUTATIONS = (
         ("tests/unit/deploy/test_driver_host.py",),
     ),
     Mutation(
+        "a driver host with pages: the test of its connection",
+        "orchestration/driver_host_hook.py",
+        "        if has_pages:\n",
+        "        if False:\n",
+        ("tests/orchestration/test_provider.py",),
+    ),
+    Mutation(
         "a driver host: no request that a form of another page can send",
         "drivers/rpc_only.py",
         "return is_xml and request",

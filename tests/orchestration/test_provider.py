@@ -15,7 +15,9 @@ from airflow.providers_manager import ProvidersManager
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_home import HOME
+from tailrace.drivers import embedded as embedded_module
 from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.drivers.embedded_configuration import CONFIGURATION
 from tailrace.ground.errors import Refused
 from tailrace.orchestration import driver_host_hook, settings
 from tailrace.orchestration.driver_host_hook import DriverHostHook
@@ -131,6 +133,18 @@ def test_a_wrong_connection_fails_its_test_and_says_why(connect, fields, message
     works, text = DriverHostHook().test_connection()
     assert not works
     assert message in text
+
+
+def test_a_supervisord_with_pages_fails_its_test_and_says_what_is_missing(tmp_path, connect, monkeypatch):
+    part = CONFIGURATION[CONFIGURATION.index("[rpcinterface:tailrace]") : CONFIGURATION.index("[include]")]
+    monkeypatch.setattr(embedded_module, "CONFIGURATION", CONFIGURATION.replace(part, ""))
+    with EmbeddedHost(tmp_path / "host") as open_host:
+        access = open_host.access
+        connect(port=access.port, password=access.password, extra={"programs": str(open_host.directory / "programs")})
+        works, text = DriverHostHook().test_connection()
+    assert not works
+    assert "has pages, which stop drivers on a GET" in text
+    assert "[rpcinterface:tailrace]" in text
 
 
 def test_a_missing_connection_is_refused_with_the_command_of_its_own_type(place):
