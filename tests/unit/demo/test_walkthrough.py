@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,6 @@ from tailrace.demo import walkthrough
 from tailrace.demo.generated_data import GAME2
 from tailrace.demo.walkthrough import FLIGHTS, _start_afresh
 from tailrace.ground.errors import Refused
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -57,9 +54,3 @@ def test_the_directory_of_an_earlier_version_keeps_what_is_no_demonstrations(tmp
     _start_afresh(tmp_path, [FLIGHTS], [], [])
     assert [path.name for path in (tmp_path / "tables").iterdir()] == ["mine"]
     assert "stream_game2" in forgotten
-
-
-def test_make_clean_leaves_the_tables():
-    done = subprocess.run(["make", "--dry-run", "clean"], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "rm -rf .venv" in done.stdout
-    assert "warehouse" not in done.stdout
