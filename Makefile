@@ -57,6 +57,6 @@ bench: setup ## Measure `aggregate` and `topk` beside Spark's own windows, and t
 audit: setup ## Ask PyPI's advisories about every package of the lock; needs the network, and ends with 1 if one is known
 	@sh tools/audit.sh
 
-clean: ## Remove what was made here: environment, caches, warehouses
-	rm -rf .venv .hypothesis .pytest_cache .mypy_cache .ruff_cache build warehouse include/*.egg-info
+clean: ## Remove what was made here: environment, caches, builds; tables in warehouse/ stay
+	rm -rf .venv .hypothesis .pytest_cache .mypy_cache .ruff_cache build include/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -48,7 +48,7 @@ class Here:
         self.ports = {port: str(free_port()) for port in sorted(set(_PORTS.findall(FILE.read_text())))}
         self.log = self.home / "logs"
         self.log.mkdir(parents=True)
-        for name in ("airflow", "tailrace", "drivers/programs", "work", "kafka", "spark"):
+        for name in ("airflow", "tailrace", "drivers/programs", "work", "kafka", "spark", "sources"):
             (self.home / "srv" / name).mkdir(parents=True, mode=0o700)
 
     def translate(self, text: str) -> str:
@@ -61,7 +61,7 @@ class Here:
         text = text.replace("/var/lib/kafka/data", f"{self.home}/srv/kafka")
         text = _PORTS.sub(lambda match: self.ports[match[1]], text)
         names = "|".join(sorted(services(), key=len, reverse=True))
-        text = re.sub(rf"(?<=//)(?:{names})(?=[:\"])|(?<=@)(?:{names})(?=:)", "127.0.0.1", text)
+        text = re.sub(rf"(?<=//)(?:{names})(?=[:\"])|(?<=[@\"])(?:{names})(?=:)", "127.0.0.1", text)
         text = text.replace("0.0.0.0", "127.0.0.1").replace('"driver-host"', '"127.0.0.1"')
         return _VARIABLE.sub(lambda match: self.secrets[match[1]], text)  # last: nothing above may change a secret
 

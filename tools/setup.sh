@@ -48,7 +48,7 @@ if [ ! -e "$stamp" ] || [ uv.lock -nt "$stamp" ] || [ pyproject.toml -nt "$stamp
             echo "'$python' can't make an environment in .venv. Remove what is there; on Debian: sudo apt-get install python3-venv" >&2
             exit 1
         }
-        .venv/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check 'uv==0.13.9'
         uv=.venv/bin/uv
     fi
     say "installing the packages that uv.lock names into .venv; the first time they are fetched, 1.3 GB, for minutes"

@@ -5,6 +5,7 @@ Runs after test_platform.py.
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 
 import pytest
@@ -26,6 +27,7 @@ def webhook(platform):
     """A webhook, and a connection to it in Airflow's database, where users have theirs."""
     with listening_webhook() as server:
         connection = {"connection_id": "ops_webhook", "conn_type": "http", "host": "127.0.0.1", "port": server.port}
+        connection["extra"] = json.dumps({"tailrace_notify": True})
         platform.api.call("POST", "connections", connection)
         yield server
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from uuid import UUID
@@ -30,6 +31,9 @@ def test_ours_and_the_connector_answer_alike_and_both_are_measured(broker):
     assert [row["contestant"] for row in rows] == ["tailrace", "connector"]
     assert all(row["partitions"] == 2 and row["whole_rows_s"] > 0 for row in rows)
     assert rows[1]["to_connector"] == 1
+    (told,) = re.findall(r"connector: a JVM of its own, (.*)", measured.stderr)
+    assert "-Xmx2g" in told, "as ours has"
+    assert not re.search("TieredStopAtLevel|SerialGC|SharedArchive", told), "those suit a JVM that computes nothing"
 
 
 def test_a_cluster_id_may_begin_with_a_dash(tmp_path, monkeypatch):

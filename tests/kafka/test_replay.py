@@ -73,7 +73,8 @@ def test_what_cannot_be_sent_is_refused_before_anything_is(tailrace, broker, tmp
     cases = [
         (("--kafka", f"{broker.servers}/unknown"), "kafka-topics.sh --create"),
         (("--kafka", away), "brokers that can be reached"),
-        (("--kafka", topic), "servers is not fit"),
+        (("--kafka", topic), "it names no servers, and there is no --connection"),
+        (("--kafka", f"broker/{topic}"), "servers is not fit"),
         (("--kafka", place, "--connection", "nowhere"), "AIRFLOW_CONN_NOWHERE"),
         (("--kafka", place, "--partition-by", "k"), "there is no column k"),
         (("--kafka", place, "--rate", "0"), "rate is 0"),

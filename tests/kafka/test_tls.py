@@ -20,15 +20,17 @@ from tailrace.stream.answer_topic import AnswerTopic
 from tailrace.stream.failures import Failure
 from tls import Authority
 
-AUTHORITY = r"right would be: ssl.ca.location or ssl.ca.pem .*, and servers by a name"
+AUTHORITY = r"right would be: ssl.ca.location or ssl.ca.pem .*, and brokers by a name"
 LOGIN = "right would be: the login and password"
 LISTENER = "right would be: the security.protocol of the listener .* ssl.certificate.pem"
 WRONG = "hunter2"
 
 
-def declare(monkeypatch, name: str, authority: str | None, login: tuple[str, str] | None = None, **settings: str):
+def declare(
+    monkeypatch, name: str, brokers: str, authority: str | None, login: tuple[str, str] | None = None, **settings: str
+):
     """Declare a connection with TLS; settings have `_` for `.`."""
-    extra = {"security.protocol": "SSL" if login is None else "SASL_SSL"}
+    extra = {"bootstrap.servers": brokers, "security.protocol": "SSL" if login is None else "SASL_SSL"}
     extra |= {} if authority is None else {"ssl.ca.pem": authority}
     extra |= {} if login is None else {"sasl.mechanism": "PLAIN"}
     extra |= {key.replace("_", "."): value for key, value in settings.items()}
@@ -42,11 +44,11 @@ def test_a_query_reads_and_answers_by_tls(broker, tmp_path, monkeypatch, listene
     key, certificate = broker.authority.issue("client")
     own = {"ssl_key_pem": key, "ssl_certificate_pem": certificate} if listener == "MUTUAL" else {}
     login = (USER, PASSWORD) if listener == "LOGIN" else None
-    declare(monkeypatch, "secured", broker.authority.pem, login, **own)
+    declare(monkeypatch, "secured", broker.secured[listener], broker.authority.pem, login, **own)
     topic, target = broker.make_topic(2), broker.make_topic(2)
     broker.send(topic, 0, *readings(100))
     broker.send(topic, 1, *readings(100, seed=2))
-    place = {"servers": broker.secured[listener], "connection": "secured"}
+    place = {"connection": "secured"}  # which has the brokers
     query = query_on({"format": "kafka", "topic": topic} | place)
     query = query.model_copy(update={"answers": Answers(kafka=KafkaTopic(topic=target, **place))})
     app, plain = LocalApp(query, tmp_path / "secured"), LocalApp(topic_query(broker, topic), tmp_path / "plain")
@@ -75,8 +77,9 @@ def test_access_that_fails_is_told_with_what_would_be_right(broker, monkeypatch,
     authority = {"another authority": Authority.make("another").pem, "no authority": None}
     login = (USER, WRONG) if listener == "LOGIN" else None
     own = {"sasl_mechanism": "SCRAM-SHA-256"} if case == "wrong mechanism" else {}
-    declare(monkeypatch, "secured", authority.get(case, broker.authority.pem), login, **own)
-    servers = Servers(broker.servers if listener is None else broker.secured[listener], "secured")
+    brokers = broker.servers if listener is None else broker.secured[listener]
+    declare(monkeypatch, "secured", brokers, authority.get(case, broker.authority.pem), login, **own)
+    servers = Servers(brokers, "secured")
 
     def write():
         writer = TopicWriter(servers, topic)

@@ -19,6 +19,7 @@ from tailrace.ground.errors import Refused
 from tailrace.ground.times import with_times
 from tailrace.orchestration import alert_watch, notifiers
 from tailrace.orchestration.alert_watch import AlertWatch, alert_of_end
+from tailrace.orchestration.http_notifier import MARK
 from tailrace.orchestration.incidents import RUNBOOK, Undelivered
 from tailrace.orchestration.notifiers import check_notifiers
 from tailrace.orchestration.stream_operators import CheckOperator, SuperviseOperator
@@ -36,6 +37,7 @@ alerts:
   driver_lost: {{notify: ops_webhook}}
   crash_loop: {{notify: ops_webhook}}
 """
+MARKED = {MARK: "true"}  # as a URI gives it
 PARAMS = {"batch_rows": 5, "restarts": 1, "within_s": 600, "hang_after_s": 60, "driver_memory": "1g"}
 PROMISING = QUERY.replace("{{tick: 1 min}}", "{{policy: quantile, error: 0.05, risk: 0.1, tick: 1 min}}")
 
@@ -43,7 +45,7 @@ PROMISING = QUERY.replace("{{tick: 1 min}}", "{{policy: quantile, error: 0.05, r
 @pytest.fixture
 def webhook(monkeypatch):
     with listening_webhook() as server:
-        extra = {"endpoint": "hook/s3cret", "X-Team": "ops"}
+        extra = {"endpoint": "hook/s3cret", "X-Team": "ops", "tailrace_notify": True}
         connection = {"conn_type": "http", "host": "127.0.0.1", "port": server.port, "extra": extra}
         monkeypatch.setenv("AIRFLOW_CONN_OPS_WEBHOOK", json.dumps(connection))
         yield server
@@ -258,7 +260,7 @@ def test_mail_goes_to_whom_the_connection_names(monkeypatch):
     from airflow.providers.smtp.hooks.smtp import SmtpHook
 
     sent = []
-    extra = {"to": "ops@example.org", "from_email": "tailrace@example.org"}
+    extra = {"to": "ops@example.org", "from_email": "tailrace@example.org", "tailrace_notify": True}
     monkeypatch.setenv("AIRFLOW_CONN_OPS_MAIL", json.dumps({"conn_type": "smtp", "host": "localhost", "extra": extra}))
     monkeypatch.setattr(SmtpHook, "__enter__", lambda self: self)
     monkeypatch.setattr(SmtpHook, "__exit__", lambda self, *_: None)
@@ -274,8 +276,14 @@ def test_mail_goes_to_whom_the_connection_names(monkeypatch):
     [
         (None, "alerts.lag: connection ops_webhook: Airflow knows none of this name"),
         ({"conn_type": "postgres", "host": "h"}, "no notifier takes its type, postgres"),
-        ({"conn_type": "http"}, "it has no host"),
-        ({"conn_type": "smtp", "host": "h"}, "it does not say to whom mail goes"),
+        ({"conn_type": "http", "extra": MARKED}, "it has no host"),
+        ({"conn_type": "smtp", "host": "h", "extra": MARKED}, "it does not say to whom mail goes"),
+        ({"conn_type": "http", "host": "h"}, "it is not meant for alerts"),
+        ({"conn_type": "smtp", "host": "h", "extra": {"to": "a@b", "from_email": "c@d"}}, "it is not meant for alerts"),
+        (
+            {"conn_type": "http", "host": "h", "extra": {"tailrace_notify": False}},
+            '"tailrace_notify": true in its extra',
+        ),
     ],
 )
 def test_a_connection_that_no_notifier_takes_is_refused(monkeypatch, connection, message):
@@ -283,6 +291,27 @@ def test_a_connection_that_no_notifier_takes_is_refused(monkeypatch, connection,
         monkeypatch.setenv("AIRFLOW_CONN_OPS_WEBHOOK", json.dumps(connection))
     with pytest.raises(Refused, match=message):
         check_notifiers(Alerts.model_validate({"lag": {"notify": "ops_webhook", "rows": 1}}))
+
+
+def test_a_query_file_sends_nothing_by_a_connection_that_is_not_meant_for_alerts(monkeypatch):
+    with listening_webhook() as server:
+        connection = {
+            "conn_type": "http",
+            "host": "127.0.0.1",
+            "port": server.port,
+            "login": "me",
+            "password": "s3cret",
+        }
+        monkeypatch.setenv("AIRFLOW_CONN_BILLING", json.dumps(connection))
+        with pytest.raises(Refused, match="connection billing: it is not meant for alerts") as refused:
+            notifiers.notify("billing", "readings: lag", {})
+        assert server.received == []
+        assert "s3cret" not in str(refused.value)
+        monkeypatch.setenv("AIRFLOW_CONN_BILLING", json.dumps(connection | {"extra": MARKED}))
+        notifiers.notify("billing", "readings: lag", {})
+    ((_, headers, _),) = server.received
+    assert "Authorization" in headers
+    assert MARK not in headers
 
 
 @pytest.mark.parametrize(

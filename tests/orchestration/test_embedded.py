@@ -14,6 +14,7 @@ import time
 import psutil
 import pytest
 
+from browser import answers_to_browsers
 from processes import is_dead, until
 from tailrace.drivers import embedded as module
 from tailrace.drivers import fence
@@ -71,6 +72,14 @@ def test_the_host_answers_only_with_its_password(embedded):
     ):
         with pytest.raises(DriverHostDown, match="401"):
             stranger.inspect("flights")
+
+
+def test_the_host_has_no_page_that_asks_for_its_password_shows_a_log_or_acts(embedded):
+    host = embedded.start()
+    host.deploy("flights", [sys.executable, "-c", "import time; time.sleep(600)"], {})
+    answers = answers_to_browsers(host.rpc.url, embedded.access.user, embedded.access.password)
+    assert answers == {page: {404} for page in answers}
+    assert host.inspect("flights").alive
 
 
 def test_only_its_user_reads_the_password(embedded):

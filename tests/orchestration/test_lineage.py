@@ -50,11 +50,14 @@ SOURCES = {
         "readings",
     ),
     "{{format: kafka, servers: 'one:9092,two:9092', topic: readings}}": ("kafka://one:9092", "readings"),
+    "{{format: kafka, topic: readings, connection: main}}": ("kafka://three:9092", "readings"),
+    "{{format: kafka, topic: readings, connection: unknown}}": ("kafka://unknown", "readings"),
 }
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_a_source_is_named_as_openlineage_names_it(place, source):
+def test_a_source_is_named_as_openlineage_names_it(place, source, monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_MAIN", json.dumps({"extra": {"bootstrap.servers": "three:9092,one:9092"}}))
     (place / "queries" / "readings").mkdir()
     text = QUERY.replace("{{format: parquet, path: readings}}", source)
     declare(place / "queries", "readings", text)

@@ -15,11 +15,13 @@ from airflow.providers_manager import ProvidersManager
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_home import HOME
+from tailrace.drivers import embedded as embedded_module
 from tailrace.drivers.embedded import EmbeddedHost
-from tailrace.drivers.homes import program_of
+from tailrace.drivers.embedded_configuration import CONFIGURATION
 from tailrace.ground.errors import Refused
 from tailrace.orchestration import driver_host_hook, settings
 from tailrace.orchestration.driver_host_hook import DriverHostHook
+from tailrace.orchestration.links import PAGES
 from tailrace.orchestration.provider import get_provider_info
 from tailrace.orchestration.stream_dags import stream_dags
 
@@ -133,20 +135,36 @@ def test_a_wrong_connection_fails_its_test_and_says_why(connect, fields, message
     assert message in text
 
 
+def test_a_supervisord_with_pages_fails_its_test_and_says_what_is_missing(tmp_path, connect, monkeypatch):
+    part = CONFIGURATION[CONFIGURATION.index("[rpcinterface:tailrace]") : CONFIGURATION.index("[include]")]
+    monkeypatch.setattr(embedded_module, "CONFIGURATION", CONFIGURATION.replace(part, ""))
+    with EmbeddedHost(tmp_path / "host") as open_host:
+        access = open_host.access
+        connect(port=access.port, password=access.password, extra={"programs": str(open_host.directory / "programs")})
+        works, text = DriverHostHook().test_connection()
+    assert not works
+    assert "has pages, which stop drivers on a GET" in text
+    assert "[rpcinterface:tailrace]" in text
+
+
 def test_a_missing_connection_is_refused_with_the_command_of_its_own_type(place):
     with pytest.raises(Refused, match="--conn-type tailrace_driver_host --conn-host"):
         settings.driver_host()
 
 
-def test_tasks_link_to_the_drivers_log_and_to_the_tables(place, connect, embedded, monkeypatch):
-    connect()
+def test_airflow_loads_the_plugin_that_has_the_page_of_the_link(airflow):
+    plugins = json.loads(airflow("plugins", "-o", "json").stdout)
+    (ours,) = [plugin for plugin in plugins if plugin["name"] == "tailrace"]
+    assert PAGES in str(ours["fastapi_apps"])
+
+
+def test_tasks_link_to_the_drivers_log_and_to_the_tables(place, monkeypatch):
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "http://airflow:8080/")
     dag = stream_dags()["stream_readings"]
     supervise = dag.get_task("supervise")
     links = {link.name: link.get_link(supervise, ti_key=None) for link in supervise.operator_extra_links}
-    access, program = embedded.access, program_of(settings.driver_host(), place / "warehouse" / "readings")
     assert links == {
-        "Driver log": f"http://{access.host}:{access.port}/tail.html?processname={program}",
+        "Driver log": "http://airflow:8080/tailrace/driver_log/stream_readings",
         "Tables": "http://airflow:8080/assets?name_pattern=readings.",
     }
     restored = DagSerialization.from_dict(DagSerialization.to_dict(dag)).get_task("supervise")

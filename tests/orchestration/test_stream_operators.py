@@ -571,13 +571,16 @@ def test_the_connections_of_a_query_are_passed_on_to_its_driver_alone(
     make_operator, host, context, place, monkeypatch, capfd
 ):
     declare(place / "queries", "readings", TOPIC)
-    extra = {"security.protocol": "SASL_SSL"}
-    known = {"conn_type": "kafka", "login": "me", "password": "s3cret", "extra": extra}
+    extra = {"bootstrap.servers": "b:9092", "security.protocol": "SASL_SSL"}
+    known = {"conn_type": "kafka", "host": "b", "port": 9092, "login": "me", "password": "s3cret", "extra": extra}
     monkeypatch.setenv("AIRFLOW_CONN_MAIN_KAFKA", json.dumps(known))
     monkeypatch.setenv("AIRFLOW_CONN_OTHER", json.dumps(known))
     make_operator(DeployOperator).execute(context)
     [(command, environment)] = host.deployed
-    assert json.loads(environment["AIRFLOW_CONN_MAIN_KAFKA"]) == {"login": "me", "password": "s3cret", "extra": extra}
+    assert json.loads(environment["AIRFLOW_CONN_MAIN_KAFKA"]) == {
+        **{"host": "b", "port": 9092, "login": "me", "password": "s3cret"},
+        "extra": extra,
+    }
     assert "AIRFLOW_CONN_OTHER" not in environment
     assert "s3cret" not in " ".join(command)
     assert "s3cret" not in "".join(capfd.readouterr())

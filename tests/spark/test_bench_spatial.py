@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import json
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -80,7 +81,14 @@ def test_latency_is_that_of_every_file_after_the_start(spark, monkeypatch):
         spark.conf.set("spark.sql.shuffle.partitions", str(shuffle_partitions))
         yield spark
 
+    class Peer(ExitStack):
+        """A peer in this session, in place of a Spark of its own."""
+
+        def call(self, function, *arguments):
+            return function(spark, *json.loads(json.dumps(arguments)))
+
     monkeypatch.setattr(latency, "session", shared)
+    monkeypatch.setattr(latency, "SparkPeer", lambda name, directory, cores: Peer())
     monkeypatch.setattr(latency, "_START_S", 0.4)
     rows = latency.beside_pass_through(1, lambda line: None, 2.0)
     assert [row["contestant"] for row in rows] == ["pass-through", "join with a table"]

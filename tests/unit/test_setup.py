@@ -82,3 +82,10 @@ def test_setup_keeps_an_environment_of_the_same_python_and_makes_one_of_another_
         os.utime(tmp_path / "uv.lock", (2**32, 2**32))  # a newer lock
         setup()
         assert (tmp_path / ".venv" / "asked").read_text().split()[-2:] == ["--python", expected]
+
+
+def test_clean_leaves_the_tables():
+    command = ["make", "--dry-run", "clean"]
+    done = subprocess.run(command, cwd=SCRIPT.parents[1], capture_output=True, text=True, check=True)
+    assert "rm -rf .venv" in done.stdout
+    assert "warehouse" not in done.stdout

@@ -1,14 +1,16 @@
 """Contestants on Spark: each runs a workload into a Delta table and returns its times.
 
-Spark's own read one file per batch; ours begins with smaller batches, as it does for users.
+Spark's own (a pass-through, and its windows) run in processes of their own, as Spark is by default; they read one file
+per batch. Ours runs in the session that its users have, and begins with smaller batches, as it does for them.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +18,7 @@ from deltalake import write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from tailrace.bench.spark_peer import SparkPeer
 from tailrace.bench.workloads import Workload
 from tailrace.query.query import Query
 from tailrace.spark import app
@@ -40,19 +43,19 @@ class Pace:
 
 
 Pass = Callable[[SparkSession, Workload, Path, int], Pace]
-"""(session, workload, directory, parallelism) → the times of the pass."""
+"""(session of ours, workload, directory, parallelism) → the times of the pass."""
 
 _SCHEMA = "id long, event_time timestamp, arrival_time timestamp, sensor string, value double"
 
 
-def pass_through(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
+def pass_through(spark: SparkSession, workload: Workload, directory: Path) -> Pace:
     """Read and add up the rows, without keys or windows, and write one row of totals for each batch."""
     rows = _read(spark, workload).select("event_time", "sensor", "value")
     total = rows.groupBy().agg(F.count("*").alias("tuples"), F.sum("value").alias("value"))
     return _by_batches(workload, _run_to_end(total, directory, "update"))
 
 
-def native(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
+def native(spark: SparkSession, workload: Workload, directory: Path) -> Pace:
     """Run Spark's own windows under a watermark that drops nothing here; later rows would be dropped."""
     return _by_batches(workload, native_windows(_read(spark, workload), workload, directory))
 
@@ -90,7 +93,23 @@ def measured_run(spark: SparkSession, query: Query, directory: Path, options: Ru
     return Pace([float(length) for length in np.diff([0.0, *times])], backlog[0], times[-1] - times[0])
 
 
-CONTESTANTS: dict[str, Pass] = {"pass-through": pass_through, "native": native, "tailrace": tailrace}
+SPARKS_OWN: dict[str, Callable[[SparkSession, Workload, Path], Pace]] = {
+    "pass-through": pass_through,
+    "native": native,
+}
+"""The contestants that are Spark's own."""
+
+
+def run_by_name(spark: SparkSession, name: str, workload: dict[str, Any], directory: str) -> dict[str, Any]:
+    """Run a pass of one of Spark's own, in its process; the times as JSON can hold them."""
+    return asdict(SPARKS_OWN[name](spark, Workload.of_json(workload), Path(directory)))
+
+
+def run_in(
+    peer: SparkPeer, name: str, spark: SparkSession, workload: Workload, directory: Path, parallelism: int
+) -> Pace:
+    """Run a pass of one of Spark's own in its process, without the session of ours."""
+    return Pace(**peer.call(run_by_name, name, workload.as_json(), str(directory)))
 
 
 def _read(spark: SparkSession, workload: Workload) -> DataFrame:

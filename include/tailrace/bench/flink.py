@@ -37,7 +37,8 @@ class Flink(PeerProcess):
     """
 
     def __init__(self, environment: FlinkEnvironment, directory: Path) -> None:
-        super().__init__(environment, Path(__file__).with_name("flink_job.py"), directory / "flink.log")
+        command = environment.command(Path(__file__).with_name("flink_job.py"))
+        super().__init__(environment.peer.name, command, environment.variables(), directory / "flink.log")
         self._directory = directory
 
     def lay_out(self, files: list[Path], parallelism: int) -> None:
@@ -54,7 +55,7 @@ class Flink(PeerProcess):
         """
         source, sink = self._source_directory(workload.files), directory / "answers"
         answer = self.submit(job(workload, source, sink, parallelism))
-        return Pace([], workload.rows, answer["job_s"])
+        return Pace([], workload.rows, float(answer["job_s"]))
 
     def _source_directory(self, files: list[Path]) -> Path:
         return self._directory / files[0].parent.name

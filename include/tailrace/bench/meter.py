@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import psutil
@@ -31,13 +31,13 @@ class Meter:
     ----------
     of : int, optional
         Process id to measure in place of this one, with its descendants.
-    without : int, optional
-        Process id of a descendant that is left out, with its own descendants.
+    without : iterable of int
+        Process ids of descendants that are left out, with their own descendants.
     """
 
-    def __init__(self, of: int | None = None, without: int | None = None) -> None:
+    def __init__(self, of: int | None = None, without: Iterable[int] = ()) -> None:
         self._root = psutil.Process(of)
-        self._without = None if without is None else psutil.Process(without)
+        self._without = [psutil.Process(pid) for pid in without]
 
     def __enter__(self) -> Meter:
         self._peak, self._stop = [0, 0, 0], threading.Event()
@@ -72,7 +72,7 @@ class Meter:
 
     def _read_processes(self) -> Iterator[tuple[psutil.Process, float, tuple[int, int]]]:
         """Yield each process, its own CPU seconds, and its kind (0 driver, 1 JVM, 2 worker) and memory in bytes."""
-        excluded_processes = [] if self._without is None else _tree(self._without)
+        excluded_processes = {process for root in self._without for process in _tree(root)}
         for process in _tree(self._root):
             if process in excluded_processes:
                 continue

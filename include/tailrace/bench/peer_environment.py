@@ -70,6 +70,10 @@ class PeerEnvironment:
         fetch(self.peer.artifact, self._jars)
         self._completion_file.touch()
 
+    def command(self, program: Path) -> list[str]:
+        """Return the command that runs a program under the peer's own Python."""
+        return [str(self.python), "-I", str(program)]
+
     def variables(self) -> dict[str, str]:
         """Return the environment variables of its processes."""
         return dict(os.environ)

@@ -4,38 +4,38 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
-
-from tailrace.bench.peer_environment import PeerEnvironment
 
 _PATIENCE_S = 30.0
 
 
 class PeerProcess:
-    """A program under the peer's own Python, in a process of its own, as Spark's JVM is.
+    """A program in a process of its own, with a JVM of its own.
 
     Parameters
     ----------
-    environment : PeerEnvironment
-        Installed already.
-    program : Path
-        Reads jobs from standard input, a line of JSON each, and answers each with a line.
+    name : str
+        The peer's, for messages.
+    command : list of str
+        A program that reads jobs from standard input, a line of JSON each, and answers each with a line.
+    variables : dict
+        Its environment.
     log : Path
         File for its messages; the directory is made.
     """
 
-    def __init__(self, environment: PeerEnvironment, program: Path, log: Path) -> None:
-        self._environment, self._program, self._log = environment, program, log
+    def __init__(self, name: str, command: list[str], variables: Mapping[str, str], log: Path) -> None:
+        self._name, self._command, self._variables, self._log = name, command, variables, log
 
     def __enter__(self) -> Self:
         self._log.parent.mkdir(parents=True)
-        command = [str(self._environment.python), "-I", str(self._program)]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                command,
-                env=self._environment.variables(),
+                self._command,
+                env=dict(self._variables),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -63,7 +63,7 @@ class PeerProcess:
     def exit_code(self) -> int | None:
         return self._process.returncode
 
-    def submit(self, job: dict[str, Any]) -> dict[str, float]:
+    def submit(self, job: dict[str, Any]) -> Any:
         """Run a job and return its answer.
 
         Raises
@@ -79,10 +79,8 @@ class PeerProcess:
         except BrokenPipeError:
             line = ""
         if not line:
-            name, last_words = self._environment.peer.name, self._log.read_text(errors="replace")[-2000:]
-            raise RuntimeError(f"{name} ended; its last words:\n{last_words}")
-        answer: dict[str, float] = json.loads(line)
-        return answer
+            raise RuntimeError(f"{self._name} ended; its last words:\n{self._log.read_text(errors='replace')[-2000:]}")
+        return json.loads(line)
 
     @staticmethod
     def _pipe(pipe: IO[str] | None) -> IO[str]:

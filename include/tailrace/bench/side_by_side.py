@@ -1,7 +1,8 @@
 """Side-by-side benchmark `tailrace bench`: ours, Spark's own windows, a pass-through, and Flink's windows.
 
-Protocol: contestants are interleaved round by round in one Spark session and one JVM of Flink's. The first round is
-dropped; the result is the median of the ratios round by round. The JVMs' starts are not counted. In the dropped round
+Protocol: contestants are interleaved round by round, each in a process and a JVM of its own: ours as its users have it,
+Spark's own and Flink by their own defaults. The first round is dropped; the result is the median of the ratios round by
+round. The JVMs' starts are not counted. In the dropped round
 each answer of Spark and of Flink is looked up among ours. Warm is what comes after a contestant's start: on Spark after
 the first batch; for Flink the time for which its job ran, without planning and the start of its cluster.
 """
@@ -12,8 +13,8 @@ import json
 import shutil
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
 from itertools import groupby
@@ -25,11 +26,12 @@ import pandas as pd
 from deltalake import DeltaTable
 
 from tailrace.answers.identity import WINDOW
-from tailrace.bench.contestants import CONTESTANTS, Pace, Pass
+from tailrace.bench.contestants import SPARKS_OWN, Pace, Pass, run_in, tailrace
 from tailrace.bench.flink import Flink, answers
 from tailrace.bench.flink_environment import FlinkEnvironment
 from tailrace.bench.meter import Cost, Meter
 from tailrace.bench.progress import Row, Tell
+from tailrace.bench.spark_peer import SparkPeer
 from tailrace.bench.workloads import Case, Workload, make_files
 from tailrace.spark.session import session
 
@@ -40,7 +42,7 @@ BASES = ("native", "flink")
 
 
 class Contestant(NamedTuple):
-    """Function that runs a pass, and factory of its meter, which leaves out the JVM of another contestant."""
+    """Function that runs a pass, and factory of its meter, which leaves out the processes of other contestants."""
 
     run: Pass
     meter: Callable[[], Meter]
@@ -66,9 +68,10 @@ def bench(
     with (
         tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name,
         _flink(flink_home, Path(name) / "flink", tell) as flink,
+        _sparks_own(Path(name) / "spark", tell) as sparks_own,
         session("tailrace bench", PARALLELISM) as spark,
     ):
-        contestants = _contestants(flink)
+        contestants = _contestants(sparks_own, flink)
         for (sensors, rate, part), group in groupby(cases, lambda case: (case.sensors, case.rate, case.part)):
             group_cases: list[Case] = list(group)
             row_count, file_count = rows // part, max(files // part, 2)
@@ -101,11 +104,23 @@ def _flink(home: Path | None, directory: Path, tell: Tell) -> Iterator[Flink | N
         yield flink
 
 
-def _contestants(flink: Flink | None) -> dict[str, Contestant]:
-    if flink is None:
-        return {name: Contestant(run, Meter) for name, run in CONTESTANTS.items()}
-    contestants = {name: Contestant(run, partial(Meter, without=flink.pid)) for name, run in CONTESTANTS.items()}
-    return contestants | {"flink": Contestant(flink.run, partial(Meter, of=flink.pid))}
+@contextmanager
+def _sparks_own(directory: Path, tell: Tell) -> Iterator[dict[str, SparkPeer]]:
+    """Start a process for each of Spark's own contestants, and tell the options of its JVM."""
+    with ExitStack() as running:
+        peers = {name: running.enter_context(SparkPeer(name, directory, PARALLELISM)) for name in SPARKS_OWN}
+        for name, peer in peers.items():
+            tell(f"{name}: a JVM of its own, {' '.join(peer.jvm_options)}")
+        yield peers
+
+
+def _contestants(sparks_own: Mapping[str, SparkPeer], flink: Flink | None) -> dict[str, Contestant]:
+    others = [peer.pid for peer in (*sparks_own.values(), flink) if peer is not None]
+    contestants = {
+        name: Contestant(partial(run_in, peer, name), partial(Meter, of=peer.pid)) for name, peer in sparks_own.items()
+    }
+    contestants["tailrace"] = Contestant(tailrace, partial(Meter, without=others))
+    return contestants | ({} if flink is None else {"flink": Contestant(flink.run, partial(Meter, of=flink.pid))})
 
 
 def _row(workload: Workload, contestant: str, number: int, pace: Pace, cost: Cost, tell: Tell) -> Row:

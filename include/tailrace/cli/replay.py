@@ -41,11 +41,16 @@ def replay(
     ] = None,
     kafka: Annotated[
         str | None,
-        typer.Option(help="… or the topic to send JSON records to, --rate of them a second …", metavar="SERVERS/TOPIC"),
+        typer.Option(
+            help="… or the topic to send JSON records to, --rate of them a second (TOPIC alone: the connection's) …",
+            metavar="SERVERS/TOPIC",
+        ),
     ] = None,
     connection: Annotated[
         str | None,
-        typer.Option(help="… with the settings of TLS and SASL in AIRFLOW_CONN_NAME …", metavar="NAME"),
+        typer.Option(
+            help="… with the brokers, and the settings of TLS and SASL, in AIRFLOW_CONN_NAME …", metavar="NAME"
+        ),
     ] = None,
     partition_by: Annotated[
         str | None,
@@ -126,9 +131,14 @@ def _topic(text: str, connection: str | None) -> tuple[Servers, str]:
 
     servers, _, topic = text.rpartition("/")
     try:
-        place = KafkaTopic(servers=servers, topic=topic, connection=connection)
+        place = KafkaTopic(servers=servers or None, topic=topic, connection=connection)
     except ValidationError as error:
-        wrong = f"{error.errors()[0]['loc'][0]} is not fit"
+        field = next(iter(error.errors()[0]["loc"]), None)
+        wrong = (
+            "it names no servers, and there is no --connection that has them"
+            if field is None
+            else f"{field} is not fit"
+        )
         right = "--kafka broker:9092/readings, and --connection with the name of one, of a-z, 0-9 and _"
         raise refuse(f"--kafka {text}", wrong, right) from None
     return Servers(place.servers, place.connection), place.topic
@@ -142,7 +152,7 @@ def _send(table: pa.Table, servers: Servers, topic: str, key: str | None, rate: 
     try:
         partitions = replay_to_topic.partitions_of(servers, topic)
     except ConnectionError as error:
-        raise refuse(f"--kafka {servers.bootstrap}/{topic}", str(error), "brokers that can be reached") from None
+        raise refuse(f"--kafka: topic {topic}", str(error), "brokers that can be reached") from None
     writer, total = TopicWriter(servers, topic), counted(table.num_rows, "row")
 
     def tell(sent: int) -> None:

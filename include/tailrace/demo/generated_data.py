@@ -112,6 +112,11 @@ STREAMS: dict[Path, Made] = {
 """What is generated for each query: also 40 seconds of film, and an hour of taxis, the same left fleet for both."""
 
 
+def places(files: list[Path]) -> list[str]:
+    """Return where `declare` puts queries and what they read, by paths in its `home`."""
+    return [place for file in files for place in (f"queries/{file.name}", f"data/{file.stem}")]
+
+
 def declare(home: Path, files: list[Path]) -> list[Path]:
     """Copy queries into a directory `home/queries`, and what some of them read into `home/data`.
 
@@ -123,7 +128,7 @@ def declare(home: Path, files: list[Path]) -> list[Path]:
         The copies, in order; the paths of their sources and tables are absolute.
     """
     directory = home / "queries"
-    directory.mkdir()
+    directory.mkdir(parents=True, exist_ok=True)
     for file in files:
         data, query = home / "data" / file.stem, load(file)
         sources = {name: stream.path for name, stream in query.streams.items()}

@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import sys
 from contextlib import ExitStack
 from pathlib import Path
 
 from tailrace.bench.plots import require_matplotlib
 from tailrace.demo import courses
-from tailrace.demo.generated_data import COPIES, DELAYS, DISTRICTS, GAME2, MEETINGS, TRADES, declare
+from tailrace.demo.generated_data import COPIES, DELAYS, DISTRICTS, GAME2, MEETINGS, TRADES, declare, places
+from tailrace.demo.inventory import Inventory
 from tailrace.demo.narration import look_around
 from tailrace.demo.scenes import Scene
 from tailrace.demo.spatial_map import draw
@@ -28,11 +28,14 @@ from tailrace.ground.errors import refuse
 from tailrace.ground.files import write_atomically
 from tailrace.orchestration.airflow_parts import KEPT_HOST
 from tailrace.orchestration.embedded_airflow import START_S, USER, EmbeddedAirflow
+from tailrace.orchestration.forget_dags import forget_dags
 from tailrace.query.loading import load
 from tailrace.terminal import screen
 
 FLIGHTS = Path("include/queries/flights.yaml")
-MAP = "taxis.png"
+MAP, ENVIRONMENT, CLUSTER = "taxis.png", "env.sh", "cluster"
+DAG_KINDS = ("stream", "correct", "calibrate", "publish")
+QUERIES = (FLIGHTS, GAME2, DELAYS, TRADES, COPIES, DISTRICTS, MEETINGS)
 _BACKFILL_FUNCTION = """\
 airflow() {{  # a backfill is tried again while SQLite is locked
   case "$1" in
@@ -58,7 +61,8 @@ def demonstrate(
     Parameters
     ----------
     home : Path
-        The directory of everything. An earlier demonstration in it is stopped first, and all that it holds is deleted.
+        The directory of everything. An earlier demonstration in it is stopped first, and what it made is deleted; what
+        others put there stays, and so does the history of their DAGs.
     bounded : bool
         End after that; else go on until Ctrl-C, for people to look around.
     game2 : bool
@@ -78,8 +82,8 @@ def demonstrate(
     Raises
     ------
     Refused
-        When this is no checkout of tailrace, `home` has contents and not the mark `.demo` of a demonstration, or there
-        is no matplotlib to draw a map with.
+        When this is no checkout of tailrace, `home` has contents and not the record `.demo` of a demonstration, others
+        have something where this one writes, or there is no matplotlib to draw a map with.
     RuntimeError
         When a part of it fails; the message names the part, and where its log is.
     """
@@ -90,23 +94,27 @@ def demonstrate(
         require_matplotlib("--spatial")
     home = home.absolute()
     os.umask(UMASK)
-    _start_afresh(home)
     runners = {FLIGHTS: courses.flights}
     runners |= {GAME2: courses.game2} if game2 else {}
     runners |= {DELAYS: courses.delays, TRADES: courses.trades} if topk else {}
     runners |= {COPIES: courses.copies} if emd else {}
     runners |= {DISTRICTS: courses.districts, MEETINGS: courses.meetings} if spatial else {}
-    files = declare(home, list(runners)) if len(runners) > 1 else [FLIGHTS]
+    copied = list(runners) if len(runners) > 1 else []
+    more = [*([MAP] if spatial else []), *([CLUSTER] if cluster else [])]
+    inventory = _start_afresh(home, list(runners), places(copied), more)
+    files = declare(home, copied) if copied else [FLIGHTS]
+    inventory.complete(places(copied))
     tell = _Steps(2 * len(runners) + 2 + spatial)
     tell(f"starting Airflow{', a Spark cluster' if cluster else ''} and the driver host")
     with ExitStack() as running:
         # Before the driver host, so that it ends after all drivers; they end with the driver host.
-        spark_cluster = running.enter_context(EmbeddedCluster(home / "cluster")) if cluster else None
+        spark_cluster = running.enter_context(EmbeddedCluster(home / CLUSTER)) if cluster else None
         driver_host = running.enter_context(EmbeddedHost(home / "drivers"))
         environment = _environment(home, driver_host, files[0].parent, spark_cluster)
         airflow = EmbeddedAirflow(home / "airflow", Path("dags"), environment, start_s, _print_progress)
         with airflow:
             _write_environment(home, airflow)
+            inventory.complete([ENVIRONMENT])
             screen.err.print(f"Airflow is at {airflow.url} , user {USER}, password {airflow.password}", soft_wrap=True)
             scenes = [Scene(load(file), home, airflow, airflow.api()) for file in files]
             outcomes = [runner(scene, tell) for scene, runner in zip(scenes, runners.values(), strict=True)]
@@ -114,6 +122,7 @@ def demonstrate(
                 tell("drawing a map of the taxis, their districts and those that met")
                 of_file = dict(zip(runners, scenes, strict=True))
                 screen.out.print(f"{draw(home / MAP, of_file[DISTRICTS], of_file[MEETINGS])}", soft_wrap=True)
+                inventory.complete([MAP])
             if not bounded:
                 look_around(files, home, airflow)
             for scene, (run, _) in zip(scenes, outcomes, strict=True):
@@ -163,20 +172,41 @@ def _write_environment(home: Path, airflow: EmbeddedAirflow) -> None:
     """
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in airflow.environment.items())
     backfill = _BACKFILL_FUNCTION.format(python=shlex.quote(sys.executable))
-    write_atomically(home / "env.sh", f"umask {UMASK:03o}\n{exports}{backfill}", 0o600)
+    write_atomically(home / ENVIRONMENT, f"umask {UMASK:03o}\n{exports}{backfill}", 0o600)
 
 
-def _start_afresh(home: Path) -> None:
-    """Stop what an earlier demonstration left running in `home`, delete `home`, and make it anew with the mark `.demo`.
+def _start_afresh(home: Path, files: list[Path], copies: list[str], more: list[str]) -> Inventory:
+    """Stop what an earlier demonstration left running in `home`, and delete what it made; record what this one makes.
 
-    All that `home` holds is deleted. A directory with contents and without that mark is refused.
+    Its tables are among that, and the history of its DAGs in Airflow. What others put into `home` stays as it is.
+
+    Parameters
+    ----------
+    files : list of Path
+        The queries, whose tables are written.
+    copies, more : list of str
+        What else is written, by paths in `home`.
+
+    Raises
+    ------
+    Refused
+        When `home` has contents and no record of a demonstration, or others have something where this one writes.
     """
-    mark = home / ".demo"
-    if home.exists() and any(home.iterdir()) and not mark.exists():
-        raise refuse(f"--warehouse {home}", "it holds what no demonstration made", "another directory")
+    inventory = Inventory(home, [*map(_tables, QUERIES), *places(list(QUERIES)), MAP, ENVIRONMENT, CLUSTER])
+    written = [*map(_tables, files), *copies, *more, ENVIRONMENT]
+    inventory.require_free(written)
+    airflow = EmbeddedAirflow(home / "airflow", Path("dags"), {})
     EmbeddedHost(home / "drivers").stop()  # leftovers of a demonstration that was killed
-    EmbeddedAirflow(home / "airflow", Path("dags"), {}).kill()
-    EmbeddedCluster(home / "cluster").stop()
-    shutil.rmtree(home, ignore_errors=True)
-    home.mkdir(parents=True)
-    mark.touch()
+    airflow.kill()
+    EmbeddedCluster(home / CLUSTER).stop()
+    cleared = set(inventory.clear())
+    past = [file.stem for file in QUERIES if _tables(file) in cleared]
+    if past:
+        forget_dags(airflow, [f"{kind}_{name}" for name in past for kind in DAG_KINDS])
+    inventory.begin(written)
+    return inventory
+
+
+def _tables(file: Path) -> str:
+    """Return where the tables of a query lie, which has the name of its file."""
+    return f"tables/{file.stem}"

@@ -22,6 +22,9 @@ password={password}
 [rpcinterface:supervisor]
 supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
 
+[rpcinterface:tailrace]
+supervisor.rpcinterface_factory=tailrace.drivers.rpc_only:make_interface
+
 [include]
 files=programs/*.conf
 """

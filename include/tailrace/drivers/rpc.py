@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from http.client import NOT_FOUND, HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any
 from urllib.parse import unquote, urlsplit
 from xml.parsers.expat import ExpatError
@@ -86,7 +86,25 @@ class Rpc:
             f"driver host at {self.url}: {wrong}\n    right would be: {right} (connection tailrace_driver_host)"
         ) from None
 
-    def _transport(self) -> Transport:
+    def has_pages(self) -> bool:
+        """Return whether supervisord answers browsers too: by pages that act, or by asking for the password.
+
+        Raises
+        ------
+        DriverHostDown
+            When it does not answer.
+        """
+        host = self.url.partition("://")[2]
+        connection = self._transport().make_connection(host)
+        try:
+            connection.request("GET", "/")
+            return connection.getresponse().status != NOT_FOUND
+        except (OSError, HTTPException) as error:
+            raise DriverHostDown(f"driver host at {self.url}: {error or type(error).__name__}") from None
+        finally:
+            connection.close()
+
+    def _transport(self) -> _Transport:
         transport = _EncryptedTransport if self.url.startswith("https:") else _Transport
         return transport(self._timeout_s, self._headers)
 

@@ -12,11 +12,13 @@ from tailrace.ground.errors import refuse
 
 @dataclass(frozen=True)
 class Connection:
-    """A connection's login, password and `extra`, whose values are texts; its `repr` shows none of them."""
+    """A connection's login, password and `extra`, whose values are texts, which its `repr` does not show; its host."""
 
     login: str | None = field(repr=False)
     password: str | None = field(repr=False)
     extra: dict[str, str] = field(repr=False)
+    host: str | None = None
+    port: int | None = None
 
 
 def variable_of(name: str) -> str:
@@ -27,6 +29,16 @@ def variable_of(name: str) -> str:
 def connection_variables(names: Iterable[str]) -> dict[str, str]:
     """The variables of these connections that this process has, secrets included: never to be printed or stored."""
     return {variable: os.environ[variable] for variable in map(variable_of, names) if variable in os.environ}
+
+
+def parse_connection(text: str) -> Connection:
+    """Parse a connection in Airflow's JSON; a ValueError, TypeError or AttributeError where it is none."""
+    declared = json.loads(text)
+    extra = declared.get("extra") or {}
+    extra = json.loads(extra) if isinstance(extra, str) else extra
+    texts = {str(key): value if isinstance(value, str) else json.dumps(value) for key, value in extra.items()}
+    host, port = declared.get("host") or None, declared.get("port")
+    return Connection(declared.get("login"), declared.get("password"), texts, host, int(port) if port else None)
 
 
 def read_connection(name: str, example: str) -> Connection:
@@ -41,12 +53,8 @@ def read_connection(name: str, example: str) -> Connection:
     where = f"connection {name}"
     right = f"{variable} as '{{\"extra\": {example}}}', where the driver runs"
     try:
-        declared = json.loads(os.environ[variable])
-        extra = declared.get("extra") or {}
-        extra = json.loads(extra) if isinstance(extra, str) else extra
-        texts = {str(key): value if isinstance(value, str) else json.dumps(value) for key, value in extra.items()}
-        return Connection(declared.get("login"), declared.get("password"), texts)
+        return parse_connection(os.environ[variable])
     except KeyError:
         raise refuse(where, f"there is no environment variable {variable}", right) from None
-    except (ValueError, AttributeError):
+    except (ValueError, TypeError, AttributeError):
         raise refuse(where, f"{variable} is no connection in JSON", right) from None

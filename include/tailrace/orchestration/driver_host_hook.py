@@ -52,14 +52,20 @@ class DriverHostHook(BaseHook):
         return host_of(self.get_connection(self.conn_id))
 
     def test_connection(self) -> tuple[bool, str]:
-        """Return whether supervisord answers to this user and programs can be written, and a message for people."""
+        """Return whether supervisord answers to this user and to no browser, and programs can be written; a message."""
         try:
             host = self.get_conn()
-            state = host.rpc.call("getState")["statename"]
+            state, has_pages = host.rpc.call("getState")["statename"], host.rpc.has_pages()
         except (Refused, DriverHostDown, Fault) as error:
             return False, str(error)
         if not (host.programs.is_dir() and os.access(host.programs, os.W_OK | os.X_OK)):
             return False, f"programs {host.programs}: no directory that can be written to from here"
+        if has_pages:
+            right = "the section [rpcinterface:tailrace] of deploy/supervisord.conf in its configuration"
+            return (
+                False,
+                f"supervisord at {host.rpc.url} has pages, which stop drivers on a GET; right would be: {right}",
+            )
         return state == "RUNNING", f"supervisord at {host.rpc.url} is {state}; programs {host.programs}"
 
 

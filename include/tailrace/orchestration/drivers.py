@@ -228,6 +228,6 @@ def end(host: DriverHost, layout: Layout, wait_s: float) -> None:
         )
 
 
-def last_lines(host: DriverHost, layout: Layout) -> str:
+def last_lines(host: DriverHost, layout: Layout, lines: int = LAST_LINES) -> str:
     """Return the last lines of the driver's log, indented; empty if there are none."""
-    return "\n".join(f"    {line}" for line in host.last_lines(program_of(host, layout.home), LAST_LINES))
+    return "\n".join(f"    {line}" for line in host.last_lines(program_of(host, layout.home), lines))

@@ -11,14 +11,17 @@ from airflow.sdk.bases.notifier import BaseNotifier
 
 from tailrace.ground.errors import refuse
 
+MARK = "tailrace_notify"
+"""The field of a connection's extra that lets alerts use it: else a query file could have any host called."""
+
 _TIMEOUT_S = 10.0
 
 
 class HttpNotifier(BaseNotifier):
     """Posts a JSON object to the URL of a connection of type `http`.
 
-    The connection's extra may have `endpoint`, the path of the URL, which may be secret; all its other text fields are
-    headers, as the HTTP provider has it. Login and password are sent by basic authentication.
+    The connection's extra may have `endpoint`, the path of the URL, which may be secret; all its other text fields but
+    `MARK` are headers, as the HTTP provider has it. Login and password are sent by basic authentication.
 
     Parameters
     ----------
@@ -43,8 +46,8 @@ class HttpNotifier(BaseNotifier):
             When there is no answer, or one that is no success; the message does not have the URL, which may be secret.
         """
         connection = BaseHook.get_connection(self.conn_id)
-        headers = {key: value for key, value in connection.extra_dejson.items() if isinstance(value, str)}
-        headers.pop("endpoint", None)
+        extra = connection.extra_dejson
+        headers = {key: extra[key] for key in extra.keys() - {"endpoint", MARK} if isinstance(extra[key], str)}
         login = (connection.login, connection.password or "") if connection.login else None
         try:
             url = url_of(connection)

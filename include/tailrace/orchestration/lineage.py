@@ -30,6 +30,8 @@ from openlineage.client.facet_v2 import (
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.duration import format_time
 from tailrace.orchestration.assets import CORRECTION_WRITES
+from tailrace.orchestration.passed_connections import brokers_of_connection
+from tailrace.query.kafka_topic import KafkaTopic
 from tailrace.query.query import Query
 from tailrace.query.sections import Kafka
 from tailrace.storage.layout import Layout
@@ -45,7 +47,7 @@ def of_stream(query: Query, layout: Layout, since: datetime | None) -> OperatorL
     names = [name for name in stream_tables(layout.histories(query.streams)) if tables.has(name)]
     written = [_written(layout, name) for name in names or ["results"]]
     if (target := query.answers.kafka) is not None:
-        written.append(OutputDataset(_broker(target.servers), target.topic))
+        written.append(OutputDataset(_cluster(target), target.topic))
     return OperatorLineage(_sources(query), written)
 
 
@@ -81,7 +83,7 @@ def _sources(query: Query) -> list[InputDataset]:
     for stream in query.streams.values():
         source = stream.source
         if isinstance(source, Kafka):
-            found.append(InputDataset(_broker(source.servers), source.topic))
+            found.append(InputDataset(_cluster(source), source.topic))
         elif isinstance(source.path, Path):
             found.append(InputDataset("file", str(source.path.absolute())))
         else:
@@ -92,8 +94,12 @@ def _sources(query: Query) -> list[InputDataset]:
     return found
 
 
-def _broker(servers: str) -> str:
-    """The namespace of a cluster's topics, by the first of its bootstrap servers."""
+def _cluster(topic: KafkaTopic) -> str:
+    """Return the namespace of a cluster's topics, by the first of its bootstrap servers.
+
+    Where the query names none, and Airflow does not know the connection that has them, that is the connection's name.
+    """
+    servers = topic.servers or brokers_of_connection(str(topic.connection)) or topic.cluster
     return f"kafka://{servers.partition(',')[0]}"
 
 

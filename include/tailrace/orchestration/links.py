@@ -8,24 +8,23 @@ from urllib.parse import quote
 from airflow.configuration import conf
 from airflow.sdk import BaseOperator, BaseOperatorLink
 
-from tailrace.drivers.homes import program_of
-from tailrace.orchestration import settings
-from tailrace.orchestration.driver_host_hook import DriverHostHook
-from tailrace.storage.layout import Layout
-
 if TYPE_CHECKING:
     from airflow.sdk.types import TaskInstanceKey
 
+PAGES = "/tailrace"
+"""The path of our pages below the URL of Airflow's API server."""
+
+DAG_PREFIX = "stream_"
+"""What the id of a stream's DAG has before the name of its query."""
+
 
 class DriverLogLink(BaseOperatorLink):
-    """Link to the end of the driver's log on supervisord's pages, which ask for its user and password."""
+    """Link to the page with the end of the driver's log, which is read-only, behind Airflow's log-in."""
 
     name = "Driver log"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        host = DriverHostHook().get_conn()
-        program = program_of(host, Layout.of(settings.warehouse(), _query(operator)).home)
-        return f"{host.rpc.url}/tail.html?processname={quote(program)}"
+        return f"{_base_url()}{PAGES}/driver_log/{quote(DAG_PREFIX + _query(operator))}"
 
 
 class TablesLink(BaseOperatorLink):
@@ -34,8 +33,11 @@ class TablesLink(BaseOperatorLink):
     name = "Tables"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        base_url = (conf.get("api", "base_url", fallback="") or "").rstrip("/")
-        return f"{base_url}/assets?name_pattern={quote(_query(operator))}."
+        return f"{_base_url()}/assets?name_pattern={quote(_query(operator))}."
+
+
+def _base_url() -> str:
+    return (conf.get("api", "base_url", fallback="") or "").rstrip("/")
 
 
 def _query(operator: BaseOperator) -> str:

@@ -10,14 +10,14 @@ from airflow.sdk.bases.notifier import BaseNotifier
 
 from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.orchestration import settings
-from tailrace.orchestration.http_notifier import HttpNotifier, url_of
+from tailrace.orchestration.http_notifier import MARK, HttpNotifier, url_of
 from tailrace.query.alerts import Alerts
 
 TYPES = ("http", "smtp")
 
 
 def check_notifiers(alerts: Alerts) -> None:
-    """Refuse alerts whose connection is missing, of another type, or incomplete.
+    """Refuse alerts whose connection is missing, of another type, not meant for alerts, or incomplete.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def notify(conn_id: str, subject: str, message: Mapping[str, str]) -> None:
     Raises
     ------
     Refused
-        When the connection is missing, of another type, or incomplete.
+        When the connection is missing, of another type, not meant for alerts, or incomplete.
     Exception
         Whatever the notifier raises when it can't deliver.
     """
@@ -71,6 +71,9 @@ def _check(connection: Connection) -> None:
     where = f"connection {connection.conn_id}"
     if connection.conn_type not in TYPES:
         raise refuse(where, f"no notifier takes its type, {connection.conn_type}", f"type {' or '.join(TYPES)}")
+    if str(connection.extra_dejson.get(MARK)).lower() != "true":  # in a URI every value is a text
+        wrong = "it is not meant for alerts: any query file could name it, and its host get its password"
+        raise refuse(where, wrong, f'"{MARK}": true in its extra, if alerts may use it')
     if connection.conn_type == "http":
         url_of(connection)
     elif not connection.extra_dejson.get("to"):

@@ -18,7 +18,7 @@ class Alert(Section):
     """A condition's notifier, and what to do then."""
 
     notify: ConnectionId = Field(
-        description="the Airflow connection of the notifier, of type http or smtp: ops_webhook"
+        description="the Airflow connection of the notifier, which its extra lets alerts use: ops_webhook"
     )
     runbook: Line | None = Field(
         default=None, description="what to do, in one line, sent along: see the wiki's page on flights"

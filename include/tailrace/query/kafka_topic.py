@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
-from tailrace.ground.fields import Name, Section
+from tailrace.ground.fields import Name, Section, field_error
 
 
 class KafkaTopic(Section):
-    """A topic, and the cluster that has it."""
+    """A topic, and the cluster that has it: the connection's, or the one at `servers` where there is no connection."""
 
-    servers: Annotated[str, Field(pattern=r"^[^\s,:/]+:\d+(,[^\s,:/]+:\d+)*$")] = Field(
-        description="bootstrap servers of the cluster, with commas between them: broker:9092"
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["servers"]}, {"required": ["connection"]}]})
+
+    servers: Annotated[str, Field(pattern=r"^[^\s,:/]+:\d+(,[^\s,:/]+:\d+)*$")] | None = Field(
+        default=None, description="bootstrap servers of the cluster, with commas between them: broker:9092"
     )
     topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")] = Field(description="the topic: readings")
     connection: Name | None = Field(
         default=None,
-        description="connection with the settings of TLS and SASL: kafka_main",
+        description="connection with the brokers, and the settings of TLS and SASL: kafka_main",
     )
+
+    @model_validator(mode="after")
+    def _name_its_cluster(self) -> Self:
+        if self.servers is None and self.connection is None:
+            raise field_error("is missing", "servers: 'broker:9092'; or connection: NAME, which has them", "servers")
+        return self
+
+    @property
+    def cluster(self) -> str:
+        """The servers, or the name of the connection that has them."""
+        return self.servers or str(self.connection)
+
+    def is_same_topic(self, other: KafkaTopic) -> bool:
+        """Return whether another section names this topic too, by its connection or by one of its servers."""
+        own, others = (set((each.servers or "").split(",")) - {""} for each in (self, other))
+        is_connected = self.connection is not None and self.connection == other.connection
+        return self.topic == other.topic and (is_connected or not own.isdisjoint(others))
 
 
 class Answers(Section):

@@ -93,7 +93,7 @@ class Query(Section):
             wrong = "the readers of a join with a table write its answers as files, and nobody has them all to send"
             raise field_error(wrong, "no answers.kafka: read the table results", "answers.kafka")
         sources = [stream.source for stream in self.streams.values() if isinstance(stream.source, Kafka)]
-        if target is not None and (target.servers, target.topic) in [(each.servers, each.topic) for each in sources]:
+        if target is not None and any(target.is_same_topic(source) for source in sources):
             raise field_error("the query reads this topic", "another topic for its answers", "answers.kafka.topic")
         return self
 

@@ -140,7 +140,7 @@ class Stream(Section):
     def uri(self) -> str:
         """Its source as a URI."""
         if isinstance(self.source, Kafka):
-            return f"kafka://{self.source.servers}/{self.source.topic}"
+            return f"kafka://{self.source.cluster}/{self.source.topic}"
         if isinstance(self.source.path, Path):
             return self.source.path.absolute().as_uri()
         # Airflow takes what stands before an @ for a secret, and drops it.

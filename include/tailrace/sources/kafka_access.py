@@ -22,7 +22,7 @@ _PATIENCE_S = 3.0  # another broker, or the next attempt, may let the client in
 _AFTER = re.compile(r" \(after \d+ms in state \w+\)")  # differs each time
 _LOGIN = "the login and password of a user that the brokers know, and sasl.mechanism as they have it"
 _UNVERIFIED = (
-    "ssl.ca.location or ssl.ca.pem with the authority that signed the brokers' certificates, and servers by a name "
+    "ssl.ca.location or ssl.ca.pem with the authority that signed the brokers' certificates, and brokers by a name "
     "that stands in them"
 )
 _TLS = (
@@ -56,7 +56,7 @@ class AccessErrors:
 
     def error(self, reason: str) -> ConnectionError:
         """Build the error for what failed for a reason: with the access error in its place, if there is one."""
-        place = f"Kafka at {self.servers.bootstrap}"
+        place = str(self.servers)
         if self._newest is None:
             return ConnectionError(f"{place}: {reason}")
         text = _AFTER.sub("", self._newest.str())

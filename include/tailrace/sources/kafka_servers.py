@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tailrace.ground.connections import read_connection
+from tailrace.ground.connections import Connection, read_connection
 from tailrace.ground.errors import refuse
 
 SETTINGS = (
@@ -27,32 +27,72 @@ SETTINGS = (
 """The settings of the client that a connection may have; those of the delivery of records are ours."""
 
 
+BROKERS = "bootstrap.servers"
+_EXAMPLE = '{"bootstrap.servers": "broker:9092", "security.protocol": "SASL_SSL", …}'
+
+
 @dataclass(frozen=True)
 class Servers:
     """A Kafka cluster, as a query names it.
 
     Attributes
     ----------
-    bootstrap : str
-        Its bootstrap servers: host:port, with commas between them.
+    bootstrap : str or None
+        Its bootstrap servers: host:port, with commas between them; None: those of the connection.
     connection : str or None
-        The connection with its secrets: the environment variable AIRFLOW_CONN_NAME of each process that reads.
+        The connection with its brokers and its secrets: the environment variable AIRFLOW_CONN_NAME of each process
+        that reads.
     """
 
-    bootstrap: str
+    bootstrap: str | None
     connection: str | None = None
 
     def settings(self) -> dict[str, Any]:
-        """The settings of a client, secrets included: never to be printed or stored."""
-        return {"bootstrap.servers": self.bootstrap, "log_level": 0} | _settings_of(self.connection)
+        """Return the settings of a client, secrets included: never to be printed or stored.
+
+        The brokers are the connection's, since who writes a query file could else have its password sent anywhere.
+
+        Raises
+        ------
+        Refused
+            When the connection is not fit, has no brokers, or has others than the query names.
+        """
+        if self.connection is None:
+            return {"bootstrap.servers": self.bootstrap, "log_level": 0}
+        read = read_connection(self.connection, _EXAMPLE)
+        return {"bootstrap.servers": self._brokers(read), "log_level": 0} | _settings_of(self.connection, read)
+
+    def _brokers(self, read: Connection) -> str:
+        """Return the brokers of the connection; those that the query names where it names some of them."""
+        brokers, where = brokers_of(read), f"connection {self.connection}"
+        if brokers is None:
+            wrong = "it has no brokers, and its password goes to no others"
+            raise refuse(where, wrong, f"its extra with {BROKERS}, as {_EXAMPLE}; or its host and port")
+        known = {broker.strip().casefold() for broker in brokers.split(",")}
+        if others := [
+            server for server in (self.bootstrap or "").split(",") if server and server.casefold() not in known
+        ]:
+            wrong = f"{', '.join(others)} is none of its brokers"
+            right = (
+                f"no servers beside it, or some of {brokers}; or {BROKERS} in the connection's extra with all of them"
+            )
+            raise refuse(where, wrong, right)
+        return self.bootstrap or brokers
+
+    def __str__(self) -> str:
+        return f"Kafka at {self.bootstrap or f'the brokers of connection {self.connection}'}"
 
 
-def _settings_of(connection: str | None) -> dict[str, str]:
-    """The client settings of a connection in Airflow's JSON: its `extra`; its login and password are for SASL."""
-    if connection is None:
-        return {}
-    read = read_connection(connection, '{"security.protocol": "SASL_SSL", …}')
-    settings = {name: value for name, value in read.extra.items() if name != "bootstrap.servers"}
+def brokers_of(connection: Connection) -> str | None:
+    """Return the bootstrap servers of a connection: of its `extra`, as Airflow's Kafka provider has it, or its host."""
+    if brokers := connection.extra.get(BROKERS):
+        return brokers
+    return f"{connection.host}:{connection.port}" if connection.host and connection.port else None
+
+
+def _settings_of(connection: str, read: Connection) -> dict[str, str]:
+    """Return the client settings of a connection: its `extra`; its login and password are for SASL."""
+    settings = {name: value for name, value in read.extra.items() if name != BROKERS}
     login = {"sasl.username": read.login, "sasl.password": read.password}
     if unknown := sorted(settings.keys() - set(SETTINGS)):
         where = f"connection {connection}"

@@ -104,7 +104,7 @@ def test_a_meter_of_another_process_measures_that_one_alone(child):
 
 
 def test_a_meter_without_another_process_leaves_it_out(child):
-    driver, _, workers = measure_mib(Meter(without=child.pid))
+    driver, _, workers = measure_mib(Meter(without=[child.pid]))
     assert driver
     assert measure_mib(Meter())[2] - workers > CHILD_MIB  # this process may have other children, such as Spark's
 

@@ -68,6 +68,61 @@ def test_each_service_is_bounded_supervised_and_no_root(name):
     assert "ports" in service or service["networks"] == ["inside"], "only who publishes a port is on another network"
 
 
+@pytest.mark.parametrize("name", services())
+def test_the_log_of_each_service_is_bounded(name):
+    logging = services()[name]["logging"]
+    assert logging["driver"] == "json-file"
+    assert re.fullmatch(r"\d+m", logging["options"]["max-size"])
+    assert int(logging["options"]["max-file"]) > 1
+
+
+NEEDED = {
+    "postgres": {"POSTGRES_PASSWORD"},
+    "kafka": {"KAFKA_PASSWORD", "KAFKA_BROKER_PASSWORD"},
+    "airflow-init": {"POSTGRES_PASSWORD", "AIRFLOW_ADMIN_PASSWORD"},
+    "airflow-api-server": {"POSTGRES_PASSWORD", "AIRFLOW_FERNET_KEY", "AIRFLOW_JWT_SECRET", "AIRFLOW_API_SECRET"}
+    | {"DRIVER_HOST_PASSWORD"},
+    "airflow-scheduler": {"POSTGRES_PASSWORD", "AIRFLOW_FERNET_KEY", "AIRFLOW_JWT_SECRET", "DRIVER_HOST_PASSWORD"}
+    | {"KAFKA_PASSWORD", "SPARK_SECRET"},
+    "airflow-dag-processor": {"POSTGRES_PASSWORD", "AIRFLOW_FERNET_KEY"},
+    "airflow-triggerer": {"POSTGRES_PASSWORD", "AIRFLOW_FERNET_KEY", "DRIVER_HOST_PASSWORD"},
+    "driver-host": {"DRIVER_HOST_PASSWORD", "SPARK_SECRET"},
+    "spark-master": {"SPARK_SECRET"},
+    "spark-worker-1": {"SPARK_SECRET"},
+    "spark-worker-2": {"SPARK_SECRET"},
+}
+"""The secrets of each service: what reads users' query files or parses DAGs has few of them."""
+
+
+def test_each_service_has_the_secrets_that_it_needs_and_no_others():
+    given = {name: set(re.findall(r"\$\{(\w+)", json.dumps(service))) for name, service in services().items()}
+    assert given == NEEDED
+
+
+def test_queries_read_what_lies_in_the_volume_of_sources_and_the_sample_alone():
+    roots = "/srv/sources:/opt/tailrace/samples"
+    readers = {name for name, service in services().items() if "sources:/srv/sources:ro" in service.get("volumes", ())}
+    assert {name for name, service in services().items() if "TAILRACE_SOURCES" in service.get("environment", {})} == {
+        *readers,
+        "airflow-init",
+    }
+    assert {"airflow-scheduler", "driver-host", "spark-worker-1", "spark-worker-2"} <= readers
+    assert {services()[name]["environment"]["TAILRACE_SOURCES"] for name in readers} == {roots}
+
+
+def test_the_connection_to_the_broker_has_its_address():
+    connection = json.loads(services()["airflow-scheduler"]["environment"]["AIRFLOW_CONN_TAILRACE_KAFKA"])
+    advertised = services()["kafka"]["environment"]["KAFKA_ADVERTISED"]
+    assert advertised == f"CLIENT://{connection['extra']['bootstrap.servers']}"
+
+
+def test_uv_is_pinned_to_one_release_everywhere():
+    files = (ROOT / "docker" / "Dockerfile", ROOT / "tools" / "setup.sh")
+    pins = [re.findall(r"\buv[=<>~]=?\S+?(?=')", file.read_text()) for file in files]
+    assert pins[0] == pins[1]
+    assert re.fullmatch(r"uv==\d+\.\d+\.\d+", *pins[0])
+
+
 def test_the_network_of_all_services_has_no_way_out():
     assert yaml.safe_load(FILE.read_text())["networks"]["inside"] == {"internal": True}
 

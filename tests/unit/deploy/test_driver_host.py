@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from browser import answers_to_browsers
 from processes import beyond_loopback, listening, until
 from tailrace.drivers import fence
 from tailrace.drivers.driver_host import DriverHostDown
@@ -74,6 +75,11 @@ def test_it_runs_a_driver_that_does_not_know_the_hosts_password(host, tmp_path):
 def test_it_asks_for_the_password(host):
     with pytest.raises(DriverHostDown, match="401"):
         SupervisorHost(host.rpc.url, host.programs, "tailrace", "another").inspect("flights")
+
+
+def test_it_has_no_page(host):
+    answers = answers_to_browsers(host.rpc.url, "tailrace", PASSWORD)
+    assert answers == {page: {404} for page in answers}, "nothing that asks for a password, shows a log or acts"
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")

@@ -84,7 +84,7 @@ def test_errors_count_once_they_have_lasted_and_not_after_the_client_was_let_in(
     ],
 )
 def test_settings_that_the_client_does_not_take_are_refused(monkeypatch, settings, wrong):
-    extra = {"security.protocol": "SSL"} | settings
+    extra = {"bootstrap.servers": "127.0.0.1:1", "security.protocol": "SSL"} | settings
     monkeypatch.setenv("AIRFLOW_CONN_MAIN", json.dumps({"extra": extra}))
     servers = Servers("127.0.0.1:1", "main")
     cut = Segment("kafka:topic?0=0-5", 0, 5, of_rows=5)

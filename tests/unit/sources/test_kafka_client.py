@@ -13,7 +13,7 @@ SECRET = "hunter2"
 
 
 def test_a_connection_gives_its_settings_and_its_login(monkeypatch):
-    extra = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "bootstrap.servers": "elsewhere:1"}
+    extra = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "bootstrap.servers": "broker:9092"}
     connection = {"conn_type": "kafka", "login": "me", "password": SECRET, "extra": json.dumps(extra)}
     monkeypatch.setenv("AIRFLOW_CONN_MAIN", json.dumps(connection))
     servers = Servers("broker:9092", "main")
@@ -29,7 +29,10 @@ def test_a_connection_gives_its_settings_and_its_login(monkeypatch):
     [
         (None, "there is no environment variable AIRFLOW_CONN_MAIN"),
         (f"kafka://me:{SECRET}@broker", "AIRFLOW_CONN_MAIN is no connection in JSON"),
-        (json.dumps({"password": SECRET, "extra": {"enable.auto.commit": "true"}}), "enable.auto.commit"),
+        (
+            json.dumps({"password": SECRET, "host": "broker", "port": 9092, "extra": {"enable.auto.commit": "true"}}),
+            "enable.auto.commit",
+        ),
     ],
 )
 def test_what_is_no_connection_is_refused_without_its_secret(monkeypatch, text, wrong):

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from fake_producer import FakeProducer
+from impostor import Impostor
 from tailrace.answers.by_pair import ByPair
 from tailrace.answers.by_window import ByWindow
 from tailrace.ground.errors import Refused
@@ -100,7 +101,13 @@ spatial_join:
         (TABLE_JOIN, "{kafka: {servers: 'b:1', topic: a}}", r"answers.kafka: the readers of a join with a table write"),
         (WINDOWED, "{kafka: {servers: 'b:1', topic: readings}}", r"answers.kafka.topic: the query reads this topic"),
         (WINDOWED, "{kafka: {servers: 'b', topic: a}}", r"answers.kafka.servers: 'b' does not fit"),
+        (
+            WINDOWED,
+            "{kafka: {servers: 'a:1,b:1', topic: readings}}",
+            r"answers.kafka.topic: the query reads this topic",
+        ),
         (WINDOWED, "{kafka: {servers: 'b:1'}}", r"answers.kafka.topic: is missing"),
+        (WINDOWED, "{kafka: {topic: a}}", r"answers.kafka.servers: is missing\n.*or connection: NAME, which has them"),
         (WINDOWED, "{topic: a}", r"answers.topic: 'topic' is no field here"),
     ],
 )
@@ -120,3 +127,13 @@ def test_a_connection_that_is_not_there_is_refused_at_each_start(query_of, monke
     query = query_of(WINDOWED, "{kafka: {servers: 'b:1', topic: a, connection: main}}")
     with pytest.raises(Refused, match="AIRFLOW_CONN_MAIN"):
         check_answer_topic(query, is_new=False)
+
+
+def test_no_start_sends_a_password_to_servers_of_the_query_file(query_of, monkeypatch):
+    extra = {"bootstrap.servers": "b:1", "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+    monkeypatch.setenv("AIRFLOW_CONN_MAIN", json.dumps({"login": "me", "password": "hunter2", "extra": extra}))
+    with Impostor() as impostor:
+        query = query_of(WINDOWED, f"{{kafka: {{servers: '{impostor.address}', topic: a, connection: main}}}}")
+        with pytest.raises(Refused, match=f"connection main: {impostor.address} is none of its brokers"):
+            check_answer_topic(query, is_new=True)
+    assert not impostor.is_asked.is_set()

@@ -1,8 +1,9 @@
 """Speed of windows over a Kafka topic: ours, and Spark's own windows over its Kafka connector.
 
-Both read the same records of one broker, in one Spark session, by turns; both answer sums by sensor over sliding
-windows into a Delta table by deltalake. Ours also keeps every tuple in its table `history`, as for any topic. In the
-dropped round each answer of Spark's is looked up among ours.
+Both read the same records of one broker by turns, and answer sums by sensor over sliding windows into a Delta table by
+deltalake: ours in the session that its users have, the connector in a process of its own, by Spark's defaults. Ours
+also keeps every tuple in its table `history`, as for any topic. In the dropped round each answer of Spark's is looked
+up among ours.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
@@ -27,6 +29,7 @@ from tailrace.bench.meter import Meter
 from tailrace.bench.progress import Row, Tell
 from tailrace.bench.rounds import interleaved, median_ratio, medians
 from tailrace.bench.side_by_side import PARALLELISM, unlike
+from tailrace.bench.spark_peer import SparkPeer
 from tailrace.bench.workloads import CASES, MEAN_DELAY_MS, Workload, largest_delay
 from tailrace.generators.delays import Exponential
 from tailrace.generators.replay import generate
@@ -63,15 +66,16 @@ def by_partitions(rows: int, rounds: int, tell: Tell) -> list[Row]:
 def measure(servers: str, rows: int, rounds: int, partitions: Sequence[int], tell: Tell) -> list[Row]:
     """Measure new topics of so many partitions each; returns a row for each contestant and topic."""
     results: list[Row] = []
-    settings = {"spark.jars": ",".join(map(str, connector_jars()))}
     with (
         tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name,
-        session("tailrace bench", PARALLELISM, settings) as spark,
+        SparkPeer("connector", Path(name), PARALLELISM, connector_jars()) as connector,
+        session("tailrace bench", PARALLELISM) as spark,
     ):
+        tell(f"connector: a JVM of its own, {' '.join(connector.jvm_options)}")
         for count in partitions:
             workload = fill_topic(servers, rows, count)
             tell(f"{rows:,} JSON records, {count} partitions")
-            results += side_by_side(spark, workload, Path(name) / f"{count}", rounds, tell, count)
+            results += side_by_side(spark, connector, workload, Path(name) / f"{count}", rounds, tell, count)
     return results
 
 
@@ -90,21 +94,34 @@ def fill_topic(servers: str, rows: int, partitions: int) -> TopicWorkload:
 
 
 def side_by_side(
-    spark: SparkSession, workload: TopicWorkload, directory: Path, rounds: int, tell: Tell, partitions: int
+    spark: SparkSession,
+    connector: SparkPeer,
+    workload: TopicWorkload,
+    directory: Path,
+    rounds: int,
+    tell: Tell,
+    partitions: int,
 ) -> list[Row]:
     """Let ours and the connector read a topic by turns; returns medians, and ratios round by round."""
     places: dict[str, list[Path]] = {"tailrace": [], "connector": []}
 
-    def measured(name: str, run: Callable[[Path], object]) -> Row:
+    def measured(name: str, run: Callable[[Path], object], new_meter: Callable[[], Meter]) -> Row:
         place = directory / f"{name}-{len(places[name])}"
         places[name].append(place)
-        with Meter() as meter:
+        with new_meter() as meter:
             run(place)
         cost = meter.cost
         return {_RATE: workload.rows / cost.seconds, "cpu_us_a_row": 1e6 * cost.cpu_s / workload.rows}
 
-    runs = {"tailrace": partial(_ours, spark, workload), "connector": partial(_connector, spark, workload)}
-    passes = interleaved({name: partial(measured, name, run) for name, run in runs.items()}, rounds, _RATE, tell)
+    runs = {
+        "tailrace": partial(
+            measured, "tailrace", partial(_ours, spark, workload), partial(Meter, without=[connector.pid])
+        ),
+        "connector": partial(
+            measured, "connector", partial(_theirs, connector, workload), partial(Meter, of=connector.pid)
+        ),
+    }
+    passes = interleaved(runs, rounds, _RATE, tell)
     tell(f"  {_compare(places['tailrace'][0], places['connector'][0]):,} answers of Spark's were looked up among ours")
     return [
         {"partitions": partitions, "contestant": name, "rows": workload.rows, "rounds": rounds}
@@ -118,12 +135,18 @@ def _ours(spark: SparkSession, workload: TopicWorkload, directory: Path) -> None
     measured_run(spark, workload.query(PARALLELISM), directory, RunOptions(-(-workload.rows // _BATCHES)))
 
 
-def _connector(spark: SparkSession, workload: TopicWorkload, directory: Path) -> None:
+def _theirs(connector: SparkPeer, workload: TopicWorkload, directory: Path) -> None:
+    connector.call(answer_by_connector, workload.as_json(), str(directory))
+
+
+def answer_by_connector(spark: SparkSession, values: dict[str, Any], directory: str) -> None:
+    """Answer a workload by Spark's own windows over its connector, in its process."""
+    workload = TopicWorkload.of_json(values)
     options = {"kafka.bootstrap.servers": workload.servers, "subscribe": workload.topic, "startingOffsets": "earliest"}
     options |= {"maxOffsetsPerTrigger": str(-(-workload.rows // _BATCHES))}
     records = spark.readStream.format("kafka").options(**options).load()
     rows = records.select(F.from_json(F.col("value").cast("string"), _JSON).alias("row")).select("row.*")
-    native_windows(rows, workload, directory)
+    native_windows(rows, workload, Path(directory))
 
 
 def _compare(ours: Path, theirs: Path) -> int:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tailrace.bench.progress import Row, Tell
 from tailrace.bench.rounds import interleaved, median_ratio, medians
+from tailrace.bench.spark_peer import SparkPeer
 from tailrace.bench.spatial.streams import taxi_batches
 from tailrace.bench.spatial.table_on_spark import CORES, table_query
 from tailrace.ground.columns import Floats
@@ -101,8 +102,9 @@ def ours(spark: SparkSession, directory: Path, seconds: float) -> Row:
     return _figures(feed, commits)
 
 
-def pass_through(spark: SparkSession, directory: Path, seconds: float) -> Row:
-    """Run Spark's own stream of the same files, which writes what it reads, by Arrow and deltalake as ours does."""
+def pass_through(spark: SparkSession, place: str, seconds: float) -> Row:
+    """Run Spark's own stream of such files, which writes what it reads, by Arrow and deltalake as ours does."""
+    directory = Path(place)
     feed, commits = Feed(directory / "in", seconds), Commits()
 
     def sink(batch: DataFrame, number: int) -> None:
@@ -121,14 +123,17 @@ def pass_through(spark: SparkSession, directory: Path, seconds: float) -> Row:
 
 
 def beside_pass_through(rounds: int, tell: Tell, seconds: float = SECONDS) -> list[Row]:
-    """Measure the latency of both, in turns."""
-    with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name, session("tailrace bench", CORES) as spark:
-        numbers = iter(range(10**6))
-
-        def run(one: Callable[[SparkSession, Path, float], Row]) -> Row:
-            return one(spark, Path(name) / str(next(numbers)), seconds)
-
-        contestants = {"pass-through": partial(run, pass_through), "join with a table": partial(run, ours)}
+    """Measure the latency of both, in turns: the pass-through in a process of its own, by Spark's defaults."""
+    with (
+        tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name,
+        SparkPeer("pass-through", Path(name), CORES) as peer,
+        session("tailrace bench", CORES) as spark,
+    ):
+        places = (Path(name) / str(number) for number in count())
+        contestants: dict[str, Callable[[], Row]] = {
+            "pass-through": lambda: peer.call(pass_through, str(next(places)), seconds),
+            "join with a table": lambda: ours(spark, next(places), seconds),
+        }
         passes = interleaved(contestants, rounds, "p50 s", tell)
     base = passes["pass-through"]
     return [

@@ -40,12 +40,14 @@ class Sedona(PeerProcess):
     """
 
     def __init__(self, environment: SedonaEnvironment, directory: Path) -> None:
-        super().__init__(environment, Path(__file__).with_name("sedona_job.py"), directory / "sedona.log")
+        command = environment.command(Path(__file__).with_name("sedona_job.py"))
+        super().__init__(environment.peer.name, command, environment.variables(), directory / "sedona.log")
         self._settings = _SEDONA | _SPARK | {"spark.jars": ",".join(map(str, environment.jars))}
 
     def start(self, cores: int) -> float:
         """Start its Spark on so many cores, once and before any pass; returns the seconds that this takes."""
-        return self.submit({"settings": self._settings | {"spark.master": f"local[{cores}]"}})["start_s"]
+        settings = self._settings | {"spark.master": f"local[{cores}]"}
+        return float(self.submit({"settings": settings})["start_s"])
 
     def run(self, points: Path, polygons: Path, answers: Path) -> float:
         """Join points with the polygons that contain them, of Parquet files into new ones; returns the seconds.
@@ -57,7 +59,7 @@ class Sedona(PeerProcess):
         polygons : Path
             Has the columns `id` and `geometry`, WKB.
         """
-        return self.submit({"points": str(points), "polygons": str(polygons), "answers": str(answers)})["job_s"]
+        return float(self.submit({"points": str(points), "polygons": str(polygons), "answers": str(answers)})["job_s"])
 
 
 def answers(directory: Path) -> pa.Table:

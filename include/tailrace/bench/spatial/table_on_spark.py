@@ -133,7 +133,7 @@ def _contestants(
 
     Ours get a stream: as many other points `before`, which make its first batch, and then the points in one batch.
     """
-    contestants, pid = dict[str, Contestant](), None
+    contestants, others = dict[str, Contestant](), list[int]()
     write(points, directory / "points", FILES)
     stream = pa.concat_tables([before, points])
     write(stream, directory / "stream", 2 * FILES)
@@ -141,20 +141,20 @@ def _contestants(
         environment = SedonaEnvironment(sedona_home)
         environment.make(tell)
         sedona = stack.enter_context(Sedona(environment, directory / "log"))
-        pid, start_s, polygons = sedona.pid, sedona.start(CORES), directory / "districts.parquet"
+        others, start_s, polygons = [sedona.pid], sedona.start(CORES), directory / "districts.parquet"
         table = districts()
         pq.write_table(pa.table({"id": table.ids, "geometry": shapely.to_wkb(table.shapes)}), polygons)
 
         def run(out: Path) -> Pace:
             return Pace([], len(points), sedona.run(directory / "points", polygons, out))
 
-        contestants["sedona"] = Contestant(points, run, answers, partial(Meter, of=pid), start_s)
+        contestants["sedona"] = Contestant(points, run, answers, partial(Meter, of=sedona.pid), start_s)
     if METHODS:
         spark = stack.enter_context(session("tailrace bench", CORES))
         for method in METHODS:
             query = table_query(method, directory / "stream")
             run_ours = partial(_ours, spark, query, len(points))
-            contestants[method] = Contestant(stream, run_ours, partial(_results, query), partial(Meter, without=pid))
+            contestants[method] = Contestant(stream, run_ours, partial(_results, query), partial(Meter, without=others))
     return contestants
 
 

@@ -1,0 +1,67 @@
+"""Deletes the history of DAGs from the database of an Airflow that does not run; other DAGs keep theirs.
+
+python -m tailrace.orchestration.forget_dags DAG… is what does so, in the environment of that Airflow.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+
+from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
+
+
+def forget_dags(airflow: EmbeddedAirflow, dags: Iterable[str]) -> None:
+    """Delete the runs of DAGs of an embedded Airflow, which must not run; its next start finds the DAGs as new ones.
+
+    Raises
+    ------
+    RuntimeError
+        When that fails; the message quotes what Airflow wrote.
+    """
+    if not (airflow.directory / "airflow.db").exists():
+        return
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("AIRFLOW")}
+    done = subprocess.run(
+        [sys.executable, "-m", "tailrace.orchestration.forget_dags", *dags],
+        env=inherited | airflow.environment,
+        cwd=airflow.directory,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        what = f"the runs of an earlier demonstration could not be deleted from {airflow.directory}/airflow.db"
+        raise RuntimeError(f"{what}: {(done.stderr or done.stdout)[-2000:]}")
+
+
+def main(dags: Iterable[str]) -> int:
+    """Migrate the database, which may be of an earlier Airflow, and delete the runs; return the exit code."""
+    # Imported here: importing Airflow makes a home for it, and the caller's process has none.
+    from airflow.api.common.delete_dag import delete_dag  # noqa: PLC0415
+    from airflow.exceptions import DagNotFound  # noqa: PLC0415
+    from airflow.models import TaskInstance  # noqa: PLC0415
+    from airflow.utils.session import create_session  # noqa: PLC0415
+    from airflow.utils.state import TaskInstanceState  # noqa: PLC0415
+    from sqlalchemy import update  # noqa: PLC0415
+
+    migrated = subprocess.run([sys.executable, "-m", "airflow", "db", "migrate"], check=False).returncode
+    if migrated:
+        return migrated
+    for dag in dags:
+        with create_session() as session:
+            running = TaskInstance.state == TaskInstanceState.RUNNING  # of an Airflow that was killed
+            session.execute(
+                update(TaskInstance).where(TaskInstance.dag_id == dag, running).values(state=TaskInstanceState.FAILED)
+            )
+            try:
+                delete_dag(dag, session=session)
+            except DagNotFound:
+                continue
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
