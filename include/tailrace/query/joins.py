@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tailrace.answers.identity import SIDES
-from tailrace.disorder.no_slack import NoSlack
 from tailrace.emd_join.section import EmdJoinSection
 from tailrace.ground.duration import ms
 from tailrace.ground.fields import field_error
@@ -124,11 +123,8 @@ class SpatialJoinQuery(Query):
     def _take_no_disorder(self) -> None:
         """Refuse what only late tuples give a meaning, in a join with a table."""
         each = "a join with a table answers each tuple as it comes"
-        if not isinstance(self.policy, NoSlack):
-            raise field_error(f"{each}, and policy {self.policy.policy} waits", "policy: none", "disorder.policy")
-        if self.disorder.deduplicate:
-            wrong = f"{each}, and knows none that came before"
-            raise field_error(wrong, "no deduplicate: readers get each pair once", "disorder.deduplicate")
+        if "disorder" in self.model_fields_set:
+            raise field_error(f"{each}: it waits for none, and drops none", "no disorder", "disorder")
         if "correction" in self.model_fields_set:
             raise field_error(f"{each}: none is late, and nothing to be corrected", "no correction", "correction")
 

@@ -159,16 +159,23 @@ class JoinWindow(Section):
         return ms(self.size)
 
 
+_AS_SIZE = timedelta(0)
+"""The default of `slide`, which no file can state: windows lie side by side."""
+
+
 class Window(Section):
-    """Sliding windows over event time, half-open and aligned to the epoch."""
+    """Sliding windows over event time, half-open and aligned to the epoch; without a slide they lie side by side."""
 
     size: PositiveDuration = Field(description="the span of a window, more than 0 ms and not less than slide: 500 ms")
     slide: PositiveDuration = Field(
-        description="from one window's start to the next's, more than 0 ms, at most size: 100 ms"
+        default_factory=lambda: _AS_SIZE,  # a factory: the JSON Schema shows no default
+        description="from one window's start to the next's, at most size, which is the default: 100 ms",
     )
 
     @model_validator(mode="after")
     def _leave_no_gap(self) -> Self:
+        if self.slide is _AS_SIZE:
+            object.__setattr__(self, "slide", self.size)
         if self.slide > self.size:
             right = "a slide no longer than size (equal: windows side by side), or a larger size"
             raise field_error("slide is longer than size, so tuples between windows would be in none", right, "slide")
