@@ -70,6 +70,27 @@ MUTATIONS = (
         ("tests/unit/storage/test_writer.py",),
     ),
     Mutation(
+        "a bounded run goes on after the end of another one as after quiet",
+        "stream/batch_planner.py",
+        "_closed(before) if self.ended else before",
+        "before",
+        ("tests/unit/stream/test_batch_planner.py",),
+    ),
+    Mutation(
+        "a bounded run that finds nothing new writes nothing",
+        "stream/batch_planner.py",
+        "elif self.ended and not self.rows_left:",
+        "elif False:",
+        ("tests/unit/stream/test_batch_planner.py",),
+    ),
+    Mutation(
+        "a correction of an ended stream counts up to its cut-off",
+        "correction/correction_range.py",
+        "None if self.end is None else min(self.end, as_of)",
+        "self.end",
+        ("tests/unit/correction/test_correction_range.py",),
+    ),
+    Mutation(
         "rebuild: partition plans of another number of tasks",
         "stream/rebuild.py",
         "readers=readers, plans_from=planned)",

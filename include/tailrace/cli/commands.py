@@ -86,7 +86,6 @@ def run(
     from tailrace.spark import app as stream_app
     from tailrace.spark.correct import correct as correct_all
     from tailrace.storage.layout import Layout
-    from tailrace.stream.ended import Ended
     from tailrace.stream.run_options import RunOptions
 
     query = _with_inputs(load(file), input or [])
@@ -96,19 +95,14 @@ def run(
     if correct:
         require_late_tuples(query)
     Layout.of(warehouse, query.name).require_deployable(query.structure(), file)
-    try:
-        with StreamProgress() as progress:
-            options = RunOptions(batch_rows, live=not bounded, flush=not keep_open)
-            batches = stream_app.run(query, warehouse, options, progress)
-        if not Layout.of(warehouse, query.name).manifest():
-            screen.err.print("the input has no rows: there is nothing to answer, nor to correct")
-            return
-        if not batches:
-            screen.err.print("nothing new to read")
-    except Ended:
-        if not correct:
-            raise
-        screen.err.print("the stream has ended already")  # perhaps interrupted before its correction
+    with StreamProgress() as progress:
+        options = RunOptions(batch_rows, live=not bounded, flush=not keep_open)
+        batches = stream_app.run(query, warehouse, options, progress)
+    if not Layout.of(warehouse, query.name).manifest():
+        screen.err.print("the input has no rows: there is nothing to answer, nor to correct")
+        return
+    if not batches:
+        screen.err.print("nothing new to read")
     if correct:
         with screen.working("correcting"):
             _print_report(correct_all(query, warehouse))

@@ -73,7 +73,7 @@ def run(
     Raises
     ------
     Refused
-        When the source is not fit, or the checkpoint is closed, in use, or was begun for another query.
+        When the source is not fit, or the checkpoint is in use, or was begun for another query.
     """
     layout = Layout.of(warehouse, query.name)
     manifest = retry_while_away(partial(checkpoint.resumable, layout, query), lambda: plan.live and layout.is_remote)
@@ -203,9 +203,9 @@ def _run_batches(
     """Run the batches that are planned already, and plan and run more; returns how many were run."""
     committed = committed_batches(layout)
     reporter.starting(committed)
-    if planner.batches == committed:  # all that was planned is done
-        planner.refuse_ended()
-        if not planner.options.live and planner.plan(read_progress(layout)) is None:
+    if planner.batches == committed and not planner.options.live:  # all that was planned is done
+        if planner.plan(read_progress(layout)) is None:
+            reporter.report("ended" if planner.ended else "drained")
             return 0
     table_schemas, tables = schemas(stage.kind), Tables(layout)
     histories = history_schemas(stage.readers)
@@ -224,5 +224,5 @@ def _run_batches(
         opened = session(f"tailrace {query.name}", query.parallelism, environment=variables)
         with opened as spark, warming_up(spark, stage):
             attempts.run(spark)
-    reporter.report("ended" if planner.ended else "drained", planner.rows_left)
+    reporter.report("ended" if planner.ended and not planner.options.live else "drained", planner.rows_left)
     return planner.batches - committed

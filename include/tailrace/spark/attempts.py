@@ -32,7 +32,6 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.progress import read_progress
 from tailrace.storage.replay import Replay
 from tailrace.storage.written_batches import repair
-from tailrace.stream.ended import Ended
 from tailrace.stream.failures import Failure
 from tailrace.stream.planner import Planner
 from tailrace.stream.status_reporter import StatusReporter
@@ -183,7 +182,7 @@ class Attempts:
             idle = done >= self.planner.batches  # Spark may have run an entry whose writing is not confirmed yet
             if idle and not self.reporter.drain_requested and self.plan_batch(retries, progress):
                 continue
-            ends = self.reporter.drain_requested or self.planner.ended or not self.planner.options.live
+            ends = self.reporter.drain_requested or not self.planner.options.live
             if (idle and ends and committed_batches(self.layout) == done) or self.reporter.is_overdue:
                 return True
             busy_rows = None if idle else self.planner.newest_rows
@@ -223,7 +222,7 @@ def retried(retries: Retries, reporter: StatusReporter) -> Iterator[None]:
     """Report a failure of a live source or of the disk in the status, and go on; raise one that no retry can help."""
     try:
         yield
-    except (SourceChanged, Ended, Busy):
+    except (SourceChanged, Busy):
         raise
     except (Refused, OSError, DeltaError) as error:
         retries.fail()
