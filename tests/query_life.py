@@ -1,8 +1,8 @@
 """The life of one query as a Hypothesis state machine: what happens to a query of any kind, and what may die of it.
 
-Rules: run, end a bounded run and go on after it, correct an interval of arrival, calibrate, take a drawn K, rebuild for another number of tasks; all may die
-after any number of writes. Real tables on the disk, the product's planner, tasks and sink, no Spark. A subclass adds
-the streams, and holds the tables against an oracle.
+Rules: run, end a bounded run and go on after it, correct an interval of arrival, calibrate, take a drawn K, rebuild for
+another number of tasks; all may die after any number of writes. Real tables on the disk, the product's planner, tasks
+and sink, no Spark. A subclass adds the streams, and holds the tables against an oracle.
 """
 
 from __future__ import annotations

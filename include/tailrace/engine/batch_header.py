@@ -29,8 +29,8 @@ class BatchHeader:
     closes : bool
         All that came is complete, and open windows close: the streams are quiet, or a bounded run ends.
     ends : bool
-        Whether this is the last batch of a bounded run. A later run may follow: for it, what comes for closed windows is
-        late, as after quiet.
+        Whether this is the last batch of a bounded run. A later run may follow; what comes for closed windows is late
+        then, as after quiet.
     idle_ms : int
         The arrival time after which a stream without tuples holds t_max back no longer.
     """

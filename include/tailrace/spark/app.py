@@ -203,10 +203,10 @@ def _run_batches(
     """Run the batches that are planned already, and plan and run more; returns how many were run."""
     committed = committed_batches(layout)
     reporter.starting(committed)
-    if planner.batches == committed and not planner.options.live:  # all that was planned is done
-        if planner.plan(read_progress(layout)) is None:
-            reporter.report("ended" if planner.ended else "drained")
-            return 0
+    is_done = planner.batches == committed and not planner.options.live  # all that was planned
+    if is_done and planner.plan(read_progress(layout)) is None:
+        reporter.report("ended" if planner.ended else "drained")
+        return 0
     table_schemas, tables = schemas(stage.kind), Tables(layout)
     histories = history_schemas(stage.readers)
     planner.writer.require_held()
