@@ -81,7 +81,7 @@ MUTATIONS = (
         "stream/batch_planner.py",
         "elif self.ended and not self.rows_left:",
         "elif False:",
-        ("tests/unit/stream/test_batch_planner.py",),
+        ("tests/unit/stream/test_batch_planner.py::test_an_empty_source_is_one_batch_that_ends_the_stream",),
     ),
     Mutation(
         "a correction of an ended stream counts up to its cut-off",
@@ -564,6 +564,13 @@ MUTATIONS = (
         "if outside := [problem for problem in problems if problem is not None]:",
         "if outside := list[Problem]():",
         ("tests/unit/sources/test_formats.py",),
+    ),
+    Mutation(
+        "query files that share a name are refused",
+        "orchestration/settings.py",
+        "for sharing in by_name.values() if len(sharing) == 1]",
+        "for sharing in by_name.values()]",
+        ("tests/orchestration/test_overview.py",),
     ),
     Mutation(
         "query file: no anchors",

@@ -46,6 +46,18 @@ def test_a_wrong_query_file_is_reported_beside_the_others(place, gone):
     assert any("wrong.yaml" in problem for problem in problems)
 
 
+def test_of_query_files_that_share_a_name_none_is_taken(place, host):
+    copy = place / "queries" / "a.yaml"
+    copy.write_text((place / "queries" / "readings.yaml").read_text())
+    _, rows, problems = overview()
+    assert not rows
+    assert [problem.partition(": ")[0] for problem in problems] == [
+        str(place / "queries" / f"{name}.yaml") for name in ("a", "readings")
+    ]
+    with pytest.raises(Refused, match=r"readings is declared in readings\.yaml, too: none of them is taken"):
+        commands.deploy("readings")
+
+
 def test_the_overview_fits_80_columns(gone, monkeypatch, capsys):
     monkeypatch.setattr(screen.out, "width", 80)
     monkeypatch.setattr(tables, "out", screen.out)

@@ -47,11 +47,17 @@ def validate(
 ) -> None:
     """Check query files: what is wrong, in which file, line and field, and what would be right."""
     problems: list[Problem] = []
+    first_files: dict[str, Path] = {}
     for file in files:
         try:
-            load(file)
+            name = load(file).name
         except Refused as refused:
             problems += refused.problems
+            continue
+        first = first_files.setdefault(name, file)
+        if first.absolute() != file.absolute():
+            wrong = f"{name} is declared in {first}, too: of files that share a name none is deployed"
+            problems.append(Problem(f"{file}: name", wrong, "a name of its own for each query"))
         else:
             screen.out.print(f"{file}: right", soft_wrap=True)
     if problems:

@@ -295,6 +295,14 @@ def test_a_missing_or_unreadable_source_is_refused(tailrace, tmp_path, make, fra
     assert not (tmp_path / "wh").exists()
 
 
+def test_validate_refuses_files_that_share_a_name(tailrace, tmp_path):
+    copy = tmp_path / "copy.yaml"
+    copy.write_text(FLIGHTS.read_text())
+    output = tailrace("validate", FLIGHTS, copy, FLIGHTS, code=2)
+    assert output.stdout == f"{FLIGHTS}: right\n" * 2
+    assert f"{copy}: name: flights is declared in {FLIGHTS}, too" in output.stderr
+
+
 @pytest.mark.parametrize("more", [(), ("--correct",), ("--keep-open", "--correct")])
 def test_an_input_without_rows_is_no_fault(tailrace, tmp_path, more):
     (tmp_path / "in").mkdir()
