@@ -17,6 +17,7 @@ from tailrace.sources.carried_columns import carried_values
 Ints = NDArray[np.int64]
 
 _PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
+_OUT_OF_BOUNDS, _CENTURY_S = "out of bounds", (946_684_800, 4_102_444_800)
 _LAST_ARRIVAL_MS = 253_370_764_799_999  # the end of 9998: ticks and idle times that follow end within 9999
 
 
@@ -131,6 +132,9 @@ def check(raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingest
     if len(rejected):
         tuples = tuples.filter(pa.array(verdict.code == 0))
     reasons = [verdict.reasons[code - 1] for code in verdict.code[rejected].tolist()]
+    for name in (columns.event_time, columns.arrival_time):
+        if name is not None and len(rejected):
+            reasons = _with_units(reasons, raw.column(name).take(pa.array(rejected)), name)
     arrivals = [time if 0 < time <= LATEST_MS else None for time in arrival[rejected].tolist()]
     return Checked(tuples, rejected, reasons, arrivals)
 
@@ -176,6 +180,22 @@ def _times(verdict: _Verdict, raw: pa.Table, name: str) -> Ints:
     if unit == "s":  # clipped, since the product could wrap around into the accepted times
         return np.asarray(np.clip(value, -LATEST_MS, LATEST_MS) * 1000)
     return np.asarray(value // _PER_MS[unit])
+
+
+def _with_units(reasons: list[str], times: pa.ChunkedArray, name: str) -> list[str]:
+    """Return the reasons against records, with a hint where a time is out of bounds whose integer is of another unit.
+
+    In epoch milliseconds a time of this century in seconds lies in 1970, one in microseconds after the year 30000.
+    """
+    if not pa.types.is_integer(times.type):
+        return reasons
+    values, hinted = times.to_numpy(zero_copy_only=False), list(reasons)
+    for unit, second in (("seconds", 1), ("microseconds", 1_000_000), ("nanoseconds", 1_000_000_000)):
+        of_century = (values >= _CENTURY_S[0] * second) & (values < _CENTURY_S[1] * second)
+        for index in np.flatnonzero(of_century).tolist():
+            if _OUT_OF_BOUNDS in reasons[index]:
+                hinted[index] += f"; {name} looks like epoch {unit}, and integers are read as epoch milliseconds"
+    return hinted
 
 
 def _parse(column: pa.Array) -> pa.Array:

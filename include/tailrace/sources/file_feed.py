@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from tailrace.ground.errors import refuse
+from tailrace.ground.errors import Problem, Unfit, refuse
 from tailrace.ground.files import is_url
 from tailrace.sources.check import Columns
 from tailrace.sources.formats import FORMATS, is_history, list_files, merge_types
@@ -113,12 +113,12 @@ class FileFeed:
         holds_back = unfinished is not None or len(new) > len(candidates)
         if new_segments and not types and not holds_back:  # else what it holds back may show them
             names = ", ".join(dict.fromkeys(self.columns.named().values()))
-            raise refuse(
-                str(self.path),
-                f"no record has a value of a fitting type in each of {names}",
+            wrong = f"no record has a value of a fitting type in each of {names}"
+            right = (
                 "times as ISO 8601 text or epoch milliseconds, ids and keys as text or integers, values as numbers; "
-                "and some value of each column that answers are to have",
+                "and some value of each column that answers are to have"
             )
+            raise Unfit([Problem(str(self.path), wrong, right)])
         # From here on nothing fails, so a call gives all of its segments or none.
         self._check_queue += [name for name in new_progress if name not in self._progress]
         self._progress |= new_progress

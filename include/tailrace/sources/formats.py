@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tailrace.ground.errors import Refused, refuse
+from tailrace.ground.errors import Refused, as_unfit, refuse
 from tailrace.ground.source_roots import VARIABLE, outside_roots
 from tailrace.sources.carried_columns import carried_type, holds_all
 from tailrace.sources.check import Columns
@@ -92,12 +92,13 @@ def _require_names(where: str, names: list[str], subdirectories: list[str], form
         )
 
 
+@as_unfit()
 def merge_types(file: SourceFile, format_name: str, columns: Columns, types: Types) -> Types:
-    """Column types of a source up to this file: those of the files before it, else its own.
+    """Return the column types of a source up to this file: those of the files before it, else its own.
 
     Raises
     ------
-    Refused
+    Unfit
         When the format refuses the file; when its ids or keys are integers and those before it are not, or the
         reverse; or when a carried column has a type here with values that the one before it has not. Of CSV only when
         no value of the first ones has the type before it: else records with another are malformed, each alone.

@@ -179,8 +179,8 @@ def changed(path: str, wrong: str) -> SourceChanged:
     return SourceChanged([Problem(path, wrong, right)])
 
 
-def require(path: SourceFile, columns: Columns, present: Sequence[str]) -> None:
-    """Refuse a file that lacks a column of the query."""
+def require(path: SourceFile | str, columns: Columns, present: Sequence[str]) -> None:
+    """Refuse a file or a topic that lacks a column of the query."""
     for part, name in columns.named().items():
         if name not in present:
             raise refuse(

@@ -54,6 +54,8 @@ class Status:
         The duration of the longest of the newest batches; 0 before the first one since the start.
     problem : str or None
         What is wrong with the source, the disk or the stream; it is tried again.
+    rejected : str or None
+        The most frequent reasons for which records were rejected, with an example each.
     """
 
     state: State
@@ -77,6 +79,7 @@ class Status:
     problem: str | None = None
     repeats: int = 0
     quarantined: int = 0
+    rejected: str | None = None
 
     def write(self, layout: Layout) -> None:
         """Replace the last status; on a full disk overwrite its file in place, which needs no more room."""

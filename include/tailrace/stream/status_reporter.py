@@ -18,6 +18,7 @@ from tailrace.ground import json_log
 from tailrace.ground.times import in_ms
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import TOTALS, read_totals
+from tailrace.storage.rejections import Rejections
 from tailrace.storage.status import State, Status, wall_ms
 from tailrace.storage.tables import COMPACT_EVERY
 
@@ -25,6 +26,7 @@ _WRITE_EVERY_S = 1.0
 _WRITTEN_AT_ONCE = ("starting", "drained", "ended")  # no report may follow for long
 _GRACE_S = 60.0  # for the running batch, after a drain request to a run in the foreground
 _RECENT = 2 * COMPACT_EVERY + 1  # batches whose durations are compared with the next one; some compact tables
+_REASONS = 3  # for which records were rejected, in a status
 _LAUNCHED = "TAILRACE_DRIVER"  # environment variable of what a driver host starts: `MARK` of drivers/fence.py
 
 
@@ -47,6 +49,7 @@ class StatusReporter:
             self.layout.drain.unlink(missing_ok=True)
         now = wall_ms()
         self._problems: dict[str, str | None] = {}
+        self._rejections = Rejections()
         self._written_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0)
         self._busy_since_s: float | None = None
         self._recent_ms: deque[int] = deque(maxlen=_RECENT)
@@ -78,7 +81,8 @@ class StatusReporter:
     def starting(self, batches: int) -> None:
         """Report the start of Spark, with the number of batches already committed, and what they brought."""
         totals: dict[str, Any] = read_totals(self.layout, batches)
-        self._status = replace(self._status, batches=batches, **totals)
+        self._rejections = Rejections.read(self.layout) if totals["quarantined"] else Rejections()
+        self._status = replace(self._status, batches=batches, rejected=self._rejected, **totals)
         self.report("starting")
 
     def report(self, state: State, rows_left: int = 0, busy_rows: int | None = None) -> None:
@@ -126,11 +130,18 @@ class StatusReporter:
         progress = {name: metrics[-1][name] for name in ("committed", "frontier", "t_max", "k_ms", "coverage")}
         counts = {name: [row[name] for row in metrics] for name in TOTALS[:-1]}
         counts |= {name: written["segments"][name].to_pylist() for name in TOTALS[-1:] if "segments" in written}
-        totals = {name: getattr(old, name) + sum(of_parts) for name, of_parts in counts.items()}
+        totals: dict[str, Any] = {name: getattr(old, name) + sum(of_parts) for name, of_parts in counts.items()}
+        if "quarantine" in written:
+            self._rejections.add(written["quarantine"])
+            totals["rejected"] = self._rejected
         self._status = replace(old, batches=batch + 1, committed_at_ms=wall_ms(), **progress, **totals)
         of_batch = {name: sum(of_parts) for name, of_parts in counts.items()}
         json_log.tell("batch", batch=batch, took_ms=took_ms, **of_batch, **progress)
         return Progress.of(metrics)
+
+    @property
+    def _rejected(self) -> str | None:
+        return "; ".join(self._rejections.lines(_REASONS)) or None
 
     def _busy_ms(self, now_s: float) -> int | None:
         return None if self._busy_since_s is None else round((now_s - self._busy_since_s) * 1000)

@@ -283,3 +283,27 @@ def test_a_carried_column_may_be_null_and_does_not_change_what_is_accepted() -> 
     ]
     reasons = dict(zip(checked.rejected.tolist(), checked.reasons, strict=True))
     assert reasons == {1: "speed is null", 2: "at out of bounds: a date or a timestamp lies in the years 1 to 9999"}
+
+
+SECOND = NOW // 1000
+
+
+@pytest.mark.parametrize(
+    ("happened", "came", "reason", "hint"),
+    [
+        (SECOND, SECOND, EARLY, "happened looks like epoch seconds, and integers are read as epoch milliseconds"),
+        (SECOND, NOW, EARLY, "happened looks like epoch seconds"),
+        (NOW, SECOND, AHEAD, "came looks like epoch seconds"),
+        (NOW * 1000, NOW, AHEAD, "happened looks like epoch microseconds"),
+        (NOW * 10**6, NOW * 10**6, CAME, "came looks like epoch nanoseconds"),
+    ],
+)
+def test_a_time_in_another_unit_is_named_as_such(happened: int, came: int, reason: str, hint: str) -> None:
+    (found,) = reasons(happened=pa.array([happened]), came=pa.array([came])).values()
+    assert found.startswith(f"{reason}; ")
+    assert hint in found
+
+
+def test_a_time_out_of_bounds_that_fits_no_unit_has_no_hint() -> None:
+    assert reasons(happened=pa.array([5])) == {0: EARLY}
+    assert reasons(happened=pa.array([SECOND * 1000], pa.timestamp("s"))) == {0: AHEAD}
