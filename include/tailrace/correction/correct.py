@@ -66,7 +66,7 @@ def correct(query: Query, warehouse: Warehouse, span: CorrectionRange, distribut
     origin = readable(layout, query)
     if origin is None:
         raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
-    started = datetime.now(UTC)
+    started, query = datetime.now(UTC), query.fixed_by(origin.structure)
     stage, tables = Stage.of(query, origin.types, layout.histories(query.streams)), Tables(layout)
     wanted, model = schemas(stage.kind), stage.kind.answers
     answers = AnswerTables(tables, model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, ClassVar, Self
 
@@ -137,6 +137,10 @@ class Query(Section):
     @property
     def idle_ms(self) -> int:
         return ms(self.disorder.idle)
+
+    def fixed_by(self, structure: Mapping[str, Any]) -> Self:
+        """Return the query with what it leaves to its source as it stands in the structure of a checkpoint."""
+        return self
 
     def structure(self) -> dict[str, Any]:
         """The part of the declaration that a checkpoint is bound to, as values by field path.

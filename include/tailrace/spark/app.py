@@ -43,6 +43,7 @@ from tailrace.stream.batch_planner import BatchPlanner
 from tailrace.stream.entry_writer import EntryWriter
 from tailrace.stream.orphans import sweep
 from tailrace.stream.run_options import RunOptions
+from tailrace.stream.source_bins import require_bins
 from tailrace.stream.source_opening import open_feeds, problem_of
 from tailrace.stream.status_reporter import StatusReporter
 from tailrace.stream.table_versions import TableVersions
@@ -97,7 +98,10 @@ def run(
             reporter.report("drained")
             return 0
         table = table if manifest is None else _open_table(query, layout, manifest, plan)
+        if manifest is None:
+            query = require_bins(query)
         manifest = manifest or _create_checkpoint(query, layout, feeds, table)
+        query = query.fixed_by(manifest.structure)
         stage = _stage(query, layout, manifest)
         planner = BatchPlanner(
             EntryWriter(Journal(layout.journal), require_held),

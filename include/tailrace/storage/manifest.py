@@ -13,6 +13,9 @@ from tailrace.ground.files import create_atomically, write_atomically
 from tailrace.ground.object_path import Location
 from tailrace.sources.segments import Types
 
+_OF_SOURCE = ("emd_join.bins", "emd_join.span")
+"""Parts of a structure that a query may leave to its source; then those of the checkpoint hold."""
+
 FORMAT = 9
 """The version of the journal and the tables; to be raised when a later tailrace reads other ones."""
 
@@ -80,6 +83,7 @@ def _text(manifest: CheckpointManifest) -> str:
 def changes(manifest: CheckpointManifest, structure: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
     """The parts of a query's structure that are not those of a manifest: the values before and now, by field path."""
     before, now = manifest.structure, json.loads(json.dumps(structure))
+    now |= {name: before[name] for name in _OF_SOURCE if name in before and name in now and now[name] is None}
     names = sorted(now.keys() | before.keys())
     return {name: (before.get(name), now.get(name)) for name in names if before.get(name) != now.get(name)}
 

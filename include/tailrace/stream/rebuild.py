@@ -85,6 +85,7 @@ def plan_rebuild(query: Query, layout: Layout, file: Path) -> Rebuild:
     last = journal.last()
     if last is None:
         raise refuse(str(layout.home), "its stream has run no batch", f"rm -r {layout.stream}, to begin anew")
+    query = query.fixed_by(manifest.structure)
     same = keeps_answers(changes(manifest, query.structure()))
     plan = _same_answers if same else _other_answers
     return plan(query, layout, manifest, last.header.batch + 1, file)
