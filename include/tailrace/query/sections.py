@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from croniter import CroniterBadDateError, croniter
 from pydantic import ConfigDict, Field, field_validator, model_validator
@@ -112,6 +114,20 @@ class Stream(Section):
     id: Column | None = Field(default=None, description="column that names the tuple: id")
     key: Column | None = Field(default=None, description="column to group by: sensor")
     bounds: Bounds = Field(default=Bounds(), description="event times accepted: {earliest: 2000-01-01, ahead: 1 d}")
+    timezone: str | None = Field(
+        default=None, description="what times without a zone mean, UTC if it is not given: Europe/Berlin"
+    )
+
+    @field_validator("timezone")
+    @classmethod
+    def _be_a_zone(cls, timezone: str) -> str:
+        try:
+            ZoneInfo(timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            near = get_close_matches(timezone, available_timezones(), 3)
+            right = f"{' or '.join(near) or 'UTC'}: a name of the IANA time zone database"
+            raise field_error(f"{timezone!r} is no time zone", right) from None
+        return timezone
 
     @model_validator(mode="after")
     def _have_ids(self) -> Self:

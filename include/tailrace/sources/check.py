@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from tailrace.ground.time_limits import LATEST_MS
 from tailrace.kind.inputs import ColumnTypes, RowCheck
 from tailrace.sources.carried_columns import carried_values
+from tailrace.sources.time_units import with_units
+from tailrace.sources.time_zones import has_zone, localised
 
 Ints = NDArray[np.int64]
 
 _PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
-_OUT_OF_BOUNDS, _CENTURY_S = "out of bounds", (946_684_800, 4_102_444_800)
 _LAST_ARRIVAL_MS = 253_370_764_799_999  # the end of 9998: ticks and idle times that follow end within 9999
 
 
@@ -38,6 +39,11 @@ class Columns:
     earliest_ms, ahead_ms, latest_ms : int
         An event time is accepted from `earliest_ms` up to its arrival time + `ahead_ms`, and up to `latest_ms`: the
         last one whose windows all end at a time that a calendar can print.
+    timezone : str or None
+        The time zone of times that state none; None: UTC.
+    zones : dict
+        Whether the texts of a column of times state their zone, by the first record. Without a `timezone` a record
+        whose text does otherwise is rejected: what it means can't be known.
     """
 
     event_time: str
@@ -51,6 +57,8 @@ class Columns:
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
     row_check: RowCheck | None = None
     carried: Mapping[str, str] = field(default_factory=dict)
+    timezone: str | None = None
+    zones: Mapping[str, bool] = field(default_factory=dict)
 
     def value_types(self) -> dict[str, pa.DataType]:
         """The Arrow type of each column of the kind's own, by name in the tuple."""
@@ -97,11 +105,11 @@ def check(raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingest
         Arrival time of all records where the source has no column for it.
     """
     verdict = _Verdict(raw.num_rows)
-    event = _times(verdict, raw, columns.event_time)
+    event = _times(verdict, raw, columns.event_time, columns)
     if columns.arrival_time is None:
         arrival = np.full(raw.num_rows, ingested_ms, np.int64)
     else:
-        arrival = _times(verdict, raw, columns.arrival_time)
+        arrival = _times(verdict, raw, columns.arrival_time, columns)
     verdict.reject(
         (arrival < 0) | (arrival > _LAST_ARRIVAL_MS),
         f"{columns.arrival_time} out of bounds: an arrival time lies between 1970 and 9998",
@@ -134,7 +142,7 @@ def check(raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingest
     reasons = [verdict.reasons[code - 1] for code in verdict.code[rejected].tolist()]
     for name in (columns.event_time, columns.arrival_time):
         if name is not None and len(rejected):
-            reasons = _with_units(reasons, raw.column(name).take(pa.array(rejected)), name)
+            reasons = with_units(reasons, raw.column(name).take(pa.array(rejected)), name)
     arrivals = [time if 0 < time <= LATEST_MS else None for time in arrival[rejected].tolist()]
     return Checked(tuples, rejected, reasons, arrivals)
 
@@ -164,8 +172,32 @@ def _value(verdict: _Verdict, raw: pa.Table, name: str, kind: pa.DataType) -> pa
     return pa.array(numbers)
 
 
-def _times(verdict: _Verdict, raw: pa.Table, name: str) -> Ints:
-    """Epoch milliseconds of a column, floored; a null or unreadable time is rejected and read as 0."""
+def _times(verdict: _Verdict, raw: pa.Table, name: str, columns: Columns) -> Ints:
+    """Return the epoch milliseconds of a column, and reject a time that is null, unreadable or of an unknown zone."""
+    value = _utc_or_local(verdict, raw, name)
+    column, timezone = raw.column(name), columns.timezone
+    if pa.types.is_integer(column.type) or (timezone is None and name not in columns.zones):
+        return value
+    if pa.types.is_timestamp(column.type):
+        is_local = np.full(raw.num_rows, timezone is not None and column.type.tz is None)
+    else:
+        is_local = ~has_zone(column.combine_chunks())
+        if timezone is None:
+            stated = columns.zones[name]
+            wrong = (
+                "has no zone, and the first record has one" if stated else "has a zone, and the first record has none"
+            )
+            verdict.reject(is_local == stated, f"{name} {wrong}: timezone says what times without one mean")
+            return value
+    if timezone is not None and is_local.any():
+        utc, gap = localised(value, timezone)
+        verdict.reject(gap & is_local, f"{name} is no time in {timezone}: clocks went forward then")
+        value = np.where(is_local, utc, value)
+    return value
+
+
+def _utc_or_local(verdict: _Verdict, raw: pa.Table, name: str) -> Ints:
+    """Return the milliseconds since 1970 of a column, floored, in UTC or in its own zone; reject what can't be read."""
     column = raw.column(name).combine_chunks()
     missing = np.asarray(column.is_null())
     verdict.reject(missing, f"{name} is null")
@@ -180,22 +212,6 @@ def _times(verdict: _Verdict, raw: pa.Table, name: str) -> Ints:
     if unit == "s":  # clipped, since the product could wrap around into the accepted times
         return np.asarray(np.clip(value, -LATEST_MS, LATEST_MS) * 1000)
     return np.asarray(value // _PER_MS[unit])
-
-
-def _with_units(reasons: list[str], times: pa.ChunkedArray, name: str) -> list[str]:
-    """Return the reasons against records, with a hint where a time is out of bounds whose integer is of another unit.
-
-    In epoch milliseconds a time of this century in seconds lies in 1970, one in microseconds after the year 30000.
-    """
-    if not pa.types.is_integer(times.type):
-        return reasons
-    values, hinted = times.to_numpy(zero_copy_only=False), list(reasons)
-    for unit, second in (("seconds", 1), ("microseconds", 1_000_000), ("nanoseconds", 1_000_000_000)):
-        of_century = (values >= _CENTURY_S[0] * second) & (values < _CENTURY_S[1] * second)
-        for index in np.flatnonzero(of_century).tolist():
-            if _OUT_OF_BOUNDS in reasons[index]:
-                hinted[index] += f"; {name} looks like epoch {unit}, and integers are read as epoch milliseconds"
-    return hinted
 
 
 def _parse(column: pa.Array) -> pa.Array:

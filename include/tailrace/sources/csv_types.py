@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tailrace.sources.check import Columns
 from tailrace.sources.json_types import ARROW_TYPES
 from tailrace.sources.segments import Types
+from tailrace.sources.time_zones import type_of_text
 
 _INTEGER = r"^(0|-?[1-9]\d{0,17})$"  # 007 is a text: as an integer it would be the same as 7
 _NUMBER = r"^\s*-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$|^\s*-?(?i:inf|infinity|nan)\s*$"
@@ -73,7 +74,7 @@ def _shown_type(part: str, texts: pa.ChunkedArray, columns: Columns) -> str | No
     if part in _TIMES:
         fits = pc.or_(pc.match_substring_regex(texts, _INTEGER), pc.match_substring_regex(texts, _TIME))
         texts = texts.filter(fits).slice(0, 1)
-        return ("int64" if _all(texts, _INTEGER) else "string") if len(texts) else None
+        return ("int64" if _all(texts, _INTEGER) else type_of_text(texts[0].as_py())) if len(texts) else None
     if part in columns.carried:
         narrowest = next((kind for kind, pattern in _PATTERNS.items() if _all(texts, pattern)), "string")
         return narrowest if len(texts) else None

@@ -45,6 +45,7 @@ from tailrace.stream.orphans import sweep
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.source_bins import require_bins
 from tailrace.stream.source_opening import open_feeds, problem_of
+from tailrace.stream.source_sample import require_zones
 from tailrace.stream.status_reporter import StatusReporter
 from tailrace.stream.table_versions import TableVersions
 
@@ -99,6 +100,7 @@ def run(
             return 0
         table = table if manifest is None else _open_table(query, layout, manifest, plan)
         if manifest is None:
+            require_zones(query, {name: feed.types for name, feed in feeds.items()})
             query = require_bins(query)
         manifest = manifest or _create_checkpoint(query, layout, feeds, table)
         query = query.fixed_by(manifest.structure)

@@ -20,6 +20,7 @@ from tailrace.sources.formats import FORMATS, list_files, merge_types
 from tailrace.sources.kafka_client import Topic
 from tailrace.sources.kafka_feed import KafkaFeed
 from tailrace.sources.segments import Segment, SourceFile, Types
+from tailrace.sources.time_zones import zone_problems
 from tailrace.storage.rejections import Rejections
 from tailrace.storage.status import wall_ms
 from tailrace.storage.table_files import find_file, resolve_file
@@ -82,7 +83,22 @@ def sample_sources(query: Query) -> dict[str, SourceSample]:
         When a source is not there, or can't be read.
     """
     columns = columns_of(query)
-    return {name: _sample(query, name, stream, columns[name]) for name, stream in query.streams.items()}
+    samples = {name: _sample(query, name, stream, columns[name]) for name, stream in query.streams.items()}
+    require_zones(query, {name: sample.types for name, sample in samples.items()})
+    return samples
+
+
+def require_zones(query: Query, types: Mapping[str, Types]) -> None:
+    """Refuse times without a zone beside others that have one, where nothing says what they mean.
+
+    Raises
+    ------
+    Unfit
+    """
+    names = {name: (stream.event_time, stream.arrival_time) for name, stream in query.streams.items()}
+    timezones = {name: stream.timezone for name, stream in query.streams.items()}
+    if problems := [*zone_problems(names, types, timezones)]:
+        raise Unfit(problems)
 
 
 def report_of(query: Query, samples: Mapping[str, SourceSample]) -> list[SampleReport]:

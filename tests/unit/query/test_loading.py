@@ -122,6 +122,8 @@ WRONG = [
         "'1 May' is no time",
         "2000-01-01T06:30:00Z",
     ),
+    Wrong("key: origin", "timezone: Berlin", 9, "streams.departures.timezone", "'Berlin' is no time zone", "IANA"),
+    Wrong("key: origin", "timezone: Europe/Berlim", 9, "streams.departures.timezone", "is no", "Europe/Berlin"),
     Wrong("key: origin", "bounds: {ahead: -1 s}", 9, "streams.departures.bounds.ahead", "-1 s", "at least 0"),
     Wrong("size: 1 h", "size: 500", 10, "window.size", "500 has no unit", "write 500 ms"),
     Wrong("size: 1 h", "size: 1 hours ago", 10, "window.size", "is no duration", "size: 500 ms"),
