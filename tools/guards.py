@@ -615,6 +615,13 @@ MUTATIONS = (
         ("tests/unit/sources/test_time_zones.py",),
     ),
     Mutation(
+        "a rebuild under another timezone reads no history",
+        "stream/rebuild.py",
+        "== query.streams[name].timezone",
+        "or True",
+        ("tests/unit/sources/test_time_zones.py",),
+    ),
+    Mutation(
         "the number of bins is that of the first record",
         "stream/source_bins.py",
         "return query.with_bins(bins)",

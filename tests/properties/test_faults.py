@@ -20,6 +20,7 @@ from oracle_assertions import ANSWER, assert_close, assert_late, assert_streamed
 from query_life import DELAYS, TICK, QueryLife, settings_of
 from rankings import Ranking, contents, ranked, rankings_of, streamed
 from tailrace.query.query import Query
+from tailrace.storage.progress import held_back
 from warehouse import EPOCH, make_query, rows_of, tables_of, write_files
 
 DAY = 86_400_000
@@ -100,6 +101,7 @@ class WindowLife(QueryLife):
         assert (len(rows["quarantine"]), sum(row["rows"] for row in rows["metrics"])) == (poisoned, len(tuples))
         dated = self.dated()
         outcome = stream(tuples, dated, flush=False, passed=self.closings())
+        assert held_back(self.driver.layout) == len(outcome.pending)
         self.assert_streamed(rows, outcome, dated)
         self.assert_latest(outcome, dated)
 

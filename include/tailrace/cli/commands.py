@@ -106,7 +106,7 @@ def run(
         return
     if not batches:
         screen.err.print("nothing new to read")
-    print_summary(summary, Layout.of(warehouse, query.name))
+    print_summary(summary, query, Layout.of(warehouse, query.name))
     if correct:
         with screen.working("correcting"):
             _print_report(correct_all(query, warehouse))

@@ -17,6 +17,8 @@ from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.sources.time_zones import has_zone, localised
 from tailrace.spark import app
+from tailrace.storage.manifest import CheckpointManifest
+from tailrace.stream import rebuild
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.source_sample import histories_of, sample_sources
 
@@ -100,6 +102,14 @@ def test_a_local_time_that_never_was_is_rejected_and_one_that_was_twice_is_the_f
     times, (reason,) = read(query_of(path, timezone="Europe/Berlin").model_copy())
     assert reason == "at is no time in Europe/Berlin: clocks went forward then"
     assert np.diff(times).tolist() == [2 * HOUR]
+
+
+@pytest.mark.parametrize(("timezone", "is_read"), [(None, True), ("Asia/Shanghai", False)])
+def test_a_rebuild_under_another_timezone_reads_no_history(tmp_path: Path, timezone: str | None, is_read: bool) -> None:
+    before = query_of(tmp_path)
+    manifest = CheckpointManifest.new(before.structure(), {}, {}, {"s": {"event_time": "at"}})
+    columns = rebuild._history_columns(query_of(tmp_path, timezone=timezone), manifest)
+    assert (columns == {"s": {"event_time": "at"}}) is is_read
 
 
 def test_times_beyond_the_calendar_are_no_fault_of_a_time_zone() -> None:
