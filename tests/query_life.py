@@ -1,8 +1,8 @@
 """The life of one query as a Hypothesis state machine: what happens to a query of any kind, and what may die of it.
 
-Rules: run, correct an interval of arrival, calibrate, take a drawn K, rebuild for another number of tasks; all may die
-after any number of writes. Real tables on the disk, the product's planner, tasks and sink, no Spark. A subclass adds
-the streams, and holds the tables against an oracle.
+Rules: run, end a bounded run and go on after it, correct an interval of arrival, calibrate, take a drawn K, rebuild for
+another number of tasks; all may die after any number of writes. Real tables on the disk, the product's planner, tasks
+and sink, no Spark. A subclass adds the streams, and holds the tables against an oracle.
 """
 
 from __future__ import annotations
@@ -134,8 +134,8 @@ class QueryLife(RuleBasedStateMachine):
         self.half.append(interval)
         try:
             with self.deaths.after(dies):
-                correct(self.query, self.home / "wh", CorrectionRange(*interval, arrival=True), no_spark)
-                self.corrected.append(interval)
+                report = correct(self.query, self.home / "wh", CorrectionRange(*interval, arrival=True), no_spark)
+                self.corrected.append((interval[0], report.as_of))  # an ended stream may go on before the end
                 self.half = [one for one in self.half if one != interval]
         except Busy:  # the stream has batches to run again
             self.half.remove(interval)
@@ -151,9 +151,9 @@ class QueryLife(RuleBasedStateMachine):
 
     def correct_all_late(self) -> tuple[int, int]:
         """Correct all that came late, and return its interval of arrival."""
-        interval = EPOCH - TICK, (self.newest_arrival() // TICK + 1) * TICK
-        self.correct_interval(interval)
-        return interval
+        closings = sum(entry.header.closes for entry in self.entries())  # what comes after one counts as a tick later
+        self.correct_interval((EPOCH - TICK, (self.newest_arrival() // TICK + 1 + closings) * TICK))
+        return self.corrected[-1]
 
     def correct_all_time(self) -> None:
         """Correct all event times, so that also what repeats have met is right."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from oracle import Outcome, Settings, Tuple, Window, distinct, newest, recomputed, windows_of
+from oracle import Outcome, Passed, Settings, Tuple, Window, distinct, newest, recomputed, windows_of
 
 Ranking = list[tuple[str, float]]
 
@@ -41,12 +41,14 @@ def latest(
     intervals: Iterable[tuple[int, int]],
     k: int,
     descending: bool = True,
+    passed: Sequence[Passed] = (),
 ) -> dict[Window, Ranking]:
     """What a reader sees after corrections of these intervals of arrival."""
     corrections = list[tuple[int, dict[Window, Ranking | None]]]()
     for a, b in intervals:
-        truth = ranked(contents(distinct(tuples, settings.tick, b), settings), k, descending)
-        corrections.append((b, {window: truth.get(window) for window in recomputed(outcome, tuples, settings, a, b)}))
+        truth = ranked(contents(distinct(tuples, settings.tick, b, passed), settings), k, descending)
+        windows = recomputed(outcome, tuples, settings, a, b, passed)
+        corrections.append((b, {window: truth.get(window) for window in windows}))
     return newest(outcome, streamed(outcome, tuples, settings, k, descending), corrections)
 
 

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
 from tailrace.ground.times import in_ms
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
+from tailrace.query.sections import Disorder
 from tailrace.storage.table_schemas import schemas
 
 SOME = settings(max_examples=25, deadline=None, phases=[Phase.generate])
@@ -123,16 +125,17 @@ def query_of(case: Case, directory: Path) -> Query:
     columns = {"x": "lon", "y": "lat"} if case.as_points else {"wkt": "geometry"}
     stream = {"source": {"format": "parquet", "path": "x"}, "event_time": "event_time", "id": "id"}
     table = {"path": str(directory / write_version(directory, tuple(ROWS)))}
-    return declared_query(
+    query = declared_query(
         {
             "name": "where",
             "kind": "spatial_join",
             "streams": {"left": stream | {"arrival_time": "arrival_time"}},
-            "disorder": {"tick": f"{case.tick_ms} ms"},
             "spatial_join": {"join": "table", "geometry": {"left": columns}, "table": table} | case.section,
             "parallelism": case.tasks,
         }
     )
+    tick = timedelta(milliseconds=case.tick_ms)  # no file can state it
+    return query.model_copy(update={"disorder": Disorder(tick=tick)})
 
 
 def note_of(id_: str) -> str | None:

@@ -146,13 +146,15 @@ def test_a_query_file_that_is_a_fifo_is_an_import_error_and_the_other_dags_live(
     assert f"{queries}/gone.yaml: cannot be read: it is a symbolic link to none, which is not there" in error
 
 
-def test_a_second_query_of_the_same_name_is_an_import_error(queries):
-    declare(queries, "a", QUERY.replace("{name}", "same"))
-    declare(queries, "b", QUERY.replace("{name}", "same"))
+def test_queries_of_the_same_name_have_no_dags_and_are_import_errors(queries):
+    for file in ("a", "b"):
+        declare(queries, file, QUERY.replace("{name}", "same"))
+    declare(queries, "other")
     bag = DagBag(DAGS, load_op_links=False)
-    assert set(bag.dags) == {"stream_same", "correct_same", "calibrate_same", "publish_same"}
+    assert set(bag.dags) == {"stream_other", "correct_other", "calibrate_other", "publish_other"}
     [error] = bag.import_errors.values()
-    assert "b.yaml: name: same is declared in a.yaml already" in error
+    assert "a.yaml: name: same is declared in b.yaml, too" in error
+    assert "b.yaml: name: same is declared in a.yaml, too" in error
 
 
 GAP_QUERY = QUERY + "correction: {{schedule: '@hourly', gap: 90 s}}\n"

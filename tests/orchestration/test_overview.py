@@ -8,9 +8,11 @@ import pytest
 
 from fake_host import declare, write_status
 from tailrace.cli import drivers as commands
+from tailrace.drivers.driver_status import DriverStatus
 from tailrace.ground.errors import Refused
 from tailrace.orchestration.overview import overview
 from tailrace.storage.layout import Layout
+from tailrace.storage.status import Status
 from tailrace.terminal import screen, tables
 
 
@@ -56,6 +58,36 @@ def test_a_wrong_query_file_is_reported_beside_the_others(place, gone):
     _, rows, problems = overview()
     assert len(rows) == 3
     assert any("wrong.yaml" in problem for problem in problems)
+
+
+def test_what_is_wrong_with_a_stream_is_said_first_and_below_the_table(place, host, layout):
+    layout.stream.mkdir(parents=True)
+    status = Status(
+        "waiting", 1, 0, 1_000, 3, rows=1, quarantined=9, rejected="9 × v is NaN, as a#1", problem="source: gone"
+    )
+    status.write(layout)
+    host.is_now("running")
+    columns, (row,), problems = overview()
+    assert row[columns.index("stream")] == "problem"
+    assert problems == [
+        "readings: source: gone",
+        "readings: most of 10 records were rejected: 9 × v is NaN, as a#1",
+    ]
+    text = str(DriverStatus(host.driver, status, 1_000))
+    assert text.startswith("readings: running, pid 100; a problem: source: gone; waiting, 0 s ago")
+    assert "1 accepted; 9 rejected: 9 × v is NaN, as a#1" in text
+
+
+def test_of_query_files_that_share_a_name_none_is_taken(place, host):
+    copy = place / "queries" / "a.yaml"
+    copy.write_text((place / "queries" / "readings.yaml").read_text())
+    _, rows, problems = overview()
+    assert not rows
+    assert [problem.partition(": ")[0] for problem in problems] == [
+        str(place / "queries" / f"{name}.yaml") for name in ("a", "readings")
+    ]
+    with pytest.raises(Refused, match=r"readings is declared in readings\.yaml, too: none of them is taken"):
+        commands.deploy("readings")
 
 
 def test_the_overview_fits_80_columns(gone, monkeypatch, capsys):

@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, TaskDeferralError, TaskDeferred
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
@@ -184,6 +186,29 @@ def test_check_refuses_a_warehouse_that_cannot_be_written_to(make_operator, host
         monkeypatch.setenv("TAILRACE_WAREHOUSE", {"relative": "wh", "file": str(place / "file")}[wrong])
     with pytest.raises(AirflowFailException, match="right would be"):
         make_operator(CheckOperator).execute(context)
+
+
+@pytest.mark.parametrize(
+    ("columns", "wrong"),
+    [
+        ({"event_time": [1], "arrival_time": [1], "id": ["a"]}, "it has no column 'value'"),
+        ({"event_time": [1], "arrival_time": [1], "id": ["a"], "value": ["one"]}, "column value: its type is string"),
+        ({"event_time": [1], "arrival_time": [1], "id": ["a"], "value": [1.0]}, None),
+    ],
+)
+def test_check_looks_at_the_columns_and_types_of_the_source(make_operator, host, context, place, columns, wrong):
+    (place / "queries" / "readings").mkdir()
+    pq.write_table(pa.table(columns), place / "queries" / "readings" / "a.parquet")
+    if wrong is None:
+        make_operator(CheckOperator).execute(context)
+        return
+    with pytest.raises(AirflowFailException, match=wrong):
+        make_operator(CheckOperator).execute(context)
+
+
+def test_check_passes_over_a_source_that_can_not_be_looked_at_from_there(make_operator, host, context, place):
+    assert not (place / "queries" / "readings").exists()
+    make_operator(CheckOperator).execute(context)
 
 
 def test_check_refuses_a_connection_that_is_missing(make_operator, host, context, monkeypatch):

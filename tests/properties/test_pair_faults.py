@@ -113,6 +113,11 @@ class PairLife(QueryLife):
     def restart(self, rows: int) -> None:
         self.driver.run(rows)
 
+    @rule(rows=st.sampled_from([4, 1000]))
+    def end_a_run(self, rows: int) -> None:
+        """A bounded run closes all windows; what comes for them in the next run is late."""
+        self.driver.run(rows, flush=True)
+
     @rule(dies=st.integers(0, 10))
     def correct_all(self, dies: int) -> None:
         self.all_corrected = True
@@ -138,12 +143,17 @@ class PairLife(QueryLife):
 
     def dated(self, logs: list[Log]) -> Join:
         """The join, with each K from its tick on."""
-        before = ([one for log in logs[:number] for one in log] for number in range(len(logs)))
-        ticks = (max((one.end for one in placed(log, TICK)[0]), default=0) // TICK - 1 for log in before)
+        before = [[one for log in logs[:number] for one in log] for number in range(len(logs))]
+        found = [placed(log, TICK) for log in before]
+        ticks = [max((one.end for one in tuples), default=0) // TICK - 1 for tuples, _ in found]
+        # What comes after all windows were closed is a tick later.
+        ticks = [max([tick, *(end // TICK for end in quiets)]) for tick, (_, quiets) in zip(ticks, found, strict=True)]
         return replace(self.join, changes=self.stamped(ticks))
 
     def end(self) -> None:
         """Read all, end the stream: the pairs are the oracle's. Correct everything: they are those of the batch."""
+        for side in (0, 1):
+            self.ingest(side, [(40, 0, "a", False)])  # a run that finds nothing new takes up no settings
         self.driver.run(50, flush=True)
         logs, tables = self.logs(), tables_of(self.home / "wh")
         log, join = [one for part in logs for one in part], self.dated(logs)

@@ -222,6 +222,7 @@ def _calibration_run(query: Query, layout: Layout) -> _CalibrationRun:
             "the query has never run in this warehouse" if manifest is None else "the stream has committed nothing yet"
         )
         raise NotReady([Problem(str(layout.home), wrong, "tailrace run, first")])
+    query = query.fixed_by(manifest.structure)
     tables, stage = Tables(layout), Stage.of(query, manifest.types, layout.histories(query.streams))
     last = tables.greatest("metrics", "batch")
     k_ms = tables.read("metrics", ["k_ms"], ds.field("batch") == last).column("k_ms").to_pylist()

@@ -85,12 +85,13 @@ def run(
     ] = None,
 ) -> None:
     """Run a query on Spark in the foreground: live, or --bounded. Ctrl-C stops it; the next run goes on from there."""
+    from tailrace.cli.run_report import fail_if_none_was_accepted, print_summary
     from tailrace.spark import app as stream_app
     from tailrace.spark.correct import correct as correct_all
     from tailrace.storage.deployed import await_deployed
     from tailrace.storage.layout import Layout
-    from tailrace.stream.ended import Ended
     from tailrace.stream.run_options import RunOptions
+    from tailrace.stream.run_summary import RunSummary, all_of
 
     query = load(file) if deployed is None else await_deployed(Layout.of(warehouse, deployed)).query()
     query = _with_inputs(query, input or [])
@@ -100,22 +101,20 @@ def run(
     if correct:
         require_late_tuples(query)
     Layout.of(warehouse, query.name).require_deployable(query.structure(), file)
-    try:
-        with StreamProgress() as progress:
-            options = RunOptions(batch_rows, live=not bounded, flush=not keep_open)
-            batches = stream_app.run(query, warehouse, options, progress)
-        if not Layout.of(warehouse, query.name).manifest():
-            screen.err.print("the input has no rows: there is nothing to answer, nor to correct")
-            return
-        if not batches:
-            screen.err.print("nothing new to read")
-    except Ended:
-        if not correct:
-            raise
-        screen.err.print("the stream has ended already")  # perhaps interrupted before its correction
+    summary = RunSummary()
+    with StreamProgress() as progress:
+        options = RunOptions(batch_rows, live=not bounded, flush=not keep_open)
+        batches = stream_app.run(query, warehouse, options, all_of(progress, summary))
+    if not Layout.of(warehouse, query.name).manifest():
+        screen.err.print("the input has no rows: there is nothing to answer, nor to correct")
+        return
+    if not batches:
+        screen.err.print("nothing new to read")
+    print_summary(summary, query, Layout.of(warehouse, query.name))
     if correct:
         with screen.working("correcting"):
             _print_report(correct_all(query, warehouse))
+    fail_if_none_was_accepted(summary)
 
 
 @app.command(

@@ -45,14 +45,27 @@ class Version(StrEnum):
 
 def validate(
     files: Annotated[list[Path], typer.Argument(help="Query files.", metavar="FILE…", callback=local_path)],
+    source: Annotated[
+        bool, typer.Option("--source", help="Look at the sources too: their columns, types and first records.")
+    ] = False,
 ) -> None:
     """Check query files: what is wrong, in which file, line and field, and what would be right."""
     problems: list[Problem] = []
+    first_files: dict[str, Path] = {}
     for file in files:
         try:
-            load(file)
+            query = load(file)
+            if source:
+                from tailrace.cli.source_report import print_source_reports
+
+                print_source_reports(query)
         except Refused as refused:
             problems += refused.problems
+            continue
+        first = first_files.setdefault(query.name, file)
+        if first.absolute() != file.absolute():
+            wrong = f"{query.name} is declared in {first}, too: of files that share a name none is deployed"
+            problems.append(Problem(f"{file}: name", wrong, "a name of its own for each query"))
         else:
             screen.out.print(f"{file}: right", soft_wrap=True)
     if problems:

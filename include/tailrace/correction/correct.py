@@ -71,7 +71,7 @@ def correct(query: Query, warehouse: Warehouse, span: CorrectionRange, distribut
         raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
     if span != CorrectionRange():  # one of everything gives again what is lost of earlier ones
         require_corrections(layout)
-    started = datetime.now(UTC)
+    started, query = datetime.now(UTC), query.fixed_by(origin.structure)
     stage, tables = Stage.of(query, origin.types, layout.histories(query.streams)), Tables(layout)
     wanted, model = schemas(stage.kind), stage.kind.answers
     answers = AnswerTables(tables, model)

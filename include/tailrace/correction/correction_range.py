@@ -21,12 +21,13 @@ class CorrectionRange:
         return f"{'arrival' if self.arrival else 'event time'} [{', '.join(texts)})"
 
     def covered(self, as_of: int) -> tuple[int | None, int | None]:
-        """(a, b] of `arrived`, in ms: a run over it corrects every late row of these, whatever windows it missed.
+        """Return (a, b] of `arrived`, in ms: a run corrects every late row of these, whatever windows it missed.
 
-        a is None where there is no bound, b where no such thing can be said: over a part of event time.
+        a is None where there is no bound, b where no such thing can be said: over a part of event time. b is no later
+        than the cut-off: a stream that a bounded run has ended may go on, and more may come before the interval's end.
         """
         if self.arrival:
-            return self.start, self.end
+            return self.start, None if self.end is None else min(self.end, as_of)
         return None, as_of if self.start is None and self.end is None else None
 
     @property

@@ -74,11 +74,16 @@ class DriverStatus:
             f"coverage {'–' if status.coverage is None else format(status.coverage, '.2%')}",
             counted(status.answers, "answer"),
             f"{status.late:,} late",
+            f"{status.rows:,} accepted",
         ]
+        if status.quarantined:
+            reasons = "" if status.rejected is None else f": {status.rejected}"
+            parts += [f"{status.quarantined:,} rejected{reasons}"]
+        if status.problem is not None:
+            parts[:0] = [f"a problem: {status.problem}"]
         if status.busy_ms is not None:
             parts[1:1] = [f"at a batch of {counted(status.busy_rows, 'row')} for {_seconds(status.busy_ms)}"]
         parts += [] if status.ahead is None else [status.ahead]
-        parts += [] if status.problem is None else [f"a problem: {status.problem}"]
         return f"{head}; {'; '.join(parts)}"
 
 

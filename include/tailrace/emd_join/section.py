@@ -21,8 +21,9 @@ from tailrace.ground.fields import Column, PositiveDuration, Section, field_erro
 MOST_BINS = 1024
 """The most bins of a histogram: an exact distance between more of them takes seconds."""
 
-LINE_BINS, SPAN_SHARE, FEEDBACK = 256, 15 / 255, timedelta(milliseconds=2500)
-"""Defaults: the number of bins on a line, the width of a span as a share of the longest distance, the feedback period.
+_LINE_BINS, SPAN_SHARE, FEEDBACK = 256, 15 / 255, timedelta(milliseconds=2500)
+"""The bins on a line before any record came; the defaults of a span's width, as a share of the longest distance, and of
+the feedback period.
 
 They are those of paper 000, section 6: 256 grey levels, spans of 15 of them, 2.5 s.
 """
@@ -119,7 +120,7 @@ class EmdJoinSection(Section):
         default=1.0, description="number that divides the ground distance: 255"
     )
     bins: Annotated[int, Field(ge=2, le=MOST_BINS)] | None = Field(
-        default=None, description=f"the number of bins on a line, {LINE_BINS} if it is not given: 256"
+        default=None, description="the number of bins on a line; without it that of the first record: 256"
     )
     method: Literal["emd_ddsj", "shuffle", "head"] = Field(
         default="emd_ddsj", description="how tuples are spread and filtered; all but emd_ddsj are baselines: emd_ddsj"
@@ -159,7 +160,12 @@ class EmdJoinSection(Section):
     @property
     def costs(self) -> Costs:
         """The ground distance, shape (n, n), divided by the scale."""
-        return self.ground_distance.costs(self.bins or LINE_BINS, self.scale)
+        return self.ground_distance.costs(self.bins or _LINE_BINS, self.scale)
+
+    @property
+    def takes_bins(self) -> bool:
+        """Whether the number of bins is that of the first record: they are on a line, and it is not declared."""
+        return self.bins is None and self.ground_distance == LINE
 
     @property
     def span_width(self) -> float:

@@ -27,9 +27,10 @@ class BatchHeader:
     idle : tuple of str
         The streams for which no tick waits, from after this batch's rows until a batch that has rows of them.
     closes : bool
-        All that came is complete, and open windows close: the streams are quiet, or they end.
+        All that came is complete, and open windows close: the streams are quiet, or a bounded run ends.
     ends : bool
-        Whether this is the last batch of a bounded run.
+        Whether this is the last batch of a bounded run. A later run may follow; what comes for closed windows is late
+        then, as after quiet.
     idle_ms : int
         The arrival time after which a stream without tuples holds t_max back no longer.
     """

@@ -20,7 +20,7 @@ class Progress:
     frontier : int
         F, the frontier (the watermark), ms: windows that end at or before it have closed. `EARLIEST_MS` before any.
     ended : bool
-        True if a bounded run has ended the stream.
+        True if the newest batch ended a bounded run, after which the stream may go on.
     newest_tick : int or None
         The newest tick that a tuple or a heartbeat has reached; None before any.
     complete_tick : int or None

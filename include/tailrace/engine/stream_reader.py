@@ -24,6 +24,7 @@ from tailrace.sources.formats import FORMATS, is_history
 from tailrace.sources.kafka_records import APPEND_TIME, ID, KafkaRecords
 from tailrace.sources.kafka_servers import Servers
 from tailrace.sources.segments import MalformedRecord, Segment, SegmentReader, Types, is_integer
+from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,8 @@ def columns_of(query: Query) -> dict[str, Columns]:
         assert id_ is not None  # other streams are refused without
         parts = stream.event_time, arrival_time, id_, stream.key, needed.columns
         bounds = max(stream.bounds.earliest_ms, first), query.ahead_ms(stream), last, stream.bounds.skew_ms
-        columns[name] = Columns(*parts, *bounds, types=needed.types, row_check=needed.row_check, carried=needed.carried)
+        read = Columns(*parts, *bounds, types=needed.types, row_check=needed.row_check, carried=needed.carried)
+        columns[name] = replace(read, timezone=stream.timezone)
     return columns
 
 
@@ -183,7 +185,8 @@ def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str,
         The directory for history, by stream; taken where the source is no history itself.
     """
     readers = []
-    for name, columns in columns_of(query).items():
+    for name, declared in columns_of(query).items():
+        columns = replace(declared, zones=_zones(declared, types[name]))
         source = query.streams[name].source
         history = None if is_history(source.format, columns) else histories[name]
         tuple_types = column_types_of(columns, types[name])
@@ -194,6 +197,12 @@ def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str,
         )
         readers.append(StreamReader(name, segments, columns, types[name], tuple_types, query.tick_ms, history))
     return tuple(readers)
+
+
+def _zones(columns: Columns, types: Types) -> dict[str, bool]:
+    """Return whether the texts of each column of times state their zone, as far as the first record has shown it."""
+    names = [name for name in (columns.event_time, columns.arrival_time) if name is not None]
+    return {name: types[name] == WITH_ZONE for name in names if types.get(name) in (WITH_ZONE, WITHOUT_ZONE)}
 
 
 def records_of(source: Kafka, columns: Columns) -> KafkaRecords:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -50,6 +51,19 @@ class InUse(Busy):
 
 class SourceChanged(Refused):
     """Raised when the source log changed in a part that was read already; no retry helps."""
+
+
+class Unfit(Refused):
+    """Raised when the columns of a source, or their types, don't fit the query; to wait does not mend it."""
+
+
+@contextmanager
+def as_unfit() -> Iterator[None]:
+    """Raise each plain refusal inside as `Unfit`."""
+    try:
+        yield
+    except Refused as refused:
+        raise (Unfit(refused.problems) if type(refused) is Refused else refused) from refused.__cause__
 
 
 class Damaged(Refused):

@@ -26,17 +26,24 @@ class Retries:
         """Start with a try due at once; `clock` is monotonic, in seconds."""
         self.failures = 0
         self._clock, self._due_s = clock, clock()
+        self._failing_since_s: float | None = None
 
     @property
     def due(self) -> bool:
         """True once the pause is over."""
         return self._clock() >= self._due_s
 
+    @property
+    def failing_s(self) -> float:
+        """Seconds since the first failure after the last success; 0 without one."""
+        return 0.0 if self._failing_since_s is None else self._clock() - self._failing_since_s
+
     def fail(self) -> None:
         """Record a failed try: the pause grows."""
         self.failures += 1
+        self._failing_since_s = self._clock() if self._failing_since_s is None else self._failing_since_s
         self._due_s = self._clock() + pause_s(self.failures)
 
     def succeed(self) -> None:
         """Record a successful try: the next one needs no pause."""
-        self.failures, self._due_s = 0, self._clock()
+        self.failures, self._due_s, self._failing_since_s = 0, self._clock(), None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from tailrace.drivers.driver_host import DriverHost
 from tailrace.drivers.driver_status import DriverStatus
@@ -30,11 +31,24 @@ def overview() -> tuple[tuple[str, ...], list[list[str]], list[str]]:
     for name in sorted({*files, *begun, *hosted}):
         status = drivers.status(host, Layout.of(warehouse, name))
         rows.append(_row(name, status, files.get(name)))
+        notes += _notes(name, status)
         if name not in files and status.driver.alive:
             notes.append(
                 f"{name}: a driver without a query file; tailrace drain {name} or tailrace stop {name} ends it"
             )
     return COLUMNS, rows, notes + others
+
+
+def _notes(name: str, status: DriverStatus) -> Iterator[str]:
+    """Yield what is wrong with a stream, for a line below the table."""
+    reported = status.reported
+    if reported is None:
+        return
+    if reported.problem is not None:
+        yield f"{name}: {reported.problem}"
+    if reported.quarantined:
+        most = "most" if reported.quarantined > reported.rows else f"{reported.quarantined:,}"
+        yield f"{name}: {most} of {reported.rows + reported.quarantined:,} records were rejected: {reported.rejected}"
 
 
 def is_begun(host: DriverHost, name: str) -> bool:
@@ -66,4 +80,5 @@ def _row(name: str, status: DriverStatus, file: str | None) -> list[str]:
     committed = "–" if reported.committed is None else format_time(reported.committed)[:19]
     counts = [f"{number:,}" for number in (reported.batches, reported.rows_left)]
     totals = [f"{number:,}" for number in (reported.answers, reported.late)]
-    return [name, status.driver.state, reported.state, *counts, committed, file or "none", pid, *totals]
+    state = reported.state if reported.problem is None else "problem"
+    return [name, status.driver.state, state, *counts, committed, file or "none", pid, *totals]

@@ -74,8 +74,11 @@ def warehouse() -> Warehouse:
 
 
 def declared() -> tuple[list[Declared], list[Problem]]:
-    """Return every declared query, in order of file names, and the problems of the other query files."""
-    by_name: dict[str, Declared] = {}
+    """Return every declared query, in order of file names, and the problems of the other query files.
+
+    Files that share a query's name are refused, all of them: none takes over by how its file is called.
+    """
+    by_name: dict[str, list[Declared]] = {}
     problems: list[Problem] = []
     for file in sorted(queries().glob("*.y*ml")):
         try:
@@ -83,11 +86,13 @@ def declared() -> tuple[list[Declared], list[Problem]]:
         except Refused as refused:
             problems += refused.problems
             continue
-        first = by_name.setdefault(declaration.query.name, declaration)
-        if first is not declaration:
-            wrong = f"{declaration.query.name} is declared in {first.file.name} already"
-            problems.append(Problem(f"{file}: name", wrong, "a name of its own for each query"))
-    return list(by_name.values()), problems
+        by_name.setdefault(declaration.query.name, []).append(declaration)
+    for name, sharing in by_name.items():
+        for each in sharing if len(sharing) > 1 else ():
+            others = " and ".join(other.file.name for other in sharing if other is not each)
+            wrong = f"{name} is declared in {others}, too: none of them is taken"
+            problems.append(Problem(f"{each.file}: name", wrong, "a name of its own for each query"))
+    return [sharing[0] for sharing in by_name.values() if len(sharing) == 1], problems
 
 
 def find(name: str) -> Declared:

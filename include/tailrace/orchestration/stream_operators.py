@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from tailrace.drivers.driver_host import Driver, DriverHost
 from tailrace.drivers.liveness import Verdict
-from tailrace.ground.errors import Refused, refuse
+from tailrace.ground.errors import Refused, Unfit, refuse
 from tailrace.ground.object_path import Location
 from tailrace.orchestration import drivers, settings
 from tailrace.orchestration.alert_watch import alert_of_end
@@ -27,6 +27,7 @@ from tailrace.orchestration.submit import Options, deployed_query, driver_comman
 from tailrace.orchestration.tells_lineage import TellsLineage
 from tailrace.orchestration.triggers import DriverTrigger
 from tailrace.orchestration.watch_claim import claim, leave_to_watcher
+from tailrace.query.query import Query
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
 
@@ -81,10 +82,23 @@ class CheckOperator(StreamOperator):
             check_notifiers(query.alerts)
             self.deployment(self.declared(), Options.of(context["params"]))
             goes_on = layout.manifest() is not None
+            if not goes_on:
+                self._check_sources(query)
             status = drivers.status(self.host(), layout)
             claim(layout, context, self.log.warning)
         self.log.info("%s is right; its stream %s", self.file, "goes on" if goes_on else "begins anew")
         self.log.info("%s", status)
+
+    def _check_sources(self, query: Query) -> None:
+        """Refuse sources whose columns or types don't fit; the driver may reach some that this process does not."""
+        from tailrace.stream.source_sample import sample_sources  # noqa: PLC0415 (DAG files import this)
+
+        try:
+            sample_sources(query)
+        except Unfit:
+            raise
+        except Exception as error:
+            self.log.warning("the sources can't be looked at from here: %s", error)
 
 
 class DeployOperator(TellsLineage, StreamOperator):

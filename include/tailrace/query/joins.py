@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tailrace.answers.identity import SIDES
-from tailrace.disorder.no_slack import NoSlack
 from tailrace.emd_join.section import EmdJoinSection
 from tailrace.ground.duration import ms
 from tailrace.ground.fields import field_error
@@ -54,12 +54,30 @@ class EmdJoinQuery(JoinQuery):
     def _default_tick(self) -> timedelta:
         return min(self.window.slide or LONGEST_DEFAULT_TICK, LONGEST_DEFAULT_TICK)
 
+    def with_bins(self, bins: int) -> Self:
+        """Return the query with a number of bins on a line.
+
+        Raises
+        ------
+        pydantic.ValidationError
+            When a declared span holds all keys then.
+        """
+        declared = {name: getattr(self.emd_join, name) for name in self.emd_join.model_fields_set}
+        return self.model_copy(update={"emd_join": EmdJoinSection.model_validate(declared | {"bins": bins})})
+
+    def fixed_by(self, structure: Mapping[str, Any]) -> Self:
+        bins = structure.get("emd_join.bins")
+        return self.with_bins(bins) if bins is not None and self.emd_join.takes_bins else self
+
     def structure(self) -> dict[str, Any]:
-        """As of any query, with the settings that hold, written or not; and a matrix by its content."""
+        """As of any query, with the settings that hold, written or not; and a matrix by its content.
+
+        What follows from the number of bins is None while the source has still to show it.
+        """
         section = self.emd_join
         structure = super().structure() | {
-            "emd_join.bins": len(section.costs),
-            "emd_join.span": section.span_width,
+            "emd_join.bins": None if section.takes_bins else len(section.costs),
+            "emd_join.span": None if section.takes_bins and section.span is None else section.span_width,
             "emd_join.feedback": ms(section.feedback_period),
             "emd_join.ground_distance.digest": section.ground_distance.digest,
         }
@@ -128,11 +146,8 @@ class SpatialJoinQuery(Query):
     def _take_no_disorder(self) -> None:
         """Refuse what only late tuples give a meaning, in a join with a table."""
         each = "a join with a table answers each tuple as it comes"
-        if not isinstance(self.policy, NoSlack):
-            raise field_error(f"{each}, and policy {self.policy.policy} waits", "policy: none", "disorder.policy")
-        if self.disorder.deduplicate:
-            wrong = f"{each}, and knows none that came before"
-            raise field_error(wrong, "no deduplicate: readers get each pair once", "disorder.deduplicate")
+        if "disorder" in self.model_fields_set:
+            raise field_error(f"{each}: it waits for none, and drops none", "no disorder", "disorder")
         if "correction" in self.model_fields_set:
             raise field_error(f"{each}: none is late, and nothing to be corrected", "no correction", "correction")
 

@@ -34,6 +34,6 @@ def parse(path: Path, text: str) -> Query:
         query = declared_query(tree.data, path.parent)
     except ValidationError as error:
         for details in error.errors(include_url=False):
-            tree.add(*explain(details))
+            tree.add(*explain(details, tree.data))
     tree.refuse()
     return query

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, ClassVar, Self
 
@@ -154,6 +154,10 @@ class Query(Section):
         """
         ahead = stream.bounds.ahead
         return ms(max(_LEAST_AHEAD, self.span, self.policy.declared_k) if ahead is None else ahead)
+
+    def fixed_by(self, structure: Mapping[str, Any]) -> Self:
+        """Return the query with what it leaves to its source as it stands in the structure of a checkpoint."""
+        return self
 
     def structure(self) -> dict[str, Any]:
         """The part of the declaration that a checkpoint is bound to, as values by field path.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from difflib import get_close_matches
@@ -84,15 +85,18 @@ class _Place:
         return self.path, self.path[-1], self.owner.model_fields[self.path[-1]]
 
 
-def explain(details: ErrorDetails) -> tuple[FieldPath, str, str]:
-    """Translate a validation error into its path in the file, what is wrong, and what would be right."""
+def explain(details: ErrorDetails, data: Any = None) -> tuple[FieldPath, str, str]:
+    """Translate a validation error into its path in the file, what is wrong, and what would be right.
+
+    `data` is the plain data of the file: a field that stands there already is not what a misspelt one was meant to be.
+    """
     error, value, context = details["type"], details["input"], details.get("ctx", {})
     place = _Place.of(tuple(map(str, details["loc"])))
     if error == "taught":
         subpath = context["field"].split(".") if context["field"] else []
         return (*place.path, *subpath), context["wrong"], context["right"]
     if error == "extra_forbidden":
-        return place.path, *_surplus(place)
+        return place.path, *_surplus(place, _names_in(data, place.path[:-1]))
     if not error.startswith("union_tag") and members_of(place.annotation):  # a word where a section is expected
         field = place.owner.model_fields[place.path[-1]]
         return place.path, *_messages(error, place.path[-1], value, context, _hint(place.path[-1], field))
@@ -101,6 +105,8 @@ def explain(details: ErrorDetails) -> tuple[FieldPath, str, str]:
         assert place.choice is not None
         discriminator, tag = place.choice
         return path, f"{discriminator} {tag} takes no {name}", f"another {discriminator}, or no {name}"
+    if error == "union_tag_not_found" and (near := _misspelt(name, value, members_of(place.annotation))):
+        return path, f"is missing, and {near!r} is no field here", f"{name} in place of {near}; {_hint(name, field)}"
     value = value[name] if error == "union_tag_invalid" else value
     return path, *_messages(error, path[-1], value, context, _hint(name, field))
 
@@ -110,15 +116,31 @@ def _hint(name: str, field: FieldInfo) -> str:
     return f"{name}: {example} ({meaning})"
 
 
-def _surplus(place: _Place) -> tuple[str, str]:
-    """The messages about a field that its section does not have."""
+def _names_in(data: Any, path: FieldPath) -> set[str]:
+    """Return the names of the fields that stand in a section of a file."""
+    for part in path:
+        data = data.get(part) if isinstance(data, dict) else None
+    return set(data) if isinstance(data, dict) else set()
+
+
+def _misspelt(name: str, section: Any, members: tuple[type[BaseModel], ...]) -> str | None:
+    """Return the field that was probably meant to be `name`, by which the models are told apart; None without one.
+
+    Before it is known which model a section is of, no other field of it can be checked.
+    """
+    known = {field for model in members for field in model.model_fields}
+    return next(iter(get_close_matches(name, [each for each in section if each not in known])), None)
+
+
+def _surplus(place: _Place, present: set[str]) -> tuple[str, str]:
+    """Return the messages about a field that its section does not have, beside those that stand there."""
     name = place.path[-1]
     kinds = [tag for model in members_of(AnyQuery) for tag in tags_of(model, "kind")]
     if len(place.path) == 1 and name in kinds:
         assert place.choice is not None
         return f"kind {place.choice[1]} takes no section {name}", f"kind: {name}, or no such section"
     beside = _BESIDE_POLICY if place.path[0] == "disorder" else []
-    return _unknown_name("field", name, [*place.owner.model_fields, *beside])
+    return _unknown_name("field", name, [*place.owner.model_fields, *beside], present)
 
 
 def _messages(error: str, field: str, value: Any, context: dict[str, Any], hint: str) -> tuple[str, str]:
@@ -168,8 +190,8 @@ def _is_section(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
-def _unknown_name(noun: str, word: str, choices: list[str]) -> tuple[str, str]:
+def _unknown_name(noun: str, word: str, choices: list[str], present: Collection[str] = ()) -> tuple[str, str]:
     names = ", ".join(choices)
-    near = NEAR_WORDS.get(word.lower())
-    matches = [near] if near in choices else get_close_matches(word, choices)
+    near, open_choices = NEAR_WORDS.get(word.lower()), [choice for choice in choices if choice not in present]
+    matches = [near] if near in choices else get_close_matches(word, open_choices)
     return f"{word!r} is no {noun} here", f"{' or '.join(matches)} (of {names})" if matches else f"one of {names}"

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from croniter import CroniterBadDateError, croniter
 from pydantic import ConfigDict, Field, field_validator, model_validator
@@ -122,6 +124,20 @@ class Stream(Section):
     id: Column | None = Field(default=None, description="column that names the tuple: id")
     key: Column | None = Field(default=None, description="column to group by: sensor")
     bounds: Bounds = Field(default=Bounds(), description="times accepted: {earliest: 2000-01-01, ahead: 1 d}")
+    timezone: str | None = Field(
+        default=None, description="what times without a zone mean, UTC if it is not given: Europe/Berlin"
+    )
+
+    @field_validator("timezone")
+    @classmethod
+    def _be_a_zone(cls, timezone: str) -> str:
+        try:
+            ZoneInfo(timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            near = get_close_matches(timezone, available_timezones(), 3)
+            right = f"{' or '.join(near) or 'UTC'}: a name of the IANA time zone database"
+            raise field_error(f"{timezone!r} is no time zone", right) from None
+        return timezone
 
     @model_validator(mode="after")
     def _have_ids(self) -> Self:
@@ -169,16 +185,23 @@ class JoinWindow(Section):
         return ms(self.size)
 
 
+_AS_SIZE = timedelta(0)
+"""The default of `slide`, which no file can state: windows lie side by side."""
+
+
 class Window(Section):
-    """Sliding windows over event time, half-open and aligned to the epoch."""
+    """Sliding windows over event time, half-open and aligned to the epoch; without a slide they lie side by side."""
 
     size: PositiveDuration = Field(description="the span of a window, more than 0 ms and not less than slide: 500 ms")
     slide: PositiveDuration = Field(
-        description="from one window's start to the next's, more than 0 ms, at most size: 100 ms"
+        default_factory=lambda: _AS_SIZE,  # a factory: the JSON Schema shows no default
+        description="from one window's start to the next's, at most size, which is the default: 100 ms",
     )
 
     @model_validator(mode="after")
     def _leave_no_gap(self) -> Self:
+        if self.slide is _AS_SIZE:
+            object.__setattr__(self, "slide", self.size)
         if self.slide > self.size:
             right = "a slide no longer than size (equal: windows side by side), or a larger size"
             raise field_error("slide is longer than size, so tuples between windows would be in none", right, "slide")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
 from tailrace.ground.times import TIME
+from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE
 
 CARRIABLE = "a boolean, an integer up to int64, a float, a decimal up to 38 digits, a string, a date or a timestamp"
 """The types of a source's column that can be carried along, in words."""
@@ -17,7 +18,8 @@ CARRIABLE = "a boolean, an integer up to int64, a float, a decimal up to 38 digi
 _INTEGERS = {"int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64()}
 _INTEGERS |= {"uint8": pa.int16(), "uint16": pa.int32(), "uint32": pa.int64()}  # tables have none without a sign
 _REALS = {"halffloat": pa.float32(), "float": pa.float32(), "double": pa.float64()}
-_OTHERS = dict.fromkeys(("string", "large_string", "string_view"), pa.string()) | {"bool": pa.bool_()}
+_TEXTS = ("string", "large_string", "string_view", WITH_ZONE, WITHOUT_ZONE)
+_OTHERS = dict.fromkeys(_TEXTS, pa.string()) | {"bool": pa.bool_()}
 _OTHERS |= dict.fromkeys(("date32[day]", "date64[ms]"), pa.date32())
 _BY_NAME = _INTEGERS | _REALS | _OTHERS
 _DECIMAL = re.compile(r"decimal\d+\((\d+), (-?\d+)\)")

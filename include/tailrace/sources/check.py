@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from tailrace.ground.time_limits import AFTER_ALL, LATEST_MS
 from tailrace.kind.inputs import ColumnTypes, RowCheck
 from tailrace.sources.carried_columns import carried_values
+from tailrace.sources.time_units import with_units
+from tailrace.sources.time_zones import has_zone, localised
 from tailrace.sources.utf_8 import not_utf_8, without
 
 Ints = NDArray[np.int64]
@@ -41,6 +43,11 @@ class Columns:
     skew_ms : int
         How far clocks may differ. An arrival time is accepted up to so long after the record was read; and for t_max an
         event time counts up to so long after its arrival.
+    timezone : str or None
+        The time zone of times that state none; None: UTC.
+    zones : dict
+        Whether the texts of a column of times state their zone, by the first record. Without a `timezone` a record
+        whose text does otherwise is rejected: what it means can't be known.
     """
 
     event_time: str
@@ -55,6 +62,8 @@ class Columns:
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
     row_check: RowCheck | None = None
     carried: Mapping[str, str] = field(default_factory=dict)
+    timezone: str | None = None
+    zones: Mapping[str, bool] = field(default_factory=dict)
 
     def value_types(self) -> dict[str, pa.DataType]:
         """The Arrow type of each column of the kind's own, by name in the tuple."""
@@ -114,11 +123,11 @@ def check(raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingest
     """
     verdict = _Verdict(raw.num_rows)
     raw = _without_other_texts(verdict, raw)
-    event = _times(verdict, raw, columns.event_time)
+    event = _times(verdict, raw, columns.event_time, columns)
     if columns.arrival_time is None:
         arrival = np.full(raw.num_rows, ingested_ms, np.int64)
     else:
-        arrival = _times(verdict, raw, columns.arrival_time)
+        arrival = _times(verdict, raw, columns.arrival_time, columns)
     verdict.reject(
         (arrival < 0) | (arrival > _LAST_ARRIVAL_MS),
         f"{columns.arrival_time} out of bounds: an arrival time lies between 1970 and 9998",
@@ -153,6 +162,9 @@ def check(raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingest
     if len(rejected):
         tuples = tuples.filter(pa.array(verdict.code == 0))
     reasons = [verdict.reasons[code - 1] for code in verdict.code[rejected].tolist()]
+    for name in (columns.event_time, columns.arrival_time):
+        if name is not None and len(rejected):
+            reasons = with_units(reasons, raw.column(name).take(pa.array(rejected)), name)
     arrivals = [time if 0 < time <= LATEST_MS else None for time in arrival[rejected].tolist()]
     return Checked(tuples, rejected, reasons, arrivals)
 
@@ -192,8 +204,32 @@ def _value(verdict: _Verdict, raw: pa.Table, name: str, kind: pa.DataType) -> pa
     return pa.array(numbers)
 
 
-def _times(verdict: _Verdict, raw: pa.Table, name: str) -> Ints:
-    """Epoch milliseconds of a column, floored; a null or unreadable time is rejected and read as 0."""
+def _times(verdict: _Verdict, raw: pa.Table, name: str, columns: Columns) -> Ints:
+    """Return the epoch milliseconds of a column, and reject a time that is null, unreadable or of an unknown zone."""
+    value = _utc_or_local(verdict, raw, name)
+    column, timezone = raw.column(name), columns.timezone
+    if pa.types.is_integer(column.type) or (timezone is None and name not in columns.zones):
+        return value
+    if pa.types.is_timestamp(column.type):
+        is_local = np.full(raw.num_rows, timezone is not None and column.type.tz is None)
+    else:
+        is_local = ~has_zone(column.combine_chunks())
+        if timezone is None:
+            stated = columns.zones[name]
+            wrong = (
+                "has no zone, and the first record has one" if stated else "has a zone, and the first record has none"
+            )
+            verdict.reject(is_local == stated, f"{name} {wrong}: timezone says what times without one mean")
+            return value
+    if timezone is not None and is_local.any():
+        utc, gap = localised(value, timezone)
+        verdict.reject(gap & is_local, f"{name} is no time in {timezone}: clocks went forward then")
+        value = np.where(is_local, utc, value)
+    return value
+
+
+def _utc_or_local(verdict: _Verdict, raw: pa.Table, name: str) -> Ints:
+    """Return the milliseconds since 1970 of a column, floored, in UTC or in its own zone; reject what can't be read."""
     column = raw.column(name).combine_chunks()
     missing = np.asarray(column.is_null())
     verdict.reject(missing, f"{name} is null")

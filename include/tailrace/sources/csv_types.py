@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tailrace.sources.check import Columns
 from tailrace.sources.json_types import ARROW_TYPES
 from tailrace.sources.segments import NULL, Types
+from tailrace.sources.time_zones import type_of_text
 
 _INTEGER = r"^(0|-?[1-9]\d{0,17})$"  # 007 is a text: as an integer it would be the same as 7
 _NUMBER = r"^\s*-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$|^\s*-?(?i:inf|infinity|nan)\s*$"
@@ -112,7 +113,7 @@ def _shown_type(part: str, texts: pa.ChunkedArray, columns: Columns) -> str | No
     if part in _TIMES:
         fits = pc.or_(pc.match_substring_regex(texts, _INTEGER), pc.match_substring_regex(texts, _TIME))
         texts = texts.filter(fits).slice(0, 1)
-        return ("int64" if _all(texts, _INTEGER) else "string") if len(texts) else None
+        return ("int64" if _all(texts, _INTEGER) else type_of_text(texts[0].as_py())) if len(texts) else None
     if part in columns.carried:
         return _narrowest_type(texts) if len(texts) else NULL
     if part in _NAMES or not pa.types.is_float64(columns.value_types()[part]):

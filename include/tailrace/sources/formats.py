@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tailrace.ground.errors import Refused, refuse
+from tailrace.ground.errors import Problem, Unfit, as_unfit, refuse
 from tailrace.sources.carried_columns import carried_type, holds_all
 from tailrace.sources.check import Columns
 from tailrace.sources.csv_files import CsvFiles
@@ -51,6 +51,7 @@ def list_files(path: Path | str, format_name: str, connection: str | None = None
     return [file for entry in entries if (file := entry.file or source.file(entry.name)) is not None]
 
 
+@as_unfit()
 def merge_types(
     file: SourceFile, format_name: str, columns: Columns, types: Types, newest: Callable[[], Types | None] | None = None
 ) -> Types:
@@ -62,7 +63,7 @@ def merge_types(
 
     Raises
     ------
-    Refused
+    Unfit
         When the format refuses the file; when its ids or keys are integers and those before it are not, or the
         reverse; or when a carried column has a type here with values that the one before it has not. Of CSV only when
         no value of the first ones has the type before it: else records with another are malformed, each alone.
@@ -115,15 +116,15 @@ def settled_types(types: Types, columns: Columns, newest: Callable[[], Types | N
     return {name: "string" if kind == NULL else kind for name, kind in kinds.items()}
 
 
-def no_types(path: Path | str, columns: Columns) -> Refused:
+def no_types(path: Path | str, columns: Columns) -> Unfit:
     """Build the refusal of a source whose records don't show the types of the query's columns."""
     names = ", ".join(dict.fromkeys(columns.named().values()))
-    return refuse(
-        str(path),
-        f"no record has a value of a fitting type in each of {names}",
+    wrong = f"no record has a value of a fitting type in each of {names}"
+    right = (
         "times as ISO 8601 text or epoch milliseconds, ids and keys as text or integers, values as numbers; and some "
-        "value of each column that answers are to have",
+        "value of each column that answers are to have"
     )
+    return Unfit([Problem(str(path), wrong, right)])
 
 
 def is_history(format_name: str, columns: Columns) -> bool:

@@ -9,20 +9,23 @@ import pyarrow as pa
 
 from tailrace.sources.check import Columns
 from tailrace.sources.segments import Types
+from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE, type_of_text
 
 ARROW_TYPES = {"string": pa.string(), "int64": pa.int64(), "double": pa.float64(), "bool": pa.bool_()}
-ARROW_TYPES |= {"list<double>": pa.list_(pa.float64())}
+ARROW_TYPES |= {"list<double>": pa.list_(pa.float64()), WITH_ZONE: pa.string(), WITHOUT_ZONE: pa.string()}
 """The types that columns can have, by name."""
 
 CARRIABLE_VALUES = "texts, numbers, true and false"
 """The values of a column that can be carried along, in words."""
 
-_JSON_TYPES = {kind: name for name, kind in ARROW_TYPES.items()} | {pa.binary(): "string"}
+_JSON_TYPES = {kind: name for name, kind in ARROW_TYPES.items()} | dict.fromkeys((pa.binary(), pa.string()), "string")
 """The type of a value in JSON, where binary is the UTF-8 of a text, by the type that the kind takes."""
 
 _PART_TYPES = {"event_time": (str, int), "arrival_time": (str, int), "id": (str, int), "key": (str, int)}
+_TIMES = ("event_time", "arrival_time")
 _NUMBER = (int, float)
-_PYTHON_TYPES: dict[str, tuple[type, ...]] = {"string": (str,), "int64": (int,), "double": _NUMBER}
+_PYTHON_TYPES: dict[str, tuple[type, ...]] = dict.fromkeys(("string", WITH_ZONE, WITHOUT_ZONE), (str,))
+_PYTHON_TYPES |= {"int64": (int,), "double": _NUMBER}
 _PYTHON_TYPES |= {"list<double>": (list,), "bool": (bool,)}
 
 _INT64 = 1 << 63
@@ -98,7 +101,9 @@ def _type(part: str, value: Any, columns: Columns) -> str | None:
     kind = None if part in _PART_TYPES else _JSON_TYPES[columns.value_types()[part]]
     if not _is_of(value, _PART_TYPES[part] if kind is None else _PYTHON_TYPES[kind]):
         return None
-    return kind or ("string" if isinstance(value, str) else "int64")
+    if kind is None and isinstance(value, str):
+        return type_of_text(value) if part in _TIMES else "string"
+    return kind or "int64"
 
 
 def _with_value(kind: str | None, value: Any) -> str | None:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import chain, islice
 from typing import Any, Protocol
 
 import numpy as np
 
-from tailrace.ground.errors import refuse
+from tailrace.ground.errors import as_unfit, refuse
 from tailrace.sources.check import Columns
 from tailrace.sources.json_types import shown_types
 from tailrace.sources.kafka_cuts import Cut, Offsets, ends_known, known_until, split
 from tailrace.sources.kafka_fetch import gone, overtaken
 from tailrace.sources.kafka_records import APPEND_TIME, ID, KafkaRecords, Records
 from tailrace.sources.reading_progress import remaining
-from tailrace.sources.segments import Segment, Types
+from tailrace.sources.segments import Segment, Types, require
 
 MOST_ROWS = 50_000
 """Rows of a cut, the unit that one reader takes."""
@@ -181,7 +182,11 @@ class KafkaFeed:
         if shown.types is not None:
             self.types, self.problem = shown.types, None
             return
-        names = ", ".join(sorted(set(self.columns.named().values()) - {ID, APPEND_TIME}))
+        own = {part: name for part, name in self.columns.named().items() if name not in (ID, APPEND_TIME)}
+        names = ", ".join(sorted(set(own.values())))
+        if shown.names:
+            with as_unfit():
+                require(f"topic {self.topic.name}", replace(self.columns, carried={}), sorted(shown.names))
         wrong = f"no record has a value of a fitting type in each of {names}"
         if not self._live:
             right = "JSON objects with times as ISO 8601 text or epoch milliseconds, and values as numbers"

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.ground.errors import Problem, Refused, SourceChanged, refuse
+from tailrace.ground.errors import Problem, Refused, SourceChanged, Unfit, refuse
 from tailrace.ground.files import is_url
 from tailrace.ground.regular_files import NotRegularError, open_regular, regular_status
 from tailrace.sources.check import Columns
@@ -218,7 +218,7 @@ def changed(path: str, wrong: str) -> SourceChanged:
     return SourceChanged([Problem(path, wrong, right)])
 
 
-class MissingColumn(Refused):
+class MissingColumn(Unfit):
     """A file lacks a column of the query."""
 
 

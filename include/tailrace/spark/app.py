@@ -43,7 +43,9 @@ from tailrace.stream.batch_planner import BatchPlanner
 from tailrace.stream.entry_writer import EntryWriter
 from tailrace.stream.orphans import sweep
 from tailrace.stream.run_options import RunOptions
+from tailrace.stream.source_bins import require_bins
 from tailrace.stream.source_opening import open_feeds, problem_of
+from tailrace.stream.source_sample import require_zones
 from tailrace.stream.status_reporter import StatusReporter
 from tailrace.stream.table_versions import TableVersions
 
@@ -73,7 +75,7 @@ def run(
     Raises
     ------
     Refused
-        When the source is not fit, or the checkpoint is closed, in use, or was begun for another query.
+        When the source is not fit, or the checkpoint is in use, or was begun for another query.
     """
     layout = Layout.of(warehouse, query.name)
     reporter: StatusReporter | None = None
@@ -103,7 +105,11 @@ def run(
             reporter.report("drained")
             return 0
         table = table if manifest is None else _open_table(query, layout, manifest, plan)
+        if manifest is None:
+            require_zones(query, {name: feed.types for name, feed in feeds.items()})
+            query = require_bins(query)
         manifest = manifest or _create_checkpoint(query, layout, feeds, table)
+        query = query.fixed_by(manifest.structure)
         stage = _stage(query, layout, manifest)
         planner = BatchPlanner(
             EntryWriter(Journal(layout.journal), require_held),
@@ -213,10 +219,10 @@ def _run_batches(
     """Run the batches that are planned already, and plan and run more; returns how many were run."""
     committed = committed_batches(layout)
     reporter.starting(committed)
-    if planner.batches == committed:  # all that was planned is done
-        planner.refuse_ended()
-        if not planner.options.live and planner.plan(read_progress(layout)) is None:
-            return 0
+    is_done = planner.batches == committed and not planner.options.live  # all that was planned
+    if is_done and planner.plan(read_progress(layout)) is None:
+        reporter.report("ended" if planner.ended else "drained")
+        return 0
     table_schemas, tables = schemas(stage.kind), Tables(layout)
     histories = history_schemas(stage.readers)
     planner.writer.require_held()
@@ -234,5 +240,5 @@ def _run_batches(
         opened = session(f"tailrace {query.name}", query.parallelism, environment=variables)
         with opened as spark, warming_up(spark, stage):
             attempts.run(spark)
-    reporter.report("ended" if planner.ended else "drained", planner.rows_left)
+    reporter.report("ended" if planner.ended and not planner.options.live else "drained", planner.rows_left)
     return planner.batches - committed

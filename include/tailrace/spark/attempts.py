@@ -19,7 +19,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from tailrace.engine.progress import Progress
 from tailrace.engine.stage import Stage
-from tailrace.ground.errors import Busy, Damaged, Problem, Refused, SourceChanged
+from tailrace.ground.errors import Busy, Damaged, Problem, Refused, SourceChanged, Unfit
 from tailrace.ground.retries import Retries
 from tailrace.ground.times import in_ms
 from tailrace.spark.group_keys import group_keys
@@ -32,7 +32,6 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.progress import read_progress
 from tailrace.storage.replay import Replay
 from tailrace.storage.written_batches import repair
-from tailrace.stream.ended import Ended
 from tailrace.stream.failures import Failure
 from tailrace.stream.planner import Planner
 from tailrace.stream.status_reporter import StatusReporter
@@ -45,6 +44,9 @@ POLL_S = 0.2
 
 SOURCE = "source"
 """Name under which the status reports problems of a stream's source."""
+
+UNFIT_S = 60.0
+"""Seconds after which a live run fails whose source has columns or types that don't fit: no retry puts it right."""
 
 _DISK, _STREAM = "disk or network", "stream"
 _PROCESS_TRIES = 5  # consecutive attempts in which a Python process may not start in time, or be lost
@@ -183,7 +185,7 @@ class Attempts:
             idle = done >= self.planner.batches  # Spark may have run an entry whose writing is not confirmed yet
             if idle and not self.reporter.drain_requested and self.plan_batch(retries, progress):
                 continue
-            ends = self.reporter.drain_requested or self.planner.ended or not self.planner.options.live
+            ends = self.reporter.drain_requested or not self.planner.options.live
             if (idle and ends and committed_batches(self.layout) == done) or self.reporter.is_overdue:
                 return True
             busy_rows = None if idle else self.planner.newest_rows
@@ -220,13 +222,20 @@ class Attempts:
 
 @contextmanager
 def retried(retries: Retries, reporter: StatusReporter) -> Iterator[None]:
-    """Report a failure of a live source or of the disk in the status, and go on; raise one that no retry can help."""
+    """Report a failure of a live source or of the disk in the status, and go on; raise one that no retry can help.
+
+    A source that is not fit may be put right for `UNFIT_S` seconds.
+    """
     try:
         yield
-    except (SourceChanged, Ended, Busy):
+    except (SourceChanged, Busy):
         raise
     except (Refused, OSError, DeltaError) as error:
         retries.fail()
+        if isinstance(error, Unfit) and retries.failing_s >= UNFIT_S:
+            reporter.report_problem(SOURCE, str(error))
+            reporter.report("waiting")
+            raise
         is_source = isinstance(error, Refused)
         reporter.report_problem(SOURCE if is_source else _DISK, str(error) if is_source else Failure.of(error).reason)
     else:

@@ -13,6 +13,9 @@ from tailrace.ground.files import create_atomically, write_atomically
 from tailrace.ground.object_path import Location
 from tailrace.sources.segments import Types
 
+_OF_SOURCE = ("emd_join.bins", "emd_join.span")
+"""Parts of a structure that a query may leave to its source; then those of the checkpoint hold."""
+
 FORMAT = 9
 """The version of the journal and the tables; to be raised when a later tailrace reads other ones."""
 
@@ -88,6 +91,7 @@ def changes(manifest: CheckpointManifest, structure: dict[str, Any]) -> dict[str
     an earlier version knows no `bounds.skew`, and its entries of the journal have no times to bound by it.
     """
     before, now = manifest.structure, json.loads(json.dumps(structure))
+    now |= {name: before[name] for name in _OF_SOURCE if name in before and name in now and now[name] is None}
     names = [name for name in sorted(now.keys() | before.keys()) if before.get(name) != now.get(name)]
     if any(name.startswith(_OF_SPAN) for name in names):
         names = [name for name in names if not name.endswith(".bounds.ahead")]

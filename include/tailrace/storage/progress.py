@@ -9,6 +9,7 @@ from tailrace.engine.progress import Progress
 from tailrace.ground.time_limits import EARLIEST_MS
 from tailrace.ground.times import in_ms
 from tailrace.storage.layout import Layout
+from tailrace.storage.table_schemas import CLASSES
 from tailrace.storage.tables import Tables
 
 TOTALS = ("rows", "late", "answers", "repeats", "quarantined")
@@ -46,6 +47,16 @@ def read_totals(layout: Layout, batches: int) -> dict[str, int]:
             counts = tables.read(table, names, ds.field("batch") < batches)
             totals |= {name: pc.sum(counts.column(name), min_count=0).as_py() for name in names}
     return totals
+
+
+def held_back(layout: Layout) -> int:
+    """Return the number of accepted rows that no complete tick has: an open tick waits until more comes."""
+    tables = Tables(layout)
+    if not (tables.has("segments") and tables.has("metrics")):
+        return 0
+    accepted = pc.sum(tables.read("segments", ["accepted"])["accepted"], min_count=0).as_py()
+    in_ticks = tables.read("metrics", list(CLASSES), ds.field("task") == 0)  # alike in all tasks
+    return int(accepted - sum(pc.sum(in_ticks[name], min_count=0).as_py() for name in CLASSES))
 
 
 def committed_until(layout: Layout) -> int | None:

@@ -57,6 +57,8 @@ class Status:
         The record whose event time is furthest ahead of arrival; None where none is far ahead.
     problem : str or None
         What is wrong with the source, the disk or the stream; it is tried again.
+    rejected : str or None
+        The most frequent reasons for which records were rejected, with an example each.
     """
 
     state: State
@@ -81,6 +83,7 @@ class Status:
     repeats: int = 0
     quarantined: int = 0
     ahead: str | None = None
+    rejected: str | None = None
 
     def write(self, layout: Layout) -> None:
         """Replace the last status; on a full disk overwrite its file in place, which needs no more room."""

@@ -18,7 +18,6 @@ from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, LogPosition, StreamPosition
 from tailrace.stream.batch_segments import MOST_WAITING, Selection, in_step, place, select
 from tailrace.stream.batch_size import BatchSize
-from tailrace.stream.ended import ended_refusal
 from tailrace.stream.entry_writer import EntryWriter
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.silence import Silence, SilenceRules, after_downtime, with_waits
@@ -27,6 +26,11 @@ from tailrace.stream.table_versions import TableVersions
 
 Settings = tuple[SlackPolicy, str]
 """A slack policy, and where its settings come from, in words."""
+
+
+def _closed(position: LogPosition) -> LogPosition:
+    """Return the state of the log after the end of a bounded run, which closes windows as quiet does."""
+    return Silence(quiet=True).after(position, position.planned_ms)
 
 
 class BatchPlanner:
@@ -80,7 +84,7 @@ class BatchPlanner:
         self.silence = SilenceRules(tick_ms, idle_ms, stamped, started_ms, down_ms)
         self.facts: Facts = ()
         before = writer.last.position if writer.last else LogPosition(dict.fromkeys(feeds, StreamPosition()))
-        self.position = after_downtime(before, down_ms)
+        self.position = after_downtime(_closed(before) if self.ended else before, down_ms)
         self.waiting = {name: deque(waiting[name]) for name in feeds}
 
     def observe(self, metrics: Sequence[Mapping[str, Any]]) -> None:
@@ -96,6 +100,7 @@ class BatchPlanner:
 
     @property
     def ended(self) -> bool:
+        """True if the newest entry ends a bounded run: all that came is complete, and no window is open."""
         return self.writer.last is not None and self.writer.last.header.ends
 
     @property
@@ -129,11 +134,6 @@ class BatchPlanner:
         ----------
         progress : Progress or None
             The progress of the stream after the entry before; None before the first batch.
-
-        Raises
-        ------
-        Ended
-            When the stream has ended, and there is more to read.
         """
         if (entry := self.writer.write_again()) is not None:
             return entry
@@ -149,10 +149,7 @@ class BatchPlanner:
                 return None
             for name, feed in self.feeds.items():
                 self.waiting[name] += feed.fresh() if len(self.waiting[name]) < MOST_WAITING else ()
-        new = next((segments[0] for segments in self.waiting.values() if segments), None)
-        if self.ended:
-            if new is not None:
-                raise ended_refusal(self.journal, f"{new.path} came after its end, and would never be read")
+        elif self.ended and not self.rows_left:  # nothing is open that could be closed
             return None
         names = self._readable(progress)
         if names or changed:
@@ -160,11 +157,6 @@ class BatchPlanner:
         if self.options.live:
             return self._without_rows(now, progress)
         return self._append(self.position, now, (), closes=True) if self.options.flush else None
-
-    def refuse_ended(self) -> None:
-        """Refuse to go on with a stream that has ended."""
-        if self.ended:
-            raise ended_refusal(self.journal, "the stream was ended by a bounded run, and its windows are closed")
 
     def _readable(self, progress: Progress | None) -> list[str]:
         """The streams of which the next batch takes rows.

@@ -18,7 +18,6 @@ class JournalReplay:
     journal: Journal
     batches: int
     options: RunOptions = RunOptions(live=False, flush=False)  # noqa: RUF009 (frozen)
-    ended: bool = False
     problem: str | None = None
     state: Literal["streaming", "waiting", "quiet"] = "streaming"
 

@@ -26,10 +26,6 @@ class Planner(Protocol):
         """How many batches are planned."""
 
     @property
-    def ended(self) -> bool:
-        """True if the stream has ended."""
-
-    @property
     def rows_left(self) -> int:
         """How many rows are known to be still to be read."""
 

@@ -85,6 +85,7 @@ def plan_rebuild(query: Query, layout: Layout, file: Path) -> Rebuild:
     last = journal.last()
     if last is None:
         raise refuse(str(layout.home), "its stream has run no batch", f"rm -r {layout.stream}, to begin anew")
+    query = query.fixed_by(manifest.structure)
     same = keeps_answers(changes(manifest, query.structure()))
     plan = _same_answers if same else _other_answers
     return plan(query, layout, manifest, last.header.batch + 1, file)
@@ -128,7 +129,7 @@ def _other_answers(query: Query, layout: Layout, manifest: CheckpointManifest, p
     entries = restated(query, entries_of(journal, planned))
     replay = replay_of(entries, _work(layout), BATCH_ROWS, _MOST_WORK, merges_until=planned)
     segments = journal[count - 1].position.segments if count else 0
-    readers = with_stored_segments(stage.readers, layout, manifest.columns, segments)
+    readers = with_stored_segments(stage.readers, layout, _history_columns(query, manifest), segments)
     require_readable(query, readers, entries_of(journal, planned))
     rows = stored_rows(readers, entries_of(journal, planned))
     answer_files = None
@@ -136,6 +137,15 @@ def _other_answers(query: Query, layout: Layout, manifest: CheckpointManifest, p
         answer_files = AnswerFiles(built.table("results"), schemas(stage.kind)["results"], built.table_versions)
     stage = replace(stage, readers=readers, answer_files=answer_files)
     return Rebuild(query, layout, built, manifest, after, stage, replay, journal[planned - 1].position.rows, rows)
+
+
+def _history_columns(query: Query, manifest: CheckpointManifest) -> Mapping[str, Mapping[str, str]]:
+    """Return the source's columns in history, of streams whose times mean what they meant: by another time zone not."""
+    return {
+        name: columns
+        for name, columns in manifest.columns.items()
+        if manifest.structure.get(f"streams.{name}.timezone") == query.streams[name].timezone
+    }
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import in_ms
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import TOTALS, read_totals
+from tailrace.storage.rejections import Rejections
 from tailrace.storage.status import State, Status, wall_ms
 from tailrace.storage.tables import COMPACT_EVERY
 
@@ -29,6 +30,7 @@ _WRITTEN_AT_ONCE = ("starting", "drained", "ended")  # no report may follow for 
 _GRACE_S = 60.0  # for the running batch, after a drain request to a run in the foreground
 _RECENT = 2 * COMPACT_EVERY + 1  # batches whose durations are compared with the next one; some compact tables
 _FAR_AHEAD_MS = 60_000  # of an event time before arrival: worth a line
+_REASONS = 3  # for which records were rejected, in a status
 _LAUNCHED = "TAILRACE_DRIVER"  # environment variable of what a driver host starts: `MARK` of drivers/fence.py
 
 
@@ -51,6 +53,7 @@ class StatusReporter:
             self.layout.drain.unlink(missing_ok=True)
         now = wall_ms()
         self._problems: dict[str, str | None] = {}
+        self._rejections = Rejections()
         self._written_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0)
         self._busy_since_s: float | None = None
         self._committed_s: float | None = None
@@ -84,7 +87,8 @@ class StatusReporter:
     def starting(self, batches: int) -> None:
         """Report the start of Spark, with the number of batches already committed, and what they brought."""
         totals: dict[str, Any] = read_totals(self.layout, batches)
-        self._status = replace(self._status, batches=batches, **totals)
+        self._rejections = Rejections.read(self.layout) if totals["quarantined"] else Rejections()
+        self._status = replace(self._status, batches=batches, rejected=self._rejected, **totals)
         self.report("starting")
 
     def report(self, state: State, rows_left: int = 0, busy_rows: int | None = None) -> None:
@@ -144,11 +148,18 @@ class StatusReporter:
         ahead = self._event_ahead(metrics[-1], written.get("segments"))
         counts = {name: [row[name] for row in metrics] for name in TOTALS[:-1]}
         counts |= {name: written["segments"][name].to_pylist() for name in TOTALS[-1:] if "segments" in written}
-        totals = {name: getattr(old, name) + sum(of_parts) for name, of_parts in counts.items()}
+        totals: dict[str, Any] = {name: getattr(old, name) + sum(of_parts) for name, of_parts in counts.items()}
+        if "quarantine" in written:
+            self._rejections.add(written["quarantine"])
+            totals["rejected"] = self._rejected
         self._status = replace(old, batches=batch + 1, committed_at_ms=wall_ms(), ahead=ahead, **progress, **totals)
         of_batch = {name: sum(of_parts) for name, of_parts in counts.items()}
         json_log.tell("batch", batch=batch, took_ms=took_ms, **of_batch, **progress)
         return Progress.of(metrics)
+
+    @property
+    def _rejected(self) -> str | None:
+        return "; ".join(self._rejections.lines(_REASONS)) or None
 
     def _event_ahead(self, metrics: Mapping[str, Any], segments: pa.Table | None) -> str | None:
         """Describe the event time furthest ahead of arrival; None where none is far ahead. `metrics`: of the batch."""

@@ -342,6 +342,33 @@ def test_a_missing_or_unreadable_source_is_refused(tailrace, tmp_path, make, fra
     assert not (tmp_path / "wh").exists()
 
 
+def test_validate_looks_at_the_source(tailrace, tmp_path):
+    file, source = query(tmp_path), tmp_path / "in" / "a.parquet"
+    assert "no such file" in tailrace("validate", file, "--source", code=2).stderr
+    source.parent.mkdir()
+    assert "no record yet" in tailrace("validate", file, "--source").stdout
+    seconds = pa.array([1_600_000_000, 1_600_000_060])
+    pq.write_table(flights(scheduled=seconds, actual=seconds), source)
+    output = tailrace("validate", file, "--source", code=2)
+    assert "of 2 records that were looked at 0 fit, 2 do not" in output.stdout
+    assert "looks like epoch seconds" in output.stderr
+    pq.write_table(flights(delay=pa.array([0.0, float("nan")])), source)
+    output = tailrace("validate", file, "--source").stdout
+    assert "1 × delay is NaN, as a.parquet#1" in output
+    assert f"{file}: right" in output
+    pq.write_table(flights(delay=None), source)
+    assert "no column 'delay'" in tailrace("validate", file, "--source", code=2).stderr
+    assert not (tmp_path / "wh").exists()
+
+
+def test_validate_refuses_files_that_share_a_name(tailrace, tmp_path):
+    copy = tmp_path / "copy.yaml"
+    copy.write_text(FLIGHTS.read_text())
+    output = tailrace("validate", FLIGHTS, copy, FLIGHTS, code=2)
+    assert output.stdout == f"{FLIGHTS}: right\n" * 2
+    assert f"{copy}: name: flights is declared in {FLIGHTS}, too" in output.stderr
+
+
 @pytest.mark.parametrize("more", [(), ("--correct",), ("--keep-open", "--correct")])
 def test_an_input_without_rows_is_no_fault(tailrace, tmp_path, more):
     (tmp_path / "in").mkdir()

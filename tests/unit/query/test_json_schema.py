@@ -213,7 +213,13 @@ LOAD_ONLY = {
     "no share": LoadOnly("avg", "quantile, q: .nan", "'.nan' does not fit"),
 }
 # Messages about the cases of WRONG that only load can refuse.
-LOAD_ONLY_MESSAGES = ("slide is longer than size", "more than 20,000", "is no cron expression", "stands twice")
+LOAD_ONLY_MESSAGES = (
+    "slide is longer than size",
+    "more than 20,000",
+    "is no cron expression",
+    "stands twice",
+    "is no time zone",
+)
 
 
 @pytest.mark.parametrize("case", WRONG, ids=lambda case: f"{case.field}-{case.new}"[:60])

@@ -123,6 +123,8 @@ WRONG = [
         "'1 May' is no time",
         "2000-01-01T06:30:00Z",
     ),
+    Wrong("key: origin", "timezone: Berlin", 9, "streams.departures.timezone", "'Berlin' is no time zone", "IANA"),
+    Wrong("key: origin", "timezone: Europe/Berlim", 9, "streams.departures.timezone", "is no", "Europe/Berlin"),
     Wrong("key: origin", "bounds: {ahead: -1 s}", 9, "streams.departures.bounds.ahead", "-1 s", "at least 0"),
     Wrong("size: 1 h", "size: 500", 10, "window.size", "500 has no unit", "write 500 ms"),
     Wrong("size: 1 h", "size: 1 hours ago", 10, "window.size", "is no duration", "size: 500 ms"),
@@ -132,7 +134,11 @@ WRONG = [
     Wrong(
         "slide: 15 min", "slide: 1 ms", 10, "window.slide", "in 3,600,000 windows, more than 20,000", "180 ms or more"
     ),
-    Wrong(", slide: 15 min", "", 10, "window.slide", "missing", "slide: 100 ms"),
+    Wrong("slide: 15 min", "slid: 15 min", 10, "window.slid", "'slid' is no field", "slide (of size, slide)"),
+    Wrong("kind: aggregate", "knd: aggregate", 1, "kind", "is missing, and 'knd' is no field", "kind in place of knd"),
+    Wrong("format: ", "fromat: ", 5, "streams.departures.source.format", "'fromat' is no", "format in place of fromat"),
+    Wrong("policy: ", "polcy: ", 11, "disorder.policy", "missing, and 'polcy' is no", "policy in place of polcy"),
+    Wrong("function: ", "fuction: ", 12, "aggregate.function", "and 'fuction' is no", "function in place of fuction"),
     Wrong("window: {size: 1 h, slide: 15 min}", "window: 1 h", 10, "window", "'1 h' does not fit", "{size: 500 ms,"),
     Wrong("window: {size: 1 h, slide: 15 min}\n", "", 1, "window", "missing", "{size: 500 ms, slide: 100 ms}"),
     Wrong(PLAIN, "hybrid, risk: 0.05", 11, "disorder.error", "missing", "error: 0.05 (an"),
@@ -254,6 +260,18 @@ def test_a_file_that_is_not_utf_8_or_too_large_is_refused(tmp_path: Path) -> Non
     assert "64 KiB" in problem.wrong
 
 
+def test_a_missing_slide_is_the_size(tmp_path: Path) -> None:
+    query = load(write(tmp_path, GOOD.replace(", slide: 15 min", "")))
+    assert (query.window.size_ms, query.window.slide_ms) == (3_600_000, 3_600_000)
+    assert query.structure() == load(write(tmp_path, GOOD.replace("slide: 15 min", "slide: 1 h"))).structure()
+
+
+def test_a_misspelt_field_is_named_beside_the_one_that_is_missing(tmp_path: Path) -> None:
+    missing, misspelt = problems_of(write(tmp_path, GOOD.replace("window: ", "windo: ")))
+    assert (missing.where.rpartition(": ")[2], missing.wrong) == ("window", "is missing")
+    assert misspelt.right.startswith("window (of ")  # `kind` is as near, but stands there
+
+
 def test_the_section_of_another_kind_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD.replace("kind: aggregate", "kind: topk"))
     missing, surplus = problems_of(path)
@@ -285,7 +303,22 @@ def test_a_wrong_top_k_is_refused(tmp_path: Path, section: str, line: int, field
     assert right in problem.right
 
 
-@pytest.mark.parametrize("policy", ["quantile, error: 0.05, risk: 0.05", "hybrid, error: 0.05, risk: 0.05"])
+@pytest.mark.parametrize("method", ["sma", "mintopk", "gstopk"])
+@pytest.mark.parametrize("policy", [PLAIN, "mp_k_slack", "cache_duration, initial: 1 min, accuracy: 0.9"])
+def test_a_top_k_by_a_method_that_does_not_wait_refuses_policies_that_do(
+    tmp_path: Path, method: str, policy: str
+) -> None:
+    text = TOPK.replace("TOPK", f"topk: {{k: 5, score: delay, method: {method}}}")
+    assert load(write(tmp_path, text.replace(PLAIN, "none"))).topk.method == method
+    (problem,) = problems_of(write(tmp_path, text.replace(PLAIN, policy)))
+    assert problem.where.endswith(": topk.method")
+    assert f"method {method} does not wait" in problem.wrong
+
+
+PROMISES = [f"{policy}, error: 0.05, risk: 0.05" for policy in ("quantile", "hybrid", "aq_k_slack")]
+
+
+@pytest.mark.parametrize("policy", PROMISES)
 def test_a_top_k_refuses_policies_that_promise_an_error(tmp_path: Path, policy: str) -> None:
     text = TOPK.replace("TOPK", "topk: {k: 5, score: delay}").replace(PLAIN, policy)
     (problem,) = problems_of(write(tmp_path, text))

@@ -109,6 +109,35 @@ def test_contradictory_or_out_of_range_fields_are_refused(changes: dict[str, Any
         declare(**changes)
 
 
+SIDE = {"source": {"format": "json", "path": "in"}, "event_time": "at", "id": "id"}
+POINTS = {side: {"x": "lon", "y": "lat"} for side in ("left", "right")}
+SPATIAL = {"geometry": POINTS, "relation": "dwithin", "distance": "1 km"}
+PAIRS: dict[str, dict[str, Any]] = {
+    "emd_join": {"window": {"size": "1 s"}, "emd_join": {"threshold": 1, "histogram": "h"}},
+    "spatial_join": {"spatial_join": SPATIAL | {"join": "interval", "interval": {"lower": "0 s", "upper": "1 s"}}},
+    "window": {"window": {"size": "1 s"}, "kind": "spatial_join", "spatial_join": SPATIAL | {"join": "window"}},
+    "topk": {"streams": {"s": SIDE}, "window": {"size": "1 s"}, "topk": {"k": 1, "score": "v"}},
+}
+PAIRS = {
+    kind: {"name": "q", "kind": kind, "streams": {"left": SIDE, "right": SIDE}} | fields
+    for kind, fields in PAIRS.items()
+}
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+@pytest.mark.parametrize("policy", ["hybrid", "quantile", "aq_k_slack"])
+def test_policies_that_promise_an_error_go_with_aggregates_alone(kind: str, policy: str) -> None:
+    with pytest.raises(ValidationError, match="has no measure for"):
+        declared_query(PAIRS[kind] | {"disorder": {"policy": policy, "error": 0.1, "risk": 0.1}})
+    assert declare(disorder={"policy": policy, "error": 0.1, "risk": 0.1}, aggregate={"function": "count"})
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+@pytest.mark.parametrize("policy", ["cache_duration", "mp_k_slack", "none"])
+def test_policies_that_promise_an_accuracy_or_nothing_go_with_every_kind(kind: str, policy: str) -> None:
+    assert declared_query(PAIRS[kind] | {"disorder": {"policy": policy}}).policy.policy == policy
+
+
 def test_the_structure_maps_field_names_to_json_values() -> None:
     structure = declare().structure()
     assert json.loads(json.dumps(structure)) == structure
@@ -120,6 +149,7 @@ def test_the_structure_maps_field_names_to_json_values() -> None:
         "streams.readings.arrival_time": None,
         "streams.readings.id": "id",
         "streams.readings.key": None,
+        "streams.readings.timezone": None,
         "streams.readings.bounds.earliest": "2000-01-01T00:00:00Z",
         "streams.readings.bounds.ahead": "1 h",
         "streams.readings.bounds.skew": "1 min",

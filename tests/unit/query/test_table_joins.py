@@ -73,8 +73,11 @@ def query_of(tmp_path):
         ),
         ("  left: ", "  taxis: ", "", "streams", "takes the streams left and right, here is taxis"),
         ("", "", "window: {size: 1 s, slide: 1 s}\n", "window", "join table takes no window"),
-        ("", "", "disorder: {policy: k_slack, k: 1 s}\n", "disorder.policy", "policy k_slack waits"),
-        ("", "", "disorder: {deduplicate: true}\n", "disorder.deduplicate", "knows none that came before"),
+        ("", "", "disorder: {policy: k_slack, k: 1 s}\n", "disorder", "it waits for none"),
+        ("", "", "disorder: {policy: none}\n", "disorder", "it waits for none"),
+        ("", "", "disorder: {policy: none, tick: 1 s}\n", "disorder", "it waits for none"),
+        ("", "", "disorder: {idle: 10 s}\n", "disorder", "it waits for none"),
+        ("", "", "disorder: {deduplicate: true}\n", "disorder", "drops none"),
         ("", "", "correction: {gap: 5 s}\n", "correction", "nothing to be corrected"),
     ],
 )

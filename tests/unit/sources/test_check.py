@@ -343,3 +343,27 @@ def test_a_column_that_is_null_throughout_is_null_in_its_type() -> None:
         checked = check(raw, columns, np.arange(1), types, None)
         assert checked.reasons == [f"{part} is null"], name
         assert checked.tuples.schema.field("id").type == checked.tuples.schema.field("key").type == pa.int64()
+
+
+SECOND = NOW // 1000
+
+
+@pytest.mark.parametrize(
+    ("happened", "came", "reason", "hint"),
+    [
+        (SECOND, SECOND, EARLY, "happened looks like epoch seconds, and integers are read as epoch milliseconds"),
+        (SECOND, NOW, EARLY, "happened looks like epoch seconds"),
+        (NOW, SECOND, AHEAD, "came looks like epoch seconds"),
+        (NOW * 1000, NOW, AHEAD, "happened looks like epoch microseconds"),
+        (NOW * 10**6, NOW * 10**6, CAME, "came looks like epoch nanoseconds"),
+    ],
+)
+def test_a_time_in_another_unit_is_named_as_such(happened: int, came: int, reason: str, hint: str) -> None:
+    (found,) = reasons(happened=pa.array([happened]), came=pa.array([came])).values()
+    assert found.startswith(f"{reason}; ")
+    assert hint in found
+
+
+def test_a_time_out_of_bounds_that_fits_no_unit_has_no_hint() -> None:
+    assert reasons(happened=pa.array([5])) == {0: EARLY}
+    assert reasons(happened=pa.array([SECOND * 1000], pa.timestamp("s"))) == {0: AHEAD}

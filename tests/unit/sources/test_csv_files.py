@@ -180,7 +180,7 @@ def types(path: Path, text: str, columns: Columns = COLUMNS) -> dict[str, str] |
     ("text", "kinds"),
     [
         ("1,7,a,0.5\n", ("int64", "string", "string", "double")),
-        ("2020-01-01T00:00:00Z,x,3,1\n", ("string", "string", "string", "double")),
+        ("2020-01-01T00:00:00Z,x,3,1\n", ("text with zone", "string", "string", "double")),
         ("1,007,a,1\n", ("int64", "string", "string", "double")),
         ("1,7,a,1\n2,x,b,2\n", ("int64", "string", "string", "double")),
         ("oops,7,a,1\n5,8,b,2\n", ("int64", "string", "string", "double")),

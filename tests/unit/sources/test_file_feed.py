@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from file_feeds import COLUMNS, GOOD, LINE, TYPES, all_rows, make_feed, refusal, rows, write, write_json
-from tailrace.ground.errors import refuse
+from tailrace.ground.errors import Refused, Unfit, refuse
 from tailrace.sources import json_files, parquet_files
 from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.formats import FORMATS
@@ -123,6 +123,35 @@ def test_a_source_without_a_record_of_fitting_types_is_refused(tmp_path):
     write_json(tmp_path, "a.json", GOOD | {"v": "one"}, GOOD | {"event": None})
     message = refusal(make_feed(tmp_path, format_name="json"))
     assert message == f"{tmp_path}: no record has a value of a fitting type in each of event, id, key, v"
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize(
+    "write_unfit",
+    [
+        lambda path: pq.write_table(pa.table({"event": [1]}), path / "a.parquet"),
+        lambda path: write(path, "a.parquet", 1, v=pa.array(["one"])),
+        lambda path: write(path, "a.parquet", 1, event=pa.array(["soon"])),
+    ],
+    ids=["no column", "a text for a number", "a text for a time"],
+)
+def test_columns_and_types_that_do_not_fit_are_told_from_a_source_that_is_away(tmp_path, write_unfit, live):
+    with pytest.raises(Refused) as away:
+        make_feed(tmp_path / "gone", at_once=9 if live else None).fresh()
+    assert type(away.value) is Refused
+    write_unfit(tmp_path)
+    with pytest.raises(Unfit):
+        make_feed(tmp_path, at_once=9 if live else None).fresh()
+
+
+def test_records_without_a_fitting_value_are_unfit_and_a_damaged_file_is_not(tmp_path):
+    write_json(tmp_path / "json", "a.json", GOOD | {"v": "one"})
+    with pytest.raises(Unfit):
+        make_feed(tmp_path / "json", format_name="json").fresh()
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 half")
+    with pytest.raises(Refused) as damaged:
+        make_feed(tmp_path).fresh()
+    assert type(damaged.value) is Refused, "it may be whole soon"
 
 
 def test_a_file_without_a_fitting_record_is_read_if_another_file_shows_the_types(tmp_path):

@@ -220,7 +220,7 @@ def test_types_come_from_the_first_record_with_a_value_in_every_column(path: Pat
     column_types = types(
         path, '{"t": 1}\nbad\n[1]\n{"t": "2020-01-01", "id": 7, "k": "a", "v": 1}\n{"t": 5, "id": "x"}\n'
     )
-    assert column_types == {"t": "string", "id": "int64", "k": "string", "v": "double"}
+    assert column_types == {"t": "text without zone", "id": "int64", "k": "string", "v": "double"}
 
 
 def test_times_of_another_type_than_the_first_go_to_quarantine(path: Path) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from planner_driver import LIVE, STREAM, Driver, Log, rows_read, segments
-from tailrace.ground.errors import Busy, Damaged, Problem, SourceChanged, refuse
+from tailrace.ground.errors import Busy, Damaged, Problem, SourceChanged, Unfit, refuse
 from tailrace.ground.retries import Retries
 from tailrace.spark import attempts as module
 from tailrace.spark.attempts import Attempts
@@ -129,6 +129,20 @@ def test_a_problem_of_the_source_is_in_the_status(tmp_path, clock):
     status = Status.read(attempts.layout)
     assert status.problem == f"source: {GONE}"
     assert status.state == "waiting"
+
+
+@pytest.mark.parametrize("failed", [range(1, 1000), range(1, 6)], ids=["stays", "is put right"])
+def test_a_source_that_is_not_fit_may_be_put_right_for_a_while_and_then_ends_the_run(tmp_path, clock, failed):
+    unfit = Unfit([Problem("/in/a: column value", "its type is string", "a number")])
+    attempts = attempts_over(tmp_path, FailingLog(dict.fromkeys(failed, unfit)))
+    if len(failed) < 10:
+        assert attempts.run_batches(Stream(attempts, clock), 0)
+        assert len(rows_read(attempts.layout.journal)) == 14
+        return
+    with pytest.raises(Unfit, match="its type is string"):
+        attempts.run_batches(Stream(attempts, clock), 0)
+    assert module.UNFIT_S <= clock.now_s < 3 * module.UNFIT_S
+    assert "its type is string" in Status.read(attempts.layout).problem
 
 
 def test_a_full_disk_neither_loses_nor_repeats_a_segment(tmp_path, clock, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from pair_query import STREAMS, pair_query, use_pairs, write_rows
 from planner_driver import Log, segments
-from tailrace.ground.errors import refuse
+from tailrace.ground.errors import Problem, Unfit, refuse
 from tailrace.ground.retries import Retries
 from tailrace.spark import app
 from tailrace.spark.attempts import SOURCE
@@ -81,3 +81,11 @@ def test_the_checkpoint_has_the_types_and_identities_of_each_stream(tmp_path, mo
     manifest = layout.manifest()
     assert manifest.types == {"left": {"left_id": "string"}, "right": {"right_id": "string"}}
     assert manifest.identities == {"right": "of a table"}
+
+
+def test_a_source_that_is_not_fit_ends_a_live_run_that_waits_for_its_first_record(reporter, tmp_path):
+    unfit = Unfit([Problem("/in/b: column value", "its type is string", "a number")])
+    feeds = {"left": LateLog(1), "right": LateLog(1, dict.fromkeys(range(1, 1000), unfit))}
+    with pytest.raises(Unfit, match="its type is string"):
+        app._await_first_records(feeds, {name: [] for name in STREAMS}, reporter)
+    assert "its type is string" in Status.read(Layout(tmp_path / "pairs")).problem

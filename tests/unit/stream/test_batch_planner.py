@@ -32,7 +32,6 @@ from tailrace.sources.segments import Segment
 from tailrace.spark.source import share
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
 from tailrace.stream import batch_segments
-from tailrace.stream.ended import Ended
 from tailrace.stream.run_options import RunOptions
 from toy_join import ToyJoin
 
@@ -135,24 +134,44 @@ def test_an_empty_source_is_one_batch_that_ends_the_stream(tmp_path):
     assert driver.plan() is None
 
 
-@pytest.mark.parametrize("plan", [RunOptions(), LIVE])
-def test_rows_after_the_end_of_the_stream_are_refused(tmp_path, plan):
+@pytest.mark.parametrize("options", [RunOptions(), RunOptions(3), RunOptions(flush=False), LIVE])
+def test_a_stream_that_a_bounded_run_has_ended_goes_on_with_what_is_new(tmp_path, options):
     driver = Driver(tmp_path, Log(*segments("b")), RunOptions())
     assert driver.plan().header.ends
-    with pytest.raises(Ended, match="its windows are closed"):
-        driver.planner.refuse_ended()
-    driver.log.there += segments("d")
-    driver.restart(options=plan, settings=WAITING)
-    with pytest.raises(Ended, match="/in/d came after its end, and would never be read"):
-        driver.plan()
+    driver.log.there += segments("a")
+    driver.restart(options=options, settings=WAITING)
+    driver.go()
+    headers = [record.header for record in entries(tmp_path)]
+    assert sum(record.position.rows for record in entries(tmp_path)[-1:]) == 12
+    assert rows_read(tmp_path) == [row for row in WHOLE if row[0] == "b"] + [row for row in WHOLE if row[0] == "a"]
+    ends = not options.live and options.flush
+    assert [header.ends for header in headers] == [True] + [False] * (len(headers) - 2) + [ends]
+    assert [header.closes for header in headers] == [header.ends for header in headers]
+    assert in_force(entries(tmp_path)[1]) == WAITING
+
+
+@pytest.mark.parametrize("options", [RunOptions(), RunOptions(flush=False)])
+def test_a_bounded_run_over_a_stream_that_has_ended_writes_nothing_where_nothing_is_new(tmp_path, options):
+    driver = Driver(tmp_path, Log(*segments("b")), RunOptions())
+    driver.go()
+    driver.restart(options=options, settings=WAITING)
+    assert driver.plan() is None
     assert len(entries(tmp_path)) == 1
 
 
-def test_a_stream_that_has_not_ended_can_be_resumed(tmp_path):
-    driver = Driver(tmp_path, Log(*segments()), LIVE)
-    driver.planner.refuse_ended()
+def test_a_live_run_over_a_stream_that_has_ended_is_quiet_until_something_comes(tmp_path):
+    driver = Driver(tmp_path, Log(*segments("b")), RunOptions())
     driver.go()
-    driver.planner.refuse_ended()
+    driver.restart(options=LIVE)
+    assert not any(
+        record.header.closes for record in [driver.plan(after=10 * IDLE, committed=5, reached=(5,))] if record
+    )
+    assert driver.planner.state == "quiet"
+    driver.log.there += segments("d")
+    driver.plan(after=IDLE)
+    assert driver.planner.state == "waiting"
+    record = driver.plan(after=2 * IDLE, committed=5, reached=(5,))
+    assert (record.header.closes, record.header.ends) == (True, False)
 
 
 @pytest.mark.parametrize("stamps", [False, True])

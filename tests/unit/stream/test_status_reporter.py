@@ -293,6 +293,17 @@ def test_an_event_time_far_ahead_of_arrival_is_reported_with_its_place_until_arr
     assert Status.read(layout).ahead in str(said)
 
 
+def test_the_status_has_the_reasons_for_which_records_were_rejected(layout: Layout, clock: Clock) -> None:
+    reporter = StatusReporter(layout)
+    reporter.starting(0)
+    quarantine = pa.table({"reason": ["v is NaN", "v is null", "v is NaN"], "position": ["in/a#1", "in/a#2", "in/a#3"]})
+    reporter.batch_written(0, metrics_tables({"task": 0}) | {"quarantine": quarantine})
+    reporter.batch_written(1, metrics_tables({"task": 0}))
+    clock.passes(1_000)
+    reporter.report("streaming")
+    assert Status.read(layout).rejected == "2 × v is NaN, as a#1; 1 × v is null, as a#2"
+
+
 def test_the_status_has_the_age_of_the_current_batch_and_the_time_of_recent_ones(layout: Layout, clock: Clock) -> None:
     """This shows that a batch hangs although the driver itself is alive."""
     reporter = StatusReporter(layout)

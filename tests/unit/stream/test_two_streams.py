@@ -12,7 +12,6 @@ from planner_driver import IDLE, LIVE, TICK, WAITING, Driver, Log, entries
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord
 from tailrace.storage.progress import Progress
-from tailrace.stream.ended import Ended
 from tailrace.stream.run_options import RunOptions
 
 STREAMS = ("left", "right")
@@ -111,13 +110,15 @@ def test_each_stream_has_its_table_version(tmp_path):
     assert versions == [(2, 9), (6, 9)]
 
 
-def test_rows_of_either_stream_after_the_end_are_refused(tmp_path):
+def test_a_bounded_run_goes_on_with_rows_of_either_stream(tmp_path):
     driver = two(tmp_path, [1], [1], RunOptions())
     driver.go()
-    driver.logs["right"].there += parts("later", [1])
-    driver.restart()
-    with pytest.raises(Ended, match="/in/later00000 came after its end"):
-        driver.plan()
+    driver.logs["right"].there += parts("later", [1, 1])
+    driver.restart(options=RunOptions(1))
+    first, last = driver.plan(), driver.plan()
+    assert (first.header.idle, first.header.closes) == (("left",), False)  # it was read to its end
+    assert (last.header.closes, last.header.ends) == (True, True)
+    assert driver.plan() is None
 
 
 # ---------------------------------------------------------------- a bounded run: in step by arrival

@@ -1,0 +1,30 @@
+"""What `validate --source` prints of a query's sources."""
+
+from __future__ import annotations
+
+from tailrace.ground.errors import refuse
+from tailrace.query.query import Query
+from tailrace.stream.source_bins import with_bins_of_source
+from tailrace.stream.source_sample import report_of, sample_sources
+from tailrace.terminal import screen
+
+
+def print_source_reports(query: Query) -> None:
+    """Print the columns and types of a query's sources, and what of their first records would be rejected, and why.
+
+    Raises
+    ------
+    Unfit
+        When a column is missing or of a wrong type.
+    Refused
+        When a source is not there, or none of the records that were looked at fits.
+    """
+    samples = sample_sources(query)
+    reports = report_of(with_bins_of_source(query, samples), samples)
+    for report in reports:
+        for line in report.lines():
+            screen.out.print(line, markup=False, soft_wrap=True)
+    for report in reports:
+        if report.read and not report.accepted:
+            reason = next(report.rejections.lines())
+            raise refuse(report.sample.where, f"none of its records fits: {reason}", "records that the query can take")

@@ -1,0 +1,25 @@
+"""Hints at integer times of another unit than epoch milliseconds, which are rejected as out of bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+_OUT_OF_BOUNDS, _CENTURY_S = "out of bounds", (946_684_800, 4_102_444_800)
+_UNITS = (("seconds", 1), ("microseconds", 1_000_000), ("nanoseconds", 1_000_000_000))
+
+
+def with_units(reasons: list[str], times: pa.ChunkedArray, name: str) -> list[str]:
+    """Return the reasons against records, with a hint where a time is out of bounds whose integer is of another unit.
+
+    In epoch milliseconds a time of this century in seconds lies in 1970, one in microseconds after the year 30000.
+    """
+    if not pa.types.is_integer(times.type):
+        return reasons
+    values, hinted = times.to_numpy(zero_copy_only=False), list(reasons)
+    for unit, second in _UNITS:
+        of_century = (values >= _CENTURY_S[0] * second) & (values < _CENTURY_S[1] * second)
+        for index in np.flatnonzero(of_century).tolist():
+            if _OUT_OF_BOUNDS in reasons[index]:
+                hinted[index] += f"; {name} looks like epoch {unit}, and integers are read as epoch milliseconds"
+    return hinted

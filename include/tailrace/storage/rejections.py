@@ -1,0 +1,79 @@
+"""The rejected records of a stream by reason, each with the number of its records and an example. No Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.storage.layout import Layout
+from tailrace.storage.tables import Tables, open_table
+
+_VALUE = r"(: ['\"].*|: line \d+ column .*)$"  # at the end of a reason: the text of one record, or the place in it
+_LONGEST_EXAMPLE = 120
+_MOST_REASONS = 100
+_OTHERS = "other reasons"
+_COLUMNS = ["reason", "position"]
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """The number of records that were rejected for one reason, and one of them: its place and, if known, its text."""
+
+    records: int
+    example: str
+
+
+@dataclass
+class Rejections:
+    """Counts rejected records by reason.
+
+    Attributes
+    ----------
+    by_reason : dict
+        At most a hundred reasons; what comes for further ones is counted together.
+    """
+
+    by_reason: dict[str, Rejected] = field(default_factory=dict)
+
+    @staticmethod
+    def read(layout: Layout) -> Rejections:
+        """Read those of the table `quarantine`; none where it does not exist."""
+        found = Rejections()
+        if Tables(layout).has("quarantine"):
+            for batch in open_table(layout.table("quarantine")).to_pyarrow_dataset().to_batches(columns=_COLUMNS):
+                found.add(pa.Table.from_batches([batch]))
+        return found
+
+    @property
+    def records(self) -> int:
+        """The number of all rejected records."""
+        return sum(rejected.records for rejected in self.by_reason.values())
+
+    def add(self, quarantine: pa.Table) -> None:
+        """Count rows of the table `quarantine`."""
+        reason = pc.replace_substring_regex(quarantine["reason"].cast(pa.string()), _VALUE, "")
+        rows = pa.table({"reason": reason, "row": pa.array(range(quarantine.num_rows), pa.int64())})
+        grouped = rows.group_by("reason", use_threads=False).aggregate([("row", "count"), ("row", "min")])
+        for name, count, first in zip(*(grouped[each].to_pylist() for each in grouped.column_names), strict=True):
+            known = name if name in self.by_reason or len(self.by_reason) < _MOST_REASONS else _OTHERS
+            before = self.by_reason.get(known) or Rejected(0, _example(quarantine.slice(first, 1)))
+            self.by_reason[known] = replace(before, records=before.records + count)
+
+    def lines(self, most: int = 5) -> Iterator[str]:
+        """Yield a line for each of the most frequent reasons, and one for the rest."""
+        ordered = sorted(self.by_reason.items(), key=lambda item: -item[1].records)
+        for reason, rejected in ordered[:most]:
+            yield f"{rejected.records:,} × {reason}, as {rejected.example}"
+        if rest := ordered[most:]:
+            records = sum(rejected.records for _, rejected in rest)
+            yield f"{records:,} for {len(rest)} other reasons: see the table quarantine"
+
+
+def _example(row: pa.Table) -> str:
+    """Return the place of a rejected record, by its file's name, and its text where the row has it, on one line."""
+    position = str(row["position"][0]).rpartition("/")[2]
+    record = " ".join(str(row["record"][0]).split()) if "record" in row.column_names else ""
+    return f"{position} {record[:_LONGEST_EXAMPLE]}".strip()

@@ -1,0 +1,117 @@
+"""The summary of a run: what it accepted, what it rejected and why, and what its coverage is likely to come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailrace.ground.duration import format_duration, format_time
+from tailrace.ground.time_limits import EARLIEST_MS
+from tailrace.ground.times import in_ms
+from tailrace.ground.words import counted
+from tailrace.storage.rejections import Rejections
+from tailrace.storage.table_schemas import LATE_TIMES
+
+_MANY = 0.5  # a share of records that is more likely a mistake than the nature of a stream
+_ZONE_MS, _SPREAD = 25 * 60_000, 0.15  # the least delay that may be a zone's, and how much such delays differ
+_SAMPLE = 10_000  # late rows of which the delays are looked at
+
+
+def all_of(*callbacks: Callable[..., None]) -> Callable[..., None]:
+    """Return a callback that calls each of these in turn."""
+
+    def call(*arguments: Any) -> None:
+        for callback in callbacks:
+            callback(*arguments)
+
+    return call
+
+
+class RunSummary:
+    """Sums up the batches of a run, as its callback after each batch.
+
+    Attributes
+    ----------
+    read, accepted, late : int
+        The numbers of records that were read, of those accepted, and of late tuples.
+    rejections : Rejections
+    """
+
+    def __init__(self) -> None:
+        self.read = self.accepted = self.late = 0
+        self.rejections = Rejections()
+        self._last: dict[str, Any] = {}
+        self._delays_ms: list[NDArray[np.int64]] = []
+
+    def __call__(self, batch: int, rows_left: int, written: dict[str, pa.Table]) -> None:
+        metrics = in_ms(written["metrics"])
+        self._last = metrics.slice(metrics.num_rows - 1).to_pylist()[0]
+        self.late += sum(metrics["late"].to_pylist())
+        if "segments" in written:
+            self.read += sum(written["segments"]["rows"].to_pylist())
+            self.accepted += sum(written["segments"]["accepted"].to_pylist())
+        if "quarantine" in written:
+            self.rejections.add(written["quarantine"])
+        if "late" in written and sum(map(len, self._delays_ms)) < _SAMPLE:
+            self._delays_ms.append(_delays(in_ms(written["late"].slice(0, _SAMPLE)), self._last["k_ms"]))
+
+    @property
+    def failed(self) -> bool:
+        """True if no record was accepted, though some were read."""
+        return self.read > 0 and not self.accepted
+
+    def lines(self) -> Iterator[str]:
+        """Yield what is to be said at the end of a run."""
+        if not self.read:
+            return
+        rejected = self.read - self.accepted
+        yield f"read {counted(self.read, 'record')}: {self.accepted:,} accepted, {rejected:,} rejected"
+        for line in self.rejections.lines():
+            yield f"  {line}"
+        yield from map("warning: {}".format, self._warnings(rejected))
+
+    def _warnings(self, rejected: int) -> Iterator[str]:
+        if rejected > _MANY * self.read and self.accepted:
+            yield f"{rejected / self.read:.0%} of the records were rejected, for the reasons above"
+        coverage = self._last.get("coverage")
+        if self.late > _MANY * self.accepted or (coverage is not None and coverage < _MANY):
+            shown = "" if coverage is None else f", coverage is {coverage:.2%}"
+            yield f"{counted(self.late, 'tuple')} of {self.accepted:,} came late{shown}: {self._cause()}"
+        newest, reached = (
+            self._last.get("newest_event"),
+            [ms for ms in self._last.get("reached") or () if ms is not None],
+        )
+        if newest is not None and reached and newest - max(reached) >= _ZONE_MS:
+            ahead = f"event times are up to {_rough(newest - max(reached))} ahead of arrival ({format_time(newest)})"
+            yield f"{ahead}: are they of another time zone?"
+
+    def _cause(self) -> str:
+        """Return the likely cause of most tuples being late."""
+        delays = np.concatenate([np.zeros(0, np.int64), *self._delays_ms])
+        if not len(delays):
+            return "they are those of earlier runs"
+        low, median, high = (float(each) for each in np.quantile(delays, [0.1, 0.5, 0.9]))
+        behind = f"half of the late ones are {_rough(median)} or more behind the newest event time"
+        if median >= _ZONE_MS and high - low <= _SPREAD * median:
+            return f"{behind}, and most as far: are their times of another time zone than the others'?"
+        k = format_duration(self._last["k_ms"])
+        return f"{behind}, and K is {k}. A larger k waits for them, so does policy quantile; tailrace calibrate finds K"
+
+
+def _delays(late: pa.Table, k_ms: int) -> NDArray[np.int64]:
+    """Return how far late tuples are behind t_max, ms; of a pane, by its start."""
+    name = next(name for name in LATE_TIMES if name in late.column_names)
+    frontier, times = (late[column].to_numpy().astype(np.int64) for column in ("frontier", name))
+    return np.asarray((frontier - times + k_ms)[frontier > EARLIEST_MS])
+
+
+def _rough(duration_ms: float) -> str:
+    """Return a duration in its largest unit, to a tenth."""
+    for unit, length in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
+        if duration_ms >= length:
+            return f"{duration_ms / length:.1f} {unit}".replace(".0 ", " ")
+    return f"{duration_ms:.0f} ms"

@@ -1,0 +1,167 @@
+"""A sample of a query's sources: their columns and types, and what the first records would come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+
+from tailrace.engine.stream_reader import columns_of, readers_of, records_of
+from tailrace.ground.errors import Problem, Unfit, refuse
+from tailrace.ground.object_path import Location, ObjectPath
+from tailrace.ground.words import counted
+from tailrace.query.query import Query
+from tailrace.query.sections import Files, Kafka, Stream
+from tailrace.sources.check import Columns
+from tailrace.sources.formats import FORMATS, list_files, merge_types
+from tailrace.sources.kafka_client import Topic
+from tailrace.sources.kafka_feed import KafkaFeed
+from tailrace.sources.segments import Segment, SourceFile, Types
+from tailrace.sources.time_zones import zone_problems
+from tailrace.storage.rejections import Rejections
+from tailrace.storage.status import wall_ms
+from tailrace.storage.table_files import find_file, resolve_file
+from tailrace.storage.tables import open_table
+
+_FILES, _ROWS = 20, 10_000
+"""At most so many files are looked at for the types, and so many records are read of the first and of the last one."""
+
+
+@dataclass(frozen=True)
+class SourceSample:
+    """A sample of a stream's source.
+
+    Attributes
+    ----------
+    stream, where : str
+        The name of the stream, and its source as a URI.
+    types : dict
+        The types of the columns that the query reads; empty where no record shows them yet.
+    segments : tuple of Segment
+        The first records of its first file, and of its last one.
+    """
+
+    stream: str
+    where: str
+    types: Types
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True)
+class SampleReport:
+    """What the records of a sample would come to: how many were read and accepted, and why the others were not."""
+
+    sample: SourceSample
+    read: int
+    accepted: int
+    rejections: Rejections
+
+    def lines(self) -> Iterator[str]:
+        """Yield the report in lines."""
+        head = f"stream {self.sample.stream}: {self.sample.where}"
+        if not self.sample.types:
+            yield f"{head}: no record yet, so its types are not known"
+            return
+        yield f"{head}: {', '.join(f'{name} {kind}' for name, kind in self.sample.types.items())}"
+        rejected = self.read - self.accepted
+        yield f"  of {counted(self.read, 'record')} that were looked at {self.accepted:,} fit, {rejected:,} do not"
+        for line in self.rejections.lines():
+            yield f"  {line}"
+
+
+def sample_sources(query: Query) -> dict[str, SourceSample]:
+    """Look at the columns and types of each stream's source, at its first and last files; writes nothing.
+
+    Raises
+    ------
+    Unfit
+        When a column is missing, or of a type that no tuple can come from.
+    Refused
+        When a source is not there, or can't be read.
+    """
+    columns = columns_of(query)
+    samples = {name: _sample(query, name, stream, columns[name]) for name, stream in query.streams.items()}
+    require_zones(query, {name: sample.types for name, sample in samples.items()})
+    return samples
+
+
+def require_zones(query: Query, types: Mapping[str, Types]) -> None:
+    """Refuse times without a zone beside others that have one, where nothing says what they mean.
+
+    Raises
+    ------
+    Unfit
+    """
+    names = {name: (stream.event_time, stream.arrival_time) for name, stream in query.streams.items()}
+    timezones = {name: stream.timezone for name, stream in query.streams.items()}
+    if problems := [*zone_problems(names, types, timezones)]:
+        raise Unfit(problems)
+
+
+def report_of(query: Query, samples: Mapping[str, SourceSample]) -> list[SampleReport]:
+    """Read the records of samples of all streams, and check them as the stream would."""
+    known = {name: sample.types for name, sample in samples.items() if sample.types}
+    if len(known) < len(samples):
+        return [SampleReport(sample, 0, 0, Rejections()) for sample in samples.values()]
+    readers = readers_of(query, known, histories_of(known))
+    reports = []
+    for reader, sample in zip(readers, samples.values(), strict=True):
+        report = SampleReport(sample, 0, 0, Rejections())
+        for segment in sample.segments:
+            content = reader.read(replace(segment, ingested_ms=wall_ms()))
+            report.rejections.add(pa.Table.from_batches([content.quarantine]))
+            report = replace(
+                report, read=report.read + segment.rows, accepted=report.accepted + content.tuples.num_rows
+            )
+        reports.append(report)
+    return reports
+
+
+def histories_of(streams: Iterable[str]) -> dict[str, Location]:
+    """Return the places of histories for readers that read sources alone."""
+    return dict.fromkeys(streams, Path())
+
+
+def _sample(query: Query, name: str, stream: Stream, columns: Columns) -> SourceSample:
+    source = stream.source
+    if isinstance(source, Kafka):
+        records = records_of(source, columns)
+        topic = Topic(records.servers, source.topic)
+        feed = KafkaFeed(topic, records, columns, {}, None, None, query.idle_ms / 1000, live=False)
+        segments = feed.fresh()
+        return SourceSample(name, stream.uri, feed.types, _first_rows(name, [*segments[:1], *segments[1:][-1:]]))
+    kept_as = "parquet" if source.format == "replay" else source.format
+    files = _delta_files(source) if source.format == "delta" else list_files(source.path, kept_as, source.connection)
+    types: Types = {}
+    looked = [*files[: _FILES - 1], *files[_FILES - 1 :][-1:]]
+    for file in looked:
+        types = merge_types(file, kept_as, columns, types)
+    filled = (segments[0] for file in looked if (segments := FORMATS[kept_as].split(file)) and segments[0].rows)
+    first = [*islice(filled, 1)]
+    last = FORMATS[kept_as].split(looked[-1])[:1] if len(looked) > 1 else []
+    if first and not types:
+        wrong = f"no record has a value of a fitting type in each of {', '.join(sorted(set(columns.named().values())))}"
+        raise Unfit([Problem(str(source.path), wrong, "times, ids, keys and values of the types that the query needs")])
+    chosen = [*first, *(each for each in last if each.rows and each.path != first[0].path)] if first else []
+    return SourceSample(name, stream.uri, types, _first_rows(name, chosen))
+
+
+def _first_rows(name: str, segments: list[Segment]) -> tuple[Segment, ...]:
+    """Return the first records of segments, as segments that can be read whatever has become of their files' age."""
+    return tuple(
+        replace(segment, stream=name, ordinal=number, rows=min(segment.rows, _ROWS))
+        for number, segment in enumerate(segments)
+    )
+
+
+def _delta_files(source: Files) -> list[SourceFile]:
+    """Return the files of a Delta table in the order in which they were written."""
+    place = source.path if isinstance(source.path, Path) else ObjectPath(source.path, source.connection)
+    if not (place / "_delta_log").is_dir():
+        raise refuse(str(place), "there is no Delta table", "the directory of one, which holds _delta_log")
+    actions = pa.table(open_table(place).get_add_actions(flatten=True)).to_pylist()
+    actions.sort(key=lambda action: (action["modification_time"], action["path"]))
+    return [find_file(resolve_file(action["path"], place)) for action in actions]
