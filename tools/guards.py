@@ -1633,8 +1633,8 @@ MUTATIONS = (
     Mutation(
         "correction: segments whose ranges of ids meet may hold repeats",
         "storage/log.py",
-        "        mask[order] |= shares\n",
-        "",
+        'mask = ~is_distinct | overlap_another(*self._ends("id"))',
+        "mask = ~is_distinct",
         ("tests/unit/storage/test_log.py",),
     ),
     Mutation(

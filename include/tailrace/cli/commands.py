@@ -20,6 +20,7 @@ from tailrace.cli.backups import backup, restore
 from tailrace.cli.calibrate import calibrate
 from tailrace.cli.frames import frames
 from tailrace.cli.interruption import AFTER_INTERRUPTION, RESUMPTION, interruptible
+from tailrace.cli.py4j_log import is_wanted
 from tailrace.cli.readers import File, Warehouse, explain, quality, results, validate
 from tailrace.cli.replay import replay
 from tailrace.cli.time_options import time_option
@@ -199,16 +200,6 @@ def _print_report(report: Any) -> None:
     screen.err.print(f"corrected {report.interval}: {counts}", markup=False, soft_wrap=True)
 
 
-def _is_wanted(record: logging.LogRecord, interrupted: bool) -> bool:
-    """False for the records of py4j that repeat, with a traceback, an error that it raises or passes on to Java.
-
-    After an interruption it is false for all that py4j logs of connections that break.
-    """
-    text = str(record.msg)
-    repeats = text.endswith("while sending command.") or text.startswith("There was an exception while executing")
-    return not (repeats or (interrupted and record.name.startswith("py4j.")))
-
-
 def main(retried: bool = False) -> None:
     """The entry point of the command; SIGTERM and SIGHUP end it as cleanly as Ctrl-C.
 
@@ -216,7 +207,7 @@ def main(retried: bool = False) -> None:
     """
     signals = interruptible()
     for name in (None, "py4j.clientserver", "py4j.java_gateway"):
-        logging.getLogger(name).addFilter(lambda record: _is_wanted(record, interrupted=bool(signals)))
+        logging.getLogger(name).addFilter(lambda record: is_wanted(record, interrupted=bool(signals)))
     command = sys.argv[1] if len(sys.argv) > 1 else ""
     code = _run(command, signals, retried)
     if signals or code == _INTERRUPTED:  # typer makes this code of a KeyboardInterrupt

@@ -41,3 +41,12 @@ def overlap(low: NDArray[Any], high: NDArray[Any], lows: NDArray[Any], highs: ND
     reach = np.maximum.accumulate(highs[order])  # the largest upper end of the ranges that begin no later
     at = np.searchsorted(lows[order], high, side="right") - 1
     return np.asarray((at >= 0) & (reach[at] >= low), bool)
+
+
+def overlap_another(low: NDArray[Any], high: NDArray[Any]) -> NDArray[np.bool_]:
+    """Test which of the n ranges [low, high] overlap another one of them, both ends included."""
+    order = np.argsort(low, kind="stable")
+    lows, highs, found = low[order], high[order], np.zeros(len(low), bool)
+    found[order[1:]] = np.maximum.accumulate(highs)[:-1] >= lows[1:]  # one that begins no later reaches it
+    found[order[:-1]] |= highs[:-1] >= lows[1:]
+    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,8 +11,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from tailrace.drivers.driver_host import Driver, DriverHost
 from tailrace.drivers.liveness import Verdict
-from tailrace.ground.errors import Refused, Unfit, refuse
-from tailrace.ground.object_path import Location
+from tailrace.ground.errors import Refused, Unfit
 from tailrace.orchestration import drivers, settings
 from tailrace.orchestration.alert_watch import alert_of_end
 from tailrace.orchestration.edits import in_words
@@ -27,12 +25,12 @@ from tailrace.orchestration.submit import Options, deployed_query, driver_comman
 from tailrace.orchestration.tells_lineage import TellsLineage
 from tailrace.orchestration.triggers import DriverTrigger
 from tailrace.orchestration.watch_claim import claim, leave_to_watcher
+from tailrace.orchestration.writable import require_writable
 from tailrace.query.query import Query
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
 
 POLL_S, PATIENCE_S = 5.0, 1800.0
-_WAREHOUSE = "a warehouse that Airflow and the driver host may write to"
 DEPLOYED = "deployed"  # XCom key of deploy: the deployment that it found or created
 WATCHED = "watched"  # XCom key of supervise: the deployment while it is deferred; empty once the watch has ended
 
@@ -78,7 +76,7 @@ class CheckOperator(StreamOperator):
             check_conf(context)
             drivers.require_at_hand(self.host(), layout)
             query = self.declared().query
-            _check_writable(layout.home)
+            require_writable(layout.home)
             check_notifiers(query.alerts)
             self.deployment(self.declared(), Options.of(context["params"]))
             goes_on = layout.manifest() is not None
@@ -238,16 +236,3 @@ class SuperviseOperator(TellsLineage, StreamOperator):
             left = f"the driver hangs, {verdict.detail}, and pid {verdict.pid} is left as it is: no other can follow it"
             advice = "once that is mended, clear supervise: it is replaced then"
             raise AirflowFailException(f"{left}\n{refused}\n{advice}") from None
-
-
-def _check_writable(home: Location) -> None:
-    """Refuse a directory in which nothing can be written; an object store is asked when the driver is deployed."""
-    if not isinstance(home, Path):
-        return
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        is_writable = os.access(home, os.W_OK | os.X_OK)
-    except OSError as error:
-        raise refuse(str(home), f"it cannot be made: {error.strerror}", _WAREHOUSE) from None
-    if not is_writable:
-        raise refuse(str(home), "it cannot be written to", _WAREHOUSE)

@@ -15,8 +15,9 @@ from tailrace.ground.errors import refuse
 from tailrace.ground.fields import Name, Section, Tasks, field_error
 from tailrace.kind.inputs import TableInput
 from tailrace.query.alerts import Alerts
+from tailrace.query.correction_section import Correction
 from tailrace.query.kafka_topic import Answers
-from tailrace.query.sections import SOURCE_PLACE, Correction, Disorder, Kafka, Stream
+from tailrace.query.sections import SOURCE_PLACE, Disorder, Kafka, Stream
 
 KIND = "the kind of query: aggregate"
 """The description of the field `kind`."""

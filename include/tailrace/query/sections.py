@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from croniter import CroniterBadDateError, croniter
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from tailrace.disorder.no_slack import NoSlack
@@ -34,9 +33,6 @@ from tailrace.ground.fields import (
 from tailrace.ground.object_urls import FORMS
 from tailrace.query.kafka_topic import KafkaTopic
 
-PRESETS = ("@hourly", "@daily", "@weekly", "@monthly")
-CRON_FIELDS = 5
-_RANDOM = re.compile(r"r($|[(/])", re.IGNORECASE)  # a field that croniter draws at each reading
 _FORMAT = "how the tuples are stored: parquet"
 _MOST_WINDOWS = 20_000
 """The windows that a tuple lies in at most: a late one is held, and a key answered, in each of them."""
@@ -241,27 +237,3 @@ class Disorder(Section):
         own = {name: section[name] for name in cls.model_fields if name != "policy" and name in section}
         settings = {name: value for name, value in section.items() if name not in own}
         return own | {"policy": settings or NoSlack()}
-
-
-class Correction(Section):
-    """Schedule and trigger of the correction of late tuples."""
-
-    schedule: str = Field(default="@daily", description="cron expression of the intervals of arrival, UTC: 0 0 * * *")
-    gap: PositiveDuration | None = Field(
-        default=None, description="late tuples whose event times span more than this are corrected at once: 5 s"
-    )
-
-    @field_validator("schedule")
-    @classmethod
-    def _be_cron(cls, schedule: str) -> str:
-        if schedule not in PRESETS and not (len(schedule.split()) == CRON_FIELDS and croniter.is_valid(schedule)):
-            right = f"five fields (minute, hour, day, month, weekday) as in '0 0 * * *', or one of {', '.join(PRESETS)}"
-            raise field_error(f"{schedule!r} is no cron expression", right)
-        if any(_RANDOM.match(field) for field in schedule.split()):
-            wrong = f"{schedule!r} is another time at each reading (R is random), so Airflow can't step from run to run"
-            raise field_error(wrong, "a number in place of each R")
-        try:
-            croniter(schedule, EPOCH).get_next()
-        except CroniterBadDateError:
-            raise field_error(f"{schedule!r} never comes: no month has such a day", "days that a month has") from None
-        return schedule

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from tailrace.ground.time_limits import AFTER_ALL, LATEST_MS
 from tailrace.kind.inputs import ColumnTypes, RowCheck
 from tailrace.sources.carried_columns import carried_values
+from tailrace.sources.record_times import read_times
 from tailrace.sources.time_units import with_units
-from tailrace.sources.time_zones import has_zone, localised
 from tailrace.sources.utf_8 import not_utf_8, without
+from tailrace.sources.verdict import Verdict
 
 Ints = NDArray[np.int64]
 
-_PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
 _LAST_ARRIVAL_MS = 253_370_764_799_999  # the end of 9998: ticks and idle times that follow end within 9999
 
 
@@ -121,13 +121,13 @@ def check(raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingest
         Arrival time of all records where the source has no column for it; else when they were read, which bounds their
         arrival times. None: that is not known.
     """
-    verdict = _Verdict(raw.num_rows)
+    verdict = Verdict(raw.num_rows)
     raw = _without_other_texts(verdict, raw)
-    event = _times(verdict, raw, columns.event_time, columns)
+    event = read_times(verdict, raw, columns.event_time, columns.timezone, columns.zones)
     if columns.arrival_time is None:
         arrival = np.full(raw.num_rows, ingested_ms, np.int64)
     else:
-        arrival = _times(verdict, raw, columns.arrival_time, columns)
+        arrival = read_times(verdict, raw, columns.arrival_time, columns.timezone, columns.zones)
     verdict.reject(
         (arrival < 0) | (arrival > _LAST_ARRIVAL_MS),
         f"{columns.arrival_time} out of bounds: an arrival time lies between 1970 and 9998",
@@ -169,19 +169,7 @@ def check(raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingest
     return Checked(tuples, rejected, reasons, arrivals)
 
 
-class _Verdict:
-    """The first reason against each record, as a code from 1 into `reasons`; 0: none."""
-
-    def __init__(self, records: int) -> None:
-        self.code = np.zeros(records, np.int32)
-        self.reasons: list[str] = []
-
-    def reject(self, mask: NDArray[np.bool_], reason: str) -> None:
-        self.reasons.append(reason)
-        self.code[mask & (self.code == 0)] = len(self.reasons)
-
-
-def _without_other_texts(verdict: _Verdict, raw: pa.Table) -> pa.Table:
+def _without_other_texts(verdict: Verdict, raw: pa.Table) -> pa.Table:
     """Reject records with a text that is no UTF-8, which no table takes; it is null from here on."""
     for place, name in enumerate(raw.column_names):
         column = raw.column(place)
@@ -191,7 +179,7 @@ def _without_other_texts(verdict: _Verdict, raw: pa.Table) -> pa.Table:
     return raw
 
 
-def _value(verdict: _Verdict, raw: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
+def _value(verdict: Verdict, raw: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
     """A column of the kind's own in the type that the kind takes; a missing double is read as 0."""
     column = raw.column(name).combine_chunks()
     verdict.reject(np.asarray(column.is_null()), f"{name} is null")
@@ -202,57 +190,6 @@ def _value(verdict: _Verdict, raw: pa.Table, name: str, kind: pa.DataType) -> pa
     verdict.reject(np.isnan(numbers), f"{name} is NaN")
     verdict.reject(np.isinf(numbers), f"{name} is infinite")
     return pa.array(numbers)
-
-
-def _times(verdict: _Verdict, raw: pa.Table, name: str, columns: Columns) -> Ints:
-    """Return the epoch milliseconds of a column, and reject a time that is null, unreadable or of an unknown zone."""
-    value = _utc_or_local(verdict, raw, name)
-    column, timezone = raw.column(name), columns.timezone
-    if pa.types.is_integer(column.type) or (timezone is None and name not in columns.zones):
-        return value
-    if pa.types.is_timestamp(column.type):
-        is_local = np.full(raw.num_rows, timezone is not None and column.type.tz is None)
-    else:
-        is_local = ~has_zone(column.combine_chunks())
-        if timezone is None:
-            stated = columns.zones[name]
-            wrong = (
-                "has no zone, and the first record has one" if stated else "has a zone, and the first record has none"
-            )
-            verdict.reject(is_local == stated, f"{name} {wrong}: timezone says what times without one mean")
-            return value
-    if timezone is not None and is_local.any():
-        utc, gap = localised(value, timezone)
-        verdict.reject(gap & is_local, f"{name} is no time in {timezone}: clocks went forward then")
-        value = np.where(is_local, utc, value)
-    return value
-
-
-def _utc_or_local(verdict: _Verdict, raw: pa.Table, name: str) -> Ints:
-    """Return the milliseconds since 1970 of a column, floored, in UTC or in its own zone; reject what can't be read."""
-    column = raw.column(name).combine_chunks()
-    missing = np.asarray(column.is_null())
-    verdict.reject(missing, f"{name} is null")
-    if pa.types.is_string(column.type):
-        column = _parse(column)
-        verdict.reject(
-            np.asarray(column.is_null()) & ~missing,
-            f"{name} is no time that could be read: ISO 8601, from 1678 to 2261",
-        )
-    unit = column.type.unit if pa.types.is_timestamp(column.type) else "ms"
-    value = np.asarray(column.cast(pa.int64()).fill_null(0))
-    if unit == "s":  # clipped, since the product could wrap around into the accepted times
-        return np.asarray(np.clip(value, -LATEST_MS, LATEST_MS) * 1000)
-    return np.asarray(value // _PER_MS[unit])
-
-
-def _parse(column: pa.Array) -> pa.Array:
-    """Parse ISO 8601 texts as timestamps in UTC; null where a text is no time."""
-    import pandas as pd  # imported here: only JSON has times as text
-
-    column = pc.if_else(pc.match_substring_regex(column, r"^\s*\d"), column, None)  # pandas would read `now` too
-    times = pd.to_datetime(column.to_pandas(), format="ISO8601", utc=True, errors="coerce")
-    return pa.array(times.dt.as_unit("ms"), pa.timestamp("ms", "UTC"), from_pandas=True)
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType | None) -> pa.Array:

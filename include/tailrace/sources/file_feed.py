@@ -18,14 +18,13 @@ from tailrace.sources.formats import FORMATS, is_history, merge_types, no_types,
 from tailrace.sources.new_files import NewFiles
 from tailrace.sources.object_files import ObjectFile
 from tailrace.sources.open_partitions import OpenPartitions, TakenRecord
-from tailrace.sources.reading_progress import ReadFile, remaining
+from tailrace.sources.reading_progress import ReadFile, remaining, waiting_problem
 from tailrace.sources.segments import Segment, SourceFile, State, Types, changed, removed, state_of
 from tailrace.sources.source_directory import Entry, ObjectDirectory, SingleFile, SourceDirectory, open_directory
 
 STILL_S = 1.0
 """Seconds without a change after which a file that is written in place may be taken."""
 
-_REPORT_AFTER_S = 60.0  # from which on an incomplete file is reported as a problem
 _BYTES_AT_ONCE = 1 << 30  # most bytes of unread files that a call of a live run opens; one file always
 
 
@@ -168,7 +167,7 @@ class FileFeed:
                 break
             still = now_s - observed.since_s >= STILL_S
             if before is None and not self._is_whole(file, still):
-                unfinished, problem = file, _waiting_problem(file, still, now_s - observed.first_s)
+                unfinished, problem = file, waiting_problem(file, still, now_s - observed.first_s)
                 break
             segments = FORMATS[self.format_name].split(file)
             types = merge_types(file, self.format_name, self.columns, types, newest)
@@ -245,11 +244,3 @@ class FileFeed:
         elif (str(file), *state) != (before.path, before.size, before.mtime_ns) and before.of_rows:
             wrong = f"a file of this name was read before: {before.path}, {before.size:,} bytes; "
             raise changed(str(file), wrong + f"here are {state[0]:,}: it was changed, or is another one")
-
-
-def _waiting_problem(file: SourceFile, still: bool, age_s: float) -> str | None:
-    """The problem to report of an incomplete file; None while it changes and is young, since most are soon complete."""
-    if not still and age_s < _REPORT_AFTER_S:
-        return None
-    wrong = "its last line is cut" if still else f"it is still being written after {age_s:.0f} s"
-    return f"{file}: {wrong}; it and what comes after it are read when it is whole"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from tailrace.sources.segments import Segment
+from tailrace.sources.segments import Segment, SourceFile
+
+_REPORT_AFTER_S = 60.0  # from which on an incomplete file is reported as a problem
 
 
 @dataclass(frozen=True)
@@ -34,3 +36,11 @@ def remaining(segments: list[Segment], row: int) -> list[Segment]:
     """The parts of a file's segments at or after a row; empty ones are left out."""
     bounds = [(max(segment.first_row, row), segment.first_row + segment.rows, segment) for segment in segments]
     return [replace(segment, first_row=first, rows=end - first) for first, end, segment in bounds if end > first]
+
+
+def waiting_problem(file: SourceFile, still: bool, age_s: float) -> str | None:
+    """Describe an incomplete file as a problem; None while it changes and is young, since most are soon complete."""
+    if not still and age_s < _REPORT_AFTER_S:
+        return None
+    wrong = "its last line is cut" if still else f"it is still being written after {age_s:.0f} s"
+    return f"{file}: {wrong}; it and what comes after it are read when it is whole"

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.columns import single_batch
 from tailrace.ground.object_path import Location
-from tailrace.ground.ranges import Ranges, in_ranges, overlap
+from tailrace.ground.ranges import Ranges, in_ranges, overlap, overlap_another
 from tailrace.ground.sortable import from_sortable_text
 from tailrace.ground.times import in_ms
 from tailrace.sources.history import PARTITIONS
@@ -167,20 +167,12 @@ class Log:
     def with_repeats(self) -> Log:
         """Select the segments that may hold a tuple whose id arrived more than once.
 
-        Such a segment is not known to have distinct ids, or shares a part of its range of ids with another segment.
-        Where ids ascend there is none.
+        It is not known to have distinct ids, or its range of ids meets another one's. Where ids ascend there is none.
         """
-        if self.stream.has_generated_ids or self.segments.empty:
-            return self._selection(np.zeros(len(self.segments), bool))
-        low, high = self._ends("id")
-        order = np.argsort(low, kind="stable")
-        shares = np.zeros(len(order), bool)
-        shares[1:] = np.maximum.accumulate(high[order])[:-1] >= low[order][1:]
-        shares[:-1] |= high[order][:-1] >= low[order][1:]
-        mask = np.ones(len(order), bool)
-        if "distinct_ids" in self.segments:
-            mask = (self.segments["distinct_ids"] != True).to_numpy()  # noqa: E712 (null where an earlier release wrote it)
-        mask[order] |= shares
+        mask = np.full(len(self.segments), not self.stream.has_generated_ids)
+        if mask.any() and "distinct_ids" in self.segments:
+            is_distinct = self.segments["distinct_ids"].to_numpy() == True  # noqa: E712 (null in rows of earlier releases)
+            mask = ~is_distinct | overlap_another(*self._ends("id"))
         return self._selection(mask)
 
     def pieces(self, ranges: Ranges | None = None) -> list[Piece]:

@@ -1,0 +1,15 @@
+"""The filter of what py4j, Spark's bridge between Python and its JVM, logs."""
+
+from __future__ import annotations
+
+import logging
+
+
+def is_wanted(record: logging.LogRecord, interrupted: bool) -> bool:
+    """Return False for the records of py4j that repeat, with a traceback, an error that it raises or passes on to Java.
+
+    After an interruption it is false for all that py4j logs of connections that break.
+    """
+    text = str(record.msg)
+    repeats = text.endswith("while sending command.") or text.startswith("There was an exception while executing")
+    return not (repeats or (interrupted and record.name.startswith("py4j.")))

@@ -1,0 +1,72 @@
+"""Reads the times of records: as milliseconds since 1970, in UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tailrace.ground.time_limits import LATEST_MS
+from tailrace.sources.time_zones import has_zone, localised
+from tailrace.sources.verdict import Verdict
+
+Ints = NDArray[np.int64]
+
+_PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
+
+
+def read_times(verdict: Verdict, raw: pa.Table, name: str, timezone: str | None, zones: Mapping[str, bool]) -> Ints:
+    """Return the epoch milliseconds of a column, and reject a time that is null, unreadable or of an unknown zone.
+
+    `timezone` and `zones` are as in `check.Columns`.
+    """
+    value = _utc_or_local(verdict, raw, name)
+    column = raw.column(name)
+    if pa.types.is_integer(column.type) or (timezone is None and name not in zones):
+        return value
+    if pa.types.is_timestamp(column.type):
+        is_local = np.full(raw.num_rows, timezone is not None and column.type.tz is None)
+    else:
+        is_local = ~has_zone(column.combine_chunks())
+        if timezone is None:
+            stated = zones[name]
+            wrong = (
+                "has no zone, and the first record has one" if stated else "has a zone, and the first record has none"
+            )
+            verdict.reject(is_local == stated, f"{name} {wrong}: timezone says what times without one mean")
+            return value
+    if timezone is not None and is_local.any():
+        utc, gap = localised(value, timezone)
+        verdict.reject(gap & is_local, f"{name} is no time in {timezone}: clocks went forward then")
+        value = np.where(is_local, utc, value)
+    return value
+
+
+def _utc_or_local(verdict: Verdict, raw: pa.Table, name: str) -> Ints:
+    """Return the milliseconds since 1970 of a column, floored, in UTC or in its own zone; reject what can't be read."""
+    column = raw.column(name).combine_chunks()
+    missing = np.asarray(column.is_null())
+    verdict.reject(missing, f"{name} is null")
+    if pa.types.is_string(column.type):
+        column = _parse(column)
+        verdict.reject(
+            np.asarray(column.is_null()) & ~missing,
+            f"{name} is no time that could be read: ISO 8601, from 1678 to 2261",
+        )
+    unit = column.type.unit if pa.types.is_timestamp(column.type) else "ms"
+    value = np.asarray(column.cast(pa.int64()).fill_null(0))
+    if unit == "s":  # clipped, since the product could wrap around into the accepted times
+        return np.asarray(np.clip(value, -LATEST_MS, LATEST_MS) * 1000)
+    return np.asarray(value // _PER_MS[unit])
+
+
+def _parse(column: pa.Array) -> pa.Array:
+    """Parse ISO 8601 texts as timestamps in UTC; null where a text is no time."""
+    import pandas as pd  # imported here: only JSON has times as text
+
+    column = pc.if_else(pc.match_substring_regex(column, r"^\s*\d"), column, None)  # pandas would read `now` too
+    times = pd.to_datetime(column.to_pandas(), format="ISO8601", utc=True, errors="coerce")
+    return pa.array(times.dt.as_unit("ms"), pa.timestamp("ms", "UTC"), from_pandas=True)
