@@ -92,22 +92,26 @@ class NewFiles:
             return heapq.nsmallest(MOST_PENDING, entries, key=lambda entry: entry.name)
         return sorted(entries, key=lambda entry: entry.name)
 
-    def _walk(self, directory: str, now_s: float) -> Iterator[Entry]:
-        """Yield the new files in a directory and its open partitions; of very many those of the first partitions."""
+    def _walk(self, directory: str, now_s: float, beside: int = 0) -> Iterator[Entry]:
+        """Yield the new files in a directory and its open partitions; of very many those of the first partitions.
+
+        `beside`: how many were found in the directories above, which may come after those of partitions.
+        """
         if not directory:
             self._found, self.listed_partial, self._visited, self._is_cut = 0, 0, set(), False
-        names: list[str] = []
+        names, found = list[str](), self._found
         yield from self._new_in(directory, names, now_s)
+        beside += self._found - found
         for path in sorted(f"{directory}{name}/" for name in names):
             if self.partitions.is_closed(path):
                 continue
             if is_before(path, self._begun_with):  # the record may have its files
                 self.partitions.close_unseen(path)
                 continue
-            if self._live and self._found >= MOST_PENDING:
+            if self._live and self._found - beside >= MOST_PENDING:
                 self._is_cut = True
                 return
-            yield from self._walk(path, now_s)
+            yield from self._walk(path, now_s, beside)
         if not (directory or self._is_cut):
             for path, taken in self.partitions.taken.items():
                 if path not in self._visited:  # the whole partition is gone

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -86,6 +87,8 @@ def days(tmp_path: Path) -> Path:
 
 
 def listed_by(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The directories that a poll lists, where all have changed just now."""
+    monkeypatch.setattr(new_files, "_is_old", lambda changed_ns: False)
     listed, entries = list[str](), LocalDirectory.entries
     monkeypatch.setattr(LocalDirectory, "entries", lambda self, path: listed.append(path) or entries(self, path))
     stream.poll()
@@ -97,6 +100,7 @@ ALL = [f"2026-11-0{day}/a.json" for day in (1, 2, 3, 4)]
 
 @pytest.mark.parametrize("restarts", [False, True])
 def test_partitions_before_the_two_newest_are_not_listed_again(days, monkeypatch, restarts):
+    monkeypatch.setattr(new_files, "_is_old", lambda changed_ns: False)
     stream = Stream(days)
     assert stream.poll(6) == ALL
     if restarts:
@@ -106,6 +110,20 @@ def test_partitions_before_the_two_newest_are_not_listed_again(days, monkeypatch
     assert listed_by(stream, monkeypatch) == ["", "2026-11-03/", "2026-11-04/"]
     add(days, "2026-11-05/a.json")
     assert stream.poll(2) == ["2026-11-05/a.json"]
+
+
+def test_a_directory_that_does_not_change_is_listed_now_and_then(tmp_path, monkeypatch):
+    monkeypatch.setattr(new_files, "_is_old", lambda changed_ns: True)
+    add(tmp_path, "a.json")
+    stream = Stream(tmp_path)
+    stream.poll(3)
+    listed, entries = list[str](), LocalDirectory.entries
+    monkeypatch.setattr(LocalDirectory, "entries", lambda self, path: listed.append(path) or entries(self, path))
+    assert stream.poll(30) == []
+    assert len(listed) == 3, "every ten seconds"
+    add(tmp_path, "b.json")
+    os.utime(tmp_path, (1, 1))
+    assert stream.poll(3) == ["b.json"]
 
 
 def test_late_files_of_an_open_partition_and_late_partitions_are_read_at_once(days):
@@ -143,6 +161,13 @@ def test_a_source_that_was_away_at_a_restart_is_not_read_again(days):
     add(days, "2026-11-04/b.json")
     assert stream.poll(30) == ["2026-11-04/b.json"]
     assert stream.feed.problem is None
+
+
+def test_a_long_backlog_of_files_and_partitions_is_read_in_the_order_of_paths(days, monkeypatch):
+    monkeypatch.setattr(new_files, "MOST_PENDING", 2)
+    for name in "xyz":
+        add(days, f"{name}.json")
+    assert Stream(days).poll(20) == [*ALL, "x.json", "y.json", "z.json"]
 
 
 @pytest.mark.parametrize("restarts", [False, True])

@@ -22,6 +22,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
+from tailrace.stream import taken_record
 from tailrace.stream.source_opening import open_feeds
 from tailrace.stream.taken_record import StreamRecord, by_path
 from warehouse import make_query, write_files
@@ -123,15 +124,15 @@ def test_a_live_feed_goes_on_after_a_restart(query, layout, stop, rows, is_writt
 def test_a_record_that_could_not_be_read_is_no_empty_one(query, layout, monkeypatch):
     for segment in open_feed(query, layout, live=False).fresh():
         plan(layout, segment)
-    feed, original = open_feed(query, layout), Journal.__getitem__
+    feed = open_feed(query, layout)
 
-    def fail(self: Journal, batch: int) -> BatchRecord:
+    def fail(*_: object) -> None:
         raise OSError("not now")
 
-    monkeypatch.setattr(Journal, "__getitem__", fail)
-    with pytest.raises(OSError, match="not now"):
-        feed.fresh()
-    monkeypatch.setattr(Journal, "__getitem__", original)
+    with monkeypatch.context() as patch:
+        patch.setattr(taken_record, "read_files", fail)
+        with pytest.raises(OSError, match="not now"):
+            feed.fresh()
     assert feed.fresh() == []
 
 
