@@ -23,6 +23,9 @@ REBUILD, PAIRS = (f"tests/unit/stream/test_rebuild{name}.py" for name in ("", "_
 MERGED = "tests/properties/test_merged_batches.py"
 ROOTS, LOADING = "tests/unit/ground/test_source_roots.py", "tests/unit/query/test_loading.py"
 CHECKPOINT, CONDITIONAL = (f"tests/unit/storage/test_{name}.py" for name in ("checkpoint", "conditional_store"))
+NO_PAGES = (
+    "tests/orchestration/test_embedded.py::test_the_host_has_no_page_that_asks_for_its_password_shows_a_log_or_acts"
+)
 TOPIC, MASTERS = "tests/kafka/test_source.py", "tests/unit/spark/test_masters.py"
 LEASE = tuple(f"tests/{place}/test_lease.py" for place in ("unit/storage", "properties"))
 
@@ -591,7 +594,7 @@ MUTATIONS = (
         "drivers/rpc_only.py",
         "        page.match = _is_never_a_request",
         "        pass",
-        ("tests/unit/deploy/test_driver_host.py",),
+        (NO_PAGES,),
     ),
     Mutation(
         "a driver host with pages: the test of its connection",
@@ -605,14 +608,14 @@ MUTATIONS = (
         "drivers/rpc_only.py",
         "return is_xml and request",
         "return request",
-        ("tests/unit/deploy/test_driver_host.py",),
+        (NO_PAGES,),
     ),
     Mutation(
         "an embedded driver host: its part without pages",
         "drivers/embedded_configuration.py",
         "supervisor.rpcinterface_factory=tailrace.drivers.rpc_only:make_interface",
         "supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface",
-        ("tests/orchestration/test_embedded.py",),
+        (NO_PAGES,),
     ),
     Mutation(
         "the demonstration: what others changed or added stays",
