@@ -27,6 +27,9 @@ ROOTS, LOADING = "tests/unit/ground/test_source_roots.py", "tests/unit/query/tes
 CHECKPOINT, CONDITIONAL = (f"tests/unit/storage/test_{name}.py" for name in ("checkpoint", "conditional_store"))
 LOST, RANGE, BACKUP = (f"tests/unit/storage/test_{name}.py" for name in ("lost_files", "answer_range", "backup"))
 OUTPUT = "tests/unit/terminal/test_output_file.py"
+NO_PAGES = (
+    "tests/orchestration/test_embedded.py::test_the_host_has_no_page_that_asks_for_its_password_shows_a_log_or_acts"
+)
 TOPIC, MASTERS = "tests/kafka/test_source.py", "tests/unit/spark/test_masters.py"
 PARTITIONS = "tests/unit/sources/test_partitions.py"
 LEASE = tuple(f"tests/{place}/test_lease.py" for place in ("unit/storage", "properties"))
@@ -1245,7 +1248,7 @@ MUTATIONS = (
         "drivers/rpc_only.py",
         "        page.match = _is_never_a_request",
         "        pass",
-        ("tests/unit/deploy/test_driver_host.py",),
+        (NO_PAGES,),
     ),
     Mutation(
         "a driver host with pages: the test of its connection",
@@ -1259,14 +1262,14 @@ MUTATIONS = (
         "drivers/rpc_only.py",
         "return is_xml and request",
         "return request",
-        ("tests/unit/deploy/test_driver_host.py",),
+        (NO_PAGES,),
     ),
     Mutation(
         "an embedded driver host: its part without pages",
         "drivers/embedded_configuration.py",
         "supervisor.rpcinterface_factory=tailrace.drivers.rpc_only:make_interface",
         "supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface",
-        ("tests/orchestration/test_embedded.py",),
+        (NO_PAGES,),
     ),
     Mutation(
         "the demonstration: what others changed or added stays",

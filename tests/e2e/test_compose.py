@@ -155,8 +155,10 @@ def test_airflow_asks_for_the_password(here):
 def test_the_driver_host_asks_for_the_password(here):
     url = f"http://127.0.0.1:{here.ports['9001']}"
     for login in (None, ("tailrace", "another")):
-        assert httpx.post(f"{url}/RPC2", auth=login, timeout=60).status_code == 401
-        assert httpx.get(url, auth=login, timeout=60).status_code == 401
+        assert (
+            httpx.post(f"{url}/RPC2", auth=login, headers={"content-type": "text/xml"}, timeout=60).status_code == 401
+        )
+        assert httpx.get(url, auth=login, timeout=60).status_code == 404, "it has no page"
 
 
 def test_the_cluster_asks_for_the_secret(here):
