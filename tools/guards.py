@@ -168,7 +168,6 @@ MUTATIONS = (
         "pass",
         ("tests/unit/stream/test_failures.py",),
     ),
-    Mutation("balance", "spark/sink.py", "self.balance(table_rows)", "pass", (SINK,)),
     Mutation(
         "texts that are no UTF-8 are rejected",
         "sources/check.py",
@@ -262,9 +261,9 @@ MUTATIONS = (
     ),
     Mutation(
         "names of files in UTF-8",
-        "sources/formats.py",
-        '    if not "".join(names).isascii():',
-        "    if False:",
+        "sources/source_directory.py",
+        "    _require_utf_8(where)\n",
+        "",
         ("tests/unit/sources/test_formats.py",),
     ),
     Mutation(
@@ -596,7 +595,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a random schedule is refused",
-        "query/sections.py",
+        "query/correction_section.py",
         "if any(_RANDOM.match(field) for field in schedule.split()):",
         "if False:",
         ("tests/unit/query/test_manners.py",),
@@ -1108,7 +1107,7 @@ MUTATIONS = (
     Mutation(
         "warehouse away: no deployment in it",
         "orchestration/drivers.py",
-        "    return not deployment(layout) and layout.home.name in host.names()\n",
+        "    return not deployment(layout) and deployed_program(host, layout.home) is not None\n",
         "    return False\n",
         ("tests/orchestration/test_drivers.py",),
     ),
@@ -1118,6 +1117,8 @@ MUTATIONS = (
         "    await_deployment(options.home)\n",
         "",
         ("tests/orchestration/test_launch.py",),
+    ),
+    Mutation(
         "a run that accepted no record has failed",
         "stream/run_summary.py",
         "return self.read > 0 and not self.accepted",
@@ -1154,7 +1155,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a time of another sort than the first record's, with or without a zone, is rejected",
-        "sources/check.py",
+        "sources/record_times.py",
         "verdict.reject(is_local == stated,",
         "verdict.reject(is_local & ~is_local,",
         ("tests/unit/sources/test_time_zones.py",),
@@ -1312,6 +1313,8 @@ MUTATIONS = (
         "brokers, where = brokers_of(read), ",
         "brokers, where = brokers_of(read) or self.bootstrap, ",
         ("tests/unit/sources/test_kafka_servers.py",),
+    ),
+    Mutation(
         "query file: a misspelt field by which sections are told apart is named",
         "query/refusals.py",
         'if error == "union_tag_not_found" and (near',
@@ -1653,6 +1656,8 @@ MUTATIONS = (
         "near.pieces(ranges), log.reader()",
         "near.pieces(ranges), near.reader()",
         ("tests/unit/correction/test_correct.py",),
+    ),
+    Mutation(
         "a command that is done leaves without finalising Python",
         "cli/leaving.py",
         "os._exit(code)",
