@@ -1487,7 +1487,7 @@ MUTATIONS = (
         "storage/backup.py",
         "int(number) <= table.version()",
         "True",
-        (BACKUP,),
+        (f"{BACKUP}::test_a_stream_may_write_between_any_two_copies",),
     ),
     Mutation(
         "backup: no state of a stream that runs",
@@ -1662,7 +1662,7 @@ MUTATIONS = (
         "cli/leaving.py",
         "os._exit(code)",
         "sys.exit(code)",
-        ("tests/unit/cli/test_commands.py::test_a_command_that_is_done_leaves_as_a_normal_exit_does",),
+        ("tests/unit/cli/test_commands.py::test_reads_in_progress_do_not_abort_a_command[done]",),
     ),
     Mutation(
         "a reader that goes away ends a command quietly",
