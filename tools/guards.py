@@ -1196,6 +1196,13 @@ MUTATIONS = (
         ("tests/unit/stream/test_status_reporter.py",),
     ),
     Mutation(
+        "check looks at the columns and types of a new stream's source",
+        "orchestration/stream_operators.py",
+        "check_sources(query, self.log)",
+        "pass",
+        ("tests/orchestration/test_stream_operators.py",),
+    ),
+    Mutation(
         "query files that share a name are refused",
         "orchestration/settings.py",
         "for sharing in by_name.values() if len(sharing) == 1]",

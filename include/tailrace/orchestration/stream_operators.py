@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from tailrace.drivers.driver_host import Driver, DriverHost
 from tailrace.drivers.liveness import Verdict
-from tailrace.ground.errors import Refused, Unfit
+from tailrace.ground.errors import Refused
 from tailrace.orchestration import drivers, settings
 from tailrace.orchestration.alert_watch import alert_of_end
 from tailrace.orchestration.edits import in_words
@@ -21,12 +21,12 @@ from tailrace.orchestration.links import DriverLogLink, TablesLink
 from tailrace.orchestration.notifiers import check_notifiers
 from tailrace.orchestration.refusals import refusals_fail
 from tailrace.orchestration.settings import Declared
+from tailrace.orchestration.source_check import check_sources
 from tailrace.orchestration.submit import Options, deployed_query, driver_command, environment
 from tailrace.orchestration.tells_lineage import TellsLineage
 from tailrace.orchestration.triggers import DriverTrigger
 from tailrace.orchestration.watch_claim import claim, leave_to_watcher
 from tailrace.orchestration.writable import require_writable
-from tailrace.query.query import Query
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
 
@@ -81,22 +81,11 @@ class CheckOperator(StreamOperator):
             self.deployment(self.declared(), Options.of(context["params"]))
             goes_on = layout.manifest() is not None
             if not goes_on:
-                self._check_sources(query)
+                check_sources(query, self.log)
             status = drivers.status(self.host(), layout)
             claim(layout, context, self.log.warning)
         self.log.info("%s is right; its stream %s", self.file, "goes on" if goes_on else "begins anew")
         self.log.info("%s", status)
-
-    def _check_sources(self, query: Query) -> None:
-        """Refuse sources whose columns or types don't fit; the driver may reach some that this process does not."""
-        from tailrace.stream.source_sample import sample_sources  # noqa: PLC0415 (DAG files import this)
-
-        try:
-            sample_sources(query)
-        except Unfit:
-            raise
-        except Exception as error:
-            self.log.warning("the sources can't be looked at from here: %s", error)
 
 
 class DeployOperator(TellsLineage, StreamOperator):
