@@ -18,7 +18,7 @@ from tailrace.ground.times import in_ms
 from tailrace.kinds import build
 from tailrace.spark.correct import correct
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import STREAM_TABLES, schemas
+from tailrace.storage.table_schemas import CORRECTION_TABLES, STREAM_TABLES, schemas
 from warehouse import EPOCH, make_query
 
 pytestmark = pytest.mark.slow
@@ -151,7 +151,7 @@ def test_what_a_correction_writes_into_the_ledger_is_what_is_read_of_it(tmp_path
     """Without tuples in its log a correction starts no Spark."""
     query = make_query(tmp_path, Settings(10, 10, TICK))
     there = LateTables(Layout.of(tmp_path, query.name))
-    there.tables.create(schemas(build(query)), [name for name in STREAM_TABLES if name != "history"])
+    there.tables.create(schemas(build(query)), [*STREAM_TABLES[1:], *CORRECTION_TABLES])
     types = {"event_time": "timestamp[ms, tz=UTC]", "arrival_time": "timestamp[ms, tz=UTC]"}
     types |= {"id": "string", "key": "string", "value": "double"}
     there.layout.create_checkpoint(query.structure(), {"readings": types}, {})

@@ -458,8 +458,8 @@ def test_the_command_refuses_what_it_cannot_write(
 ) -> None:
     assert run(monkeypatch, "--output", tmp_path / "nowhere" / "x.json") == 2
     message = capsys.readouterr().err
-    assert "No such file" in message
-    assert "a directory that exists" in message
+    assert "there is no directory" in message
+    assert "in a directory that exists" in message
     assert run(monkeypatch, "--output", tmp_path) == 2
 
 

@@ -81,7 +81,7 @@ def write(layout: Layout, batch: int) -> None:
     tables = Tables(layout)
     tables.create({"segments": SEGMENTS}, ["segments"])
     statistics = dict.fromkeys(("accepted", "quarantined", "before_tick", "before_end"), 0) | {"batch": batch}
-    statistics |= dict.fromkeys(("min_event", "max_event", "min_id", "max_id"))
+    statistics |= dict.fromkeys(("min_event", "max_event", "min_id", "max_id", "distinct_ids"))
     rows = [segment.to_json() | statistics for segment in Journal(layout.journal)[batch].segments]
     if rows:
         names = [field.name for field in SEGMENTS]

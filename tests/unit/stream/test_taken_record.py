@@ -69,7 +69,7 @@ def write(layout: Layout, batch: int) -> None:
     tables = Tables(layout)
     tables.create({"segments": SCHEMA}, ["segments"])
     statistics = dict.fromkeys(("accepted", "quarantined", "before_tick", "before_end"), 0) | {"batch": batch}
-    statistics |= dict.fromkeys(("min_event", "max_event", "min_id", "max_id"))
+    statistics |= dict.fromkeys(("min_event", "max_event", "min_id", "max_id", "distinct_ids"))
     rows = [segment.to_json() | statistics for segment in Journal(layout.journal)[batch].segments]
     table = pa.Table.from_pylist([{name: row[name] for name in SCHEMA.names} for row in rows])
     tables.append("segments", with_times(table, SCHEMA), "app", batch)
