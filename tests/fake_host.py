@@ -73,6 +73,8 @@ class FakeHost:
         if not self.inspect(name).alive:
             self.deployed.append((list(command), dict(environment)))
             self.programs.add(name)
+            if "--home" in command:
+                self.known_homes[name] = command[command.index("--home") + 1]
             self.driver = Driver(name, "running", 100 + len(self.deployed), None, "")
         return self.driver
 
@@ -93,6 +95,7 @@ class FakeHost:
             self.stopped.append(wait_s)
             self.is_now("ended", 130, "stopped by request")
         self.programs.discard(name)
+        self.known_homes.pop(name, None)
         return self.inspect(name)
 
     def run(self, program: str, command: Sequence[str], wait_s: float) -> int | None:

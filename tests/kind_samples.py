@@ -40,6 +40,7 @@ KEYS = ["key", "window_start", "window_end"]
 def query_of(name: str, size: int = 500, slide: int = 100, tick: int = 100, keyed: bool = True) -> Query:
     """The declared query of a sample, over one stream `readings`; times in ms."""
     stream = {"source": {"format": "parquet", "path": "data"}, "event_time": "event_time", "id": "id"}
+    stream |= {"bounds": {"ahead": "1 d", "skew": "1 d"}}  # as the oracle has it, which knows no clocks that differ
     stream |= {"arrival_time": "arrival_time"} | ({"key": "key"} if keyed else {})
     declared = {"name": "sample", "streams": {"readings": stream}, "disorder": {"policy": "none", "tick": f"{tick} ms"}}
     return declared_query(declared | {"window": {"size": f"{size} ms", "slide": f"{slide} ms"}} | SAMPLES[name])

@@ -1630,6 +1630,13 @@ MUTATIONS = (
         ("tests/properties/test_faults.py",),
     ),
     Mutation(
+        "a rebuild notes no batch that only some tables have",
+        "stream/planned_rebuild.py",
+        "min(tables.last_batch(name, self.before.id), count - 1)",
+        "tables.last_batch(name, self.before.id)",
+        (REBUILD,),
+    ),
+    Mutation(
         "correction: windows that hold a repeat on time",
         "answers/by_window.py",
         "hold = select(given, WINDOW.find(given, self.holding(found)) >= 0)",

@@ -136,6 +136,8 @@ def test_a_driver_of_an_earlier_version_is_found_by_its_home_and_the_next_one_ha
     """Programs were named by the query alone."""
     one, two = two_layouts(tmp_path)
     shared.deploy("readings", ["launch", "--home", str(one.home), "--", "go"], {"A": "it's \"; 100%"})
+    one.stream.mkdir(parents=True)
+    (one.stream / "deployment").write_text("earlier")
     assert drivers.inspect(shared, one).alive
     assert not drivers.inspect(shared, two).alive
     assert not deploy(shared, one).made

@@ -87,7 +87,11 @@ class Rebuild:
         if not self.answers_anew:
             self.replay.write(on_disk(self.built.checkpoint))
             tables = Tables(self.layout)
-            last = {name: tables.last_batch(name, self.before.id) for name, count in self.in_tables.items() if count}
+            last = {  # a table may be a batch ahead of the others, and the note names batches that all have
+                name: min(tables.last_batch(name, self.before.id), count - 1)
+                for name, count in self.in_tables.items()
+                if count
+            }
             write_note(self.built, {name: batch for name, batch in last.items() if batch >= 0})
             return
         self.built.journal.mkdir(parents=True)

@@ -92,6 +92,20 @@ def life(tmp_path, monkeypatch) -> Life:
     return Life(tmp_path)
 
 
+def test_a_batch_that_only_some_tables_have_is_not_lost_by_two_rebuilds(life, monkeypatch):
+    steps = deaths(monkeypatch)
+    life.driver = replace(life.driver, step=steps.step)
+    life.read(4)
+    life.write(life.files)
+    life.files += 1
+    with steps.at("append segments", 1):
+        life.driver.run(25)
+    for parallelism in (1, 2):
+        life.driver.rebuild(life.query(SETTINGS, parallelism))
+    life.driver.run(25)
+    life.assert_streamed(SETTINGS)
+
+
 def test_another_parallelism_keeps_all_answers_and_goes_on(life):
     life.read(4)
     life.correct()
