@@ -33,7 +33,7 @@ def test_a_topic_on_spark_is_answered_as_in_process_and_corrected(tmp_path, spar
     (tmp_path / "broker").mkdir()
     with running_broker(tmp_path / "broker") as broker:
         topic, answers_topic = broker.make_topic(3), broker.make_topic(2)
-        declare(monkeypatch, "secured", broker.authority.pem, login=(USER, PASSWORD))
+        declare(monkeypatch, "secured", broker.secured["LOGIN"], broker.authority.pem, login=(USER, PASSWORD))
         source = {"format": "kafka", "servers": broker.secured["LOGIN"], "topic": topic, "connection": "secured"}
         query = sending_to(query_on(source), broker, "nowhere")
         with pytest.raises(Refused, match=r"answers.kafka: topic nowhere: there is no such topic"):
