@@ -1,6 +1,7 @@
-"""The answers that the stream gave in an interval of arrival: a repeat of an id may stand in them, though on time.
+"""Finds the answers that an interval of arrival affects: those that late tuples missed, and those with repeats of ids.
 
-Each answer of the stream belongs to one interval, by its `as_of`; so corrections of all intervals look at each of them.
+The stream counts a repeat that comes on time. So a correction looks for repeats in the answers that the stream gave in
+its interval. Each answer belongs to one interval, by its `as_of`: corrections of all intervals look at every answer.
 """
 
 from __future__ import annotations
