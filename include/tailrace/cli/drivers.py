@@ -105,7 +105,7 @@ def rebuild(
     Where the answers stay the same, the tables stay. Else all is answered anew, and the old answers are kept aside. It
     comes into force at its end; until then Ctrl-C leaves everything as it was.
     """
-    from tailrace.spark.rebuild import rebuild as run
+    from tailrace.spark.app import rebuild as run
     from tailrace.storage.layout import Layout
     from tailrace.stream.rebuild import plan_rebuild
 

@@ -20,9 +20,9 @@ from tailrace.disorder.clock import Frontier
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.ticks import Ticks
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.executor import rows_by_table
 from tailrace.engine.feedback import FEEDBACK, Feedback
 from tailrace.engine.next_facts import DECLARED, next_facts, with_plan, with_table
-from tailrace.engine.output_tables import with_imbalance
 from tailrace.engine.progress import Progress
 from tailrace.engine.stage import Message, Stage
 from tailrace.engine.stream_reader import TABLE, columns_of, named_types
@@ -175,17 +175,15 @@ class LocalEngine:
 
     def deliver(self, header: BatchHeader, messages: Sequence[Message]) -> dict[str, pa.Table]:
         """Run a batch whose segments were read already, by what the stage made of them."""
-        parts: dict[str, list[pa.RecordBatch]] = {}
+        parts: list[tuple[str, bytes]] = []
         self.newest = []
         for task in self.tasks:
             to_task = [(what, data) for index, what, data in messages if index == task.index]
             batch = task.step(self.states[task.index], [("entry", header.pack()), *to_task])
             self.states[task.index] = task.restore(batch.state.pack(task.store)) if self.restarts else batch.state
             self.newest.append(batch)
-            for table, data in batch.output:
-                parts.setdefault(table, []).append(wire.unpack(data)[0][table])
-        rows = {table: pa.Table.from_batches(batches) for table, batches in parts.items()}
-        rows["metrics"] = with_imbalance(rows["metrics"])
+            parts += batch.output
+        rows = rows_by_table(parts)
         metrics = rows["metrics"].to_pylist()
         self.progress = Progress.of(metrics)
         self.feedback.observe(metrics, header.facts)

@@ -15,7 +15,6 @@ from tailrace.engine.chunk_stores import MemoryChunks, chunk_store
 from tailrace.engine.repeats import ID_COLUMNS, are_distinct, with_positions
 from tailrace.engine.stream_reader import TABLE, StreamReader, readers_of, table_types
 from tailrace.engine.task import Task
-from tailrace.engine.task_states import TaskStates
 from tailrace.ground import wire
 from tailrace.ground.columns import group_sums, pair, single_batch
 from tailrace.ground.facts import newest
@@ -46,8 +45,6 @@ class Stage:
         The directory with the chunks of the tasks' states; None: each task has them in memory.
     answer_files : AnswerFiles or None
         Of a kind that joins a dimension table: writes its answers. Without it the kind answers nothing.
-    states : TaskStates or None
-        The tasks' states in an object store; None: Spark holds them, in its checkpoint.
     plans_from : int
         The first batch whose partition plans count: those before it are of another number of tasks.
     """
@@ -58,7 +55,6 @@ class Stage:
     deduplicates: bool = False
     chunks: Location | None = None
     answer_files: AnswerFiles | None = None
-    states: TaskStates | None = None
     plans_from: int = 0
 
     @staticmethod

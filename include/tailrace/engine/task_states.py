@@ -1,17 +1,20 @@
-"""The states of tasks in an object store: of each task after each of the two newest batches.
+"""The files with the states of a stream's tasks: of each task after each of its two newest batches.
 
-The state after a batch follows from that before it and the batch's entry in the journal alone. It is written before the
-tables get the batch; the one before it stays, until the tables have it. So a batch that is run again finds what its
-first run found, whoever runs it, and writes the same.
+The state after a batch follows from the state before it and from the batch's entry in the journal alone. A task writes
+it before the tables get the batch; the state before it stays until the tables have the batch. So a batch that is run
+again finds what its first run found, whichever process runs it, and writes the same.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from tailrace.engine.chunk_stores import LostChunk
-from tailrace.ground.object_path import ObjectPath
+from tailrace.ground.files import write_atomically
+from tailrace.ground.object_path import Location
 
 VERSION = 6
 """The version of a state's bytes; to be raised when a later tailrace reads other ones."""
@@ -21,9 +24,9 @@ _VERSION_BYTES = 4
 
 @dataclass(frozen=True)
 class TaskStates:
-    """The states below a prefix: TASK/BATCH.state."""
+    """The states below a directory, on a disk or in an object store: TASK/BATCH.state."""
 
-    directory: ObjectPath
+    directory: Location
 
     def read(self, task: int, batch: int) -> bytes | None:
         """Read the state of a task after a batch; None before batch 0.
@@ -46,18 +49,33 @@ class TaskStates:
 
     def write(self, task: int, batch: int, state: bytes) -> None:
         """Write the state after a batch, and delete the one that no batch needs any more."""
-        self._file(task, batch).write_bytes(VERSION.to_bytes(_VERSION_BYTES, "big") + state)
+        file = self._file(task, batch)
+        if isinstance(file, Path):
+            file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, VERSION.to_bytes(_VERSION_BYTES, "big") + state)
         if batch > 1:
             with suppress(OSError):  # `sweep` deletes it at a later start; the batch needs no more
                 self._file(task, batch - 2).unlink(missing_ok=True)
 
+    def newest(self) -> int:
+        """Return the number of the newest batch of which any task has a state; -1 where there is none."""
+        return max((int(file.stem) for file in self._files()), default=-1)
+
+    def missing(self, tasks: int, batch: int) -> Location | None:
+        """Return the first file that is missing of the states of all tasks after a batch; None if all are there."""
+        files = (self._file(task, batch) for task in range(tasks if batch >= 0 else 0))
+        return next((file for file in files if not file.exists()), None)
+
     def sweep(self, committed: int) -> int:
         """Delete what no batch needs after so many committed ones, and earlier drivers have left; returns how many."""
-        files = [file for task in self.directory.iterdir() for file in task.glob("[0-9]*.state")]
-        old = [file for file in files if int(file.stem) < committed - 1]
+        old = [file for file in self._files() if int(file.stem) < committed - 1]
         for file in old:
             file.unlink(missing_ok=True)
         return len(old)
 
-    def _file(self, task: int, batch: int) -> ObjectPath:
+    def _files(self) -> Iterator[Location]:
+        tasks = self.directory.iterdir() if self.directory.is_dir() else ()
+        return (file for task in tasks for file in task.glob("[0-9]*.state"))
+
+    def _file(self, task: int, batch: int) -> Location:
         return self.directory / str(task) / f"{batch:08d}.state"

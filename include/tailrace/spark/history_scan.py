@@ -22,7 +22,7 @@ from tailrace.correction.scan_job import REPEAT, ScanJob, StreamScan, no_tuples
 from tailrace.ground import wire
 from tailrace.kind.protocol import Kind
 from tailrace.partition.by_key import task_of
-from tailrace.spark.source import ROWS
+from tailrace.spark.executor import ROWS
 from tailrace.storage.log import ORDER, Piece, Reader, with_ids
 
 Step = Callable[[pa.Table], pa.Table]

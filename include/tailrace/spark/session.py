@@ -17,8 +17,6 @@ from pyspark.sql import SparkSession
 from tailrace.spark import masters
 from tailrace.spark.package_archive import package_archive
 
-_STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-
 
 @contextmanager
 def session(
@@ -33,7 +31,7 @@ def session(
     Parameters
     ----------
     shuffle_partitions : int
-        For a stream its parallelism, which its checkpoint fixes.
+        For a stream its parallelism.
     environment : mapping of str to str, optional
         Environment variables of the Python workers, on whatever machine; they may be secret, and so are no settings.
     exit_s : float
@@ -59,8 +57,6 @@ def session(
         "spark.cores.max": str(shuffle_partitions),  # else one driver would take all of a cluster
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxBytesPerBatch": "64m",
-        "spark.sql.streaming.stateStore.providerClass": _STATE_STORE,
-        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     }
     builder = SparkSession.builder
     if not submitted:

@@ -1,14 +1,15 @@
-"""Consistency checks of what a stream has written: its journal, Spark's checkpoint and the tables. No Spark.
+"""Consistency checks of what a stream has written: its journal, the states of its tasks, its tables and their note.
 
-A batch is written in this order: its entry in the journal (the write-ahead log), Spark's offsets, the tables, the note
-of what the tables hold, Spark's commit. So after a kill at any point each of them holds at least the batches that the
-next one holds. One that holds fewer was lost, damaged, or restored from an older backup.
+A batch is written in this order: its entry in the journal (the write-ahead log), the states of the tasks, the tables,
+the note of what the tables hold, which is the commit. So after a kill at any point each of them holds at least the
+batches that the next one holds. One that holds fewer was lost, damaged, or restored from an older backup.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from tailrace.engine.task_states import TaskStates
 from tailrace.ground.errors import Busy, Damaged, Problem, Refused, refuse
 from tailrace.ground.facts import newest
 from tailrace.query.query import Query
@@ -16,7 +17,6 @@ from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.lost_files import repair_of, require_files
 from tailrace.storage.manifest import CheckpointManifest
-from tailrace.storage.replay import Replay
 from tailrace.storage.table_schemas import CORRECTION_TABLES, stream_tables
 from tailrace.storage.tables import Tables, last_batch_of
 from tailrace.storage.warehouses import moving_away
@@ -72,12 +72,14 @@ def resumable(layout: Layout, query: Query) -> CheckpointManifest | None:
     manifest = _manifest(layout, query)
     if manifest is None:
         return None
-    committed, in_offsets = committed_batches(layout), _batches(layout, "offsets")
-    note = read_written(layout)
-    if committed and not note:
-        raise _damage(str(path_of(layout)), "it is lost, though Spark has committed batches", repair(layout))
+    note, states = read_written(layout), TaskStates(layout.states)
+    if not note and states.newest() > 0:
+        raise _damage(str(path_of(layout)), "it is lost, though the tasks have states", repair(layout))
     in_tables = _check_tables(layout, query, manifest, note, resumes=True)
-    check_journal(layout, max(committed, in_offsets, in_tables, *(batch + 1 for batch in note.values()), 0))
+    check_journal(layout, max(in_tables, *(batch + 1 for batch in note.values()), 0))
+    lost = states.missing(manifest.structure["parallelism"], max(note.values(), default=-1))
+    if lost is not None and read_written(layout) == note:  # else a stream that runs meanwhile needs it no more
+        raise _damage(str(lost), "this state of a task is lost", repair(layout))
     return manifest
 
 
@@ -92,13 +94,8 @@ def _manifest(layout: Layout, query: Query) -> CheckpointManifest | None:
 
 
 def committed_batches(layout: Layout) -> int:
-    """The number of the journal's entries that are committed: by Spark; in an object store, by the note of tables.
-
-    There, a batch's states are written before the tables, and these before the note; Spark has no part in it.
-    """
-    if layout.is_remote:
-        return max(read_written(layout).values(), default=-1) + 1
-    return _batches(layout, "commits")
+    """Return the number of the journal's entries that are committed: those that the note of written batches names."""
+    return max(read_written(layout).values(), default=-1) + 1
 
 
 def check_journal(layout: Layout, batches: int) -> None:
@@ -200,13 +197,6 @@ def entries_in_tables(layout: Layout, manifest: CheckpointManifest, names: Itera
     return {
         name: 0 if batch is None else batch + 1 if batch < note.get(name, -1) else count for name, batch in last.items()
     }
-
-
-def _batches(layout: Layout, log_name: str) -> int:
-    """The number of entries whose batches are in one of Spark's logs, which has a file for each of the newest ones."""
-    log = layout.checkpoint / log_name
-    names = [int(file.name) for file in log.iterdir() if file.name.isdigit()] if log.is_dir() else []
-    return Replay.read(layout.checkpoint).entries(max(names, default=-1) + 1)
 
 
 def _restore_advice(layout: Layout) -> str:

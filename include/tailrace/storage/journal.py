@@ -1,4 +1,4 @@
-"""The journal, a write-ahead log: entry n defines batch n. As Spark's source it makes a replayed batch the same batch.
+"""The journal, a write-ahead log: entry n defines batch n. A batch that is run again is therefore the same batch.
 
 An entry names the segments to be read, the settings in force, and what the silence of sources means. The driver
 appends one entry at a time, between two batches, and never changes it. So it is decided only once which files came
@@ -174,14 +174,6 @@ class Journal:
             if self._block(number).exists():
                 return False
             raise OSError(errno.EIO, "a write was refused, though nothing is there", str(self._file(number))) from None
-
-    def copy(self, entry: BatchRecord) -> None:
-        """Write an entry of another journal."""
-        write_atomically(self._file(entry.header.batch), json.dumps(asdict(entry)))
-
-    def drop_copy(self, batch: int) -> None:
-        """Delete a copied entry, if it is there."""
-        self._file(batch).unlink(missing_ok=True)
 
     def _fold(self, before: int) -> None:
         """Merge the entries of each block before the given one into one file; later ones keep a file each."""

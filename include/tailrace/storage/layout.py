@@ -15,7 +15,7 @@ from tailrace.ground.object_path import Location
 from tailrace.sources.segments import Types
 from tailrace.storage.holding import RequireHeld
 from tailrace.storage.locks import writer_lock
-from tailrace.storage.manifest import FORMAT, CheckpointManifest, changes, create_manifest, keeps_answers
+from tailrace.storage.manifest import FORMAT, TAKEN_OVER, CheckpointManifest, changes, create_manifest, keeps_answers
 from tailrace.storage.warehouses import Warehouse, holds, location_of, moving_away
 
 _BEGIN_ANEW = "another name for the query, or another warehouse, to begin anew and read the source from its start"
@@ -40,7 +40,7 @@ class Layout:
 
     @property
     def is_remote(self) -> bool:
-        """True in an object store: then the tasks' states are files of the checkpoint, and not Spark's."""
+        """True in an object store."""
         return not isinstance(self.home, Path)
 
     def table(self, name: str) -> Location:
@@ -66,12 +66,12 @@ class Layout:
 
     @property
     def chunks(self) -> Location:
-        """The directory of the immutable parts of the tasks' states, beside Spark's part of the checkpoint."""
+        """The directory of the immutable parts of the tasks' states."""
         return self.checkpoint / "chunks"
 
     @property
     def states(self) -> Location:
-        """The directory of the tasks' states, where Spark does not hold them."""
+        """The directory of the tasks' states."""
         return self.checkpoint / "tasks"
 
     @property
@@ -138,9 +138,9 @@ class Layout:
             values = json.loads(file.read_text())
             if not isinstance(values["format"], int):
                 raise ValueError(f"its format is {values['format']!r}")
-            if values["format"] != FORMAT:  # `require_same` refuses it, whatever other fields it has
+            if values["format"] not in (FORMAT, TAKEN_OVER):  # `require_same` refuses it, whatever other fields it has
                 return CheckpointManifest("", {}, {}, format=values["format"])
-            return CheckpointManifest(**values)
+            return CheckpointManifest(**values | ({"format": FORMAT} if self.is_remote else {}))
         except KeyError:
             raise self._damaged_manifest(file, "it has no format") from None
         except (ValueError, TypeError) as error:
@@ -202,9 +202,10 @@ class Layout:
         if manifest.format != FORMAT:
             version = "a newer" if manifest.format > FORMAT else "an older"
             wrong = f"the stream was begun by {version} version of tailrace: format {manifest.format}, here {FORMAT}"
+            taken_over = f"{self.rebuild_command(file)}, which takes it over; or " * (manifest.format == TAKEN_OVER)
             right = (
-                "that version of tailrace, to go on with it; or another warehouse, "
-                f"or {moving_away(self.home, 'old')}, to begin anew and read the source from its start"
+                f"{taken_over}that version of tailrace, to go on with it; or another warehouse, "
+                f"or {moving_away(self.home, 'old')}, to begin again and read the source from its start"
             )
             raise refuse(str(self.home), wrong, right)
         if manifest.state != STATE_VERSION:

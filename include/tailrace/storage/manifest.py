@@ -16,8 +16,11 @@ from tailrace.sources.segments import Types
 _OF_SOURCE = ("emd_join.bins", "emd_join.span")
 """Parts of a structure that a query may leave to its source; then those of the checkpoint hold."""
 
-FORMAT = 9
-"""The version of the journal and the tables; to be raised when a later tailrace reads other ones."""
+FORMAT = 10
+"""The version of the journal, the tables and the commit; to be raised when a later tailrace reads other ones."""
+
+TAKEN_OVER = 9
+"""The version that `tailrace rebuild` takes over: on a disk, Spark had the states. In an object store it is as 10."""
 
 
 @dataclass(frozen=True)

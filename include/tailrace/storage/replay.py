@@ -1,63 +1,29 @@
-"""The replay of a journal into a new checkpoint: many of its entries in one batch, where no answer depends on that.
-
-Spark's batches then have other numbers than the journal's entries. The replay tells which entries each batch has: the
-first batches those up to each of its ends, all later ones an entry each.
-"""
+"""The replay of a journal in a rebuild: many of its entries in one batch, where no answer depends on that."""
 
 from __future__ import annotations
 
-import json
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
 
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground.facts import Facts, newest
-from tailrace.ground.files import write_atomically
-from tailrace.ground.object_path import Location
 from tailrace.storage.journal import BatchRecord
-
-_FILE = "replay.json"
 
 
 @dataclass(frozen=True)
 class Replay:
-    """The number of entries after each of the first batches of a checkpoint, ascending; empty: an entry a batch."""
+    """The number of entries after each of the batches in which a journal is run again, ascending."""
 
     ends: tuple[int, ...] = ()
 
-    @staticmethod
-    def read(checkpoint: Location) -> Replay:
-        """Read the replay that a checkpoint was made by; the empty one where it was made by none, as in a bucket."""
-        if not isinstance(checkpoint, Path):
-            return Replay()
-        file = checkpoint / _FILE
-        try:
-            return _read(file, file.stat().st_mtime_ns)
-        except FileNotFoundError:
-            return Replay()
-
-    def write(self, checkpoint: Path) -> None:
-        checkpoint.mkdir(parents=True, exist_ok=True)
-        write_atomically(checkpoint / _FILE, json.dumps(self.ends))
-
-    def entries(self, batches: int) -> int:
-        """The number of entries in the first batches."""
-        if batches <= len(self.ends):
-            return self.ends[batches - 1] if batches else 0
-        return (self.ends[-1] if self.ends else 0) + batches - len(self.ends)
+    @property
+    def entries(self) -> int:
+        """The number of entries in all batches."""
+        return self.ends[-1] if self.ends else 0
 
     def end(self, entries: int) -> int:
-        """The number of entries after the batch that follows so many."""
-        after = bisect_right(self.ends, entries)
-        return self.ends[after] if after < len(self.ends) else entries + 1
-
-
-@lru_cache(maxsize=4)
-def _read(file: Path, mtime_ns: int) -> Replay:
-    return Replay(tuple(json.loads(file.read_text())))
+        """Return the number of entries after the batch that follows so many."""
+        return next(end for end in self.ends if end > entries)
 
 
 def replay_of(

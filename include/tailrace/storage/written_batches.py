@@ -1,4 +1,4 @@
-"""A note of the last batch that each of the stream's tables holds, kept inside Spark's checkpoint. No Spark."""
+"""The note of the last batch that each of a stream's tables holds, which is the commit of that batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailrace.storage.warehouses import moving_away
 
 
 def path_of(layout: Layout) -> Location:
-    """The path of the note, inside the directory of Spark's checkpoint.
+    """Return the path of the note, beside the states of the tasks.
 
     Whoever removes that directory has every batch of the journal run again, and each table then gets what it lacks.
     """
@@ -77,7 +77,7 @@ def write_note(layout: Layout, note: Mapping[str, int]) -> None:
 
 
 def repair(layout: Layout) -> str:
-    """The advice by which Spark's checkpoint, and what the tables lack, is made again from the journal."""
+    """Return the advice that makes the states of the tasks, and what the tables lack, again from the journal."""
     again = (
         f"{moving_away(layout.checkpoint)} and then to start the stream again. It runs all batches of its journal again"
     )

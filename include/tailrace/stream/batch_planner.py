@@ -98,6 +98,11 @@ class BatchPlanner:
         """How many batches are planned."""
         return self.writer.last.header.batch + 1 if self.writer.last else 0
 
+    def record(self, entries: int) -> BatchRecord:
+        """Return the entry that follows so many."""
+        last = self.writer.last
+        return last if last is not None and last.header.batch == entries else self.journal[entries]
+
     @property
     def ended(self) -> bool:
         """True if the newest entry ends a bounded run: all that came is complete, and no window is open."""
@@ -107,11 +112,6 @@ class BatchPlanner:
     def rows_left(self) -> int:
         """How many rows are known to be there that no entry has named yet."""
         return sum(segment.rows for segments in self.waiting.values() for segment in segments)
-
-    @property
-    def newest_rows(self) -> int:
-        """The number of rows that the newest entry reads."""
-        return sum(segment.rows for segment in self.writer.last.segments) if self.writer.last else 0
 
     @property
     def state(self) -> Literal["streaming", "waiting", "quiet"]:

@@ -11,13 +11,11 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from tailrace.engine.chunk_stores import LostChunk
+
 _TRANSIENT = re.compile(r"No space left on device|Disk quota exceeded|\(os error (?!2\))\d+\)")
 _BUSY = re.compile(r"connect back")  # Spark waits ten seconds for a Python process, whatever is configured
 _KILLED = re.compile(r"Python worker exited unexpectedly")  # by the kernel, where memory is short, or by somebody
-_CHECKPOINT = re.compile(
-    r"\[\w*(STATE_STORE(?!_COMMIT_VALIDATION)|STREAMING_STATEFUL_OPERATOR|STREAMING_CHECKPOINT|STREAM_LOG|LOG_FILE)"
-    r"|streaming\.checkpointing\.|StreamMetadata|MicroBatchExecution\.(initializeExecution|populateStartOffsets)"
-)
 _LOST = re.compile(r"^[\w.]*\bLostChunk: ", re.MULTILINE)  # of a task's state
 _CAUSED = re.compile(r"^(?:Caused by|): (\S.*)$", re.MULTILINE)
 _INNER = re.compile(r"\n\s*(?:\x1b\[\d+m)?↳(?:\x1b\[\d+m)?\s*")  # Delta's library gives each cause a line of its own
@@ -36,8 +34,8 @@ class Failure:
     ----------
     kind : str
         ``transient``: the disk or another part of the system failed, and may come back; ``process``: a Python process
-        did not start in time, or was killed; ``checkpoint``: Spark can't read its own checkpoint; ``failed``: anything
-        else.
+        did not start in time, or was killed; ``checkpoint``: the state of a task is lost or damaged; ``failed``:
+        anything else.
     reason : str
         The innermost cause, in one line.
     """
@@ -61,7 +59,7 @@ class Failure:
             or (raised is not None and issubclass(raised, OSError))
         ):
             return Failure("transient", reason)
-        if (python and _LOST.search(text)) or (not python and _CHECKPOINT.search(text)):
+        if isinstance(error, LostChunk) or (python and _LOST.search(text)):
             return Failure("checkpoint", reason)
         return Failure("failed", reason)
 

@@ -7,23 +7,32 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tailrace.engine.progress import Progress
-from tailrace.storage.journal import Journal
+from tailrace.storage.journal import BatchRecord, Journal
+from tailrace.storage.replay import Replay, merged
 from tailrace.stream.run_options import RunOptions
 
 
 @dataclass
 class JournalReplay:
-    """Runs the first `batches` entries of a journal again."""
+    """Runs the entries of a journal again, in the batches of a replay."""
 
     journal: Journal
-    batches: int
+    replay: Replay
     options: RunOptions = RunOptions(live=False, flush=False)  # noqa: RUF009 (frozen)
     problem: str | None = None
     state: Literal["streaming", "waiting", "quiet"] = "streaming"
 
     def __post_init__(self) -> None:
-        rows = self.journal[self.batches - 1].position.rows if self.batches else 0
-        self._rows = self.rows_left = self.newest_rows = rows
+        self._rows = self.rows_left = self.journal[self.batches - 1].position.rows if self.batches else 0
+
+    @property
+    def batches(self) -> int:
+        """The number of entries that are run."""
+        return self.replay.entries
+
+    def record(self, entries: int) -> BatchRecord:
+        """Return the batch that follows so many entries."""
+        return merged([self.journal[number] for number in range(entries, self.replay.end(entries))])
 
     def observe(self, metrics: Sequence[Mapping[str, Any]]) -> None:
         """Take note of how far it has come."""

@@ -30,11 +30,10 @@ def sweep(layout: Layout, journal: Journal, staged: Iterable[str], committed: in
     count = 0
     try:
         count += sum(map(Tables(layout).sweep, staged))
-        for directory in (layout.chunks, layout.journal, layout.table_versions):
+        for directory in (layout.states, layout.chunks, layout.journal, layout.table_versions):
             if isinstance(directory, Path) and directory.is_dir():
                 count += _remove(directory.rglob(".*.new"))
-        if not isinstance(layout.states, Path):
-            count += TaskStates(layout.states).sweep(committed)
+        count += TaskStates(layout.states).sweep(committed)
         if layout.table_versions.is_dir():
             named = _named_versions(layout, journal, committed)
             count += _remove(file for file in layout.table_versions.iterdir() if file.name not in named)

@@ -68,13 +68,14 @@ class Rebuild:
 
     @property
     def planner(self) -> JournalReplay:
-        """The planner of its batches."""
-        return JournalReplay(Journal(self.built.journal), self.batches if self.answers_anew else self.entries)
+        """The planner of its batches; a new journal has an entry for each of them."""
+        replay = Replay(tuple(range(1, self.batches + 1))) if self.answers_anew else self.replay
+        return JournalReplay(Journal(self.built.journal), replay)
 
     @property
     def entries(self) -> int:
         """The number of the journal's entries that are run again."""
-        return self.replay.entries(self.batches)
+        return self.replay.entries
 
     @property
     def batches(self) -> int:
@@ -85,7 +86,7 @@ class Rebuild:
         """Write what its batches are run from, in the place of what a rebuild has left that did not end."""
         clear(self.layout)
         if not self.answers_anew:
-            self.replay.write(on_disk(self.built.checkpoint))
+            on_disk(self.built.checkpoint).mkdir(parents=True)
             tables = Tables(self.layout)
             last = {  # a table may be a batch ahead of the others, and the note names batches that all have
                 name: min(tables.last_batch(name, self.before.id), count - 1)

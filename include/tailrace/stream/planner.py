@@ -30,16 +30,15 @@ class Planner(Protocol):
         """How many rows are known to be still to be read."""
 
     @property
-    def newest_rows(self) -> int:
-        """The number of rows that the newest entry reads."""
-
-    @property
     def state(self) -> Literal["streaming", "waiting", "quiet"]:
         """What a stream does that is at no batch."""
 
     @property
     def problem(self) -> str | None:
         """The reasons for which nothing more comes for now; None where there are none."""
+
+    def record(self, entries: int) -> BatchRecord:
+        """Return the batch that follows so many of the journal's entries: an entry, or several merged into one."""
 
     def observe(self, metrics: Sequence[Mapping[str, Any]]) -> None:
         """Take note of the newest batch by its rows in `metrics`, times in ms."""

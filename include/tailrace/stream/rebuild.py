@@ -8,11 +8,12 @@ into force at once, at the end; what it replaces is kept aside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.engine.answer_files import AnswerFiles
@@ -20,32 +21,35 @@ from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.engine.stage import Stage
 from tailrace.engine.stream_reader import TABLE, columns_of
 from tailrace.engine.task_states import VERSION as STATE_VERSION
-from tailrace.ground.errors import refuse
+from tailrace.engine.task_states import TaskStates
+from tailrace.ground.errors import Busy, Problem, refuse
 from tailrace.ground.object_path import on_disk
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import check_journal, entries_in_tables
 from tailrace.storage.journal import Journal, LogPosition
 from tailrace.storage.layout import Layout
-from tailrace.storage.manifest import FORMAT, CheckpointManifest, changes, keeps_answers
+from tailrace.storage.manifest import FORMAT, TAKEN_OVER, CheckpointManifest, changes, keeps_answers
 from tailrace.storage.replay import replay_of
 from tailrace.storage.switch import resume
 from tailrace.storage.table_schemas import schemas, stream_tables
 from tailrace.storage.tables import VACUUM, Tables
 from tailrace.storage.writer import only_driver
+from tailrace.stream.app import OpenExecutor
 from tailrace.stream.planned_rebuild import Rebuild, clear, entries_of
 from tailrace.stream.replayed_readers import require_readable, stored_rows, with_stored_segments
 from tailrace.stream.restated_journal import restated, types_of
+from tailrace.stream.run import OnBatch, StreamRun
+from tailrace.stream.sink import Sink
+from tailrace.stream.status_reporter import StatusReporter
+from tailrace.stream.stream_tables import StreamTables
 
 _MOST_WORK = 1_000_000  # partials and answers in a batch, as in a planned one
 
 
-def rebuild(query: Query, layout: Layout, file: Path, run: Callable[[Rebuild], None]) -> Rebuild | None:
+def rebuild(
+    query: Query, layout: Layout, file: Path, on_batch: OnBatch | None, open_executor: OpenExecutor
+) -> Rebuild | None:
     """Rebuild a query's stream; returns what was done, None where only an earlier rebuild was put in force.
-
-    Parameters
-    ----------
-    run : callable
-        Runs the batches of a rebuild.
 
     Raises
     ------
@@ -62,9 +66,37 @@ def rebuild(query: Query, layout: Layout, file: Path, run: Callable[[Rebuild], N
         planned = plan_rebuild(query, layout, file)
         planned.begin()
         if planned.batches:
-            run(planned)
+            _run_batches(planned, on_batch, open_executor)
         planned.put_in_force()
     return planned
+
+
+def _run_batches(planned: Rebuild, on_batch: OnBatch | None, open_executor: OpenExecutor) -> None:
+    """Run the batches of a rebuild.
+
+    Raises
+    ------
+    Busy
+        When it was asked to drain before the last one.
+    """
+    tables, states = (
+        StreamTables.of(planned.built, planned.stage, planned.manifest.id),
+        TaskStates(planned.built.states),
+    )
+    tables.create()
+    sink, planner = Sink(tables, entries=planned.in_tables), planned.planner
+
+    def then_sweep(batch: int, rows_left: int, rows: dict[str, pa.Table]) -> None:
+        states.sweep(batch + 1)  # the batch before may have merged several entries
+        if on_batch is not None:
+            on_batch(batch, rows_left, rows)
+
+    with open_executor(planned.stage, states) as executor:
+        run = StreamRun(planned.built, planner, StatusReporter(planned.built), sink, executor, 0, then_sweep)
+        run.run()
+    if run.done != planner.batches:
+        wrong = "it was asked to drain before it had built everything, so all is as it was"
+        raise Busy([Problem(str(planned.layout.home), wrong, "to run it again")])
 
 
 def plan_rebuild(query: Query, layout: Layout, file: Path) -> Rebuild:
@@ -79,7 +111,7 @@ def plan_rebuild(query: Query, layout: Layout, file: Path) -> Rebuild:
     manifest = layout.manifest()
     if manifest is None:
         raise refuse(str(layout.home), "the query has no stream here", "tailrace run, or tailrace deploy")
-    if manifest.format != FORMAT:
+    if manifest.format not in (FORMAT, TAKEN_OVER):
         layout.require_same(manifest, query.structure(), file)  # refuses it
     journal = Journal(layout.journal)
     last = journal.last()
@@ -107,7 +139,7 @@ def _same_answers(query: Query, layout: Layout, manifest: CheckpointManifest, pl
     rows = stored_rows(readers, entries_of(journal, count))
     readers = tuple(replace(reader, history=None) for reader in readers)  # it has all of them
     stage = replace(stage, readers=readers, plans_from=planned)
-    after = replace(manifest, structure=query.structure(), plans_from=planned, state=STATE_VERSION)
+    after = replace(manifest, structure=query.structure(), plans_from=planned, state=STATE_VERSION, format=FORMAT)
     return Rebuild(query, layout, built, manifest, after, stage, replay, position.rows, rows, in_tables)
 
 

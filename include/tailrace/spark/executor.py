@@ -1,0 +1,94 @@
+"""The executor on Spark: a batch is one job, whose readers send to each task what is for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.executor import rows_by_table
+from tailrace.engine.stage import Stage
+from tailrace.engine.task_states import TaskStates
+from tailrace.sources.segments import Segment
+from tailrace.spark.group_keys import group_keys
+
+ROWS = "task int, what string, bytes binary"
+"""The schema of the rows through Spark, which are opaque: Spark needs no kind's schema."""
+
+_SCHEMA = pa.schema([("task", pa.int32()), ("what", pa.string()), ("bytes", pa.binary())])
+
+
+@dataclass
+class SparkExecutor:
+    """Runs batches on a session's executors, under a description that Spark's UI shows.
+
+    Attributes
+    ----------
+    name : str
+        The query's.
+    """
+
+    spark: SparkSession
+    stage: Stage
+    states: TaskStates
+    name: str
+
+    def __post_init__(self) -> None:
+        self._keys = group_keys(self.stage.tasks)
+        self.spark.conf.set("spark.sql.shuffle.partitions", str(self.stage.tasks))
+        self.spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would run several tasks one after the other
+
+    def run(self, header: BatchHeader, segments: Sequence[Segment], before: int) -> dict[str, pa.Table]:
+        """Run a batch as a job, see `Executor.run`."""
+        context = self.spark.sparkContext
+        rows = sum(segment.rows for segment in segments)
+        context.setJobDescription(f"{self.name}: batch {header.batch}, {rows:,} rows")
+        parts = share(segments, context.defaultParallelism)
+        stage, states, keys, packed = self.stage, self.states, self._keys, header.pack()
+
+        def read(indexes: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            unpacked = BatchHeader.unpack(packed)
+            for index in (each for batch in indexes for each in batch.column("id").to_pylist()):
+                for segment in parts[index]:
+                    for task, what, data in stage.messages(segment, unpacked):
+                        yield _messages(keys[task], [(what, data)])
+                if index == 0:  # each task runs, also one for which there are no rows
+                    for key in keys:
+                        yield _messages(key, [("entry", packed)])
+
+        def advance(group: tuple[Any, ...], messages: pa.Table) -> pa.Table:
+            task = keys.index(group[0].as_py())
+            pairs = zip(messages["what"].to_pylist(), messages["bytes"].to_pylist(), strict=True)
+            state, output = stage.task(task).advance(states.read(task, before), pairs)
+            states.write(task, header.batch, state)
+            return pa.Table.from_batches([_messages(keys[task], output)])
+
+        read_rows = self.spark.range(len(parts), numPartitions=len(parts)).mapInArrow(read, ROWS)
+        done = read_rows.groupBy("task").applyInArrow(advance, ROWS).toArrow()
+        return rows_by_table(zip(done["what"].to_pylist(), done["bytes"].to_pylist(), strict=True))
+
+    def cancel(self) -> None:
+        """Cancel the job of the batch that runs; the threads of Spark would log that they are interrupted."""
+        self.spark.sparkContext.setLogLevel("OFF")
+        self.spark.sparkContext.cancelAllJobs()
+
+
+def share(segments: Sequence[Segment], readers: int) -> list[list[Segment]]:
+    """Share out segments among readers: neighbouring ones together, rows evenly; at least one part, maybe empty."""
+    total = max(sum(segment.rows for segment in segments), 1)
+    parts: list[list[Segment]] = [[] for _ in range(readers)]
+    rows_before = 0
+    for segment in segments:
+        parts[min((rows_before + segment.rows // 2) * readers // total, readers - 1)].append(segment)
+        rows_before += segment.rows
+    return [part for part in parts if part] or [[]]
+
+
+def _messages(key: int, pairs: Sequence[tuple[str, bytes]]) -> pa.RecordBatch:
+    what, data = zip(*pairs, strict=True)
+    columns = [pa.array([key] * len(pairs), pa.int32()), pa.array(what, pa.string()), pa.array(data, pa.binary())]
+    return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)

@@ -1,0 +1,113 @@
+"""Opens a stream: its sources, its dimension table and its checkpoint, which is created where there is none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+from tailrace.engine.answer_files import AnswerFiles
+from tailrace.engine.stage import Stage
+from tailrace.engine.stream_reader import TABLE, columns_of, named_types
+from tailrace.ground.retries import Retries
+from tailrace.query.query import Query
+from tailrace.sources.feed import Feed
+from tailrace.sources.segments import Segment
+from tailrace.storage.layout import Layout
+from tailrace.storage.manifest import CheckpointManifest
+from tailrace.storage.table_schemas import schemas
+from tailrace.stream.retrying import POLL_S, SOURCE, retried
+from tailrace.stream.source_opening import open_feeds, problem_of
+from tailrace.stream.status_reporter import StatusReporter
+from tailrace.stream.table_versions import TableVersions
+
+Segments = dict[str, list[Segment]]
+"""Segments by the name of their stream."""
+
+
+@dataclass(frozen=True)
+class OpenSources:
+    """The sources of a query's streams, and the segments that were new when they were opened."""
+
+    feeds: dict[str, Feed]
+    segments: Segments
+
+    @classmethod
+    def of(
+        cls,
+        query: Query,
+        layout: Layout,
+        manifest: CheckpointManifest | None,
+        is_live: bool,
+        on_progress: Callable[[], None],
+    ) -> Self:
+        """Open the sources, and read what is new."""
+        feeds = open_feeds(query, layout, manifest, is_live, on_progress)
+        return cls(feeds, {name: feed.fresh() for name, feed in feeds.items()})
+
+    @property
+    def have_types(self) -> bool:
+        """True once each stream has had a record: only a record gives the types."""
+        return all(feed.types for feed in self.feeds.values())
+
+    def await_first_records(self, reporter: StatusReporter) -> None:
+        """Wait for the first record of each live stream, and add what comes to the segments."""
+        retries = Retries()
+        while not self.have_types and not reporter.drain_requested:
+            reporter.report("waiting")
+            time.sleep(POLL_S)
+            if retries.due:
+                with retried(retries, reporter):
+                    for name, feed in self.feeds.items():
+                        self.segments[name] += feed.fresh()
+                    reporter.report_problem(SOURCE, problem_of(self.feeds))
+
+
+def reopen(open_sources: Callable[[], OpenSources], is_live: bool, reporter: StatusReporter) -> OpenSources | None:
+    """Open the sources of a stream that goes on; None when it is drained before that succeeds.
+
+    A live run waits for a source that is away: its driver may be back before a disk is.
+    """
+    retries = Retries()
+    while not reporter.drain_requested:
+        if not is_live:
+            return open_sources()
+        if retries.due:
+            with retried(retries, reporter):
+                return open_sources()
+        reporter.report("waiting")
+        time.sleep(POLL_S)
+    return None
+
+
+def open_table(
+    query: Query, layout: Layout, manifest: CheckpointManifest | None, is_live: bool
+) -> TableVersions | None:
+    """Open the query's dimension table, if it has one; a new query is refused if the table is not fit."""
+    if query.table is None:
+        return None
+    types = manifest.types[TABLE] if manifest else None
+    return TableVersions(query.table, layout.table_versions, types, waits=is_live)
+
+
+def create_checkpoint(
+    query: Query, layout: Layout, feeds: Mapping[str, Feed], table: TableVersions | None = None
+) -> CheckpointManifest:
+    """Create the checkpoint of a stream that begins."""
+    types = {name: feed.types for name, feed in feeds.items()}
+    if table is not None:
+        types[TABLE] = named_types(table.types)
+    identities = {name: feed.identity for name, feed in feeds.items() if feed.identity}
+    columns = {name: each.named() for name, each in columns_of(query).items()}
+    return layout.create_checkpoint(query.structure(), types, identities, columns)
+
+
+def stage_of(query: Query, layout: Layout, manifest: CheckpointManifest) -> Stage:
+    """Return the pipeline of a stream: it reads what the checkpoint's manifest says, and writes into the warehouse."""
+    stage = Stage.of(query, manifest.types, layout.histories(query.streams), layout.chunks)
+    stage = replace(stage, plans_from=manifest.plans_from)
+    if query.table is None:
+        return stage
+    results = layout.table("results"), schemas(stage.kind)["results"]
+    return replace(stage, answer_files=AnswerFiles(*results, layout.table_versions))

@@ -1,0 +1,49 @@
+"""Retries of what a live stream reads or plans: its source or disk may be away, and come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from deltalake.exceptions import DeltaError
+
+from tailrace.ground.errors import Busy, Refused, SourceChanged, Unfit
+from tailrace.ground.retries import Retries
+from tailrace.stream.failures import Failure
+from tailrace.stream.status_reporter import StatusReporter
+
+POLL_S = 0.2
+"""Interval, in s, at which a live run polls for new input and for a drain request."""
+
+SOURCE = "source"
+"""Name under which the status reports problems of a stream's source."""
+
+UNFIT_S = 60.0
+"""Seconds after which a live run fails whose source has columns or types that don't fit: no retry puts it right."""
+
+_DISK = "disk or network"
+
+
+@contextmanager
+def retried(retries: Retries, reporter: StatusReporter) -> Iterator[None]:
+    """Report a failure of a live source or of the disk in the status, and go on; raise one that no retry can help.
+
+    A source that is not fit may be put right for `UNFIT_S` seconds.
+    """
+    try:
+        yield
+    except (SourceChanged, Busy):
+        raise
+    except (Refused, OSError, DeltaError) as error:
+        retries.fail()
+        if isinstance(error, Unfit) and retries.failing_s >= UNFIT_S:
+            reporter.report_problem(SOURCE, str(error))
+            reporter.report("waiting")
+            raise
+        is_source = isinstance(error, Refused)
+        reporter.report_problem(SOURCE if is_source else _DISK, str(error) if is_source else Failure.of(error).reason)
+    else:
+        if retries.failures:
+            for part in (SOURCE, _DISK):
+                reporter.report_problem(part, None)
+        retries.succeed()
