@@ -18,6 +18,7 @@ from tailrace import __version__
 from tailrace.cli import drivers, leaving
 from tailrace.cli.backups import backup, restore
 from tailrace.cli.calibrate import calibrate
+from tailrace.cli.engines import Engine, EngineName, correct_on, run_on
 from tailrace.cli.frames import frames
 from tailrace.cli.interruption import AFTER_INTERRUPTION, RESUMPTION, interruptible
 from tailrace.cli.py4j_log import is_wanted
@@ -81,14 +82,13 @@ def run(
     batch_rows: Annotated[
         int, typer.Option(help="At most so many rows make a batch; no answer depends on it.", min=1)
     ] = BATCH_ROWS,
+    engine: Engine = EngineName.spark,
     deployed: Annotated[
         str | None, typer.Option(help="Run the copy of FILE with which this query was deployed.", hidden=True)
     ] = None,
 ) -> None:
-    """Run a query on Spark in the foreground: live, or --bounded. Ctrl-C stops it; the next run goes on from there."""
+    """Run a query in the foreground: live, or --bounded. Ctrl-C stops it; the next run goes on, on either engine."""
     from tailrace.cli.run_report import fail_if_none_was_accepted, print_summary
-    from tailrace.spark import app as stream_app
-    from tailrace.spark.correct import correct as correct_all
     from tailrace.storage.deployed import await_deployed
     from tailrace.storage.layout import Layout
     from tailrace.stream.run_options import RunOptions
@@ -105,7 +105,7 @@ def run(
     summary = RunSummary()
     with StreamProgress() as progress:
         options = RunOptions(batch_rows, live=not bounded, flush=not keep_open)
-        batches = stream_app.run(query, warehouse, options, all_of(progress, summary))
+        batches = run_on(engine)(query, warehouse, options, all_of(progress, summary))
     if not Layout.of(warehouse, query.name).manifest():
         screen.err.print("the input has no rows: there is nothing to answer, nor to correct")
         return
@@ -114,7 +114,7 @@ def run(
     print_summary(summary, query, Layout.of(warehouse, query.name))
     if correct:
         with screen.working("correcting"):
-            _print_report(correct_all(query, warehouse))
+            _print_report(correct_on(engine)(query, warehouse))
     fail_if_none_was_accepted(summary)
 
 
@@ -134,10 +134,10 @@ def correct(
         str | None, typer.Option(help="Arrival time: what came late from here …", metavar="T")
     ] = None,
     arrived_to: Annotated[str | None, typer.Option(help="… up to here, this end not included.", metavar="T")] = None,
+    engine: Engine = EngineName.spark,
 ) -> None:
     """Give windows that late tuples missed their next version, from history. It can be run again, in any order."""
     from tailrace.correction.correction_range import CorrectionRange
-    from tailrace.spark.correct import correct as run_correction
 
     query, by_arrival = load(file), arrived_from is not None or arrived_to is not None
     if by_arrival and (start is not None or end is not None):
@@ -154,7 +154,7 @@ def correct(
         else CorrectionRange(time_option("--from", start), time_option("--to", end))
     )
     with screen.working(f"correcting {correction_range}"):
-        _print_report(run_correction(query, warehouse, correction_range))
+        _print_report(correct_on(engine)(query, warehouse, correction_range))
 
 
 app.command(

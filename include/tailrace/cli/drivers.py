@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tailrace.cli.engines import Engine, EngineName, rebuild_on
 from tailrace.cli.readers import File, Warehouse
 from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground.errors import Refused
@@ -99,13 +100,13 @@ def rebuild(
     file: File,
     warehouse: Warehouse,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
+    engine: Engine = EngineName.spark,
 ) -> None:
     """Make a drained query's state anew from history: another parallelism, another window, or a lost checkpoint.
 
     Where the answers stay the same, the tables stay. Else all is answered anew, and the old answers are kept aside. It
     comes into force at its end; until then Ctrl-C leaves everything as it was.
     """
-    from tailrace.spark.app import rebuild as run
     from tailrace.storage.layout import Layout
     from tailrace.stream.rebuild import plan_rebuild
 
@@ -116,7 +117,7 @@ def rebuild(
             screen.out.print(line, markup=False, soft_wrap=True)
         return
     with StreamProgress() as progress:
-        done = run(query, warehouse, file, progress)
+        done = rebuild_on(engine)(query, warehouse, file, progress)
     if done is None:
         screen.err.print("what an earlier rebuild had built is in force now; nothing else was rebuilt")
         return

@@ -5,12 +5,13 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from tailrace.correction import correct as correction
+from tailrace.correction.bucketed_scan import BucketedScan
 from tailrace.correction.correct import Report
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.connections import connection_variables
 from tailrace.query.query import Query
-from tailrace.spark.history_scan import SparkScan
 from tailrace.spark.session import session
+from tailrace.spark.shuffle import SparkShuffle
 from tailrace.storage.warehouses import Warehouse, connections_of, location_of
 
 
@@ -18,10 +19,10 @@ def correct(query: Query, warehouse: Warehouse, span: CorrectionRange = Correcti
     """Correct late tuples, as `correction.correct` does; Spark is started only where much has to be read."""
     with ExitStack() as sessions:
 
-        def scan(buckets: int) -> SparkScan:
+        def scan(buckets: int) -> BucketedScan:
             names = [*query.connections, *connections_of(location_of(warehouse))]
             variables = connection_variables(names)
             opened = session(f"tailrace correct {query.name}", buckets, environment=variables)
-            return SparkScan(sessions.enter_context(opened))
+            return BucketedScan(SparkShuffle(sessions.enter_context(opened)))
 
         return correction.correct(query, warehouse, span, scan)

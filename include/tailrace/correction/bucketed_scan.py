@@ -1,4 +1,4 @@
-"""The scan of history on Spark, for histories that are too large for one process.
+"""A scan of more history than this process holds at once: in buckets, of which one at a time is in memory.
 
 Readers send each tuple to a bucket by its id, where the tuples of a stream are deduplicated; from there it goes to the
 buckets where the kind evaluates: to one by its key, or where a join's partitioning places it.
@@ -6,15 +6,14 @@ buckets where the kind evaluates: to one by its key, or where a join's partition
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame, SparkSession
 
 from tailrace.answers.model import AffectedAnswers
 from tailrace.correction import deduplication
@@ -22,19 +21,32 @@ from tailrace.correction.scan_job import REPEAT, ScanJob, StreamScan, no_tuples
 from tailrace.ground import wire
 from tailrace.kind.protocol import Kind
 from tailrace.partition.by_key import task_of
-from tailrace.spark.executor import ROWS
 from tailrace.storage.log import ORDER, Piece, Reader, with_ids
 
-Step = Callable[[pa.Table], pa.Table]
+MESSAGES = pa.schema([("task", pa.int32()), ("what", pa.string()), ("bytes", pa.binary())])
+"""The schema of the rows that go to buckets: the bucket, "rows", and the packed rows."""
+
 Places = tuple[NDArray[np.int64], NDArray[np.int64]]
 """The index of a row, and the bucket that it goes to; a row may go to several."""
 
 
-@dataclass(frozen=True)
-class SparkScan:
-    """Scans history with a Spark session."""
+class Shuffle(Protocol):
+    """Runs the steps of a scan, and brings rows from one step to the buckets of the next one.
 
-    spark: SparkSession
+    Rows are of schema `MESSAGES`.
+    """
+
+    def run(
+        self, pieces: Sequence[Any], read: Callable[[Any], pa.Table], *steps: Callable[[pa.Table], pa.Table]
+    ) -> pa.Table:
+        """Read each piece, and apply each step to each bucket of what the one before gives; returns the last rows."""
+
+
+@dataclass(frozen=True)
+class BucketedScan:
+    """Scans history by the steps of a shuffle."""
+
+    shuffle: Shuffle
 
     def evaluate(self, job: ScanJob, affected: AffectedAnswers) -> pa.Table:
         def distinct(bucket: pa.Table) -> pa.Table:
@@ -49,8 +61,7 @@ class SparkScan:
             content = tuple(_tuples(bucket, side, stream)[0] for side, stream in enumerate(job.streams))
             return _to_driver(deduplication.evaluate(job.kind, content, affected))
 
-        answers = _result(_apply_by_task(_apply_by_task(self._read(job), distinct), evaluate))
-        return without_replicas(job.kind, answers)
+        return without_replicas(job.kind, _result(self._scan(job, distinct, evaluate)))
 
     def repeats(self, job: ScanJob) -> pa.Table:
         def search(bucket: pa.Table) -> pa.Table:
@@ -58,24 +69,22 @@ class SparkScan:
             is_repeat = ~deduplication.first_arrivals(tuples, others)
             return _to_driver(tuples.filter(pa.array(is_repeat)).select(REPEAT))
 
-        return _result(_apply_by_task(self._read(job), search))
+        return _result(self._scan(job, search))
 
     def ids_outside(self, job: ScanJob) -> pa.Array:
         def search(bucket: pa.Table) -> pa.Table:
             tuples, others = _tuples(bucket, 0, job.streams[0])
             return _to_driver(with_ids(others, pc.unique(tuples.column("id"))).select(["id"]))
 
-        return pc.unique(_result(_apply_by_task(self._read(job), search)).column("id"))
+        return pc.unique(_result(self._scan(job, search)).column("id"))
 
     def find(self, reader: Reader, pieces: list[Piece], ids: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """These columns of the tuples with one of these ids; only these leave the readers."""
-        return _result(
-            _map_pieces(self.spark, pieces, lambda piece: _to_driver(with_ids(reader.read(piece, columns), ids)))
-        )
+        """Return these columns of the tuples with one of these ids; only these leave the readers."""
+        return _result(self.shuffle.run(pieces, lambda piece: _to_driver(with_ids(reader.read(piece, columns), ids))))
 
-    def _read(self, job: ScanJob) -> DataFrame:
-        def read(read: tuple[int, Piece]) -> pa.Table:
-            side, piece = read
+    def _scan(self, job: ScanJob, *steps: Callable[[pa.Table], pa.Table]) -> pa.Table:
+        def read(one: tuple[int, Piece]) -> pa.Table:
+            side, piece = one
             stream = job.streams[side]
             tuples, others = stream.reader.split(piece, job.ranges, stream.columns)
             parts = {f"tuples.{side}": tuples, f"others.{side}": others}
@@ -85,11 +94,12 @@ class SparkScan:
             }
             return _to_buckets(parts, places, job.buckets)
 
-        return _map_pieces(self.spark, [(s, piece) for s, one in enumerate(job.streams) for piece in one.pieces], read)
+        pieces = [(side, piece) for side, stream in enumerate(job.streams) for piece in stream.pieces]
+        return self.shuffle.run(pieces, read, *steps)
 
 
 def places_of(job: ScanJob, side: int, tuples: pa.RecordBatch) -> Places:
-    """The buckets in which tuples of an input are evaluated."""
+    """Return the buckets in which tuples of an input are evaluated."""
     if not tuples.num_rows:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     routes = job.kind.partition.assign(side, job.kind.prepare(tuples, side), (), job.buckets)
@@ -99,22 +109,6 @@ def places_of(job: ScanJob, side: int, tuples: pa.RecordBatch) -> Places:
 def without_replicas(kind: Kind, answers: pa.Table) -> pa.Table:
     """Leave each answer of a join once: several buckets find it where tuples are replicated."""
     return kind.answers.identity.first_rows(answers) if len(kind.inputs) > 1 else answers
-
-
-def _map_pieces(spark: SparkSession, pieces: Sequence[Any], read: Callable[[Any], pa.Table]) -> DataFrame:
-    """Apply `read` to each of the pieces, at least one, spread over Spark's partitions."""
-    parts = min(len(pieces), 4 * spark.sparkContext.defaultParallelism)
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column("id").to_pylist():
-                yield from read(pieces[number]).to_batches()
-
-    return spark.range(0, len(pieces), numPartitions=parts).mapInArrow(run, ROWS)
-
-
-def _apply_by_task(rows: DataFrame, step: Step) -> DataFrame:
-    return rows.groupBy("task").applyInArrow(step, ROWS)
 
 
 def _to_buckets(parts: dict[str, pa.RecordBatch], places: dict[str, Places], buckets: int) -> pa.Table:
@@ -131,13 +125,13 @@ def _to_driver(rows: pa.RecordBatch) -> pa.Table:
     return _rows([0], [wire.pack({"rows": rows})])
 
 
-def _rows(task: list[int], packed: list[bytes]) -> pa.Table:
-    columns = [pa.array(task, pa.int32()), pa.array(["rows"] * len(task)), pa.array(packed, pa.binary())]
-    return pa.table(columns, names=["task", "what", "bytes"])
+def _rows(buckets: list[int], packed: list[bytes]) -> pa.Table:
+    columns = [pa.array(buckets, pa.int32()), pa.array(["rows"] * len(buckets)), pa.array(packed, pa.binary())]
+    return pa.table(columns, schema=MESSAGES)
 
 
 def _tuples(bucket: pa.Table, side: int, stream: StreamScan) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    """The tuples of a stream in a bucket, and the others there with `ORDER`."""
+    """Return the tuples of a stream in a bucket, and the others there with `ORDER`."""
     messages = [wire.unpack(data)[0] for data in bucket.column("bytes").to_pylist()]
     found = []
     for name, columns in ((f"tuples.{side}", stream.columns), (f"others.{side}", ORDER)):
@@ -146,6 +140,6 @@ def _tuples(bucket: pa.Table, side: int, stream: StreamScan) -> tuple[pa.RecordB
     return found[0], found[1]
 
 
-def _result(rows: DataFrame) -> pa.Table:
-    packed = rows.toArrow().column("bytes").to_pylist()
+def _result(rows: pa.Table) -> pa.Table:
+    packed = rows.column("bytes").to_pylist()
     return pa.Table.from_batches([wire.unpack(data)[0]["rows"] for data in packed])
