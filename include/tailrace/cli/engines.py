@@ -1,15 +1,12 @@
-"""The option --engine: what runs the batches of a stream, a correction or a rebuild."""
+"""The option --engine: what runs the batches of a stream, a rebuild or a correction."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 
 class EngineName(StrEnum):
@@ -22,28 +19,21 @@ Engine = Annotated[
 ]
 
 
-def run_on(engine: EngineName) -> Callable[..., int]:
+def run_on(engine: EngineName) -> Any:
     """Return the function that runs a stream on an engine."""
-    if engine is EngineName.local:
-        from tailrace.stream import local as app
-    else:
-        from tailrace.spark import app
-    return app.run
+    return _app(engine).run
 
 
-def rebuild_on(engine: EngineName) -> Callable[..., Any]:
+def rebuild_on(engine: EngineName) -> Any:
     """Return the function that rebuilds a stream on an engine."""
-    if engine is EngineName.local:
-        from tailrace.stream import local as app
-    else:
-        from tailrace.spark import app
-    return app.rebuild
+    return _app(engine).rebuild
 
 
-def correct_on(engine: EngineName) -> Callable[..., Any]:
+def correct_on(engine: EngineName) -> Any:
     """Return the function that corrects a query, and reads much history on an engine."""
-    if engine is EngineName.local:
-        from tailrace.correction import local as job
-    else:
-        from tailrace.spark import correct as job
-    return job.correct
+    return import_module({"spark": "tailrace.spark.correct", "local": "tailrace.correction.local"}[engine]).correct
+
+
+def _app(engine: EngineName) -> Any:
+    """Import what an engine needs: pyspark is not for the local one."""
+    return import_module({"spark": "tailrace.spark.app", "local": "tailrace.stream.local"}[engine])
