@@ -1,7 +1,7 @@
 """Deaths of a process between two of its writes: a driver, a correction or a calibration ends there as by kill -9.
 
-`deaths(patch)` makes a step of every write to a query's tables, the journal and the note of written batches, and of
-each part of a compaction. `Deaths.after(n)` lets the n-th step from now be the last: nothing after it is written, and
+`deaths(patch)` makes a step of every write to a query's tables, the journal, the states of tasks and the note of
+written batches, and of each part of a compaction. `Deaths.after(n)` lets the n-th step from now be the last: nothing after it is written, and
 what an append had staged stays there; `Deaths.at(name, n)` ends it before the n-th step of a name. All is in process,
 so a death costs nothing.
 """
@@ -18,10 +18,11 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.table import TableOptimizer
 
+from tailrace.engine.task_states import TaskStates
 from tailrace.ground.files import new_file
-from tailrace.spark import sink
 from tailrace.storage.journal import Journal
 from tailrace.storage.tables import Tables
+from tailrace.stream import sink
 
 
 class Died(BaseException):
@@ -86,13 +87,14 @@ class Deaths:
 def deaths(patch: pytest.MonkeyPatch) -> Deaths:
     """Make steps of all writes, until the patch is undone."""
     found = Deaths()
-    for owner, name in (
+    for owner, method, *label in (
         *((Tables, name) for name in ("replace", "put", "add")),
         *((DeltaTable, name) for name in ("vacuum", "create_checkpoint", "cleanup_metadata")),
         (TableOptimizer, "compact"),
         (Journal, "append"),
+        (TaskStates, "write", "state"),
     ):
-        _make_step(patch, owner, name, found)
+        _make_step(patch, owner, method, found, *label)
     append, record = Tables.append, sink.record_written
 
     def staged_first(self, name, rows, app, number):
@@ -117,12 +119,12 @@ def deaths(patch: pytest.MonkeyPatch) -> Deaths:
 _numbers = itertools.count()
 
 
-def _make_step(patch: pytest.MonkeyPatch, owner: type, name: str, found: Deaths) -> None:
+def _make_step(patch: pytest.MonkeyPatch, owner: type, name: str, found: Deaths, label: str = "") -> None:
     method = getattr(owner, name)
 
     def first(self, *arguments, **named):
         if not named.get("dry_run"):  # that writes nothing
-            found.step(name)
+            found.step(label or name)
         return method(self, *arguments, **named)
 
     patch.setattr(owner, name, first)

@@ -27,6 +27,7 @@ from pathlib import Path
 import psutil
 import pyarrow.parquet as pq
 import pytest
+from tailrace.spark.sink import Sink
 
 from oracle import Settings
 from tailrace.correction.correction_range import CorrectionRange
@@ -34,7 +35,6 @@ from tailrace.ground.files import new_file
 from tailrace.query.query import Query
 from tailrace.spark import app, attempts, sink
 from tailrace.spark.correct import correct
-from tailrace.spark.sink import Sink
 from tailrace.storage import tables
 from tailrace.storage.journal import Journal
 from tailrace.stream import status_reporter

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from local_app import LocalApp
+from local_driver import Driver
 from tailrace.query.declared import declared_query
 
 START = 1_700_000_000_000
@@ -51,6 +51,6 @@ def query_on(path: str, format_name: str, connection: str | None):
     return declared_query(declaration(path, format_name, connection))
 
 
-def answers(app: LocalApp) -> list[tuple]:
+def answers(app: Driver) -> list[tuple]:
     names = ("key", "window_start", "window_end", "tuples", "value", "as_of")
     return sorted(tuple(row[name] for name in names) for row in app.tables.read("results").to_pylist())

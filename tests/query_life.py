@@ -27,7 +27,6 @@ from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.ground.errors import Busy, Refused
 from tailrace.kinds import build
 from tailrace.query.query import Query
-from tailrace.spark import sink
 from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.storage.results import AnswerTables
 from warehouse import EPOCH, propose, tables_of
@@ -67,9 +66,9 @@ class QueryLife(RuleBasedStateMachine):
         self.home = Path(tempfile.mkdtemp(prefix="query-life-"))
         self.patch = pytest.MonkeyPatch()
         self.deaths = deaths(self.patch)
-        self.patch.setattr(sink, "COMPACT_EVERY", 3)
+        self.patch.setattr(Driver, "compact_every", 3)
         self.query = self.make_query(self.home)
-        self.driver = Driver(self.query, self.home / "wh", self.deaths.step)
+        self.driver = Driver(self.query, self.home / "wh")
         self.corrected: list[tuple[int, int]] = []
         self.half: list[tuple[int, int]] = []
         self.begin()

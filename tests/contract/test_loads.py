@@ -9,7 +9,7 @@ import pytest
 
 from kind_streams import KINDS, Row, query_of, sides_of, write_files
 from local_driver import Driver
-from tailrace.spark import sink
+from tailrace.storage.checkpoint import committed_batches
 from warehouse import EPOCH, tables_of
 
 TICKS, TICK_MS, ROWS, BURST, HOT = 12, 100, 4, 10, 0.9
@@ -32,8 +32,9 @@ class Life:
         self._write(crowd, hot)
         self.driver.run(BATCH_ROWS)
         chunks = self.driver.layout.chunks.rglob("*.arrow")
-        states = self.driver.layout.checkpoint / "states"
-        return sum(file.stat().st_size for file in (states, *chunks))
+        last = committed_batches(self.driver.layout) - 1
+        states = self.driver.layout.states.rglob(f"{last:08d}.state")
+        return sum(file.stat().st_size for file in (*states, *chunks))
 
     def batches(self) -> list[int]:
         """The number of rows of each batch."""
@@ -57,7 +58,7 @@ class Life:
 
 @pytest.fixture
 def life(request, tmp_path, monkeypatch) -> Life:
-    monkeypatch.setattr(sink, "COMPACT_EVERY", 1000)
+    monkeypatch.setattr(Driver, "compact_every", 1000)
     return Life(request.param, tmp_path)
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from local_app import LocalApp
+from local_driver import Driver
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.engine.stream_reader import readers_of
@@ -60,18 +60,18 @@ def write(path: Path) -> None:
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> LocalApp:
+def app(tmp_path: Path) -> Driver:
     write(tmp_path / "in")
     source = {"source": {"format": "parquet", "path": str(tmp_path / "in")}}
     columns = {name: name for name in ("event_time", "arrival_time", "id", "key")}
     declared = {"name": "odd", "kind": "aggregate", "streams": {"readings": source | columns}}
     declared |= {"window": {"size": "1 s", "slide": "1 s"}, "disorder": {"policy": "none"}}
-    app = LocalApp(declared_query(declared | {"aggregate": {"function": "sum", "column": "value"}}), tmp_path / "wh")
-    app.go(flush=True)
+    app = Driver(declared_query(declared | {"aggregate": {"function": "sum", "column": "value"}}), tmp_path / "wh")
+    app.run(flush=True)
     return app
 
 
-def test_odd_records_are_in_quarantine_alone_with_reason_and_content(app: LocalApp) -> None:
+def test_odd_records_are_in_quarantine_alone_with_reason_and_content(app: Driver) -> None:
     rows = {json.loads(row["record"])["id"]: row for row in app.tables.read("quarantine").to_pylist()}
     assert {id_: row["reason"] for id_, row in rows.items()} == REASONS
     assert all(row["arrival_time"] is not None for row in rows.values())
@@ -83,7 +83,7 @@ def test_odd_records_are_in_quarantine_alone_with_reason_and_content(app: LocalA
     assert (segment["accepted"], segment["quarantined"], segment["rows"]) == (7, 4, 11)
 
 
-def test_answers_are_read_in_every_form_and_numbers_are_as_they_are(app: LocalApp, tmp_path: Path) -> None:
+def test_answers_are_read_in_every_form_and_numbers_are_as_they_are(app: Driver, tmp_path: Path) -> None:
     answers, columns = read_answers(app.query, tmp_path / "wh", streamed=True)
     for form in ("csv", "jsonl", "parquet", "table"):
         write_answers(answers, columns, form, tmp_path / form, 20)
@@ -93,7 +93,7 @@ def test_answers_are_read_in_every_form_and_numbers_are_as_they_are(app: LocalAp
     assert {(0.0 + value).hex() for value in VALUES} <= set(values)
 
 
-def test_a_correction_reads_the_same_tuples(app: LocalApp, tmp_path: Path) -> None:
+def test_a_correction_reads_the_same_tuples(app: Driver, tmp_path: Path) -> None:
     correct(app.query, tmp_path / "wh", CorrectionRange(), lambda *_: pytest.fail("needs no Spark"))
     answers, _ = read_answers(app.query, tmp_path / "wh", streamed=False)
     rows = {row["window_start"]: row["value"] for row in answers.to_pylist()}

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from local_app import LocalApp
+from local_driver import Driver
 from tailrace.calibration.calibration_input import LoggedHistory
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
@@ -173,13 +173,13 @@ def join(request) -> str:
 
 
 @pytest.fixture(params=["parquet", "json"])
-def app(request, join, tmp_path) -> LocalApp:
+def app(request, join, tmp_path) -> Driver:
     """The stream of the query, run to its end."""
     select = SELECT if request.param == "parquet" else [f"{side}.{name}" for name in OF_JSON for side in SIDES]
     for side in SIDES:
         (write_parquet if request.param == "parquet" else write_json)(tmp_path / side, side)
-    app = LocalApp(make_query(tmp_path, join, request.param, select), tmp_path / "wh")
-    app.go(batch_rows=50, flush=True)
+    app = Driver(make_query(tmp_path, join, request.param, select), tmp_path / "wh")
+    app.run(batch_rows=50, flush=True)
     assert app.tables.read("quarantine").num_rows == 0
     return app
 

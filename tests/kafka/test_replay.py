@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka.test_source import readings, topic_query
-from local_app import LocalApp
+from local_driver import Driver
 from tailrace.drivers.embedded import free_port
 from tailrace.generators.delays import epoch_ms
 
@@ -36,8 +36,8 @@ def test_the_source_reads_back_the_tuples_of_the_files(tailrace, broker, tmp_pat
     output = tailrace(*arguments, "--kafka", place, "--partition-by", "k", "--at-once").stderr
     assert "sent 400 of 400 rows" in output
     tailrace(*arguments, "--output", tmp_path / "files", "--files", 1)
-    app = LocalApp(topic_query(broker, topic, id="id", arrival_time="arrival_time"), tmp_path / "wh")
-    app.go()
+    app = Driver(topic_query(broker, topic, id="id", arrival_time="arrival_time"), tmp_path / "wh")
+    app.run()
     assert not app.tables.read("quarantine").num_rows
     names = ("id", "event_time", "arrival_time", "key", "value")
     history = app.tables.read("history")

@@ -9,7 +9,7 @@ import time
 import pytest
 from confluent_kafka import TopicPartition
 
-from local_app import LocalApp
+from local_driver import Driver
 from processes import until
 from tailrace.ground.errors import Refused, SourceChanged
 from tailrace.query.declared import declared_query
@@ -73,7 +73,7 @@ def again(feed) -> list:
         return []
 
 
-def answers(app: LocalApp) -> list[tuple]:
+def answers(app: Driver) -> list[tuple]:
     rows = app.tables.read("results").to_pylist()
     names = ("key", "window_start", "window_end", "tuples", "value", "as_of")
     return sorted(tuple(row[name] for name in names) for row in rows)
@@ -84,8 +84,8 @@ def test_the_answers_are_those_of_the_same_tuples_as_files(broker, tmp_path, mon
     send_in_turns(broker, topic, readings(2_000))
     broker.send(topic, 1, None, b"{broken", b"[1]", b'{"event_time": "soon", "v": 1, "k": "a"}', b'{\n"v": null}')
     monkeypatch.setattr("tailrace.sources.kafka_feed.MOST_ROWS", 300)
-    app = LocalApp(topic_query(broker, topic), tmp_path / "topic")
-    assert app.go(batch_rows=170, flush=True) > 10
+    app = Driver(topic_query(broker, topic), tmp_path / "topic")
+    assert app.run(batch_rows=170, flush=True) > 10
     history = app.tables.read("history").sort_by("position").to_pylist()
     assert len(history) == 2_000 == len({row["id"] for row in history})
     arrivals = [row["arrival_time"] for row in history]
@@ -104,16 +104,16 @@ def test_the_answers_are_those_of_the_same_tuples_as_files(broker, tmp_path, mon
     ]
     (tmp_path / "files" / "a.json").write_text("".join(json.dumps(line) + "\n" for line in lines))
     source = {"format": "json", "path": str(tmp_path / "files")}
-    files = LocalApp(query_on(source, arrival_time="arrival", id="id"), tmp_path / "as_files")
-    files.go(batch_rows=501, flush=True)
+    files = Driver(query_on(source, arrival_time="arrival", id="id"), tmp_path / "as_files")
+    files.run(batch_rows=501, flush=True)
     assert answers(app) == answers(files) != []
 
 
 def test_a_restart_amid_a_cut_and_new_partitions_lose_and_double_nothing(broker, tmp_path):
     topic = broker.make_topic(1)
     send_in_turns(broker, topic, readings(500), 1)
-    app = LocalApp(topic_query(broker, topic), tmp_path)
-    app.go(batch_rows=130)
+    app = Driver(topic_query(broker, topic), tmp_path)
+    app.run(batch_rows=130)
     last = Journal(app.layout.journal).last()
     (app.layout.journal / f"{last.header.batch:08d}.json").unlink()  # as planned, but not yet written: planned again
     before = Journal(app.layout.journal).last().position.streams["readings"]
@@ -133,8 +133,8 @@ def test_a_restart_amid_a_cut_and_new_partitions_lose_and_double_nothing(broker,
 def test_a_replayed_segment_is_read_alike(broker, tmp_path):
     topic = broker.make_topic(2)
     send_in_turns(broker, topic, readings(200), 2)
-    app = LocalApp(topic_query(broker, topic), tmp_path)
-    app.go()
+    app = Driver(topic_query(broker, topic), tmp_path)
+    app.run()
     (segment,) = Journal(app.layout.journal)[0].segments
     broker.send(topic, 0, *readings(100, seed=5))
     reader = app.stage.readers[0]
@@ -149,7 +149,7 @@ def test_a_silent_partition_holds_a_live_stream_back_until_it_is_idle(broker, tm
     time.sleep(0.01)
     broker.send(topic, 0, *readings(10))
     query = topic_query(broker, topic)
-    feed = open_feeds(query, LocalApp(query, tmp_path).layout, None, live=True)["readings"]
+    feed = open_feeds(query, Driver(query, tmp_path).layout, None, live=True)["readings"]
     now_s = 0.0
     feed._clock = lambda: now_s
     assert sum(segment.rows for segment in feed.fresh()) < 13
@@ -163,8 +163,8 @@ def test_a_silent_partition_holds_a_live_stream_back_until_it_is_idle(broker, tm
 def test_records_that_retention_deleted_before_they_were_read_stop_the_stream(broker, tmp_path):
     topic = broker.make_topic(1)
     broker.send(topic, 0, *readings(20))
-    app = LocalApp(topic_query(broker, topic), tmp_path)
-    app.go()
+    app = Driver(topic_query(broker, topic), tmp_path)
+    app.run()
     manifest = app.layout.manifest()
     streaming = open_feeds(app.query, app.layout, manifest, live=True)["readings"]
     assert streaming.fresh() == []
@@ -180,8 +180,8 @@ def test_records_that_retention_deleted_before_they_were_read_stop_the_stream(br
 def test_a_run_that_retention_has_overtaken_ends_before_it_answers(tailrace, broker, tmp_path):
     topic = broker.make_topic(1)
     broker.send(topic, 0, *readings(200))
-    app = LocalApp(topic_query(broker, topic), tmp_path / "wh")
-    app.go(batch_rows=70)
+    app = Driver(topic_query(broker, topic), tmp_path / "wh")
+    app.run(batch_rows=70)
     before = Journal(app.layout.journal).last()
     broker.send(topic, 0, *readings(50, seed=3))
     delete_before(broker, topic, 230)
@@ -199,7 +199,7 @@ def test_a_topic_made_again_stops_the_stream(broker, tmp_path):
     topic = broker.make_topic(1)
     broker.send(topic, 0, *readings(20))
     query = topic_query(broker, topic)
-    app = LocalApp(query, tmp_path)
+    app = Driver(query, tmp_path)
     feed = open_feeds(query, app.layout, None, live=True)["readings"]
     feed.fresh()
     broker.delete_topic(topic)
@@ -214,20 +214,20 @@ def test_a_topic_made_again_stops_the_stream(broker, tmp_path):
 def test_a_topic_without_append_times_or_that_is_compacted_or_missing_is_refused(broker, tmp_path):
     created = broker.make_topic(1, message_timestamp_type="CreateTime")
     with pytest.raises(Refused, match=r"kafka-configs\.sh --alter"):
-        LocalApp(topic_query(broker, created), tmp_path)
+        Driver(topic_query(broker, created), tmp_path)
     broker.send(created, 0, *[record | {"arrived": START} for record in readings(5)])
-    LocalApp(topic_query(broker, created, arrival_time="arrived"), tmp_path).go()
+    Driver(topic_query(broker, created, arrival_time="arrived"), tmp_path).run()
     with pytest.raises(Refused, match="compact"):
-        LocalApp(topic_query(broker, broker.make_topic(1, cleanup_policy="compact")), tmp_path)
+        Driver(topic_query(broker, broker.make_topic(1, cleanup_policy="compact")), tmp_path)
     with pytest.raises(Refused, match=r"kafka-topics.sh --create"):
-        LocalApp(topic_query(broker, "nowhere"), tmp_path)
+        Driver(topic_query(broker, "nowhere"), tmp_path)
 
 
 def test_a_broker_that_is_away_is_an_error_that_passes(broker, tmp_path, monkeypatch):
     topic = broker.make_topic(1)
     broker.send(topic, 0, *readings(20))
     query = topic_query(broker, topic)
-    feed = open_feeds(query, LocalApp(query, tmp_path).layout, None, live=True)["readings"]
+    feed = open_feeds(query, Driver(query, tmp_path).layout, None, live=True)["readings"]
     monkeypatch.setattr("tailrace.sources.kafka_client._TIMEOUT_S", 1.0)
     broker.stop()
     try:

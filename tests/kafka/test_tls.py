@@ -9,7 +9,7 @@ import pytest
 
 from kafka.test_source import answers, query_on, readings, topic_query
 from kafka_broker import PASSWORD, USER
-from local_app import LocalApp
+from local_driver import Driver
 from tailrace.query.kafka_topic import Answers, KafkaTopic
 from tailrace.sources.kafka_client import Topic
 from tailrace.sources.kafka_producer import TopicWriter
@@ -51,9 +51,9 @@ def test_a_query_reads_and_answers_by_tls(broker, tmp_path, monkeypatch, listene
     place = {"connection": "secured"}  # which has the brokers
     query = query_on({"format": "kafka", "topic": topic} | place)
     query = query.model_copy(update={"answers": Answers(kafka=KafkaTopic(topic=target, **place))})
-    app, plain = LocalApp(query, tmp_path / "secured"), LocalApp(topic_query(broker, topic), tmp_path / "plain")
+    app, plain = Driver(query, tmp_path / "secured"), Driver(topic_query(broker, topic), tmp_path / "plain")
     for each in (app, plain):
-        each.go(batch_rows=70, flush=True)
+        each.run(batch_rows=70, flush=True)
     assert answers(app) == answers(plain) != []
     AnswerTopic.of(query, app.stage.kind.answers).send(app.tables.read("results"))
     assert sorted(value["value"] for _, _, value in broker.records(target)) == sorted(row[4] for row in answers(app))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from local_app import LocalApp
+from local_driver import Driver
 from object_store import BUCKET
 from object_streams import START, answers, query_on, readings
 from tailrace.ground.errors import Refused, SourceChanged
@@ -30,8 +30,8 @@ def place(connection):
 def stream(place, tmp_path):
     """A stream of a table's first commit, which was read, and a second one."""
     append(place, 0)
-    app = LocalApp(query_on(place.url, "delta", place.connection), tmp_path / "warehouse")
-    app.go()
+    app = Driver(query_on(place.url, "delta", place.connection), tmp_path / "warehouse")
+    app.run()
     append(place, 1)
     return app
 
@@ -45,7 +45,7 @@ def table(place: ObjectPath) -> DeltaTable:
     return DeltaTable(place.url, storage_options=storage_options(place))
 
 
-def fresh(app: LocalApp, live: bool = False):
+def fresh(app: Driver, live: bool = False):
     (feed,) = open_feeds(app.query, app.layout, app.layout.manifest(), live=live).values()
     return feed.fresh()
 
@@ -61,9 +61,9 @@ def test_the_answers_are_those_of_the_same_table_in_a_directory(place, tmp_path,
             (place / file.relative_to(local)).write_bytes(file)
         if not apps:
             queries = query_on(str(local), "delta", None), query_on(place.url, "delta", place.connection)
-            apps = [LocalApp(query, tmp_path / name) for query, name in zip(queries, ("disk", "bucket"), strict=True)]
+            apps = [Driver(query, tmp_path / name) for query, name in zip(queries, ("disk", "bucket"), strict=True)]
         for app in apps:
-            app.go(batch_rows=150, flush=number == 2)
+            app.run(batch_rows=150, flush=number == 2)
     expected, actual = map(answers, apps)
     assert len(expected) > 30
     assert actual == expected
@@ -78,13 +78,13 @@ def test_a_file_whose_name_has_a_space_is_read(place, tmp_path):
     (place / f"_delta_log/{commit.name}").write_bytes(
         commit.read_text().replace(f'"path":"{file.name}"', f'"path":"city=New%20York/{file.name}"').encode()
     )
-    app = LocalApp(query_on(place.url, "delta", place.connection), tmp_path / "warehouse")
-    app.go()
+    app = Driver(query_on(place.url, "delta", place.connection), tmp_path / "warehouse")
+    app.run()
     assert app.tables.read("segments").column("rows").to_pylist() == [400]
 
 
 def test_a_correction_reads_the_tables_files_again(stream):
-    stream.go(flush=True)
+    stream.run(flush=True)
     log = Log.read(stream.stage.readers[0], stream.tables, START + 10**9)
     tuples = [log.reader().read(piece, ["id"]) for piece in log.pieces()]
     assert sorted(id_ for batch in tuples for id_ in batch.column("id").to_pylist()) == sorted(
@@ -93,7 +93,7 @@ def test_a_correction_reads_the_tables_files_again(stream):
 
 
 def test_a_compaction_brings_no_rows_and_removed_rows_end_the_stream(stream, place):
-    stream.go()
+    stream.run()
     table(place).optimize.compact()
     assert fresh(stream) == []
     table(place).delete("id = 't1'")
@@ -133,7 +133,7 @@ def test_a_wrong_secret_is_told_and_not_taken_for_a_missing_table(stream, gatewa
 
 def test_where_no_table_is_one_is_asked_for(place, tmp_path):
     with pytest.raises(Refused, match="there is no Delta table"):
-        LocalApp(query_on(place.url, "delta", place.connection), tmp_path / "warehouse")
+        Driver(query_on(place.url, "delta", place.connection), tmp_path / "warehouse")
 
 
 @pytest.mark.parametrize("uri", ["/in/part.parquet", "file:///in/part.parquet", "https://host/part.parquet", "../part"])

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from local_app import LocalApp
+from local_driver import Driver
 from object_store import BUCKET, PASSWORD
 from object_streams import START, answers, query_on, readings, write
 from tailrace.ground.errors import Refused, SourceChanged
@@ -35,11 +35,11 @@ def test_the_answers_are_those_of_the_same_files_in_a_directory(place, connectio
         put(file)
         if not apps:
             apps = [
-                LocalApp(query_on(str(local), format_name, None), tmp_path / "local"),
-                LocalApp(query_on(url, format_name, connection), tmp_path / "remote"),
+                Driver(query_on(str(local), format_name, None), tmp_path / "local"),
+                Driver(query_on(url, format_name, connection), tmp_path / "remote"),
             ]
         for app in apps:
-            app.go(batch_rows=150, flush=number == 2)
+            app.run(batch_rows=150, flush=number == 2)
     expected, actual = map(answers, apps)
     assert len(expected) > 40
     assert actual == expected
@@ -60,13 +60,13 @@ def stream(place, connection, tmp_path):
         put(file)
 
     add(0)
-    app = LocalApp(query_on(url, "parquet", connection), tmp_path / "warehouse")
-    app.go()
+    app = Driver(query_on(url, "parquet", connection), tmp_path / "warehouse")
+    app.run()
     add(1)
     return app, add
 
 
-def fresh(app: LocalApp, live: bool = False):
+def fresh(app: Driver, live: bool = False):
     (feed,) = open_feeds(app.query, app.layout, app.layout.manifest(), live=live).values()
     return feed.fresh()
 
@@ -94,7 +94,7 @@ def test_an_object_replaced_while_it_is_read_is_not_mixed_with_the_other(stream)
 
 def test_a_correction_reads_the_objects_again(stream):
     app, _ = stream
-    app.go(flush=True)
+    app.run(flush=True)
     log = Log.read(app.stage.readers[0], app.tables, START + 10**9)
     tuples = [log.reader().read(piece, ["id"]) for piece in log.pieces()]
     assert sorted(id_ for batch in tuples for id_ in batch.column("id").to_pylist()) == sorted(
@@ -139,8 +139,8 @@ def test_a_wrong_secret_is_told_without_showing_it(stream, gateway, monkeypatch)
 def test_a_prefix_without_objects_and_one_with_a_directory_are_refused(place, connection, tmp_path):
     url, _ = place
     with pytest.raises(Refused, match="there is no such object, and none below it"):
-        LocalApp(query_on(url, "parquet", connection), tmp_path / "none")
+        Driver(query_on(url, "parquet", connection), tmp_path / "none").run()
     with pytest.raises(Refused, match="this is a directory"):
-        LocalApp(query_on(f"s3://{BUCKET}/runs", "parquet", connection), tmp_path / "above")
+        Driver(query_on(f"s3://{BUCKET}/runs", "parquet", connection), tmp_path / "above").run()
     with pytest.raises(Refused, match="there is no such object, and none below it"):
-        LocalApp(query_on("s3://no-such-bucket/in", "parquet", connection), tmp_path / "bucket")
+        Driver(query_on("s3://no-such-bucket/in", "parquet", connection), tmp_path / "bucket").run()

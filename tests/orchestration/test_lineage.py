@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable
 
 from fake_host import QUERY, declare
-from local_app import LocalApp
+from local_driver import Driver
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.orchestration import lineage
@@ -34,7 +34,7 @@ def streamed(place):
     """The query `readings`, streamed into the warehouse in this process."""
     file = declare(place / "queries", "readings", SMALL)
     write_files(TUPLES, place / "queries" / "readings", even(len(TUPLES), 3))
-    LocalApp(load(file), place / "warehouse").go(flush=True)
+    Driver(load(file), place / "warehouse").run(flush=True)
     return file
 
 

@@ -18,7 +18,6 @@ from local_driver import Driver, no_spark
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.query.query import Query
-from tailrace.spark import sink
 from warehouse import EPOCH, tables_of
 
 ROWS, PER_FILE = 144, 8
@@ -26,10 +25,10 @@ DAY = 2 * 86_400_000
 """Further in the future than an event time may be."""
 
 CORRECTED = [name for name in KINDS if name != TABLE_JOIN]
-LATER = ("append", "offsets", "append results", "record_written", "state", "compact")
+LATER = ("append", "state", "append results", "record_written", "compact")
 """The points that are tried in a later batch too."""
 
-OF_A_BATCH = {"append", "offsets", "append results", "append metrics", "append segments", "record_written", "state"}
+OF_A_BATCH = {"append", "append results", "append metrics", "append segments", "record_written", "state"}
 OF_A_COMPACTION = {"compact", "vacuum", "create_checkpoint", "cleanup_metadata"}
 OF_A_CORRECTION = {"replace", "put", "add"}
 
@@ -63,7 +62,7 @@ def contents(warehouse: Path) -> dict[str, list[str]]:
 
 @pytest.fixture
 def steps(monkeypatch) -> Deaths:
-    monkeypatch.setattr(sink, "COMPACT_EVERY", 2)
+    monkeypatch.setattr(Driver, "compact_every", 2)
     return deaths(monkeypatch)
 
 
@@ -71,10 +70,10 @@ def steps(monkeypatch) -> Deaths:
 def test_a_driver_that_dies_before_each_of_its_writes_leaves_what_an_undisturbed_one_does(tmp_path, steps, name):
     query = disturbed_query(name, tmp_path)
     batch_rows = PER_FILE * len(query.streams)
-    Driver(query, tmp_path / "whole", steps.step).run(batch_rows, flush=True)
+    Driver(query, tmp_path / "whole").run(batch_rows, flush=True)
     points = list(dict.fromkeys(steps.taken))
     assert set(points) >= OF_A_BATCH | OF_A_COMPACTION, "each of these is a write"
-    driver = Driver(query, tmp_path / "killed", steps.step)
+    driver = Driver(query, tmp_path / "killed")
     for number in (1, 2):
         for point in points if number == 1 else LATER:
             with steps.at(point, number):
@@ -95,7 +94,7 @@ def rows_taken_in(warehouse: Path) -> int:
 def test_a_correction_that_dies_before_each_of_its_writes_leaves_what_an_undisturbed_one_does(tmp_path, steps, name):
     query = disturbed_query(name, tmp_path)
     for warehouse in ("whole", "killed"):
-        Driver(query, tmp_path / warehouse, steps.step).run(10 * PER_FILE, flush=True)
+        Driver(query, tmp_path / warehouse).run(10 * PER_FILE, flush=True)
     steps.taken.clear()
     correct(query, tmp_path / "whole", CorrectionRange(), no_spark)
     points = list(dict.fromkeys(steps.taken))

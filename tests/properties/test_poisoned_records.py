@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from local_app import LocalApp
+from local_driver import Driver
 from tailrace.query.declared import declared_query
 from tailrace.storage.results import read_answers
 
@@ -95,7 +95,7 @@ CSV = {
 }
 
 
-def run(directory: Path, format_name: str, records: list[bytes]) -> LocalApp:
+def run(directory: Path, format_name: str, records: list[bytes]) -> Driver:
     (directory / "in").mkdir(parents=True)
     header = b"t,a,id,k,v\n" if format_name == "csv" else b""
     (directory / "in" / f"0.{format_name}").write_bytes(header + b"".join(record + b"\n" for record in records))
@@ -109,12 +109,12 @@ def run(directory: Path, format_name: str, records: list[bytes]) -> LocalApp:
         "disorder": {"policy": "none", "tick": "100 ms"},
         "aggregate": {"function": "sum", "column": "v"},
     }
-    app = LocalApp(declared_query(fields, directory), directory / "wh")
-    app.go(flush=True)
+    app = Driver(declared_query(fields, directory), directory / "wh")
+    app.run(flush=True)
     return app
 
 
-def answers_of(app: LocalApp) -> list[dict]:
+def answers_of(app: Driver) -> list[dict]:
     table, _ = read_answers(app.query, app.layout.home.parent, streamed=False)
     return table.select(["window_start", "key", "value", "tuples"]).to_pylist()
 

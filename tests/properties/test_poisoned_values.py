@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import shapely
 
-from local_app import LocalApp
+from local_driver import Driver
 from tailrace.query.declared import declared_query
 from tailrace.storage.results import read_answers
 
@@ -146,8 +146,8 @@ def run(directory: Path, format_name: str, section: dict[str, object], left: lis
     columns = {"event_time": "t", "arrival_time": "t", "id": "id"}
     streams = {side: {"source": {"format": format_name, "path": side}} | columns for side in SIDES}
     declared = {"name": "pairs", "streams": streams, "disorder": {"policy": "none", "tick": "100 ms"}}
-    app = LocalApp(declared_query(declared | section, directory), directory / "wh")
-    app.go(flush=True)
+    app = Driver(declared_query(declared | section, directory), directory / "wh")
+    app.run(flush=True)
     return app
 
 

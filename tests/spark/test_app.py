@@ -19,15 +19,15 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tailrace.spark.attempts import Attempts
+from tailrace.spark.sink import Sink
 
 from oracle import Settings, stream
 from oracle_assertions import assert_streamed
 from processes import until
 from tailrace.ground.errors import Busy, Refused, SourceChanged
 from tailrace.spark import app
-from tailrace.spark.attempts import Attempts
 from tailrace.spark.correct import correct
-from tailrace.spark.sink import Sink
 from tailrace.storage.layout import Layout
 from tailrace.stream import batch_size
 from tailrace.stream.run_options import RunOptions

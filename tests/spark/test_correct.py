@@ -7,6 +7,7 @@ import json
 import random
 
 import pytest
+from tailrace.spark.history_scan import SparkScan
 
 from oracle import Settings, batch, latest, stream
 from oracle_assertions import assert_close, assert_streamed
@@ -17,7 +18,6 @@ from tailrace.ground.duration import format_time
 from tailrace.ground.errors import Refused
 from tailrace.spark.app import run
 from tailrace.spark.correct import correct
-from tailrace.spark.history_scan import SparkScan
 from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.storage.tables import Tables
 from tailrace.stream.run_options import RunOptions

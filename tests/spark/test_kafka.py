@@ -8,7 +8,7 @@ import pytest
 from kafka.test_source import answers, query_on, readings, send_in_turns
 from kafka.test_tls import declare
 from kafka_broker import PASSWORD, USER, running_broker
-from local_app import LocalApp
+from local_driver import Driver
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.duration import parse_time_ms
 from tailrace.ground.errors import Refused
@@ -45,8 +45,8 @@ def test_a_topic_on_spark_is_answered_as_in_process_and_corrected(tmp_path, spar
         send_in_turns(broker, topic, [*readings(900)[600:], *readings(30, seed=9)])  # the last ones are late
         run(query, tmp_path / "wh", RunOptions(250))
         sent = broker.records(answers_topic)
-        app = LocalApp(query, tmp_path / "local")
-        app.go(flush=True)
+        app = Driver(query, tmp_path / "local")
+        app.run(flush=True)
     tables = Tables(Layout.of(tmp_path / "wh", "load"))
     names = ("key", "window_start", "window_end", "tuples", "value", "as_of")
     rows = in_ms(tables.read("results")).to_pylist()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from deltalake import CommitProperties
+from tailrace.spark.sink import Sink
 
 from kill_points import BATCH_ROWS, SETTINGS, TUPLES, arm, kill, leave, write_input
 from oracle import corrected, stream
@@ -18,7 +19,6 @@ from oracle_assertions import assert_close, assert_streamed
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.spark.app import run
 from tailrace.spark.correct import correct
-from tailrace.spark.sink import Sink
 from tailrace.storage import checkpoint, tables
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.layout import Layout

@@ -8,7 +8,7 @@ import sys
 import pytest
 import yaml
 
-from local_app import LocalApp
+from local_driver import Driver
 from object_store import BUCKET, PASSWORD, running_gateway
 from object_streams import answers, declaration, readings, write
 from tailrace.ground.object_stores import store_of
@@ -33,8 +33,8 @@ def test_a_bounded_run_answers_as_in_process_and_corrects(tmp_path, monkeypatch)
         command = [sys.executable, "-m", "tailrace", "run", file, "--warehouse", tmp_path / "wh"]
         job = subprocess.run([*command, "--bounded", "--correct"], capture_output=True, text=True, check=False)
         assert job.returncode == 0, job.stderr
-        app = LocalApp(declared_query(declared), tmp_path / "local")
-        app.go(flush=True)
+        app = Driver(declared_query(declared), tmp_path / "local")
+        app.run(flush=True)
     store_of.cache_clear()
     tables = Tables(Layout.of(tmp_path / "wh", "load"))
     expected, app.tables = answers(app), tables

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tailrace.spark.rebuild import rebuild
 
 from json_stream import POISON, records_of, write_json
 from oracle import Settings, batch, stream
@@ -13,7 +14,6 @@ from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.spark import app
 from tailrace.spark.correct import correct
-from tailrace.spark.rebuild import rebuild
 from tailrace.storage.results import AnswerTables
 from tailrace.stream.run_options import RunOptions
 from warehouse import make_query, make_stream, rows_of, tables_of

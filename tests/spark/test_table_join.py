@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import shapely
+from tailrace.spark.rebuild import rebuild
 
 from kill_points import arm, leave
 from live_stream import live
@@ -21,7 +22,6 @@ from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.spark.app import run
 from tailrace.spark.correct import correct
-from tailrace.spark.rebuild import rebuild
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from local_app import LocalApp
+from local_driver import Driver
 from oracle import Settings, batch, stream
 from oracle_assertions import assert_streamed
 from tailrace.calibration.calibrate import MeasuredDuration, Report, calibrate
@@ -45,13 +45,13 @@ def calibrated_stream(tmp_path_factory):
     bounds, reports = even(6000, 6), []
     write_files(TUPLES, directory / "in", bounds[:2])
     proposals = Proposals(Layout.of(directory / "wh", query.name))
-    runner = LocalApp(query, directory / "wh", lambda: proposals.settings_in_force(query.policy))
+    runner = Driver(query, directory / "wh", lambda: proposals.settings_in_force(query.policy))
     for part in range(6):
         if part:
             write_files(TUPLES, directory / "in", bounds[part : part + 2], first=part)
-        runner.go()
+        runner.run()
         reports.append(calibrate(query, directory / "wh"))
-    runner.go(flush=True)
+    runner.run(flush=True)
     return query, directory / "wh", reports
 
 
@@ -143,7 +143,7 @@ def constant_stream(tmp_path_factory):
     directory = tmp_path_factory.mktemp("constant")
     write_files(TUPLES[:3000], directory / "in", even(3000, 3))
     query = make_query(directory / "in", Settings(700, 300, 100, "count", ("k_slack", 200)))
-    LocalApp(query, directory / "wh").go()
+    Driver(query, directory / "wh").run()
     return query, directory / "wh"
 
 
@@ -177,10 +177,10 @@ def test_a_calibration_without_enough_closed_windows_is_refused(tmp_path):
     with pytest.raises(NotReady, match="never run"):
         calibrate(query, tmp_path / "wh")
     assert not (tmp_path / "wh").exists()
-    runner = LocalApp(query, tmp_path / "wh")
+    runner = Driver(query, tmp_path / "wh")
     with pytest.raises(NotReady, match="committed nothing"):
         calibrate(query, tmp_path / "wh")
-    runner.go()
+    runner.run()
     with pytest.raises(NotReady, match=r"takes 30 windows .* there are \d+"):
         calibrate(query, tmp_path / "wh")
     assert not (tmp_path / "wh" / "readings" / "proposals").exists()
@@ -210,9 +210,9 @@ def test_history_that_the_stream_writes_is_read_though_the_source_is_gone(tmp_pa
         tuples += [item._replace(arrival_time=now) for item in part]
         lines = [json.dumps(item._asdict()) for item in part]
         (tmp_path / "in" / f"{number:03}.jsonl").write_text("\n".join(lines))
-        runner = runner or LocalApp(query, tmp_path / "wh")
+        runner = runner or Driver(query, tmp_path / "wh")
         runner.now = now
-        runner.go()
+        runner.run()
     for file in (tmp_path / "in").iterdir():
         file.unlink()
     expected = calibrate(query, tmp_path / "wh", dry_run=True)
@@ -220,7 +220,7 @@ def test_history_that_the_stream_writes_is_read_though_the_source_is_gone(tmp_pa
     assert calibrate(query, tmp_path / "wh", dry_run=True) == expected
     durable = make_query(tmp_path / "same", SETTINGS)
     write_files(tuples, tmp_path / "same", even(1800, 30))
-    LocalApp(durable, tmp_path / "other").go()
+    Driver(durable, tmp_path / "other").run()
     assert calibrate(durable, tmp_path / "other", dry_run=True) == expected
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from local_app import LocalApp
+from local_driver import Driver
 from tailrace.ground.duration import format_duration, parse_duration
 from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
@@ -46,7 +46,7 @@ def calibrate(tailrace, tmp_path):
 
 def stream(file: Path, tuples=TUPLES) -> None:
     write_files(tuples, file.parent / "in", even(len(tuples), 3))
-    LocalApp(load(file), file.parent / "wh").go()
+    Driver(load(file), file.parent / "wh").run()
 
 
 def test_the_accuracy_of_each_duration_and_the_proposed_k_are_printed(calibrate, tmp_path):
@@ -88,7 +88,7 @@ def test_too_few_windows_are_refused_unless_the_option_if_ready_is_set(calibrate
     write_files(TUPLES[:50], tmp_path / "in", [0, 50])
     _, output = calibrate(file, code=2)
     assert "never run in this warehouse" in output
-    LocalApp(load(file), tmp_path / "wh").go()
+    Driver(load(file), tmp_path / "wh").run()
     _, output = calibrate(file, code=2)
     assert "takes 30 windows" in output
     _, output = calibrate(file, "--if-ready")

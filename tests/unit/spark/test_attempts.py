@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+from tailrace.spark.attempts import Attempts
 
 from planner_driver import LIVE, STREAM, Driver, Log, rows_read, segments
 from tailrace.ground.errors import Busy, Damaged, Problem, SourceChanged, Unfit, refuse
 from tailrace.ground.retries import Retries
 from tailrace.spark import attempts as module
-from tailrace.spark.attempts import Attempts
 from tailrace.storage import status as status_module
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from local_app import LocalApp
+from local_driver import Driver
 from oracle import Settings, Tuple, batch, windows_of
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
@@ -38,7 +38,7 @@ def no_spark(monkeypatch):
     monkeypatch.setattr(module, "session", None)  # a correction this small needs no Spark
 
 
-def run_stream(directory: Path, tuples: list[Tuple], source: str, policy: dict) -> LocalApp:
+def run_stream(directory: Path, tuples: list[Tuple], source: str, policy: dict) -> Driver:
     if source == "parquet":
         write_files(tuples, directory / "in", [0, len(tuples) // 2, len(tuples)])
     else:  # a source that does not keep its rows: the stream writes a history
@@ -46,10 +46,10 @@ def run_stream(directory: Path, tuples: list[Tuple], source: str, policy: dict) 
         (directory / "in" / "0.jsonl").write_text("\n".join(json.dumps(item._asdict()) for item in tuples))
     query = make_query(directory / "in", SETTINGS, source=source, bounds=FARTHEST)
     query = query.model_copy(update={"disorder": Disorder.model_validate(policy | {"tick": "100 ms"})})
-    played = LocalApp(query, directory / "wh", now=LATEST_MS)  # no arrival may be later than this
-    played.go()
+    played = Driver(query, directory / "wh", now=LATEST_MS)  # no arrival may be later than this
+    played.run()
     format_time(read_progress(played.layout).frontier)  # K may be longer than the time since the year 1
-    played.go(flush=True)
+    played.run(flush=True)
     return played
 
 

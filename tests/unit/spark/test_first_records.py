@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tailrace.spark.attempts import SOURCE
 
 from pair_query import STREAMS, pair_query, use_pairs, write_rows
 from planner_driver import Log, segments
 from tailrace.ground.errors import Problem, Unfit, refuse
 from tailrace.ground.retries import Retries
 from tailrace.spark import app
-from tailrace.spark.attempts import SOURCE
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 from tailrace.stream.run_options import RunOptions

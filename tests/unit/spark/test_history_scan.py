@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from tailrace.spark.history_scan import SparkScan, places_of, without_replicas
 
 from memory_pair_tables import MemoryPairTables
 from memory_tables import MemoryTables
@@ -18,7 +19,6 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.ground import wire
 from tailrace.spark import history_scan as module
-from tailrace.spark.history_scan import SparkScan, places_of, without_replicas
 from toy_join import ByValue
 from warehouse import even, make_stream
 

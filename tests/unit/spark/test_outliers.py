@@ -14,7 +14,7 @@ import pytest
 
 from effort import Effort, measured
 from harness import raw_table
-from local_app import LocalApp
+from local_driver import Driver
 from oracle import Settings, Tuple, batch, distinct
 from oracle_assertions import assert_close
 from rankings import contents, ranked, rankings_of
@@ -65,7 +65,7 @@ def with_outliers(n: int, old: int, ahead: int, early: bool = True) -> list[Tupl
     return tuples
 
 
-def make_played(directory: Path, tuples: list[Tuple], policy: dict[str, object], **kind: object) -> LocalApp:
+def make_played(directory: Path, tuples: list[Tuple], policy: dict[str, object], **kind: object) -> Driver:
     """A stream over JSON files without an own log of arrivals, so that it writes a history."""
     (directory / "in").mkdir(parents=True)
     for start in range(0, len(tuples), 60):
@@ -73,7 +73,7 @@ def make_played(directory: Path, tuples: list[Tuple], policy: dict[str, object],
         (directory / "in" / f"{start:05}.jsonl").write_text("\n".join(lines))
     query = make_query(directory / "in", SETTINGS, source="json", bounds=BOUNDS, **kind)
     query = query.model_copy(update={"disorder": Disorder.model_validate(policy | {"tick": "100 ms"})})
-    return LocalApp(query, directory / "wh")
+    return Driver(query, directory / "wh")
 
 
 def assert_same_effort(work: Callable[[Path, list[Tuple]], dict[str, Callable[[], object]]], tmp_path: Path, **options):
@@ -96,7 +96,7 @@ def test_the_cost_of_corrections_and_readers_does_not_depend_on_outliers(tmp_pat
         warehouse_run = make_played(directory, tuples, {"policy": "none"}, topk=topk)
         query, warehouse = warehouse_run.query, directory / "wh"
         return {
-            "stream": lambda: warehouse_run.go(batch_rows=60, flush=True),
+            "stream": lambda: warehouse_run.run(batch_rows=60, flush=True),
             "ask": lambda: request_correction(warehouse_run.layout, GapRule(5_000, 100, 100), warehouse_run.now),
             "interval": lambda: correct(query, warehouse, CorrectionRange(EPOCH, EPOCH + 2_500, arrival=True)),
             "next": lambda: correct(query, warehouse, CorrectionRange(EPOCH + 2_500, EPOCH + 5_000, arrival=True)),
@@ -136,7 +136,7 @@ def test_the_cost_of_corrections_and_readers_does_not_depend_on_outliers(tmp_pat
 def test_the_cost_of_policies_does_not_depend_on_outliers(tmp_path, policy):
     def work(directory: Path, tuples: list[Tuple]) -> dict[str, Callable[[], object]]:
         warehouse_run = make_played(directory, tuples, policy)
-        return {"stream": lambda: warehouse_run.go(batch_rows=60, flush=True)}
+        return {"stream": lambda: warehouse_run.run(batch_rows=60, flush=True)}
 
     assert_same_effort(work, tmp_path, n=240)
 
@@ -148,7 +148,7 @@ def test_the_cost_of_calibrations_does_not_depend_on_outliers(tmp_path, early):
 
     def work(directory: Path, tuples: list[Tuple]) -> dict[str, Callable[[], object]]:
         warehouse_run = make_played(directory, tuples, policy)
-        warehouse_run.go()
+        warehouse_run.run()
         return {"calibration": lambda: calibrate(warehouse_run.query, directory / "wh")}
 
     assert_same_effort(work, tmp_path, n=360, early=early)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from tailrace.spark.sink import Sink
 
 from deaths import deaths
 from fake_producer import FakeProducer
@@ -21,7 +22,6 @@ from tailrace.ground.times import with_times
 from tailrace.kinds import build
 from tailrace.sources.kafka_servers import Servers
 from tailrace.spark import sink as sink_module
-from tailrace.spark.sink import Sink
 from tailrace.storage import tables as tables_module
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import CLASSES, STREAM_TABLES, schemas

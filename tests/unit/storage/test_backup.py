@@ -21,7 +21,6 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.errors import Busy, Damaged, Refused
 from tailrace.kinds import build
 from tailrace.query.query import Query
-from tailrace.spark import sink
 from tailrace.storage import backup, checkpoint
 from tailrace.storage.backup import back_up
 from tailrace.storage.layout import Layout
@@ -39,7 +38,7 @@ HALF = FILES // 2
 
 @pytest.fixture(autouse=True)
 def compacts_often(monkeypatch):
-    monkeypatch.setattr(sink, "COMPACT_EVERY", 3)
+    monkeypatch.setattr(Driver, "compact_every", 3)
     monkeypatch.setattr(backup, "_WAIT_S", 0)
     monkeypatch.setattr(backup.os, "sync", lambda: None)  # of all disks, for seconds where others write
 
@@ -116,11 +115,11 @@ def test_a_backup_between_any_two_writes_is_whole_and_can_be_gone_on_with(tmp_pa
 
     busy: list[str] = []
     with monkeypatch.context() as patch:
-        driver.step = at_each_step(patch, take).step
+        at_each_step(patch, take)
         write(tmp_path, HALF, HALF + 3)
         driver.run(FILE + 1)
         correct(driver.query, tmp_path / "wh", CorrectionRange(), no_spark)
-    in_a_batch = {"offsets", "append results", "append metrics", "append history", "record_written", "state"}
+    in_a_batch = {"append results", "append metrics", "append history", "record_written", "state"}
     assert in_a_batch <= set(taken.values())
     assert set(busy) <= {"compact", "vacuum", "create_checkpoint", "cleanup_metadata", "replace", "put", "add"}
     for number in taken:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from tailrace.spark.sink import Sink
 
 from oracle import Settings
 from pair_query import STREAMS, pair_query
@@ -16,7 +17,6 @@ from tailrace.ground import wire
 from tailrace.ground.errors import Damaged
 from tailrace.kinds import build
 from tailrace.sources import history
-from tailrace.spark.sink import Sink
 from tailrace.storage import checkpoint
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition
 from tailrace.storage.layout import Layout

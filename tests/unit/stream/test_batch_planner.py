@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tailrace.spark.source import share
 
 from planner_driver import (
     IDLE,
@@ -29,7 +30,6 @@ from tailrace.engine.feedback import FEEDBACK
 from tailrace.ground.errors import Busy
 from tailrace.ground.facts import Fact
 from tailrace.sources.segments import Segment
-from tailrace.spark.source import share
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
 from tailrace.stream import batch_segments
 from tailrace.stream.run_options import RunOptions

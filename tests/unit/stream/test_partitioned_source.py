@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from local_app import LocalApp
+from local_driver import Driver
 from object_streams import START, answers, query_on, readings, write
 from tailrace.storage.log import Log
 
@@ -13,7 +13,7 @@ PATHS = ["2026-11-25/b", "2026-11-26/a", "2026-11-26/c"]
 
 @pytest.mark.parametrize("format_name", ["parquet", "json", "csv"])
 def test_answers_and_history_are_those_of_files_in_one_directory(tmp_path, format_name):
-    apps: list[LocalApp] = []
+    apps: list[Driver] = []
     for number, path in enumerate(PATHS):
         flat = tmp_path / "flat" / f"part-{number}.{format_name}"
         parted = tmp_path / "parted" / f"{path}.{format_name}"
@@ -22,11 +22,11 @@ def test_answers_and_history_are_those_of_files_in_one_directory(tmp_path, forma
             write(readings(400 * number, 400), file)
         if not apps:
             apps = [
-                LocalApp(query_on(str(tmp_path / name), format_name, None), tmp_path / f"{name}-warehouse")
+                Driver(query_on(str(tmp_path / name), format_name, None), tmp_path / f"{name}-warehouse")
                 for name in ("flat", "parted")
             ]
         for app in apps:
-            app.go(batch_rows=150, flush=number == len(PATHS) - 1)
+            app.run(batch_rows=150, flush=number == len(PATHS) - 1)
     expected, actual = map(answers, apps)
     assert len(expected) > 40
     assert actual == expected

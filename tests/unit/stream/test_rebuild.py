@@ -21,7 +21,6 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.errors import Busy, Damaged, Refused
 from tailrace.kinds import build
 from tailrace.query.query import Query
-from tailrace.spark import sink
 from tailrace.storage import manifest as manifests
 from tailrace.storage import switch as switching
 from tailrace.storage.layout import Layout
@@ -88,13 +87,12 @@ class Life:
 
 @pytest.fixture
 def life(tmp_path, monkeypatch) -> Life:
-    monkeypatch.setattr(sink, "COMPACT_EVERY", 3)
+    monkeypatch.setattr(Driver, "compact_every", 3)
     return Life(tmp_path)
 
 
 def test_a_batch_that_only_some_tables_have_is_not_lost_by_two_rebuilds(life, monkeypatch):
     steps = deaths(monkeypatch)
-    life.driver = replace(life.driver, step=steps.step)
     life.read(4)
     life.write(life.files)
     life.files += 1
@@ -197,7 +195,6 @@ def test_a_rebuild_that_dies_at_any_write_leaves_the_old_stream_or_is_done(life,
     monkeypatch.setattr(switching, "write_atomically", record_as_a_step)
     start, query = life.home / "start", life.query(*changed)
     shutil.copytree(life.home / "wh", start)
-    life.driver.step = found.step
     with found.after(None):
         first = len(found.taken)
         life.driver.rebuild(query)

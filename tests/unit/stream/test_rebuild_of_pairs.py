@@ -15,7 +15,6 @@ from pair_runs import SIDES, assert_as_the_oracle
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.kinds import build
-from tailrace.spark import sink
 from tailrace.spatial_join.joined_streams import JoinedStreams
 from tailrace.storage.journal import Journal
 from tailrace.storage.results import AnswerTables
@@ -85,7 +84,7 @@ class Life:
 @pytest.mark.parametrize("widens", [False, True])
 @pytest.mark.parametrize("kind", list(CONTENT))
 def test_pairs_are_those_of_the_oracle_for_any_number_of_tasks_in_turn(tmp_path, monkeypatch, kind, widens):
-    monkeypatch.setattr(sink, "COMPACT_EVERY", 5)
+    monkeypatch.setattr(Driver, "compact_every", 5)
     monkeypatch.setattr(JoinedStreams, "feedback_ms", 1)
     life, join = Life(tmp_path, kind), JOIN
     life.read(3)

@@ -10,7 +10,6 @@ import pytest
 
 from kind_streams import KINDS, Row, query_of, sides_of
 from kind_streams import write_files as write_rows
-from local_app import LocalApp
 from local_driver import Driver
 from oracle import Settings, Tuple, batch
 from tailrace.spark import correct as module
@@ -39,7 +38,7 @@ def with_record(event_ahead: int, arrival_ahead: int) -> list[Tuple]:
     return [*GOOD[:100], wrong, *GOOD[100:]]
 
 
-def run_stream(directory: Path, tuples: list[Tuple], source: str, **stream: object) -> LocalApp:
+def run_stream(directory: Path, tuples: list[Tuple], source: str, **stream: object) -> Driver:
     """Run the stream while its records arrive: the clock of reading is that of the last one."""
     if source == "parquet":
         write_files(tuples, directory / "in", [0, 150, len(tuples)])
@@ -47,8 +46,8 @@ def run_stream(directory: Path, tuples: list[Tuple], source: str, **stream: obje
         (directory / "in").mkdir(parents=True)
         lines = [json.dumps(item._asdict()) for item in tuples]
         (directory / "in" / "0.jsonl").write_text("\n".join(lines))
-    app = LocalApp(make_query(directory / "in", SETTINGS, source=source, **stream), directory / "wh", now=END)
-    app.go(batch_rows=60)
+    app = Driver(make_query(directory / "in", SETTINGS, source=source, **stream), directory / "wh", now=END)
+    app.run(batch_rows=60)
     return app
 
 
@@ -82,7 +81,7 @@ def test_a_record_from_the_future_is_rejected_and_changes_nothing_else(
 def test_what_was_rejected_stays_rejected_once_the_clock_has_come_there(tmp_path, source):
     app = run_stream(tmp_path, with_record(74 * YEAR, 74 * YEAR), source)
     app.now = END + 75 * YEAR
-    app.go(flush=True)
+    app.run(flush=True)
     correct(app.query, tmp_path / "wh")
     answers, _ = read_answers(app.query, tmp_path / "wh", streamed=False)
     counts = {(row["key"], row["window_start"], row["window_end"]): row["tuples"] for row in answers.to_pylist()}
