@@ -1,9 +1,9 @@
 """Deaths of a process between two of its writes: a driver, a correction or a calibration ends there as by kill -9.
 
 `deaths(patch)` makes a step of every write to a query's tables, the journal, the states of tasks and the note of
-written batches, and of each part of a compaction. `Deaths.after(n)` lets the n-th step from now be the last: nothing after it is written, and
-what an append had staged stays there; `Deaths.at(name, n)` ends it before the n-th step of a name. All is in process,
-so a death costs nothing.
+written batches, and of each part of a compaction. `Deaths.after(n)` lets the n-th step from now be the last: nothing
+after it is written, and what an append had staged stays there; `Deaths.at(name, n)` ends it before the n-th step of a
+name. All is in process, so a death costs nothing.
 """
 
 from __future__ import annotations

@@ -72,6 +72,12 @@ class Driver:
         """The pipeline of a stream that has begun."""
         return stage_of(self.query, self.layout, self.layout.manifest())
 
+    def begin(self) -> None:
+        """Create the checkpoint and the tables, and run nothing."""
+        sources = OpenSources.of(self.query, self.layout, None, is_live=False, on_progress=lambda: None)
+        manifest = create_checkpoint(self.query, self.layout, sources.feeds)
+        StreamTables.of(self.layout, self.stage, manifest.id).create()
+
     def run(self, batch_rows: int = 1_000_000, flush: bool = False) -> int:
         """Start a driver that reads all there is; returns the number of batches that it has run."""
         layout = self.layout

@@ -34,7 +34,7 @@ from tailrace.storage.manifest import FORMAT, CheckpointManifest
 from tailrace.storage.table_schemas import CALIBRATION_TABLES, CORRECTION_TABLES, stream_tables
 from tailrace.storage.tables import VACUUM, Tables, last_batch_of
 from tailrace.storage.writer import only_driver
-from tailrace.storage.written_batches import path_of, write_note
+from tailrace.storage.written_batches import path_of, read_written, write_note
 
 _WAIT_S = 60.0  # for a correction, or for a removal of files
 _TRIES = 10  # of a table whose files go while it is copied: its writer compacts it, which is seldom
@@ -67,7 +67,8 @@ def back_up(layout: Layout, output: Path) -> BackupManifest:
         batches = copy.take_tables()
         copy.take_journal()
         copy.take_directory(on_disk(layout.table_versions))
-        if not has_state:
+        if not (has_state := has_state and copy.has_note_of(batches)):
+            copy.drop_state()
             copy.write_note(batches)
         check_journal(copy.target, max(batches.values(), default=-1) + 1)
         found = BackupManifest(home.name, Journal(copy.target.journal).count, has_state, made_at, copy.files)
@@ -92,6 +93,16 @@ class _Copy:
         except Busy:
             return False
         return on_disk(self.layout.checkpoint).is_dir()
+
+    def has_note_of(self, batches: Mapping[str, int]) -> bool:
+        """Whether the copied state is at most a batch older than the tables: no stream has started meanwhile."""
+        return max(read_written(self.target).values(), default=-1) + 1 >= batches.get("metrics", -1)
+
+    def drop_state(self) -> None:
+        """Remove the copied state, if there is one."""
+        prefix = f"{on_disk(self.target.checkpoint).relative_to(on_disk(self.target.home))}/"
+        shutil.rmtree(on_disk(self.target.checkpoint), ignore_errors=True)
+        self.files = {file: record for file, record in self.files.items() if not file.startswith(prefix)}
 
     def take_tables(self) -> dict[str, int]:
         """Copy the tables; returns the last batch of each of the stream's."""

@@ -21,7 +21,6 @@ from tailrace.ground.errors import Busy, Problem, Refused
 from tailrace.query.query import Query
 from tailrace.query.sections import Disorder
 from tailrace.storage.layout import Layout
-from tailrace.storage.proposals import Proposals
 from tailrace.storage.tables import Tables
 from warehouse import even, make_query, make_stream, rows_of, write_files
 
@@ -44,8 +43,7 @@ def calibrated_stream(tmp_path_factory):
     query = declare(directory, initial="3 s")
     bounds, reports = even(6000, 6), []
     write_files(TUPLES, directory / "in", bounds[:2])
-    proposals = Proposals(Layout.of(directory / "wh", query.name))
-    runner = Driver(query, directory / "wh", lambda: proposals.settings_in_force(query.policy))
+    runner = Driver(query, directory / "wh")
     for part in range(6):
         if part:
             write_files(TUPLES, directory / "in", bounds[part : part + 2], first=part)
@@ -178,6 +176,7 @@ def test_a_calibration_without_enough_closed_windows_is_refused(tmp_path):
         calibrate(query, tmp_path / "wh")
     assert not (tmp_path / "wh").exists()
     runner = Driver(query, tmp_path / "wh")
+    runner.begin()
     with pytest.raises(NotReady, match="committed nothing"):
         calibrate(query, tmp_path / "wh")
     runner.run()

@@ -16,8 +16,8 @@ from tailrace.ground.errors import Unfit
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.sources.time_zones import has_zone, localised
-from tailrace.spark import app
 from tailrace.storage.manifest import CheckpointManifest
+from tailrace.stream import local as app
 from tailrace.stream import rebuild
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.source_sample import histories_of, sample_sources

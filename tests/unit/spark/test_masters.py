@@ -63,7 +63,7 @@ def test_no_other_master_needs_the_secret(monkeypatch, master):
 def test_the_package_is_packed_whole_and_removed_afterwards():
     with package_archive() as path:
         names = zipfile.ZipFile(path).namelist()
-        assert {"tailrace/__init__.py", "tailrace/engine/task.py", "tailrace/spark/source.py"} <= set(names)
+        assert {"tailrace/__init__.py", "tailrace/engine/task.py", "tailrace/spark/executor.py"} <= set(names)
         assert all(name.endswith(".py") for name in names)
     assert not Path(path).exists()
 

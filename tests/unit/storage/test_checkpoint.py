@@ -11,6 +11,7 @@ import pytest
 
 from oracle import Settings
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.task_states import TaskStates
 from tailrace.ground.errors import Busy, Damaged
 from tailrace.kinds import build
 from tailrace.spark.correct import correct
@@ -46,18 +47,13 @@ def layout(tmp_path: Path) -> Layout:
     tables.create(table_schemas, STREAM_TABLES)
     for batch in range(BATCHES):
         journal.append(BatchRecord(BatchHeader(batch, ()), (), LogPosition()))
-        _log(layout, "offsets", batch)
+        for task in range(QUERY.parallelism):
+            TaskStates(layout.states).write(task, batch, b"")
         for name in STREAM_TABLES:
             if name not in ("history", "late") or batch < 2:
                 tables.append(name, table_schemas[name].empty_table(), manifest.id, batch)
                 record_written(layout, [name], batch)
-        _log(layout, "commits", batch)
     return layout
-
-
-def _log(layout: Layout, name: str, batch: int) -> None:
-    (layout.checkpoint / name).mkdir(parents=True, exist_ok=True)
-    (layout.checkpoint / name / str(batch)).write_text("v1\n{}")
 
 
 def damage_message(layout: Layout, match: str) -> str:
@@ -69,9 +65,9 @@ def damage_message(layout: Layout, match: str) -> str:
 def test_consistent_state_can_be_resumed(layout):
     expected = layout.manifest()
     assert checkpoint.resumable(layout, QUERY) == checkpoint.readable(layout, QUERY) == expected
-    (layout.checkpoint / "commits" / "2").unlink()  # killed between the tables and the commit
+    TaskStates(layout.states).write(0, 3, b"")  # killed between the states of two tasks
     assert checkpoint.resumable(layout, QUERY) == expected
-    shutil.rmtree(layout.checkpoint)  # Spark's checkpoint can be recreated
+    shutil.rmtree(layout.checkpoint)  # it can be made again
     assert checkpoint.resumable(layout, QUERY) == expected
 
 
@@ -160,6 +156,29 @@ def test_a_lost_or_damaged_list_of_written_batches_is_refused(layout, content):
     damage_message(layout, r"tables\.json: it is (lost|damaged)")
 
 
+@pytest.mark.parametrize("task", range(2))
+def test_a_lost_state_of_a_task_is_refused(layout, task):
+    (layout.states / str(task) / "00000001.state").unlink()  # of the batch before: no batch needs it
+    assert checkpoint.resumable(layout, QUERY) == layout.manifest()
+    (layout.states / str(task) / "00000002.state").unlink()
+    assert "tailrace rebuild" in damage_message(layout, rf"tasks/{task}/00000002\.state: this state of a task is lost")
+
+
+def test_a_state_that_a_running_stream_deletes_meanwhile_is_not_lost(layout, monkeypatch):
+    missing = TaskStates.missing
+
+    def while_it_runs(states, tasks, batch):
+        for task in range(tasks):
+            states.write(task, 4, b"")  # and batch 3 before it
+        record_written(layout, ["metrics"], 4)
+        return missing(states, tasks, batch)
+
+    monkeypatch.setattr(TaskStates, "missing", while_it_runs)
+    for batch in (3, 4):
+        Journal(layout.journal).append(BatchRecord(BatchHeader(batch, ()), (), LogPosition()))
+    assert checkpoint.resumable(layout, QUERY) == layout.manifest()
+
+
 def test_corrections_wait_while_batches_are_replayed(layout):
     shutil.rmtree(layout.checkpoint)
     with pytest.raises(Busy, match="to be run again, 0 of 3 so far"):
@@ -178,6 +197,6 @@ def test_a_checkpoint_before_its_first_batch_can_be_resumed(tmp_path):
     for reader in (checkpoint.resumable, checkpoint.readable):
         assert reader(layout, QUERY) == manifest
     Journal(layout.journal).append(BatchRecord(BatchHeader(0, ()), (), LogPosition()))
-    _log(layout, "offsets", 0)
+    TaskStates(layout.states).write(0, 0, b"")
     assert checkpoint.resumable(layout, QUERY) == manifest
     assert json.loads((layout.stream / "origin.json").read_text())["id"] == manifest.id

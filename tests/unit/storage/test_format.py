@@ -12,10 +12,10 @@ from oracle import Settings
 from tailrace.ground.errors import Damaged, Refused
 from tailrace.ground.object_path import ObjectPath
 from tailrace.query.query import Query
-from tailrace.spark import app
 from tailrace.storage import checkpoint
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import STATE_VERSION, CheckpointManifest
+from tailrace.stream import local as app
 from tailrace.stream.run_options import RunOptions
 from warehouse import make_query, make_stream, write_files
 

@@ -8,12 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from tailrace.spark.sink import Sink
 
 from oracle import Settings
 from pair_query import STREAMS, pair_query
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.ground import wire
+from tailrace.engine.task_states import TaskStates
 from tailrace.ground.errors import Damaged
 from tailrace.kinds import build
 from tailrace.sources import history
@@ -23,6 +22,8 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import STREAM_TABLES, schemas, stream_tables
 from tailrace.storage.tables import Tables
 from tailrace.storage.written_batches import record_written
+from tailrace.stream.sink import Sink
+from tailrace.stream.stream_tables import StreamTables
 from warehouse import make_query
 
 HISTORIES = ["history_left", "history_right"]
@@ -75,20 +76,16 @@ def test_the_readers_files_are_the_history_of_each_stream(tables):
 def test_the_sink_writes_and_compacts_the_histories(tables, monkeypatch):
     metrics = {"flushed": False, "reached": [1, None], "committed": 1, "rows": 3, "loads": None, "counts": None}
     metrics = dict.fromkeys(SCHEMAS["metrics"].names, 0) | metrics
-    rows = {"metrics": pa.RecordBatch.from_pylist([metrics])}
+    rows = {"metrics": pa.Table.from_pylist([metrics])}
     for ordinal, name in enumerate(HISTORIES):
-        rows[name] = history.write(tuples(["a"]), ordinal, tables.layout.table(name))
-
-    class Plan:
-        def toArrow(self) -> pa.Table:
-            packed = [wire.pack({name: batch}) for name, batch in rows.items()]
-            return pa.table({"what": list(rows), "bytes": packed})
+        rows[name] = pa.Table.from_batches([history.write(tuples(["a"]), ordinal, tables.layout.table(name))])
 
     written, compacted = [], []
     monkeypatch.setattr(Tables, "append", lambda self, name, *_: written.append(name))
-    monkeypatch.setattr(Tables, "compact", lambda self, names: compacted.extend(names))
-    sink = Sink(tables, SCHEMAS | dict.fromkeys(HISTORIES, history.FILES), "app")
-    assert sink.write(Plan(), 63)["metrics"].column("reached").to_pylist() == [[1, None]]
+    monkeypatch.setattr(Tables, "compact", lambda self, names, removes=True: compacted.extend(names))
+    of_tables = {name: SCHEMAS.get(name, SCHEMA) for name in stream_tables(HISTORIES)}
+    sink = Sink(StreamTables(tables, of_tables, dict.fromkeys(HISTORIES, history.FILES), "app"))
+    assert sink.write(rows, 63)["metrics"].column("reached").to_pylist() == [[1, None]]
     assert written == [*HISTORIES, "metrics"]
     assert compacted == list(stream_tables(HISTORIES))
 
@@ -102,6 +99,8 @@ def test_a_lost_history_of_either_stream_is_refused(tables, tmp_path, lost):
         schema = history.FILES if name in HISTORIES else SCHEMAS[name]
         tables.append(name, schema.empty_table(), layout.manifest().id, 0)
         record_written(layout, [name], 0)
+    for task in range(query.parallelism):
+        TaskStates(layout.states).write(task, 0, b"")
     assert checkpoint.resumable(layout, query) == layout.manifest()
     layout.table(lost).rename(tmp_path / "elsewhere")
     with pytest.raises(Damaged, match=f"{lost}: the table is lost"):

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tailrace.spark.source import share
 
 from planner_driver import (
     IDLE,
@@ -30,6 +29,7 @@ from tailrace.engine.feedback import FEEDBACK
 from tailrace.ground.errors import Busy
 from tailrace.ground.facts import Fact
 from tailrace.sources.segments import Segment
+from tailrace.spark.executor import share
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
 from tailrace.stream import batch_segments
 from tailrace.stream.run_options import RunOptions
@@ -207,18 +207,16 @@ def test_an_empty_journal_has_the_initial_position(tmp_path):
 
 
 @pytest.mark.parametrize("readers", [1, 2, 3, 8])
-def test_readers_share_a_record_in_order_and_the_first_one_sends_the_header(tmp_path, readers):
+def test_readers_share_the_segments_of_a_batch_in_order(tmp_path, readers):
     record = Driver(tmp_path, Log(*segments()), RunOptions(100)).plan()
-    parts = share(record, readers)
-    assert [segment for _, _, part in parts for segment in part] == list(record.segments)
-    assert [header for header, _, _ in parts] == [record.header.pack()] * len(parts)
-    assert [first for _, first, _ in parts] == [True] + [False] * (len(parts) - 1)
+    parts = share(record.segments, readers)
+    assert [segment for part in parts for segment in part] == list(record.segments)
     assert 1 <= len(parts) <= readers
+    assert all(parts)
 
 
-def test_a_record_without_segments_is_sent_by_one_reader(tmp_path):
-    record = Driver(tmp_path, Log(), RunOptions()).plan()
-    assert share(record, 4) == [(record.header.pack(), True, [])]
+def test_a_batch_without_segments_has_one_reader(tmp_path):
+    assert share((), 4) == [[]]
 
 
 def metrics(rows: int, partials: int, answers: int) -> list[dict]:

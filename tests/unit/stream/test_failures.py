@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from deltalake.exceptions import DeltaError
 
+from tailrace.engine.chunk_stores import LostChunk
 from tailrace.stream.failures import Failure
 
 WORKER = """An exception was thrown from the Python worker. Please see the stack trace below.
@@ -93,20 +94,10 @@ CASES = {
         "process",
         "a Python process of Spark's was lost",
     ),
-    "a log that is cut": (
-        Captured("java.lang.IllegalStateException: Incomplete log file", "at streaming.checkpointing.OffsetSeqLog"),
+    "a state that is lost, in this process": (
+        LostChunk("the state after batch 3, /wh/tasks/0/00000003.state, is not there"),
         "checkpoint",
-        "Incomplete log file",
-    ),
-    "a state that is lost": (
-        Captured("[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state.\nmore"),
-        "checkpoint",
-        "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state.",
-    ),
-    "a batch whose state was not written": (
-        Captured("[STATE_STORE_COMMIT_VALIDATION_FAILED] State store commit validation failed for batch 0."),
-        "failed",
-        "State store commit validation failed",
+        "the state after batch 3, /wh/tasks/0/00000003.state, is not there",
     ),
     "an error of ours": (
         Captured(WORKER.format(last="tailrace.ground.errors.SourceChanged: part-0: it has changed")),

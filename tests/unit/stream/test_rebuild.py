@@ -348,5 +348,5 @@ def test_a_warehouse_in_a_bucket_is_refused(tmp_path, monkeypatch, dry):
     home = memory_bucket(monkeypatch)
     query, layout = make_query(tmp_path, SETTINGS), Layout.of(str(home), "readings")
     with pytest.raises(Refused, match="in an object store, where this can't be done"):
-        plan_rebuild(query, layout, FILE) if dry else rebuilding.rebuild(query, layout, FILE, pytest.fail)
+        plan_rebuild(query, layout, FILE) if dry else rebuilding.rebuild(query, layout, FILE, None, pytest.fail)
     assert not list(home.iterdir())

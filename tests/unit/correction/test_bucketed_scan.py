@@ -1,4 +1,4 @@
-"""The distributed scan gives what one process gives: its steps, each in a process of its own, without Spark."""
+"""A scan in buckets gives what one that holds all gives; the rows of its buckets wait in files."""
 
 from __future__ import annotations
 
@@ -8,35 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from tailrace.spark.history_scan import SparkScan, places_of, without_replicas
 
 from memory_pair_tables import MemoryPairTables
 from memory_tables import MemoryTables
 from oracle import Settings
 from pair_oracle import Item, Join
 from tailrace.correction import history_scan
+from tailrace.correction.bucketed_scan import MESSAGES, BucketedScan, places_of, without_replicas
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.correction.scan_job import ScanJob
+from tailrace.correction.spilled_shuffle import SpilledShuffle
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.ground import wire
-from tailrace.spark import history_scan as module
 from toy_join import ByValue
 from warehouse import even, make_stream
-
-
-@pytest.fixture
-def in_process(monkeypatch) -> None:
-    """What Spark does with tables of messages; and everything is too much for one process."""
-
-    def apply_by_task(rows: pa.Table, step) -> pa.Table:
-        tasks = np.unique(rows["task"].to_numpy())
-        return pa.concat_tables([step(rows.filter(pa.array(rows["task"].to_numpy() == task))) for task in tasks])
-
-    def result(rows: pa.Table) -> pa.Table:
-        return pa.Table.from_batches([wire.unpack(data)[0]["rows"] for data in rows["bytes"].to_pylist()])
-
-    monkeypatch.setattr(module, "_map_pieces", lambda _, pieces, read: pa.concat_tables(map(read, pieces)))
-    monkeypatch.setattr(module, "_apply_by_task", apply_by_task)
-    monkeypatch.setattr(module, "_result", result)
 
 
 def rows_of(table: pa.Table) -> list[tuple]:
@@ -45,7 +29,9 @@ def rows_of(table: pa.Table) -> list[tuple]:
 
 
 def distributed(past: history_scan.HistoryScan) -> history_scan.HistoryScan:
-    return history_scan.HistoryScan(past.stage, lambda: past.logs, lambda buckets: SparkScan(None), 3)
+    return history_scan.HistoryScan(
+        past.stage, lambda: past.logs, lambda buckets: BucketedScan(SpilledShuffle(threads=2)), 3
+    )
 
 
 def streams(seed: int, integers: bool) -> tuple[list[Item], list[Item]]:
@@ -62,7 +48,7 @@ def streams(seed: int, integers: bool) -> tuple[list[Item], list[Item]]:
 
 
 @pytest.mark.parametrize("integers", [False, True])
-def test_pairs_are_those_of_one_process_each_once(in_process, monkeypatch, integers):
+def test_pairs_are_those_of_one_process_each_once(monkeypatch, integers):
     desk = MemoryPairTables(streams(3, integers), Join(25, 10), ([20, 40], [30]))
     model = desk.kind.answers
     for affected in (model.closed(CorrectionRange().bounds, 1 << 60), model.missed_by(desk.late_rows)):
@@ -77,7 +63,7 @@ def test_pairs_are_those_of_one_process_each_once(in_process, monkeypatch, integ
         assert found.num_rows > 10
 
 
-def test_ids_outside_of_the_ranges_are_those_of_one_process(in_process, monkeypatch):
+def test_ids_outside_of_the_ranges_are_those_of_one_process(monkeypatch):
     desk = MemoryPairTables(streams(3, False), Join(25, 10), ([20, 40], [30]))
     near = desk.kind.answers.closed((1100, 1200), 1 << 60)
     alone, spread = desk.past(desk.end), distributed(desk.past(desk.end))
@@ -92,7 +78,7 @@ def test_ids_outside_of_the_ranges_are_those_of_one_process(in_process, monkeypa
         assert found[side]
 
 
-def test_a_stream_of_which_nothing_is_read_takes_part_without_tuples(in_process, monkeypatch):
+def test_a_stream_of_which_nothing_is_read_takes_part_without_tuples(monkeypatch):
     monkeypatch.setattr(history_scan, "AT_ONCE", 0)
     desk = MemoryPairTables((streams(3, False)[0], []), Join(25, 10))
     spread = distributed(desk.past(desk.end))
@@ -100,7 +86,7 @@ def test_a_stream_of_which_nothing_is_read_takes_part_without_tuples(in_process,
 
 
 @pytest.mark.parametrize("keyed", [True, False])
-def test_windows_are_those_of_one_process(in_process, monkeypatch, keyed):
+def test_windows_are_those_of_one_process(monkeypatch, keyed):
     tuples = make_stream(200, seed=3, duplicates=20)
     tuples = tuples if keyed else [one._replace(key=None) for one in tuples]
     desk = MemoryTables(tuples, Settings(700, 300, 100, "median", "none"), even(200, 4)[1:-1])
@@ -117,7 +103,7 @@ def test_windows_are_those_of_one_process(in_process, monkeypatch, keyed):
 
 def test_tuples_go_where_the_kinds_partitioning_places_them():
     desk = MemoryPairTables(streams(3, False), Join(25, 10))
-    job = module.ScanJob(desk.kind, (), (np.array([0]), np.array([1])), 3)
+    job = ScanJob(desk.kind, (), (np.array([0]), np.array([1])), 3)
     tuples = desk.stage.readers[1].read(desk.stage.readers[1].format.segments("right")[0]).tuples
     row, bucket = places_of(job, 1, tuples)
     assert sorted(zip(row.tolist(), bucket.tolist(), strict=True)) == [(i, n) for i in range(60) for n in range(3)]
@@ -128,7 +114,7 @@ def test_tuples_go_where_the_kinds_partitioning_places_them():
 
 def test_tuples_are_placed_by_the_rows_that_the_stream_too_gives_the_partitioning(monkeypatch):
     desk, given = MemoryPairTables(streams(3, False), Join(25, 10)), []
-    job = module.ScanJob(desk.kind, (), (np.array([0]), np.array([1])), 3)
+    job = ScanJob(desk.kind, (), (np.array([0]), np.array([1])), 3)
     (segment,) = desk.stage.readers[0].format.segments("left")
     whole = ByValue.assign
     monkeypatch.setattr(ByValue, "assign", lambda self, *args: given.append(args[:2]) or whole(self, *args))
@@ -145,3 +131,24 @@ def test_a_pair_that_several_buckets_find_stands_once_and_rows_of_a_window_stay(
     desk = MemoryTables(make_stream(50, seed=1), Settings(700, 300, 100, "sum", "none"), [])
     results = desk.results.select(desk.stage.kind.answer.names)
     assert without_replicas(desk.stage.kind, pa.concat_tables([results, results])).num_rows == 2 * results.num_rows
+
+
+def test_no_file_of_a_scan_stays_and_a_step_that_fails_is_told(tmp_path):
+    def read(number: int) -> pa.Table:
+        return pa.table({"task": [number % 2], "what": ["rows"], "bytes": [bytes([number])]}, schema=MESSAGES)
+
+    def fail(bucket: pa.Table) -> pa.Table:
+        raise ValueError("a step fails")
+
+    shuffle, buckets = SpilledShuffle(tmp_path), list[list[bytes]]()
+
+    def note(bucket: pa.Table) -> pa.Table:
+        buckets.append(bucket["bytes"].to_pylist())
+        return bucket
+
+    assert shuffle.run(range(5), read, note, note).num_rows == 5
+    assert sorted(map(sorted, buckets)) == 2 * [[b"\x00", b"\x02", b"\x04"]] + 2 * [[b"\x01", b"\x03"]]
+    assert shuffle.run([], read, note).num_rows == 0
+    with pytest.raises(ValueError, match="a step fails"):
+        shuffle.run(range(5), read, fail)
+    assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""The sink executes the plan of each attempt once, and writes each batch exactly once."""
+"""The sink writes each batch exactly once, and notes it once all tables have it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from tailrace.spark.sink import Sink
 
 from deaths import deaths
 from fake_producer import FakeProducer
 from oracle import Settings
-from tailrace.ground import wire
 from tailrace.ground.errors import Busy
 from tailrace.ground.times import with_times
 from tailrace.kinds import build
 from tailrace.sources.kafka_servers import Servers
-from tailrace.spark import sink as sink_module
 from tailrace.storage import tables as tables_module
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import CLASSES, STREAM_TABLES, schemas
@@ -29,9 +26,12 @@ from tailrace.storage.tables import VACUUM, Tables
 from tailrace.storage.written_batches import read_written
 from tailrace.stream.answer_topic import AnswerTopic
 from tailrace.stream.failures import Failure
+from tailrace.stream.sink import Sink
+from tailrace.stream.stream_tables import StreamTables
 from warehouse import make_query
 
 KIND = build(make_query(Path("in"), Settings(500, 100, 100, "sum", "none")))
+SCHEMAS = schemas(KIND)
 METRICS = {"batch": 0, "task": 0, "rows": 1, "partials": 1, "repeats": 0, "late": 0, "answers": 1, "ticks": 1}
 METRICS |= {"k_ms": 0, "t_max": 5, "frontier": 5, "newest_tick": 0, "complete_tick": None, "reached": [5]}
 METRICS |= dict.fromkeys(CLASSES, 0)
@@ -41,55 +41,51 @@ RESULT = {"key": "k", "window_start": 0, "window_end": 100, "value": 1.0, "tuple
 RESULT |= {"k_ms": 0, "as_of": 100, "facts_version": 1}
 
 
-class Plan:
-    """A fake of a batch's data frame that counts its executions."""
+ROWS = {"results": pa.Table.from_pylist([RESULT]), "metrics": pa.Table.from_pylist([METRICS])}
+"""A batch, as an executor returns it."""
 
-    executed = 0
 
-    def toArrow(self) -> pa.Table:
-        self.executed += 1
-        rows = {"results": RESULT, "metrics": METRICS}
-        packed = [wire.pack({name: pa.RecordBatch.from_pylist([row])}) for name, row in rows.items()]
-        return pa.table({"task": [0, 0], "what": list(rows), "bytes": packed})
+def sink_over(directory: Path, app: str = "checkpoint", **options: object) -> Sink:
+    tables = StreamTables(Tables(Layout(directory)), {name: SCHEMAS[name] for name in STREAM_TABLES[1:]}, {}, app)
+    tables.create()
+    return Sink(tables, **options)
+
+
+def last_batches(sink: Sink) -> list[int]:
+    """The last batch of `results` and of `metrics`."""
+    return [sink.tables.tables.last_batch(name, "checkpoint") for name in ROWS]
 
 
 @pytest.fixture
 def sink(tmp_path):
-    tables = Tables(Layout(tmp_path))
-    tables.create(schemas(KIND), STREAM_TABLES)
-    return Sink(tables, schemas(KIND), "checkpoint")
+    return sink_over(tmp_path)
 
 
 @pytest.mark.parametrize("batch", [0, 7])
-def test_each_attempt_executes_the_plan_once_and_a_batch_is_written_once(sink, batch):
-    for attempt in range(3):
-        plan = Plan()
-        sink.write(plan, batch)
-        assert plan.executed == 1, attempt
-    assert sink.tables.read("results").num_rows == 1
-    assert sink.tables.read("metrics").num_rows == 1
+def test_a_batch_that_is_run_again_is_written_once(sink, batch):
+    for _ in range(3):
+        sink.write(ROWS, batch)
+    assert [sink.tables.tables.read(name).num_rows for name in ROWS] == [1, 1]
 
 
 def test_batches_are_identified_by_their_number_and_checkpoint(sink):
-    sink.write(Plan(), 0)
-    sink.write(Plan(), 1)
-    Sink(sink.tables, sink.schemas, "another").write(Plan(), 0)
-    assert sink.tables.read("results").num_rows == 3
+    sink.write(ROWS, 0)
+    sink.write(ROWS, 1)
+    sink_over(sink.tables.tables.layout.home, "another").write(ROWS, 0)
+    assert sink.tables.tables.read("results").num_rows == 3
 
 
 def test_writing_a_batch_is_idempotent_also_after_its_commit_was_cleaned_up(tmp_path, monkeypatch):
     no_retention = dict.fromkeys(tables_module._RETENTION, "interval 0 seconds")
     monkeypatch.setattr(tables_module, "_RETENTION", no_retention)
-    monkeypatch.setattr(sink_module, "COMPACT_EVERY", 3)
-    tables = Tables(Layout(tmp_path))
-    tables.create(schemas(KIND), STREAM_TABLES)
-    sink = Sink(tables, schemas(KIND), "checkpoint")
+    sink = sink_over(tmp_path, compact_every=3)
+    tables = sink.tables.tables
     for batch in range(6):
-        sink.write(Plan(), batch)
+        sink.write(ROWS, batch)
     assert not (tables.layout.table("results") / "_delta_log" / f"{1:020d}.json").exists()
     for batch in (0, 2, 5):
-        sink.write(Plan(), batch)
-    sink.write(Plan(), 6)
+        sink.write(ROWS, batch)
+    sink.write(ROWS, 6)
     assert tables.read("results").num_rows == tables.read("metrics").num_rows == 7
     assert len(list(tables.layout.table("results").glob("*.parquet"))) <= 3
 
@@ -97,19 +93,17 @@ def test_writing_a_batch_is_idempotent_also_after_its_commit_was_cleaned_up(tmp_
 def test_compaction_removes_no_file_while_a_correction_reads(tmp_path, monkeypatch):
     no_retention = dict.fromkeys(tables_module._RETENTION, "interval 0 seconds")
     monkeypatch.setattr(tables_module, "_RETENTION", no_retention)
-    monkeypatch.setattr(sink_module, "COMPACT_EVERY", 3)
-    tables = Tables(Layout(tmp_path))
-    tables.create(schemas(KIND), STREAM_TABLES)
-    sink = Sink(tables, schemas(KIND), "checkpoint")
-    sink.write(Plan(), 0)
+    sink = sink_over(tmp_path, compact_every=3)
+    tables = sink.tables.tables
+    sink.write(ROWS, 0)
     read = set(tables.layout.table("results").glob("*.parquet"))
     with tables.layout.lock(VACUUM):
         for batch in (1, 2):
-            sink.write(Plan(), batch)
+            sink.write(ROWS, batch)
         assert all(file.exists() for file in read), "they were merged, and stay"
         assert len(DeltaTable(tables.layout.table("results")).file_uris()) == 1, "compacted all the same"
     for batch in (3, 4, 5):
-        sink.write(Plan(), batch)
+        sink.write(ROWS, batch)
     assert not any(file.exists() for file in read)
     assert tables.read("results").num_rows == 6
 
@@ -126,44 +120,44 @@ def test_answers_are_sent_once_the_tables_have_them_and_again_with_their_batch(s
 
     class Watching(FakeProducer):
         def produce(self, *arguments, **named):
-            rows_in_table.append((sink.tables.read("results").num_rows, read_written(sink.tables.layout)))
+            rows_in_table.append((sink.tables.tables.read("results").num_rows, read_written(sink.tables.tables.layout)))
             super().produce(*arguments, **named)
 
     producer = Watching()
     sending = with_topic(sink, producer)
-    sending.write(Plan(), 0)
+    sending.write(ROWS, 0)
     assert rows_in_table == [(1, {})], "in the table, and not noted: in an object store the note commits the batch"
     assert not producer.waiting, "the brokers have all when the batch is written"
-    sending.write(Plan(), 0)
+    sending.write(ROWS, 0)
     assert producer.sent[0] == producer.sent[1]
-    assert sink.tables.read("results").num_rows == 1
+    assert sink.tables.tables.read("results").num_rows == 1
 
 
 def test_a_batch_whose_answers_could_not_be_sent_fails_for_now_and_is_sent_again(sink):
     producer = FakeProducer()
     sending = with_topic(sink, FakeProducer(fails_at=0), producer)
     with pytest.raises(ConnectionError, match="Kafka at b:1: topic answers") as away:
-        sending.write(Plan(), 0)
+        sending.write(ROWS, 0)
     assert Failure.of(away.value).kind == "transient"
-    assert sink.tables.read("results").num_rows == 1
-    sending.write(Plan(), 0)
+    assert sink.tables.tables.read("results").num_rows == 1
+    sending.write(ROWS, 0)
     assert len(producer.sent) == 1
-    assert sink.tables.read("results").num_rows == 1
+    assert sink.tables.tables.read("results").num_rows == 1
 
 
 def test_times_are_utc_timestamps_in_the_tables_and_ms_for_readers(sink):
-    sink.write(Plan(), 0)
-    row = DeltaTable(sink.tables.layout.table("results")).to_pyarrow_table().to_pylist()[0]
+    sink.write(ROWS, 0)
+    row = DeltaTable(sink.tables.tables.layout.table("results")).to_pyarrow_table().to_pylist()[0]
     assert row["window_end"].tzinfo is not None
     assert row["window_end"].astimezone(UTC).timestamp() == 0.1
-    assert sink.tables.read("results").to_pylist()[0]["window_end"] == 100
+    assert sink.tables.tables.read("results").to_pylist()[0]["window_end"] == 100
 
 
 def test_written_tables_are_returned_and_recorded_with_their_batch(sink):
-    assert sink.write(Plan(), 4).keys() == {"results", "metrics"}
-    assert read_written(sink.tables.layout) == {"results": 4, "metrics": 4}
-    sink.write(Plan(), 5)
-    assert read_written(sink.tables.layout) == {"results": 5, "metrics": 5}
+    assert sink.write(ROWS, 4).keys() == {"results", "metrics"}
+    assert read_written(sink.tables.tables.layout) == {"results": 4, "metrics": 4}
+    sink.write(ROWS, 5)
+    assert read_written(sink.tables.tables.layout) == {"results": 5, "metrics": 5}
 
 
 def test_compaction_leaves_large_files_alone(tmp_path, monkeypatch):
@@ -204,23 +198,19 @@ def test_compaction_leaves_large_files_alone(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("wrong", [{"rows": 2}, {"accepted": 0}, {"quarantined": 1}])
-def test_a_batch_that_does_not_balance_is_not_written(sink, monkeypatch, wrong):
+def test_a_batch_that_does_not_balance_is_not_written(sink, wrong):
     """Read = accepted + quarantined, and each of them came where it belongs."""
     segment = {"rows": 1, "accepted": 1, "quarantined": 0} | wrong
-    execute = Sink.execute
-    monkeypatch.setattr(
-        Sink, "execute", lambda self, rows: execute(self, rows) | {"segments": pa.Table.from_pylist([segment])}
-    )
     with pytest.raises(RuntimeError, match="does not balance"):
-        sink.write(Plan(), 0)
-    assert sink.tables.last_batch("results", "checkpoint") == -1
+        sink.write(ROWS | {"segments": pa.Table.from_pylist([segment])}, 0)
+    assert sink.tables.tables.last_batch("results", "checkpoint") == -1
 
 
 def test_a_batch_that_is_in_metrics_is_in_every_table(sink, monkeypatch):
     """Readers go by `metrics`: it is written last, so a death amid the tables hides the batch from them."""
     with deaths(monkeypatch).after(1):
-        sink.write(Plan(), 0)
-    assert [sink.tables.last_batch(name, "checkpoint") for name in ("results", "metrics")] == [0, -1]
+        sink.write(ROWS, 0)
+    assert [sink.tables.tables.last_batch(name, "checkpoint") for name in ("results", "metrics")] == [0, -1]
 
 
 def test_a_driver_that_another_one_may_have_replaced_writes_nothing_more(sink):
@@ -234,11 +224,11 @@ def test_a_driver_that_another_one_may_have_replaced_writes_nothing_more(sink):
         return replace(sink, require_held=require_held)
 
     for call in range(3):
-        before = {name: sink.tables.last_batch(name, "checkpoint") for name in ("results", "metrics")}
+        before = {name: sink.tables.tables.last_batch(name, "checkpoint") for name in ("results", "metrics")}
         assert set(before.values()) <= {-1, 0}
         assert list(before.values()).count(0) == max(call - 1, 0)
         with pytest.raises(Busy):
-            refuses_at(call).write(Plan(), 0)
-        assert read_written(sink.tables.layout) == {}
-    sink.write(Plan(), 0)
-    assert read_written(sink.tables.layout) == {"results": 0, "metrics": 0}
+            refuses_at(call).write(ROWS, 0)
+        assert read_written(sink.tables.tables.layout) == {}
+    sink.write(ROWS, 0)
+    assert read_written(sink.tables.tables.layout) == {"results": 0, "metrics": 0}

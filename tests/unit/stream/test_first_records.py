@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from tailrace.spark.attempts import SOURCE
 
 from pair_query import STREAMS, pair_query, use_pairs, write_rows
 from planner_driver import Log, segments
 from tailrace.ground.errors import Problem, Unfit, refuse
 from tailrace.ground.retries import Retries
-from tailrace.spark import app
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
+from tailrace.stream import local, opening
+from tailrace.stream.opening import OpenSources, create_checkpoint
+from tailrace.stream.retrying import SOURCE
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.status_reporter import StatusReporter
 
@@ -34,15 +35,15 @@ class LateLog(Log):
 
 @pytest.fixture
 def reporter(tmp_path, monkeypatch) -> StatusReporter:
-    monkeypatch.setattr(app, "POLL_S", 0)
+    monkeypatch.setattr(opening, "POLL_S", 0)
     clock = iter(range(0, 100_000, 100))
-    monkeypatch.setattr(app, "Retries", lambda: Retries(lambda: next(clock)))
+    monkeypatch.setattr(opening, "Retries", lambda: Retries(lambda: next(clock)))
     return StatusReporter(Layout(tmp_path / "pairs"))
 
 
 def test_a_live_run_waits_for_a_record_of_each_stream_and_keeps_what_came_meanwhile(reporter):
     feeds, found = {"left": LateLog(1), "right": LateLog(3)}, {name: [] for name in STREAMS}
-    app._await_first_records(feeds, found, reporter)
+    OpenSources(feeds, found).await_first_records(reporter)
     assert {name: feed.polls for name, feed in feeds.items()} == {"left": 3, "right": 3}
     assert {name: len(mine) for name, mine in found.items()} == {"left": 3, "right": 3}
 
@@ -51,11 +52,11 @@ def test_a_source_that_fails_meanwhile_loses_no_segment_of_the_other(reporter, t
     gone = refuse("stream right: /in", "there is no such directory", "a directory of files")
     feeds = {"left": LateLog(1), "right": LateLog(4, {1: gone, 2: gone})}
     found = {name: [] for name in STREAMS}
-    app._await_first_records(feeds, found, reporter)
+    OpenSources(feeds, found).await_first_records(reporter)
     assert {name: len(mine) for name, mine in found.items()} == {"left": 4, "right": 2}
     feeds["right"].types, feeds["right"].problem = {}, "stream right: its last line is cut"
     feeds["right"].first_types = 5
-    app._await_first_records(feeds, found, reporter)
+    OpenSources(feeds, found).await_first_records(reporter)
     reporter.report("drained")
     assert Status.read(Layout(tmp_path / "pairs")).problem == f"{SOURCE}: stream right: its last line is cut"
 
@@ -66,7 +67,7 @@ def test_a_bounded_run_without_a_record_of_each_stream_writes_nothing(tmp_path, 
     write_rows(tmp_path / "left", ["a"])
     (tmp_path / "right").mkdir()
     (tmp_path / "right" / "0.json").touch()
-    assert app.run(query, tmp_path / "wh", RunOptions()) == 0
+    assert local.run(query, tmp_path / "wh", RunOptions()) == 0
     assert not (tmp_path / "wh").exists()
 
 
@@ -77,7 +78,7 @@ def test_the_checkpoint_has_the_types_and_identities_of_each_stream(tmp_path, mo
         feed.types = {f"{name}_id": "string"}
     feeds["left"].identity, feeds["right"].identity = "", "of a table"
     layout = Layout(tmp_path / "pairs")
-    app._create_checkpoint(pair_query(tmp_path), layout, feeds)
+    create_checkpoint(pair_query(tmp_path), layout, feeds)
     manifest = layout.manifest()
     assert manifest.types == {"left": {"left_id": "string"}, "right": {"right_id": "string"}}
     assert manifest.identities == {"right": "of a table"}
@@ -87,5 +88,5 @@ def test_a_source_that_is_not_fit_ends_a_live_run_that_waits_for_its_first_recor
     unfit = Unfit([Problem("/in/b: column value", "its type is string", "a number")])
     feeds = {"left": LateLog(1), "right": LateLog(1, dict.fromkeys(range(1, 1000), unfit))}
     with pytest.raises(Unfit, match="its type is string"):
-        app._await_first_records(feeds, {name: [] for name in STREAMS}, reporter)
+        OpenSources(feeds, {name: [] for name in STREAMS}).await_first_records(reporter)
     assert "its type is string" in Status.read(Layout(tmp_path / "pairs")).problem

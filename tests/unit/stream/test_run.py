@@ -1,0 +1,349 @@
+"""A run of a stream: transient failures of its source or a batch are reported and retried, permanent ones end it."""
+
+from __future__ import annotations
+
+import errno
+import json
+from dataclasses import dataclass, field, replace
+from threading import Event
+
+import pyarrow as pa
+import pytest
+
+from planner_driver import LIVE, STREAM, Driver, Log, rows_read, segments
+from tailrace.engine.chunk_stores import LostChunk
+from tailrace.ground.errors import Busy, Damaged, Problem, SourceChanged, Unfit, refuse
+from tailrace.ground.retries import Retries
+from tailrace.storage import status as status_module
+from tailrace.storage.journal import Journal
+from tailrace.storage.layout import Layout
+from tailrace.storage.status import Status
+from tailrace.stream import retrying
+from tailrace.stream import run as module
+from tailrace.stream.run import StreamRun
+from tailrace.stream.run_options import RunOptions
+from tailrace.stream.status_reporter import StatusReporter
+
+METRICS = {"rows": 1, "partials": 1, "answers": 1, "repeats": 0, "late": 0, "k_ms": 0, "coverage": 1.0}
+METRICS |= dict.fromkeys(("committed", "frontier", "t_max", "newest_tick", "complete_tick"), 5)
+METRICS |= {"flushed": False, "reached": [5], "newest_event": 5, "imbalance": None, "loads": None, "counts": None}
+GONE = refuse("/in", "there is no such file or directory", "a directory of files")
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+class ManualClock:
+    """A manual clock, in seconds, which a sleep advances; after so many sleeps a drain is requested."""
+
+    def __init__(self) -> None:
+        self.now_s, self.sleeps, self.layout = 0.0, 300, None
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+        self.sleeps -= 1
+        if self.sleeps < 0:
+            self.layout.request_drain()
+
+
+class FailingLog(Log):
+    """A feed that raises at some polls, given by their number."""
+
+    def __init__(self, failures: dict[int, Exception]) -> None:
+        super().__init__(*segments())
+        self.failures, self.looks = failures, 0
+
+    def fresh(self):
+        self.looks += 1
+        if self.looks in self.failures:
+            raise self.failures[self.looks]
+        return super().fresh()
+
+
+@dataclass
+class Engine:
+    """An executor and a sink; a drain is requested when all is read. `failures` are raised one after the other."""
+
+    layout: Layout
+    failures: list[BaseException] = field(default_factory=list)
+    calls: list[tuple[int, int]] = field(default_factory=list)
+
+    def run(self, header, mine, before):
+        self.calls.append((header.batch, before))
+        if self.failures:
+            raise self.failures.pop(0)
+        return {"metrics": pa.Table.from_pylist([METRICS])}
+
+    def cancel(self) -> None:
+        self.calls.append("cancel")
+
+    def write(self, rows, batch):
+        if len(rows_read(self.layout.journal)) == sum(segment.rows for segment in segments()):
+            self.layout.request_drain()
+        return rows
+
+
+@pytest.fixture
+def clock(monkeypatch) -> ManualClock:
+    manual_clock = ManualClock()
+    monkeypatch.setattr(module, "POLL_S", 1.0)
+    monkeypatch.setattr(module, "time", manual_clock)
+    monkeypatch.setattr("tailrace.stream.status_reporter.time", manual_clock)
+    return manual_clock
+
+
+def run_over(directory, clock: ManualClock, log: Log, plan: RunOptions = LIVE, *failures: BaseException) -> StreamRun:
+    layout = Layout(directory / "query")
+    layout.journal.mkdir(parents=True)
+    driver = Driver(layout.journal, Log(), plan)
+    driver.planner.feeds = {STREAM: log}
+    driver.planner.now = lambda: (setattr(driver, "time", driver.time + 1_000), driver.time)[1]
+    driver.planner.silence = replace(driver.planner.silence, idle_ms=1 << 40)
+    clock.layout, engine = layout, Engine(layout, list(failures))
+    run = StreamRun(layout, driver.planner, StatusReporter(layout), engine, engine, 0)
+    run.batch_retries, run.source_retries = Retries(clock.monotonic), Retries(clock.monotonic)
+    return run
+
+
+@pytest.mark.parametrize(
+    "failure", [GONE, FULL, PermissionError(13, "Permission denied")], ids=lambda e: type(e).__name__
+)
+def test_a_problem_of_a_live_source_is_reported_and_retried_with_growing_pauses(tmp_path, clock, capfd, failure):
+    log = FailingLog(dict.fromkeys(range(1, 5), failure))
+    run = run_over(tmp_path, clock, log)
+    problems = []
+    original = run.reporter.report_problem
+
+    def record_and_report(part, problem):
+        if problem != (problems or [(None, None)])[-1][1]:
+            problems.append((clock.now_s, problem))
+        original(part, problem)
+
+    run.reporter.report_problem = record_and_report
+    run.run()
+    assert len(rows_read(run.layout.journal)) == 14
+    first_s, recovery_s = problems[0][0], problems[1][0]
+    assert str(failure) in problems[0][1]
+    assert problems[1][1] is None
+    assert recovery_s - first_s >= 1 + 2 + 4 + 8 - 1, "pauses grow"
+    assert "works again" in capfd.readouterr().err
+
+
+def test_a_problem_of_the_source_is_in_the_status(tmp_path, clock):
+    run = run_over(tmp_path, clock, FailingLog(dict.fromkeys(range(1, 1000), GONE)))
+    clock.sleeps = 40
+    run.run()
+    status = Status.read(run.layout)
+    assert status.problem == f"source: {GONE}"
+    assert status.state == "waiting"
+
+
+@pytest.mark.parametrize("failed", [range(1, 1000), range(1, 6)], ids=["stays", "is put right"])
+def test_a_source_that_is_not_fit_may_be_put_right_for_a_while_and_then_ends_the_run(tmp_path, clock, failed):
+    unfit = Unfit([Problem("/in/a: column value", "its type is string", "a number")])
+    run = run_over(tmp_path, clock, FailingLog(dict.fromkeys(failed, unfit)))
+    if len(failed) < 10:
+        run.run()
+        assert len(rows_read(run.layout.journal)) == 14
+        return
+    with pytest.raises(Unfit, match="its type is string"):
+        run.run()
+    assert retrying.UNFIT_S <= clock.now_s < 3 * retrying.UNFIT_S
+    assert "its type is string" in Status.read(run.layout).problem
+
+
+def test_a_full_disk_neither_loses_nor_repeats_a_segment(tmp_path, clock, monkeypatch):
+    append, calls = Journal.append, []
+
+    def append_every_third_time(journal, record):
+        calls.append(record.header.batch)
+        if len(calls) % 3:
+            raise FULL
+        append(journal, record)
+
+    monkeypatch.setattr(Journal, "append", append_every_third_time)
+    run = run_over(tmp_path, clock, Log(*segments()), LIVE)
+    run.run()
+    rows = rows_read(run.layout.journal)
+    assert len(rows) == len(set(rows)) == 14
+    assert len(calls) > 3
+
+
+def test_a_change_of_rows_already_read_ends_the_stream(tmp_path, clock):
+    run = run_over(tmp_path, clock, FailingLog({2: SourceChanged(GONE.problems)}))
+    with pytest.raises(SourceChanged):
+        run.run()
+
+
+def test_an_entry_of_another_driver_ends_this_one(tmp_path, clock):
+    run = run_over(tmp_path, clock, Log(*segments()))
+    Driver(run.layout.journal, Log(*segments()), LIVE).plan()
+    with pytest.raises(Busy, match="another driver has planned batch 0 meanwhile"):
+        run.run()
+
+
+def test_a_batch_that_another_driver_has_written_ends_this_one(tmp_path, clock):
+    taken_over = Busy([Problem("q", "it was taken over", "none")])
+    with pytest.raises(Busy, match="taken over"):
+        run_over(tmp_path, clock, Log(*segments()), LIVE, taken_over).run()
+
+
+def test_an_entry_whose_writing_was_not_confirmed_is_confirmed_later(tmp_path, clock, monkeypatch):
+    append = Journal.append
+
+    def lose_the_reply(journal, entry):
+        append(journal, entry)
+        monkeypatch.setattr(Journal, "append", append)
+        raise OSError(errno.EIO, "the store is away")
+
+    monkeypatch.setattr(Journal, "append", lose_the_reply)
+    run = run_over(tmp_path, clock, Log(*segments()))
+    run.run()
+    assert len(rows_read(run.layout.journal)) == run.planner.writer.last.position.rows == 14
+
+
+def test_a_batch_that_fails_for_now_is_run_again_from_the_same_states(tmp_path, clock):
+    run = run_over(tmp_path, clock, Log(*segments()), LIVE, FULL, FULL)
+    run.run()
+    numbers = [batch for batch, _ in run.executor.calls]
+    assert numbers == [0, 0, 0, *range(1, run.planner.batches)]
+    assert all(before == batch - 1 for batch, before in run.executor.calls)
+    assert clock.now_s >= 1 + 2
+    assert run.done == run.planner.batches
+
+
+def test_a_warehouse_that_is_away_at_the_start_is_waited_for(tmp_path, clock, monkeypatch):
+    outcomes = [FULL, FULL, RuntimeError("enough")]
+    monkeypatch.setattr(module, "read_progress", lambda layout: (_ for _ in ()).throw(outcomes.pop(0)))
+    run = run_over(tmp_path, clock, Log())
+    with pytest.raises(RuntimeError, match="the stream failed: enough"):
+        run.run()
+    assert "No space left" in Status.read(run.layout).problem
+
+
+LOST = RuntimeError("Python worker exited unexpectedly (crashed)")
+
+
+@pytest.mark.parametrize(
+    ("failure", "live", "limit"), [(FULL, True, 40), (LOST, False, 5), (LOST, True, 5)], ids=["disk", "run", "live"]
+)
+def test_a_failure_is_retried_up_to_its_limit(tmp_path, clock, failure, live, limit):
+    clock.sleeps = 10_000
+    plan = LIVE if live else RunOptions(4)
+    run = run_over(tmp_path, clock, Log(*segments()), plan, *([failure] * limit))
+    run.run()
+    assert run.done == run.planner.batches > 0
+    assert not run.executor.failures
+    if failure is LOST:
+        (tmp_path / "more").mkdir()
+        with pytest.raises(RuntimeError, match=r"^the stream failed: .*Python worker exited|was lost$"):
+            run_over(tmp_path / "more", clock, Log(*segments()), plan, *([failure] * (limit + 1))).run()
+
+
+@pytest.mark.parametrize(
+    ("failure", "live"), [(FULL, False), (ValueError("why"), True), (ValueError("why"), False)], ids=str
+)
+def test_a_failure_that_is_not_transient_ends_the_stream(tmp_path, clock, failure, live):
+    run = run_over(tmp_path, clock, Log(*segments()), LIVE if live else RunOptions(4), failure)
+    with pytest.raises(RuntimeError, match=r"^the stream failed: "):
+        run.run()
+    assert run.done == 0
+
+
+def test_a_state_that_is_lost_is_refused_with_the_repair(tmp_path, clock):
+    run = run_over(tmp_path, clock, Log(*segments()), LIVE, LostChunk("why"))
+    with pytest.raises(Damaged, match=f"why\n.*mv {run.layout.checkpoint} "):
+        run.run()
+
+
+def test_a_failed_batch_is_retried_until_a_drain_is_requested(tmp_path, clock):
+    run = run_over(tmp_path, clock, Log(*segments()), LIVE, *([FULL] * 10_000))
+    clock.sleeps = 10
+    run.run()
+    assert run.done == 0
+    assert "No space left" in Status.read(run.layout).problem
+
+
+def test_a_batch_whose_status_cannot_be_written_is_not_run_twice_at_once(tmp_path, clock, monkeypatch):
+    run, goes_on = run_over(tmp_path, clock, Log(*segments())), Event()
+    execute, report, failed = run.executor.run, run.reporter.report, []
+
+    def wait_for_it(*batch):
+        goes_on.wait(60)
+        return execute(*batch)
+
+    def fail_once(state, *more):
+        if state == "streaming" and run.running is not None and not failed:
+            failed.append(state)
+            raise FULL
+        if failed:
+            goes_on.set()
+        report(state, *more)
+
+    monkeypatch.setattr(module, "POLL_S", 0.01)
+    monkeypatch.setattr(run.executor, "run", wait_for_it)
+    monkeypatch.setattr(run.reporter, "report", fail_once)
+    run.run()
+    assert failed
+    assert [batch for batch, _ in run.executor.calls] == list(range(run.planner.batches))
+
+
+def test_an_interruption_cancels_the_batch_and_waits_for_it(tmp_path, clock, monkeypatch):
+    """Nothing is written once another driver may start."""
+    run, ended = run_over(tmp_path, clock, Log(*segments())), Event()
+
+    def until_cancelled(*batch):
+        while "cancel" not in run.executor.calls:
+            ended.wait(0.01)
+        ended.set()
+        raise RuntimeError("cancelled")
+
+    def interrupt(state, *more):
+        if run.running is not None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "POLL_S", 0.01)
+    monkeypatch.setattr(run.executor, "run", until_cancelled)
+    monkeypatch.setattr(run.reporter, "report", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run.run()
+    assert ended.is_set()
+
+
+def test_a_batch_that_hangs_is_left_behind_once_a_drain_is_overdue(tmp_path, clock, monkeypatch):
+    run, released = run_over(tmp_path, clock, Log(*segments())), Event()
+    monkeypatch.setattr(module, "POLL_S", 0.01)
+    monkeypatch.setattr(run.executor, "run", lambda *batch: released.wait(60))
+    monkeypatch.setattr(type(run.reporter), "is_overdue", True)
+    run.run()
+    released.set()
+    assert run.done == 0
+
+
+def test_the_status_is_overwritten_in_place_on_a_full_disk(tmp_path, monkeypatch):
+    layout = Layout(tmp_path)
+    layout.stream.mkdir()
+    first_status = Status("starting", 7, 1, 1, 0, problem="a long problem " * 9)
+    first_status.write(layout)
+
+    def fail(*_):
+        raise FULL
+
+    monkeypatch.setattr(status_module, "write_atomically", fail)
+    Status("waiting", 7, 1, 2, 0).write(layout)
+    assert Status.read(layout) == Status("waiting", 7, 1, 2, 0)
+    assert json.loads(layout.status.read_text())["at_ms"] == 2
+    layout.status.unlink()
+    Status("waiting", 7, 1, 3, 0).write(layout)  # no file to overwrite: nothing is written or raised
+    assert Status.read(layout) is None
+
+
+def test_a_status_that_is_longer_than_the_last_one_fits_too_on_a_full_disk(tmp_path, monkeypatch):
+    layout = Layout(tmp_path)
+    layout.stream.mkdir()
+    Status("waiting", 7, 1, 1, 0).write(layout)
+    monkeypatch.setattr(status_module, "write_atomically", lambda *_: (_ for _ in ()).throw(FULL))
+    longer = Status("waiting", 7, 1, 2, 0, rows_left=1_000_000, problem=f"disk or network: {FULL}")
+    longer.write(layout)
+    assert Status.read(layout) == longer
