@@ -110,7 +110,10 @@ class Stream(Section):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "anyOf": [{"required": ["id"]}, {"properties": {"source": {"properties": {"format": {"const": "kafka"}}}}}]
+            "anyOf": [
+                {"required": ["id"], "properties": {"id": {"not": {"type": "null"}}}},
+                {"properties": {"source": {"properties": {"format": {"const": "kafka"}}}}},
+            ]
         }
     )
 
@@ -126,7 +129,9 @@ class Stream(Section):
 
     @field_validator("timezone")
     @classmethod
-    def _be_a_zone(cls, timezone: str) -> str:
+    def _be_a_zone(cls, timezone: str | None) -> str | None:
+        if timezone is None:  # null, which is as if it were not given
+            return None
         try:
             ZoneInfo(timezone)
         except (ZoneInfoNotFoundError, ValueError, OSError):
