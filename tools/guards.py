@@ -452,7 +452,7 @@ MUTATIONS = (
     Mutation(
         "deployment: the query fits its checkpoint",
         "orchestration/submit.py",
-        "layout.require_deployable(query.query.structure(), query.file)",
+        "layout.require_deployable(query.query, query.file)",
         "pass",
         ("tests/orchestration/test_stream_operators.py",),
     ),
@@ -1184,9 +1184,16 @@ MUTATIONS = (
     Mutation(
         "a checkpoint fixes the number of bins",
         "storage/manifest.py",
-        "now |= {name: before[name] for name in _OF_SOURCE",
-        "now |= {name: None for name in ()",
+        "query.fixed_by(before).structure()",
+        "query.structure()",
         ("tests/unit/stream/test_source_bins.py",),
+    ),
+    Mutation(
+        "a checkpoint fixes how far event times may be ahead",
+        "query/query.py",
+        'stream.bounded_by(structure.get(f"streams.{name}.bounds.ahead"))',
+        "stream",
+        ("tests/unit/storage/test_manifest.py",),
     ),
     Mutation(
         "a status says for which reasons records were rejected",

@@ -101,7 +101,7 @@ def run(
         raise refuse("--keep-open" if keep_open else "--correct", wrong, "--bounded beside it")
     if correct:
         require_late_tuples(query)
-    Layout.of(warehouse, query.name).require_deployable(query.structure(), file)
+    Layout.of(warehouse, query.name).require_deployable(query, file)
     summary = RunSummary()
     with StreamProgress() as progress:
         options = RunOptions(batch_rows, live=not bounded, flush=not keep_open)
