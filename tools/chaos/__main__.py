@@ -26,6 +26,7 @@ from judgement import judge
 from live_driver import MOST_S, LiveDriver, TooLong, finish
 from workloads import GAP_MS, WORKLOADS, drawn_streams
 
+from tailrace.cli.leaving import leave
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.ground.words import counted
 
@@ -120,4 +121,4 @@ def _strike(driver: LiveDriver, draw: random.Random, seconds: float, faults: lis
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    leave(main(sys.argv[1:]))

@@ -13,6 +13,8 @@ from typing import NamedTuple
 import psutil
 from live_driver import MOST_S, POLL_S, LiveDriver, TooLong, await_
 
+from tailrace.ground.errors import InUse
+
 _CORRECTION_STAGES = ("begun", "staged", "written")
 """How far a correction gets: it holds its lock; it has staged a file of answers; its answers are in the table."""
 
@@ -89,7 +91,7 @@ def stop_and_continue(driver: LiveDriver, draw: random.Random) -> Fault:
         finally:
             second.kill()
         wrong = None
-        if "another process runs this query's driver" not in said or second.returncode != 1:
+        if "another process runs this query's driver" not in said or second.returncode != InUse.exit_code:
             wrong = f"a second driver was not refused: {said[-300:]}"
         elif driver.commits != before:
             wrong = "there was a commit while the driver was stopped"

@@ -29,6 +29,8 @@ from parts import PARTS, Part, Platform, platform
 from platform_watch import PlatformWatch
 from workloads import NAME
 
+from tailrace.cli.leaving import leave
+
 T = TypeVar("T")
 HOWS = ("stop", "kill")
 _LONGEST_PAUSE_S = 60.0
@@ -173,4 +175,4 @@ def _recovery_s(condition: Callable[[], bool], since_s: float) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    leave(main(sys.argv[1:]))

@@ -31,6 +31,7 @@ from steady_feeder import SteadyFeeder
 from workloads import WORKLOADS, drawn_streams
 
 from tailrace.bench.plots import Figure, label
+from tailrace.cli.leaving import leave
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.ground.words import counted
 from tailrace.storage.layout import Layout
@@ -202,4 +203,4 @@ def _slope(at_h: np.ndarray, values: np.ndarray, settled: float = _SETTLED) -> f
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    leave(main(sys.argv[1:]))
