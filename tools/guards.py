@@ -631,8 +631,8 @@ MUTATIONS = (
     Mutation(
         "a driver runs the copy that was deployed",
         "cli/commands.py",
-        "load(file) if deployed is None else",
-        "load(file) if True else",
+        "    if deployed is None:\n        query",
+        "    if True:\n        query",
         (f"{EDITS}::test_a_driver_starts_with_the_copy_and_not_with_an_edited_file",),
     ),
     Mutation(
@@ -1114,8 +1114,8 @@ MUTATIONS = (
     Mutation(
         "warehouse away: a driver waits",
         "drivers/launch.py",
-        "    await_deployment(options.home)\n",
-        "",
+        "if os.environ.get(DEPLOYMENT):",
+        "if False:",
         ("tests/orchestration/test_launch.py",),
     ),
     Mutation(
