@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -145,6 +146,20 @@ def test_a_second_driver_is_refused_as_a_command_that_finds_the_query_in_use(cha
             assert commits == 4
 
     assert (chaos("faults").stop_and_continue(Driver(), None).wrong is None) == is_refused
+
+
+def test_a_correction_that_takes_too_long_is_killed_and_reported(chaos):
+    begun = []
+
+    class Driver:
+        def begin(self, verb):
+            begun.append(
+                subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], stdout=subprocess.PIPE)
+            )
+            return begun[0]
+
+    assert chaos("faults").correct(Driver(), 0.5) == "a correction took more than 0.5 s"
+    assert begun[0].returncode == -signal.SIGKILL
 
 
 def test_what_a_driver_forks_is_no_second_driver(chaos):

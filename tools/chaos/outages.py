@@ -24,7 +24,7 @@ import psutil
 from comparison import Tally
 from faults import correct
 from judgement import judge
-from live_driver import MOST_S, TooLong, finish
+from live_driver import END_S, MOST_S, TooLong, finish
 from parts import PARTS, Part, Platform, platform
 from platform_watch import PlatformWatch
 from workloads import NAME
@@ -94,7 +94,7 @@ def _live(found: Platform, parts: list[Part], hows: list[str], seconds: float, t
     if watch.most_drivers != 1:
         tally.blame(f"{watch.most_drivers} drivers lived at one time")
     finish(found.driver)
-    problem = correct(found.driver)
+    problem = correct(found.driver, END_S)
     if problem is not None:
         tally.blame(problem)
     streams = {NAME: found.feeder.stream}
